@@ -37,8 +37,7 @@ from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.brokers import Replicas
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.acls.left_out import left_out
-from sinks.kinds.acls.survey import source_topics
+from sinks.kinds.acls.survey import left_out, source_topics
 from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.chosen_groups import chosen_groups
 from sinks.kinds.offsets.direction import ClusterGroups, forward, summary_of

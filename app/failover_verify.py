@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from app.settings import Settings
-from app.verify.spark_on_demand import SparkOnDemand
+from app.verify.spark_jobs import SparkOnDemand
 from sinks.failover.fence_rules import shown
 from sinks.flow_settings import FlowSettings
 from sinks.verify.differences import Difference

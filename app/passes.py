@@ -10,15 +10,14 @@ from functools import partial
 from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, lease, ledger
 from sinks.engine.claims import Claims
-from sinks.engine.compared import Compared
 from sinks.engine.flow_components import FlowComponents
-from sinks.engine.flow_status import status_without_job
-from sinks.engine.kind_status import first_status
+from sinks.engine.flow_status import first_status, status_without_job
 from sinks.engine.leadership import Leader, Leadership, Unled
 from sinks.engine.lease_records import decoded, last_leader
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
 from sinks.engine.reconcile import FlowReconcile
+from sinks.engine.report import Compared
 from sinks.engine.seal import Seal
 from sinks.engine.status import Failing, FlowState, FlowStatus, Heartbeats, as_far_as_known
 from sinks.engine.times import utc_now

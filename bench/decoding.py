@@ -22,8 +22,8 @@ from bench.standalone import standalone
 from streaming.decode import decode
 from streaming.flow import Flow
 from streaming.mm2.codec import encode_checkpoint, encode_heartbeat, encode_offset_sync
+from streaming.mm2.internal_topics import TopicOn, TopicRole
 from streaming.mm2.records import Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
-from streaming.mm2.topic_roles import TopicOn, TopicRole
 from streaming.source import role_of_topic
 
 FLOW = Flow("a", "b")

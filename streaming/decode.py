@@ -1,7 +1,7 @@
 """MM2's bytes to rows, in Spark's own column expressions: no Python sees a record.
 
 A record becomes one row of `DECODED_SCHEMA`. Bytes that are none become a row as well, with one of
-`record_faults.REASONS` in `error` and nothing else decoded: Spark 4 is ANSI by default and fails a query at the first
+`codec.REASONS` in `error` and nothing else decoded: Spark 4 is ANSI by default and fails a query at the first
 bad cast, so every expression here is total (`substring` past the end is short, `conv` of at most eight bytes cannot
 overflow, `is_valid_utf8` looks before a text is used). The bytes' layout and the order of looking are `codec`'s.
 
@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, StructField, StructType
 
-from streaming.mm2 import codec, record_faults
+from streaming.mm2 import codec
 from streaming.mm2.codec import LAYOUTS, VERSION_SIZE, Layout, Width
 from streaming.mm2.records import MAX_INT32, MAX_STRING_BYTES, RecordKind
 
@@ -48,7 +48,7 @@ DECODED_SCHEMA = StructType(
 `cluster`, `topic`: where the record was read. `record`: a RecordKind. `source`, `target`: the flow that it tells of.
 `replicated`: whether it is a heartbeat that MM2 copied (see `streaming.hints`). `subject_topic`, `subject_partition`:
 what a checkpoint or an offset-sync is about. `timestamp_ms`: the heartbeat's own clock. `appended_ms`: the timestamp
-of the Kafka record that carries it, `position` its offset there. `error`: one of `record_faults.REASONS`, or null.
+of the Kafka record that carries it, `position` its offset there. `error`: one of `codec.REASONS`, or null.
 """
 
 _KINDS = tuple(RecordKind)
@@ -148,12 +148,12 @@ def _key_faults() -> list[tuple[Column, str]]:
     second = F.when(_has("key", Width.STRING, 2), Width.STRING.value).otherwise(0)
     end = F.col("_text_end") + F.when(_has("key", Width.INT32), Width.INT32.value).otherwise(0)
     return [
-        (size < Width.STRING.value, record_faults.SHORT_KEY),
-        (F.col("_length1") > MAX_STRING_BYTES, record_faults.NEGATIVE),
-        (size < F.col("_length1") + Width.STRING.value + second, record_faults.SHORT_KEY),
-        (F.col("_length2") > MAX_STRING_BYTES, record_faults.NEGATIVE),
-        (size < end, record_faults.SHORT_KEY),
-        (size > end, record_faults.LONG_KEY),
+        (size < Width.STRING.value, codec.SHORT_KEY),
+        (F.col("_length1") > MAX_STRING_BYTES, codec.NEGATIVE),
+        (size < F.col("_length1") + Width.STRING.value + second, codec.SHORT_KEY),
+        (F.col("_length2") > MAX_STRING_BYTES, codec.NEGATIVE),
+        (size < end, codec.SHORT_KEY),
+        (size > end, codec.LONG_KEY),
     ]
 
 
@@ -163,27 +163,27 @@ def _value_faults() -> list[tuple[Column, str]]:
     known = F.lit(codec.RECORD_VERSION.to_bytes(VERSION_SIZE, "big"))
     end = F.col("_least_value_size") + F.col("_metadata_length")
     return [
-        (size < F.col("_version_size"), record_faults.SHORT_VALUE),
-        ((F.col("_version_size") > 0) & (version != known), record_faults.UNKNOWN_VERSION),
-        (size < F.col("_least_value_size"), record_faults.SHORT_VALUE),
-        (F.col("_metadata_length") > MAX_STRING_BYTES, record_faults.NEGATIVE),
-        (size < end, record_faults.SHORT_VALUE),
-        (size > end, record_faults.LONG_VALUE),
+        (size < F.col("_version_size"), codec.SHORT_VALUE),
+        ((F.col("_version_size") > 0) & (version != known), codec.UNKNOWN_VERSION),
+        (size < F.col("_least_value_size"), codec.SHORT_VALUE),
+        (F.col("_metadata_length") > MAX_STRING_BYTES, codec.NEGATIVE),
+        (size < end, codec.SHORT_VALUE),
+        (size > end, codec.LONG_VALUE),
     ]
 
 
 def _content_faults() -> list[tuple[Column, str]]:
     sound_texts = F.is_valid_utf8("_text1") & F.is_valid_utf8("_text2") & F.is_valid_utf8("_metadata")
     negative = (F.col("_number1") < 0) | (F.col("_number2") < 0) | (F.col("_partition") > MAX_INT32)
-    long = F.greatest("_length1", "_length2") > record_faults.LONGEST_NAME
-    return [(~sound_texts, record_faults.NOT_UTF8), (negative, record_faults.NEGATIVE), (long, record_faults.LONG_NAME)]
+    long = F.greatest("_length1", "_length2") > codec.LONGEST_NAME
+    return [(~sound_texts, codec.NOT_UTF8), (negative, codec.NEGATIVE), (long, codec.LONG_NAME)]
 
 
 def _error() -> Column:
     """The first fault of a record, or null."""
     faults = [
-        (F.col("value").isNull(), record_faults.TOMBSTONE),
-        (F.col("key").isNull(), record_faults.NO_KEY),
+        (F.col("value").isNull(), codec.TOMBSTONE),
+        (F.col("key").isNull(), codec.NO_KEY),
         *_key_faults(),
         *_value_faults(),
         *_content_faults(),

@@ -38,7 +38,7 @@ class WrongUsage(LockstepError):
 
 
 class MalformedRecord(LockstepError):
-    """Bytes that are no record of MM2's. `reason` is one of `streaming.mm2.record_faults.REASONS`."""
+    """Bytes that are no record of MM2's. `reason` is one of `streaming.mm2.codec.REASONS`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

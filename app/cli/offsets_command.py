@@ -17,8 +17,8 @@ from app.cli.wrong_names import wrong_group
 from app.passes import SinglePass, single_pass
 from app.settings import Settings
 from app.wiring import FlowClusters
-from sinks.engine.compared import Compared
 from sinks.engine.model import Kind
+from sinks.engine.report import Compared
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
 from sinks.kinds.listing import list_both

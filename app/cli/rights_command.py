@@ -14,13 +14,14 @@ from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOpti
 from app.cli.output import DONE, Output, print_json, print_line, print_table
 from app.rights.failover_rights import drill_rights, failover_rights, unnamed_copies
 from app.rights.flow_rights import EVERY, PROBED_NAME, Right, rights_of_flow
-from app.rights.ledger_writers import ledger_writers
 from app.rights.rights_check import RightFinding, RightVerdict, right_findings
 from app.settings import Settings
 from app.wiring import FlowClusters
+from sinks.engine.model import ALLOW
 from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_rights import ask_allowed
+from sinks.kafka.ports.acl_binding import LITERAL, PREFIXED, TOPIC, WILDCARD, AclBinding
 from sinks.kafka.ports.acls import Allowed
 from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.chosen_groups import chosen_groups
@@ -208,3 +209,22 @@ def _shown(row: Mapping[str, Any]) -> str:
 def _said(row: Mapping[str, Any]) -> str:
     optional = ", but optional" if row["optional"] and row["verdict"] == RightVerdict.MISSING.value else ""
     return f"{row['verdict']}{optional}" + (f": {row['reason']}" if row["reason"] else "")
+
+
+WRITING = frozenset({"ALL", "WRITE", "ALTER", "ALTER_CONFIGS", "DELETE"})
+"""Operations that change what the ledger says, or make it forget."""
+
+
+def ledger_writers(topic: str, bindings: Iterable[AclBinding]) -> list[str]:
+    """The principals that an ALLOW lets do one of these, sorted; a DENY beside it is not counted in.
+
+    Super users may as well, and no client sees who they are.
+    """
+    return sorted({acl.principal for acl in bindings if _writes(acl, topic)})
+
+
+def _writes(acl: AclBinding, topic: str) -> bool:
+    covers = (acl.pattern_type == LITERAL and acl.resource_name in (topic, WILDCARD)) or (
+        acl.pattern_type == PREFIXED and topic.startswith(acl.resource_name)
+    )
+    return acl.resource_type == TOPIC and acl.permission == ALLOW and acl.operation in WRITING and covers

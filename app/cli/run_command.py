@@ -21,7 +21,7 @@ from app.overrides.with_overrides import encode_again
 from app.settings import Settings
 from app.wiring import both_clusters, guard
 from sinks.background import awaited, begun
-from sinks.engine.log_context import current_pass
+from sinks.engine.flow_task import current_pass
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.printable import PrintableFormatter, printable

@@ -20,7 +20,7 @@ from app.cli.time_options import parse_since
 from app.cli.wrong_names import topics_of_flows
 from app.private_files import make_new_folder, write_report
 from app.settings import Settings
-from app.verify.spark_on_demand import SparkOnDemand
+from app.verify.spark_jobs import SparkOnDemand
 from sinks.engine.times import utc_now
 from sinks.failover.lost_before_copying import lost_as_json
 from sinks.flow_settings import FlowSettings

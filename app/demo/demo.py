@@ -9,13 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
 
 from app.cli.output import complain, print_line, print_table
-from app.demo.demo_move import DEMO_GROUP, READ, RECORDS, move
-from app.demo.demo_steps import DEMO_TOPICS, MECHANISM, PASSWORD, STEPS, USER, DemoStep, override
 from app.local.certificates import write_private
 from app.local.jar_sets import home, is_checkout
 from app.local.local_cluster import LocalCluster, started
@@ -26,8 +25,13 @@ from app.local.waiting import WaitedTooLong, wait_for
 from app.wiring import admin_of, open_cluster
 from sinks.kafka.jvm.jvm_login import can_log_in
 from sinks.kafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.users import Upsertion
+from sinks.kafka.records.member import Member
 from sinks.lock_file import locked
 from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
 
 DEMO_FOLDER = home() / "demo"
 CONFIG = DEMO_FOLDER / "mirror.properties"
@@ -218,3 +222,157 @@ def _ended_by_signals() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+# A consumer group of the demo that moves from one cluster to the other, and what it lost or read twice on the way.
+
+
+DEMO_GROUP = "billing"
+DEMO_TOPIC = "customers"
+RECORDS, READ = 500, 333
+WITHIN = 60.0
+RECORDS_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class GroupMove:
+    """Records that the group skipped and read twice when it went on at the target."""
+
+    skipped: int
+    twice: int
+
+
+def move(a: LocalCluster, source: KafkaCluster, b: LocalCluster, target: KafkaCluster) -> GroupMove:
+    """Writes to the topic, reads some of it on the source as a group, and the rest on the target as the same group."""
+    records = [b"customer-%d" % number for number in range(RECORDS)]
+    source.append_log(DEMO_TOPIC, [(record, b"v") for record in records])
+    there = TopicPartition(f"a.{DEMO_TOPIC}", 0)
+    wait_for(
+        lambda: there in (ends := target.groups.ends([there]).items) and ends[there].end >= RECORDS,
+        WITHIN,
+        f"MM2 to copy the records of {DEMO_TOPIC}",
+    )
+    before = _read("a", a.bootstrap, DEMO_TOPIC, READ)
+    wait_for(
+        lambda: there in target.groups.committed([DEMO_GROUP]).items.get(DEMO_GROUP, {}),
+        WITHIN,
+        f"the offset of {DEMO_GROUP} on b",
+    )
+    after = _read("b", b.bootstrap, there.topic, None)
+    return GroupMove(skipped=len(set(records) - set(before) - set(after)), twice=len(set(before) & set(after)))
+
+
+def _read(alias: str, bootstrap: str, topic: str, count: int | None) -> list[bytes]:
+    """The next records of the group, so many or all there are; what was read is committed."""
+    with closing(Member(alias, {"bootstrap.servers": bootstrap}, DEMO_GROUP, topic)) as member:
+
+        def enough() -> bool:
+            member.read(RECORDS_AT_ONCE if count is None else count - len(member.keys))
+            return member.at_end if count is None else len(member.keys) >= count
+
+        wait_for(enough, WITHIN, f"records of {topic} for the group {DEMO_GROUP}")
+        member.commit()
+        return member.keys
+
+
+# What the demo changes on the source, and how it sees that the target has it.
+
+
+MM2_INTERVAL = "600 s"
+"""MM2's default of `sync.topic.configs.interval.seconds`, `refresh.topics.…` and `sync.topic.acls.…`."""
+
+NEVER_SEEN = "never"
+"""MM2 copies neither ALLOW WRITE, nor prefixed ACLs, nor those of groups, nor users, and revokes nothing."""
+
+DEMO_TOPICS: Mapping[str, TopicSpec] = {
+    "orders": TopicSpec(3, 1, (("retention.ms", "604800000"),)),
+    "payments": TopicSpec(3, 1, (("max.message.bytes", "2000000"),)),
+    "customers": TopicSpec(1, 1, (("cleanup.policy", "compact"),)),
+}
+
+
+@dataclass(frozen=True)
+class DemoStep:
+    """One change of the source, and how to see that the target has it."""
+
+    what: str
+    change: Callable[[KafkaCluster], object]
+    arrived: Callable[[KafkaCluster], bool]
+    mm2: str = MM2_INTERVAL
+
+
+def _acl(text: str) -> AclBinding:
+    """`ALLOW WRITE User:shop TOPIC orders LITERAL`."""
+    permission, operation, principal, resource_type, name, pattern = text.split()
+    return AclBinding(resource_type, name, pattern, principal, "*", operation, permission)
+
+
+def _grant(text: str) -> Callable[[KafkaCluster], object]:
+    return lambda cluster: cluster.acls.create([_acl(text)])
+
+
+def _allows(text: str) -> Callable[[KafkaCluster], bool]:
+    return lambda cluster: _acl(text) in cluster.acls.describe()
+
+
+def _set(topic: str, name: str, value: str | None) -> Callable[[KafkaCluster], object]:
+    return lambda cluster: cluster.alter_topic_configs({topic: {name: value}})
+
+
+def override(cluster: KafkaCluster, topic: str, name: str) -> str | None:
+    entry = cluster.describe_topic_configs([topic]).items.get(topic, {}).get(name)
+    return entry.value if entry is not None and entry.is_override else None
+
+
+def _has(topic: str, name: str, value: str | None) -> Callable[[KafkaCluster], bool]:
+    return lambda cluster: topic in cluster.list_topics() and override(cluster, topic, name) == value
+
+
+USER, MECHANISM, PASSWORD = "shop", "SCRAM-SHA-512", "the demo's own secret"
+"""The user that logs in on the target in the end; the password is on the source, and in a folder that the job reads."""
+
+STEPS = (
+    DemoStep("config set", _set("payments", "retention.ms", "3600000"), _has("a.payments", "retention.ms", "3600000")),
+    DemoStep("config changed", _set("orders", "retention.ms", "7200000"), _has("a.orders", "retention.ms", "7200000")),
+    DemoStep("config removed", _set("payments", "retention.ms", None), _has("a.payments", "retention.ms", None)),
+    DemoStep(
+        "new topic, with a config",
+        lambda cluster: cluster.create_topics({"refunds": TopicSpec(2, 1, (("retention.ms", "1800000"),))}),
+        _has("a.refunds", "retention.ms", "1800000"),
+    ),
+    DemoStep(
+        "partitions added",
+        lambda cluster: cluster.create_partitions({"orders": 6}),
+        lambda cluster: cluster.list_topics().get("a.orders") == 6,
+    ),
+    DemoStep(
+        "ALLOW WRITE",
+        _grant("ALLOW WRITE User:shop TOPIC orders LITERAL"),
+        _allows("ALLOW WRITE User:shop TOPIC a.orders LITERAL"),
+        NEVER_SEEN,
+    ),
+    DemoStep(
+        "SCRAM user",
+        lambda cluster: cluster.users.upsert([Upsertion(USER, MECHANISM, 8192, PASSWORD)]),
+        lambda cluster: cluster.users.describe([USER]) == {USER: {MECHANISM: 8192}},
+        NEVER_SEEN,
+    ),
+    DemoStep(
+        "ACL of a prefix",
+        _grant("ALLOW READ User:reports TOPIC pay PREFIXED"),
+        _allows("ALLOW READ User:reports TOPIC a.pay PREFIXED"),
+        NEVER_SEEN,
+    ),
+    DemoStep(
+        "ACL of a group",
+        _grant("ALLOW READ User:reports GROUP nightly LITERAL"),
+        _allows("ALLOW READ User:reports GROUP nightly LITERAL"),
+        NEVER_SEEN,
+    ),
+    DemoStep(
+        "ACL revoked",
+        lambda cluster: cluster.acls.delete([_acl("ALLOW READ User:reports TOPIC pay PREFIXED")]),
+        lambda cluster: not _allows("ALLOW READ User:reports TOPIC a.pay PREFIXED")(cluster),
+        NEVER_SEEN,
+    ),
+)

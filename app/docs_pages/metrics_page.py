@@ -7,12 +7,10 @@ from enum import Enum
 
 from app.local.jars import PROJECT
 from app.properties import keys
-from sinks.engine.metric_texts import EFFECTIVE
-from sinks.engine.metrics import WORST, Family, Metrics
+from sinks.engine.metrics import EFFECTIVE, WORST, WORST_ROWS, Family, Metrics
 from sinks.engine.model import Kind, Op
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.status import STATES_IN_A_JOB, Task
-from sinks.engine.verify_metrics import WORST_ROWS
 from sinks.engine.verify_status import STALLED
 from sinks.failover.states import State
 from sinks.kinds.offsets.verdicts import Verdict

@@ -16,14 +16,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import socket
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import anyio
 import anyio.to_thread
+import orjson
 import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
@@ -32,10 +36,9 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from app.http.connection import PromptConnection
 from app.http.flow_api import FlowApi
-from app.http.look_body import LookBody
 from app.http.neighbour import refuse_beside_another_job
 from app.http.page import page_routes
 from app.http.page_history import FlowHistory
@@ -275,3 +278,97 @@ class Server:
         self._server.should_exit = True
         self._thread.join(5)
         self._socket.close()
+
+
+MAX_WAIT = 300.0
+"""Seconds that a request may wait for a pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookBody:
+    """What `/look` is asked for; no topics: all, no flows: all. `wait`: seconds."""
+
+    topics: tuple[str, ...] = ()
+    flows: frozenset[Flow] = frozenset()
+    wait: float = 0.0
+
+    @classmethod
+    def parse(cls, content: bytes) -> LookBody:
+        """Raises ValueError that says what is wrong with it."""
+        try:
+            body = orjson.loads(content or b"{}")
+        except ValueError:
+            raise ValueError("it is no JSON") from None
+        if not isinstance(body, dict):
+            raise ValueError("it is no object")
+        try:
+            flows = frozenset(Flow.parse(name) for name in _words(body, "flows"))
+        except LockstepError:
+            raise ValueError('flows are written as "a->b"') from None
+        wait = body.get("wait_seconds", 0)
+        if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not (math.isfinite(wait) and wait >= 0):
+            raise ValueError("wait_seconds must be a number of seconds, 0 or more")
+        return cls(_words(body, "topics"), flows, float(min(wait, MAX_WAIT)))
+
+
+def _words(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    words = body.get(name, [])
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ValueError(f"{name} must be a list of names")
+    return tuple(words)
+
+
+# A connection to the job's server that must not wait for ever for its next request.
+#
+# uvicorn has a time-out between two requests, and none before the first byte of one or within its head: a hundred
+# connections that say nothing would be all that `limit_concurrency` allows.
+
+
+HEAD_WITHIN = 10.0
+"""Seconds until the whole head of a request must be there."""
+
+
+class PromptConnection(H11Protocol):
+    """Ends where the head of the next request does not come in time, or where it waits longest and others need room."""
+
+    _timer: asyncio.TimerHandle | None = None
+    _waits_since = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Begins to wait; of too many that wait, the oldest makes room."""
+        super().connection_made(transport)
+        self._wait()
+        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
+            waiting = [one for one in self.connections if isinstance(one, PromptConnection) and one._timer is not None]
+            min(waiting, key=lambda one: one._waits_since)._end()
+
+    def data_received(self, data: bytes) -> None:
+        """A request whose head is there has all its time."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._wait_no_more()
+
+    def on_response_complete(self) -> None:
+        """Waits for the next one, unless that is there already."""
+        super().on_response_complete()
+        if self.cycle.response_complete and not self.transport.is_closing():
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is waited for any more."""
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._wait_no_more()
+        self._waits_since = self.loop.time()
+        self._timer = self.loop.call_later(HEAD_WITHIN, self._end)
+
+    def _wait_no_more(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _end(self) -> None:
+        self._wait_no_more()
+        self.transport.abort()

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from threading import Event, Lock
 
 from pyspark.sql import DataFrame
 
-from app.job.cluster_probe import BackgroundProbe, Readable
-from app.job.query_fallback import QueryFallback, Serve
 from app.settings import Settings
+from app.wiring import open_cluster
 from sinks.engine.times import utc_now
-from streaming.mm2.topic_roles import roles_of_flow
+from sinks.kafka.jvm.java_admin import JavaAdmin
+from sinks.kafka.jvm.jvm_rights import ask_allowed
+from streaming.errors import LockstepError
+from streaming.mm2.internal_topics import roles_of_flow
 from streaming.query import STOP_WITHIN, Queries, QueryRefused, RunningQuery, Sink
-from streaming.query_plan import FlowTopics, QueryPlan, sources_of
-from streaming.restarts import QueryFailure, QueryState, QueryStatus, Restarts, stalled
+from streaming.query_plan import ClusterSource, FlowTopics, QueryPlan, sources_of
+from streaming.restarts import QueryFailure, QueryState, QueryStatus, Restarts, serves_without_query, stalled
 
 log = logging.getLogger(__name__)
 
@@ -262,3 +268,166 @@ def _moved_checkpoint(checkpoint: Path, reason: str) -> str:
     except OSError as error:
         return f"the checkpoint {checkpoint} cannot be read ({reason}) and not be moved aside: {error.strerror}"
     return f"the checkpoint could not be read and is now {aside}; the query reads MM2's topics again: {reason}"
+
+
+Serve = Callable[[float], None]
+"""Lets the flows have passes as reasons come, for so many seconds."""
+
+SLICE = 0.5
+"""Seconds that it serves at a time: a micro-batch that comes meanwhile waits so long."""
+
+FALLBACK_PAUSE = 0.1
+"""Seconds between two checks whether it is its turn."""
+
+
+class QueryFallback:
+    """Serves while no micro-batch does. They never do so at the same time: whichever comes second waits."""
+
+    def __init__(self, serve: Serve, clock: Callable[[], float] = time.monotonic) -> None:
+        self.running = False
+        """Whether there is a query, as far as its supervisor knows."""
+        self._serve, self._clock = serve, clock
+        self._last = clock()
+        self._busy = threading.Lock()
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._error: str | None = None
+
+    def guard(self, sink: Sink) -> Sink:
+        """The same sink; while it runs nobody else serves."""
+
+        def guarded(batch: DataFrame, number: int) -> None:
+            with self._busy:
+                try:
+                    sink(batch, number)
+                finally:
+                    self._last = self._clock()
+
+        return guarded
+
+    def take_turn(self) -> bool:
+        """Serves for a slice if no batch does, and says whether it did."""
+        if not serves_without_query(self._clock() - self._last, self.running):
+            return False
+        if self._closed.is_set() or not self._busy.acquire(blocking=False):
+            return False
+        try:
+            self._serve(SLICE)
+            self._error = None
+        except Exception as error:
+            # A fault in one slice must not end the polling.
+            if str(error) != self._error:
+                log.exception("serving without the query failed; the next slice comes all the same")
+            self._error = str(error)
+        finally:
+            self._busy.release()
+        return True
+
+    def start(self) -> None:
+        """Takes its turns, in a thread of its own."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="fallback", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        while not self._closed.wait(FALLBACK_PAUSE):
+            self.take_turn()
+
+    def close(self) -> None:
+        """Serves no more; waits for the slice under way."""
+        self._closed.set()
+        if self._thread is not None:
+            self._thread.join()
+
+
+# What of a query's sources can be read now: clusters that answer, topics that the client may READ.
+
+
+READ = "READ"
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """As much of a plan as can be read, and for what is left out of it, why."""
+
+    plan: QueryPlan
+    reasons: tuple[str, ...] = ()
+
+
+SourceProbe = Callable[[ClusterSource], tuple[ClusterSource | None, str | None]]
+"""What can be read of a source, None where that is nothing, and why something cannot. May take some seconds."""
+
+
+def probe_source(source: ClusterSource) -> tuple[ClusterSource | None, str | None]:
+    """Asks the cluster, with the client settings of the source itself."""
+    try:
+        with closing(open_cluster(source.alias, source.options)) as cluster:
+            cluster.ping()
+            denied = _denied(source, cluster.admin)
+    except LockstepError as error:
+        return None, str(error)
+    if not denied:
+        return source, None
+    left = {topic: role for topic, role in source.topics.items() if topic not in denied}
+    reason = f"READ is missing on {', '.join(sorted(denied))} of the cluster {source.alias}: grant it"
+    return (replace(source, topics=left) if left else None), reason
+
+
+def _denied(source: ClusterSource, admin: JavaAdmin) -> frozenset[str]:
+    """Topics that the client sees and may not read (KIP-430); none where the cluster does not say."""
+    try:
+        allowed = ask_allowed(admin, source.topics.keys(), ())
+    except LockstepError:
+        return frozenset()
+    # A topic that cannot be seen has an error's name instead of operations.
+    seen = {topic: words for topic, words in allowed.topics.items() if not isinstance(words, str)}
+    return frozenset(topic for topic, words in seen.items() if words and READ not in words)
+
+
+def readable(plan: QueryPlan, probe: SourceProbe) -> Readable:
+    """Probes every source of a plan. Raises nothing: without an answer no query would ever start."""
+    found = [_probed(source, probe) for source in plan.sources]
+    sources = tuple(sorted((one for one, _ in found if one), key=lambda one: (one.alias, one.pattern)))
+    return Readable(replace(plan, sources=sources), tuple(dict.fromkeys(reason for _, reason in found if reason)))
+
+
+def _probed(source: ClusterSource, probe: SourceProbe) -> tuple[ClusterSource | None, str | None]:
+    try:
+        return probe(source)
+    except Exception as error:
+        log.exception("what can be read of %s is not known: a defect of Lockstep's, please report it", source.alias)
+        return None, f"what can be read of {source.alias} is not known: {type(error).__name__}"
+
+
+Run = Callable[[Callable[[], None]], None]
+
+
+def in_a_thread(call: Callable[[], None]) -> None:
+    """Runs it in a daemon thread: nobody who ends the job waits for a cluster that is silent."""
+    threading.Thread(target=call, name="probe", daemon=True).start()
+
+
+class BackgroundProbe:
+    """Probes in the background: `ask` begins, `take` has the answer once it is there."""
+
+    def __init__(self, probe: SourceProbe = probe_source, run: Run = in_a_thread) -> None:
+        self._probe, self._run = probe, run
+        self._asked: QueryPlan | None = None
+        self._answers: SimpleQueue[tuple[QueryPlan, Readable]] = SimpleQueue()
+
+    def ask(self, plan: QueryPlan) -> None:
+        """Does nothing while the same question is open."""
+        if self._asked is not plan:
+            self._asked = plan
+            self._run(lambda: self._answers.put((plan, readable(plan, self._probe))))
+
+    def take(self) -> Readable | None:
+        """The answer to the last question, once; None while it is open."""
+        while True:
+            try:
+                plan, answer = self._answers.get_nowait()
+            except Empty:
+                return None
+            if plan is self._asked:
+                self._asked = None
+                return answer

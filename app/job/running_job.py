@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from types import FrameType
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from app.http.api import Api, Server
 from app.http.page_history import FlowHistory, sampling
-from app.job.adopted_flows import AdoptedFlows
-from app.job.batch import Batch
-from app.job.changed_lines import ChangedLine
-from app.job.ending import ending_signals, side_by_side
-from app.job.flow_passes import FlowPasses
+from app.job.flow_passes import FlowPasses, Work
 from app.job.flow_wiring import JobHooks, flow_in_job
 from app.job.native_memory import SpareMemory
 from app.job.preflight_watch import preflights
 from app.job.query_progress import listening
 from app.job.query_supervisor import QuerySupervisor
-from app.job.reloading import Reloading
-from app.job.settings_in_force import in_force
+from app.job.reloading import ChangedLine, Reloading
 from app.overrides.closed import permitted
 from app.overrides.watch import OverrideWatch
 from app.properties.keys import REPLACES_FLOWS, Live
 from app.settings import Settings
 from app.settings.plugin_reconfiguration import reconfigure_plugins
-from app.verify.job_verifiers import JobVerifiers
+from app.verify.flow_verifier import JobVerifiers
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.claims import Claims
 from sinks.engine.deletions import LOOKS_AGAIN_S
@@ -47,7 +47,7 @@ from sinks.kafka.jvm.jvm_acls import SharedJvmAcls
 from sinks.kinds.shared_listings import SharedListings
 from sinks.notify.metrics_reporting import Reporters
 from streaming.flow import Flow
-from streaming.query import STOP_WITHIN, SparkQueries
+from streaming.query import STOP_WITHIN, SparkQueries, collect_hints, describe_jobs
 from streaming.restarts import QueryState, QueryStatus
 
 log = logging.getLogger(__name__)
@@ -270,3 +270,137 @@ class Job:
 
 def _is_healthy(status: FlowStatus) -> bool:
     return status.state is not FlowState.ERROR and not any(one.task is Task.FAULTED for one in status.kinds.values())
+
+
+def in_force(before: Settings, after: Settings) -> Settings:
+    """`after`, with the flows and clusters of the job that runs `before`: others come with its restart.
+
+    A flow that the file has no more goes on as it was; what was made for one that is new is closed.
+    """
+    found, running = {one.flow: one for one in after.flows}, {one.flow for one in before.flows}
+    for flow, one in found.items():
+        if flow not in running:
+            one.close()
+    return replace(
+        after,
+        clusters=before.clusters,
+        overrides=before.overrides,
+        flows=tuple(found.get(one.flow, one) for one in before.flows),
+        plugin_properties={**before.plugin_properties, **after.plugin_properties},
+        stored_overrides={**before.stored_overrides, **after.stored_overrides},
+    )
+
+
+# Which settings of its flows a job has adopted, so that plug-ins are closed of those that never come into force.
+#
+# A reload hands over other settings of a flow, and the flow's next pass is built from them. Should they be replaced
+# before, or the job end, nobody else would close what was made for them.
+
+
+class AdoptedFlows:
+    """May be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: list[FlowSettings] = []
+        self._running: list[FlowSettings] = []
+
+    def adopt(self, flows: Iterable[FlowSettings]) -> None:
+        """The newest settings; those that are known already go on as they are."""
+        with self._lock:
+            known = {id(one) for one in (*self._waiting, *self._running)}
+            self._waiting += [one for one in flows if id(one) not in known]
+
+    def built(self, flow: FlowSettings) -> None:
+        """A flow was built from these, and closes their plug-ins with itself; those of older ones are closed now."""
+        with self._lock:
+            mine = [one for one in self._waiting if one.flow == flow.flow]
+            older = mine[: next((at for at, one in enumerate(mine) if one is flow), 0)]
+            gone = {id(one) for one in (*older, flow)}
+            self._waiting = [one for one in self._waiting if id(one) not in gone]
+            self._running = [one for one in self._running if one.flow != flow.flow] + [flow]
+        for one in older:
+            one.close()
+
+    def close(self) -> None:
+        """The job ends: closes what is not closed yet."""
+        with self._lock:
+            left = [*self._waiting, *self._running]
+        for one in left:
+            one.close()
+
+
+class Batch:
+    """Called by Spark with each micro-batch.
+
+    It stays for the trigger's interval and lets the flows have a pass at each reason: a change need not wait for the
+    next micro-batch, which costs far more than a pass, and while there is no reason nothing is done.
+    """
+
+    def __init__(self, passes: FlowPasses, metrics: Metrics, interval: float, *, serves: bool = True) -> None:
+        """`interval`: of the trigger, in seconds. `serves`: False only takes the hints in."""
+        self._passes, self._metrics, self.interval, self._serves = passes, metrics, interval, serves
+        self._stopping = False
+        self._beside = Work()
+        self._before = "before it"
+
+    def __call__(self, frame: DataFrame, number: int) -> None:
+        """Does nothing once the job is stopping: what this batch brought is harmless to lose."""
+        if self._stopping:
+            return
+        start = time.monotonic()
+        work = self._beside + self._passes.worked()
+        if self._serves:
+            # Spark reads a description when a job begins, and passes come after the only job of their batch.
+            describe_jobs(frame, f"{self._before}: {work}")
+        self._before = f"batch {number} had"
+        with self._passes.serving() if self._serves else nullcontext():
+            hints = collect_hints(frame)
+        # What passes did beside the read is told with the next batch; its seconds are in those of the read.
+        self._beside = replace(self._passes.worked(), seconds=0.0)
+        self._passes.take_in(hints)
+        self._metrics.batch(work.seconds + time.monotonic() - start, hints.rows, hints.undecodable)
+        if self._serves:
+            rest = self.interval - (time.monotonic() - start)
+            # A shorter interval, set while the batch stays, holds for this batch as well.
+            self._passes.serve(rest, in_batch=True, is_over=lambda: time.monotonic() - start >= self.interval)
+
+    def stop(self) -> None:
+        """The running batch ends now; its passes go on."""
+        self._stopping = True
+        self._passes.stop()
+
+
+PID_FILE = "LOCKSTEP_PID_FILE"
+"""Environment variable: where the process id goes, so that spark-submit.sh can pass a signal on to this process."""
+
+
+@contextmanager
+def ending_signals(stop: Callable[[], None], reload: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and SIGINT call `stop`; a second one ends the process at once. SIGHUP calls `reload`."""
+
+    def received(number: int, _: FrameType | None) -> None:
+        log.info("%s: ending after the running batch", signal.Signals(number).name)
+        for again in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(again, signal.SIG_DFL)
+        stop()
+
+    before = {number: signal.signal(number, received) for number in (signal.SIGTERM, signal.SIGINT)}
+    before[signal.SIGHUP] = signal.signal(signal.SIGHUP, lambda number, frame: reload())
+    if path := os.environ.get(PID_FILE):
+        Path(path).write_text(f"{os.getpid()}\n")
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def side_by_side(closes: Sequence[Callable[[], None]]) -> None:
+    """Calls each in a thread of its own, and returns when all are done. What one raises is logged."""
+    if not closes:
+        return
+    with ThreadPoolExecutor(len(closes), thread_name_prefix="close") as threads:
+        for future in [threads.submit(close) for close in closes]:
+            if (error := future.exception()) is not None:
+                log.error("a flow could not be closed: a defect of Lockstep's, please report it", exc_info=error)

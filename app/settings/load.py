@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 from app.http.request_rules import is_loopback
+from app.plugins import load_plugin
 from app.properties import keys
 from app.properties.check import check
 from app.properties.config_providers import config_providers, resolve_all
-from app.properties.keys import HTTP_HOST, HTTP_TOKEN
-from app.properties.mistakes import ConfigurationError, Findings, WrongFlow
+from app.properties.keys import CLUSTERS, HTTP_HOST, HTTP_TOKEN, OFFSET_SYNCS_LOCATION, POLICY
+from app.properties.mistakes import ConfigurationError, Findings, PropertyLine, WrongFlow
 from app.properties.parse import read
-from app.properties.scoped_keys import Properties
+from app.properties.scoped_keys import Properties, scoped_key
 from app.properties.shown import hidden_texts, shown_keys
 from app.settings.cluster_sections import (
+    addresses,
     aliases,
     check_ambiguous,
     check_servers,
@@ -27,16 +30,17 @@ from app.settings.cluster_sections import (
 )
 from app.settings.contradictions import check_broker_configs, check_collisions, check_cycles
 from app.settings.flow_sections import chosen_flows, enabled_flows, flow_settings
-from app.settings.internal_topic_collisions import check_internal_topics, knowing
 from app.settings.job_settings import ClusterSettings, JobSettings, Settings
-from app.settings.metric_reporters import reporters
 from app.settings.mm2_lines import check_mm2_lines, check_old_names
 from app.settings.plugin_reconfiguration import flow_that_stays
 from app.settings.reading import USUAL, Reading
 from app.settings.stored_overrides import Overrides, override_entries
 from sinks.flow_settings import FlowSettings
+from sinks.notify.metrics_reporting import MetricsReporter
+from streaming.errors import LockstepError
 from streaming.flow import Flow
 from streaming.mm2.internal_topics import InternalTopics
+from streaming.reconfiguration import Reconfigurable, check_agrees
 
 
 def load(
@@ -232,3 +236,148 @@ def _check_samples(properties: Properties, findings: Findings) -> None:
     for entry in properties.by_key.values():
         if SAMPLE in entry.value and (entry.is_referred or SECRET_KEY.search(entry.key)):
             findings.mistake(entry, "holds a secret of the sample, which everybody can read: put one of your own there")
+
+
+# The metrics reporters of a file (`metric.reporters`, KIP-226): made, or kept from before and asked first.
+#
+# MM2 and Kafka's clients read the same key. A class without a colon is Java's, and theirs: it is left alone in the bare
+# key, and a mistake behind the prefix, which only Lockstep reads.
+
+
+READ = (
+    keys.METRIC_REPORTERS,
+    keys.PUSH_URL,
+    keys.PUSH_INTERVAL,
+    keys.PUSH_JOB,
+    keys.PUSH_USERNAME,
+    keys.PUSH_PASSWORD,
+)
+"""What must be sound before a reporter is made: `check` says what is not, and need not be said twice."""
+
+OUR_REPORTERS = "Lockstep's own reporters are written package.module:Class"
+
+
+def reporters(
+    properties: Properties, findings: Findings, before: Mapping[str, MetricsReporter]
+) -> dict[str, MetricsReporter]:
+    """By class as the file names it, each once. `before`: those that run; one of the same class goes on.
+
+    A running one that is `Reconfigurable` validates the properties; what it objects to, and a class that cannot be
+    loaded, is a mistake in the line of the key.
+    """
+    entry = properties.entry(keys.METRIC_REPORTERS.name)
+    if entry is None or not all(properties.is_sound(key.name) for key in READ):
+        return {}
+    values = properties.of_job()
+    found = {
+        reference: _reporter(reference, values, before.get(reference), entry, findings)
+        for reference in _references(properties, entry, findings)
+    }
+    return {reference: reporter for reference, reporter in found.items() if reporter is not None}
+
+
+def _references(properties: Properties, entry: PropertyLine, findings: Findings) -> Iterator[str]:
+    ours = scoped_key(entry.key, properties.aliases).ours
+    for reference in properties.get(keys.METRIC_REPORTERS):
+        if ":" in reference:
+            yield reference
+        elif ours:
+            findings.mistake(
+                entry, f"{reference} is a Java class, for MM2 alone: {OUR_REPORTERS}; without the prefix it may stay"
+            )
+        elif reference != keys.JMX_REPORTER:
+            findings.warn(entry, f"{reference} is for MM2 alone; {OUR_REPORTERS}")
+
+
+def _reporter(
+    reference: str, values: Mapping[str, str], running: MetricsReporter | None, entry: PropertyLine, findings: Findings
+) -> MetricsReporter | None:
+    try:
+        if running is None:
+            return cast(MetricsReporter, load_plugin(reference, MetricsReporter, values))
+        if isinstance(running, Reconfigurable):
+            check_agrees(running, values)
+    except Exception as error:  # noqa: BLE001 - a reporter of the user's may raise anything
+        said = str(error) if isinstance(error, LockstepError) else f"{type(error).__name__}: {error}"
+        refused = said if running is None else f"{reference} does not take the new properties: {said}"
+        findings.mistake(entry, refused)
+        return None
+    return running
+
+
+# Topics of one flow that concern another: MM2's, which no two may share, and Lockstep's own on one target.
+
+
+HEARTBEATS = "heartbeats"
+"""Says itself which flow a record is of; all others say it by their names alone."""
+
+
+def topics_of(flow: FlowSettings) -> dict[str, tuple[str, str]]:
+    """By what is in it: the alias of the cluster that an internal topic is on, and its name."""
+    internal: InternalTopics = flow.internal
+    source, target = internal.offset_syncs_cluster, flow.flow.target
+    return {
+        "offset-syncs": (source, internal.offset_syncs),
+        "checkpoints": (target, internal.checkpoints),
+        "ledger": (target, internal.ledger),
+        "audit": (target, internal.audit),
+        "topics": (target, internal.topics),
+        "groups": (target, internal.groups),
+        HEARTBEATS: (target, internal.heartbeats),
+    }
+
+
+def check_internal_topics(
+    properties: Properties, clusters: Mapping[str, ClusterSettings], flows: Iterable[FlowSettings], findings: Findings
+) -> None:
+    """A mistake for each internal topic that two flows, or two roles of one, would share on one cluster."""
+    seen: list[tuple[FlowSettings, str, str, str]] = []
+    for flow in flows:
+        for role, (alias, name) in topics_of(flow).items():
+            for other, other_role, other_alias, other_name in seen:
+                both_heartbeats = role == other_role == HEARTBEATS
+                if name == other_name and not both_heartbeats and _is_same(clusters, alias, other_alias):
+                    _report(properties, (other, other_role), (flow, role), f"{name} on {alias}", findings)
+            seen.append((flow, role, alias, name))
+
+
+def _is_same(clusters: Mapping[str, ClusterSettings], one: str, other: str) -> bool:
+    return one == other or not addresses(clusters[one]).isdisjoint(addresses(clusters[other]))
+
+
+def _report(
+    properties: Properties,
+    one: tuple[FlowSettings, str],
+    other: tuple[FlowSettings, str],
+    topic: str,
+    findings: Findings,
+) -> None:
+    (first, role), (second, other_role) = one, other
+    flow, syncs = second.flow, "offset-syncs" in (role, other_role)
+    entry = properties.entry(POLICY.name, flow) or properties.entry(CLUSTERS.name)
+    moved = f", or write {OFFSET_SYNCS_LOCATION.name} for one of them" if syncs else ""
+    findings.mistake(
+        entry,
+        f"{topic} would hold the {role} of {first.flow.name} and the {other_role} of {flow.name}, and each would take "
+        f"the other's for its own: choose a {POLICY.name} that makes other names{moved}, or leave one flow out",
+        POLICY.name,
+    )
+
+
+def knowing(
+    flow: FlowSettings, flows: Iterable[FlowSettings], clusters: Mapping[str, ClusterSettings]
+) -> InternalTopics:
+    """The flow's internal topics, with those that the file's other flows have on the same target.
+
+    The policies of these flows choose the names.
+    """
+    there = [
+        (one, name)
+        for one in flows
+        if one.flow != flow.flow
+        for alias, name in topics_of(one).values()
+        if _is_same(clusters, alias, flow.flow.target)
+    ]
+    lockstep = {name for one, name in there if name in one.internal.ours}
+    mm2 = {name for one, name in there} - lockstep
+    return replace(flow.internal, of_other_flows=tuple(sorted(lockstep)), mm2s_of_other_flows=tuple(sorted(mm2)))

@@ -30,6 +30,15 @@ from streaming.errors import LockstepError
 if TYPE_CHECKING:
     from streaming.verify.jobs import Session
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from streaming.flow import Flow
+
+if TYPE_CHECKING:
+    from streaming.verify.jobs import Session
+
+
 log = logging.getLogger(__name__)
 
 COMPARISON_INTERVAL = 10.0
@@ -154,3 +163,42 @@ class FlowVerifier:
                 # One session for all rounds.
                 jobs = cache(partial(record_jobs, settings, flow, self._spark))
                 yield ContinuousComparison(flow, both, jobs, self._progress, budget, now), guarded, opened
+
+
+class JobVerifiers:
+    """Of one job; called from its own thread alone."""
+
+    def __init__(self, tasks: Mapping[Flow, FlowTask], spark: Session) -> None:
+        self._tasks, self._spark = tasks, spark
+        self._runs = False
+        self._running: dict[Flow, tuple[FlowSettings, FlowVerifier]] = {}
+
+    @contextmanager
+    def running(self, settings: Settings | None) -> Iterator[None]:
+        """Compares for the length of a `with` block; None: not at all."""
+        self._runs = settings is not None
+        if settings is not None:
+            self.adopt(settings)
+        try:
+            yield
+        finally:
+            for _, verifier in self._running.values():
+                verifier.end()
+            for _, verifier in self._running.values():
+                verifier.join()
+
+    def adopt(self, settings: Settings) -> None:
+        """Goes on with these settings: what did not change goes on, all else begins again."""
+        if not self._runs:
+            return
+        wanted = {flow.flow: flow for flow in settings.flows if flow.verifying.enabled}
+        for flow, (before, verifier) in list(self._running.items()):
+            if wanted.get(flow) is not before:
+                verifier.end()
+                verifier.join()
+                del self._running[flow]
+        for flow, one in wanted.items():
+            if flow not in self._running:
+                verifier = FlowVerifier(settings, one, self._tasks[flow], self._spark)
+                self._running[flow] = one, verifier
+                verifier.start()

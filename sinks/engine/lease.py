@@ -10,24 +10,62 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from sinks.engine.leadership import EVIDENCE, Identity, Leader
-from sinks.engine.lease_channel import LeaseChannel
-from sinks.engine.lease_clock import Background, boot_clock, in_a_thread
 from sinks.engine.lease_log import LeaseLog
-from sinks.engine.lease_records import Act, LeaseRecord, decoded
+from sinks.engine.lease_records import Act, LeaseRecord, ReadRecord, decoded, encoded, lease_key
 from sinks.engine.ledger import Ledger
 from sinks.engine.seal import Seal
-from sinks.engine.times import utc_now
+from sinks.engine.times import milliseconds, utc_now
 from sinks.faults import ClusterUnreachable, NotLeading
-from sinks.kafka.ports.cluster import Cluster
+from sinks.kafka.ports.cluster import Cluster, Record, Tail
 from streaming.errors import LockstepError
+
+# The time by which leases run out, and the thread that renews them.
+
+
+TEND_EVERY = 0.5
+"""Seconds: so soon a request to hand over is noticed."""
+
+Background = Callable[[Callable[[], None]], Callable[[], None]]
+"""Calls something again and again; what it returns ends that."""
+
+
+def boot_clock() -> float:
+    """Seconds, monotonic; on Linux those in which the machine was asleep count, too."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+def by_hand(tend: Callable[[], None]) -> Callable[[], None]:
+    """For who calls it alone."""
+    return lambda: None
+
+
+def in_a_thread(tend: Callable[[], None]) -> Callable[[], None]:
+    """Every TEND_EVERY, in a daemon thread, so that a target that is silent keeps no process alive."""
+    ended = threading.Event()
+
+    def run() -> None:
+        while not ended.wait(TEND_EVERY):
+            try:
+                tend()
+            except LockstepError as error:
+                log.debug("the lease could not be renewed: %s", error)
+            except Exception:
+                # Without its thread the lease would run out for good.
+                log.exception("the lease could not be renewed: a defect of Lockstep's, please report it")
+
+    threading.Thread(target=run, name="lease", daemon=True).start()
+    return ended.set
+
 
 log = logging.getLogger(__name__)
 
@@ -248,3 +286,64 @@ class Lease:
         # The time is taken when all is read: nobody was heard later than it says, however long this took.
         for found, begun in self._channel.read(self._log.me):
             self._log = self._log.taken(found, self._clock(), begun)
+
+
+TRACKED = frozenset({Act.CLAIM, Act.RENEWAL})
+"""What its writer waits for: read back, it is evidence."""
+
+RECORDS_IN_A_READ = 1000
+"""As many records come from a tail at once, where there are more."""
+
+
+@dataclass
+class LeaseChannel:
+    """Of one process. `cluster` is its own, and closed with it. `forget_after`: seconds, for records that never come
+    back."""
+
+    flow: str
+    topic: str
+    cluster: Cluster
+    tail: Tail
+    seal: Seal
+    clock: Callable[[], float]
+    forget_after: float
+    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+    _sent: dict[int, float] = field(default_factory=dict)
+
+    def next_number(self) -> int:
+        """Of the record that is written next."""
+        return next(self._numbers)
+
+    def write(self, record: LeaseRecord) -> None:
+        """Returns when all in-sync replicas have it. Raises ClusterUnreachable, RightsMissing: it may come even so."""
+        began = self.clock()
+        if record.act in TRACKED:
+            self._sent = {number: at for number, at in self._sent.items() if at > began - self.forget_after}
+            self._sent[record.number] = began
+        self.cluster.append_log(self.topic, [encoded(self.flow, record, self.seal, milliseconds(utc_now()))])
+
+    def read(self, me: str) -> list[tuple[ReadRecord, float | None]]:
+        """What came since the last time; with each of our own records, when it was begun to be written."""
+        key = lease_key(self.flow)
+        heard = [decoded(self.flow, value, self.seal) for found, value in self._came() if found == key]
+        return [(one, self._begun(one.record, me)) for one in heard]
+
+    def _came(self) -> Iterator[Record]:
+        """All of it: with a part alone, one that led long ago would count as heard now."""
+        count = RECORDS_IN_A_READ
+        while count >= RECORDS_IN_A_READ:
+            records = self.tail.next(0.0)
+            count = len(records)
+            yield from records
+
+    def _begun(self, record: LeaseRecord | None, me: str) -> float | None:
+        return self._sent.pop(record.number, None) if record is not None and record.holder == me else None
+
+    def awaits(self, number: int) -> bool:
+        """Whether that record did not come back yet."""
+        return number in self._sent
+
+    def close(self) -> None:
+        """Lets go of the client."""
+        self.tail.close()
+        self.cluster.close()

@@ -11,32 +11,29 @@ the second time: foreachBatch is at-least-once.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from sinks.engine.apply import apply_steps
 from sinks.engine.attempts import Attempts
 from sinks.engine.audit_events import SettingChange
-from sinks.engine.compared import Compared
 from sinks.engine.deletions import Deletions
 from sinks.engine.flow_components import FlowComponents, close_all
 from sinks.engine.flow_ledger import FlowLedger
-from sinks.engine.fresh_listing import FreshListing
 from sinks.engine.full_comparisons import FullComparisons
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.leadership import Leader
 from sinks.engine.model import Change, Key, Kind, Outcome
-from sinks.engine.next_pass import KindIntervals, due_at
 from sinks.engine.plan import join_plans
 from sinks.engine.recorder import Recorder
-from sinks.engine.report import Report, Stopwatch, notify, with_status
+from sinks.engine.report import Compared, Report, Stopwatch, notify, with_status
 from sinks.failover.preflight import FailoverStatus
 from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.controller import Controller, PassContext, Sighting, StreamListener
+from sinks.kinds.controller import Controller, ControllerStatus, PassContext, Sighting, StreamListener
 from sinks.kinds.file_warnings import file_warnings
-from sinks.kinds.listing import NOTHING_LISTED, missing_internal_topics
+from sinks.kinds.listing import NOTHING_LISTED, Freshness, Listed, missing_internal_topics
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 
@@ -266,3 +263,108 @@ class FlowReconcile:
     def close(self, *, replaced: bool = False) -> None:
         """Lets go of every client, whatever one of them raises. `replaced`: another goes on with this flow."""
         close_all(self._components, replaced=replaced)
+
+
+NEVER = float("inf")
+
+
+def due_at(
+    controllers: Sequence[Controller],
+    status: Iterable[ControllerStatus],
+    attempts: Attempts,
+    idle: Collection[Kind],
+    others: Iterable[float],
+) -> float:
+    """The earliest of what controllers want, what is tried again, and `others`.
+
+    A controller whose kinds are all `idle` wants nothing: what it could not do now it cannot do before they wake.
+    """
+    wanted = list(others)
+    for controller, one in zip(controllers, status, strict=True):
+        retry = attempts.due(controller)
+        if retry is not None:
+            wanted.append(retry)
+        elif not controller.kinds <= set(idle):
+            wanted.append(one.due)
+    return min(wanted, default=NEVER)
+
+
+class KindIntervals:
+    """Of one flow."""
+
+    def __init__(self, intervals: Mapping[Kind, float]) -> None:
+        """`intervals`: seconds between two polls, of the kinds that have any."""
+        self._intervals = intervals
+        self._polled_at: dict[Kind, float] = {}
+
+    def resting(self, now: float) -> frozenset[Kind]:
+        """Kinds whose interval is not over."""
+        polled = self._polled_at
+        return frozenset(k for k, wait in self._intervals.items() if k in polled and now - polled[k] < wait)
+
+    def polled(self, kinds: Collection[Kind], now: float) -> None:
+        """These were read. One that could not be read is due again in the next pass."""
+        self._polled_at |= dict.fromkeys(kinds, now)
+
+    def waking(self, kinds: Collection[Kind], now: float) -> list[float]:
+        """When those of these kinds that rest now are due again."""
+        resting = self.resting(now) & set(kinds)
+        return sorted(self._polled_at[kind] + self._intervals[kind] for kind in resting)
+
+
+# What a pass lists: as much as it needs, for thousands of topics cost both the broker and the interpreter.
+#
+# What was listed of a source still holds while its metadata log has not moved. Times are monotonic seconds.
+
+
+SETTLED_AFTER = 15.0
+"""Seconds after a signal until each broker shows what it told of: the one that is asked may follow the metadata log
+behind the one that told of it."""
+
+
+class FreshListing:
+    """Of one flow."""
+
+    def __init__(self, list_topics: Callable[[Freshness], Listed]) -> None:
+        self._list_topics = list_topics
+        self._moved_at, self._listed_at = float("inf"), float("-inf")
+        self._wanted_anew = True
+        self._source: Mapping[str, int] = {}
+
+    def sampled(self, now: float, silent: bool) -> None:
+        """`silent`: the log is followed, and nothing was signalled since this was last called."""
+        if not silent or self._moved_at == float("inf"):
+            self._moved_at = now
+
+    def want_anew(self, wanted: bool = True) -> None:
+        """Where it is `wanted`, the next listing is of both clusters, whatever was listed before: it was written."""
+        self._wanted_anew = self._wanted_anew or wanted
+
+    def listed(self, began: float, *, everything: bool, asked: bool) -> Listed:
+        """`began`: now. `everything` will be compared; `asked`: because somebody wants it, not because it is time.
+
+        Raises ClusterUnreachable, RightsMissing.
+        """
+        wanted = self.wanted
+        if asked or self._wanted_anew:
+            wanted = Freshness.ALL_NOW
+        elif everything:
+            wanted = Freshness.ALL
+        listed = self._list_topics(wanted)
+        self._wanted_anew = False
+        if wanted is not Freshness.QUIET:
+            self._listed_at = began
+            self._compare(listed.source, began)
+        return listed
+
+    def _compare(self, source: Mapping[str, int], now: float) -> None:
+        """A listing that is another one though nothing was signalled may be half of it: the silence counts anew."""
+        if source != self._source:
+            self._source, self._moved_at = source, max(self._moved_at, now)
+
+    @property
+    def wanted(self) -> Freshness:
+        """What a pass that compares not everything needs: QUIET where the last listing shows all that was signalled,
+        and nothing was signalled since."""
+        is_quiet = self._listed_at - self._moved_at >= SETTLED_AFTER
+        return Freshness.QUIET if is_quiet else Freshness.SOURCE_NOW

@@ -13,7 +13,7 @@ from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import Plan
 from sinks.failover.preflight import FailoverStatus
-from sinks.kinds.controller import ControllerStatus, GroupSummary
+from sinks.kinds.controller import Comparison, Controller, ControllerStatus, GroupSummary, PassContext
 from sinks.kinds.listing import Listed
 from streaming.errors import LockstepError
 
@@ -97,3 +97,14 @@ def with_status(plan: Plan, status: Sequence[ControllerStatus]) -> Plan:
     refused = dict.fromkeys((*plan.refused, *(refusal for one in status for refusal in one.refused)))
     errors = dict.fromkeys((*plan.errors, *(error for one in status for error in one.errors)))
     return replace(plan, refused=tuple(refused), errors=tuple(errors))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What differs now, and with whom to settle it. Nothing is written yet."""
+
+    context: PassContext
+    plan: Plan
+    comparisons: Sequence[tuple[Controller, Comparison]]
+    trouble: KindTrouble
+    watch: Stopwatch

@@ -10,9 +10,8 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 
 from sinks.background import DaemonExecutor
-from sinks.engine.ledger import Ledger
+from sinks.engine.ledger import TOPIC_GONE, Ledger
 from sinks.engine.ledger_entries import Entry, EntryKey
-from sinks.engine.ledger_topic import TOPIC_GONE
 from sinks.engine.model import Key
 from sinks.failover.counted_ahead import counted_ahead
 from sinks.failover.kept_end_offsets import (

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 
 from sinks.compact_json import compact_json
-from sinks.engine.ledger_topic import LEDGER_TOPIC_CONFIGS
+from sinks.engine.ledger import LEDGER_TOPIC_CONFIGS
 from sinks.kafka.ports.cluster import Cluster, Record
 
 RECORDS_IN_A_WRITE = 10_000

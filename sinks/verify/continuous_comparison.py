@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from sinks.engine.ledger import Ledger
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.listing import Listed, list_both
+from sinks.kinds.offsets.exact_runs import ExactOffsets, ExactRuns, remember
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.verified_stretches import Checked
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.flow_progress import FlowProgress, PartitionPair
 from sinks.verify.log_survey import compacted_topics, surplus_partitions
-from sinks.verify.newly_exact import NewlyExact
 from sinks.verify.partition_check import PartitionPlan
-from sinks.verify.partition_progress import Cut, PartitionProgress
+from sinks.verify.partition_progress import Cut, PartitionProgress, Piece
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
-from sinks.verify.piece_selection import SelectedPiece, select_pieces
 from sinks.verify.record_checks import RecordChecks
 from sinks.verify.record_jobs import MeteredJobs, RecordJobs
 from sinks.verify.surveyed_sides import NO_IDS, SurveyedSide, changed_meanwhile, ids_on_both
@@ -189,3 +190,102 @@ def _windows(
     restarts = history.restarts() if history else ()
     known = sorted(pairs | ({common} if common is not None else set()))
     return cut(known, restarts, one.log, one.copy, since, least)
+
+
+class NewlyExact:
+    """Of one flow. `position`: how far the offset-syncs topic was read when the first of it was compared."""
+
+    def __init__(self, position: int) -> None:
+        self._position = position
+        self._runs: dict[TopicPartition, ExactRuns] = {}
+        self._checked: dict[TopicPartition, list[Checked]] = {}
+
+    def keep(self, report: PartitionReport, known: ExactRuns | None, position: int) -> None:
+        """What a report says; `known`: what the ledger has of the partition."""
+        if not self._runs and not self._checked:
+            self._position = position
+        where = report.where
+        if report.runs:
+            before = self._runs.get(where) or ExactRuns(known.runs if known else (), position)
+            self._runs[where] = before.renewed(report.runs, position)
+        if report.checked is not None:
+            self._checked.setdefault(where, []).append(report.checked)
+
+    def forget(self, gone: Collection[TopicPartition] = (), topics: Collection[str] = ()) -> None:
+        """Partitions that lost records, and topics that were recreated."""
+        for where in [one for one in {**self._runs, **self._checked} if one in gone or one.topic in topics]:
+            self._runs.pop(where, None)
+            self._checked.pop(where, None)
+
+    def write(self, ledger: Ledger, exact: ExactOffsets) -> None:
+        """Into the flow's ledger, where there is one; it is forgotten here. Raises NotLeading, ClusterUnreachable."""
+        runs, checked = self._runs, self._checked
+        self._runs, self._checked = {}, {}
+        if not ledger.exists:
+            return
+        # First what others have found meanwhile, `lockstep verify` say: a difference must not be written over.
+        exact.renew(ledger)
+        if runs or checked:
+            remember(ledger, [(where, one.runs) for where, one in runs.items()], exact, self._position, checked)
+            exact.renew(ledger)
+
+
+# Which pieces of which partitions the running job compares in a round, within its budget of bytes. Pure.
+
+
+class SelectedPiece(NamedTuple):
+    """A piece of a partition that is compared now."""
+
+    progress: PartitionProgress
+    piece: Piece
+    of_tail: bool
+
+
+def select_pieces(
+    partitions: Sequence[PartitionProgress],
+    of_tail: bool,
+    cut: Callable[[PartitionProgress], Cut],
+    newest: Callable[[TopicPartition], Pair | None],
+    compacted: Collection[str],
+    budget: ByteBudget,
+    now: float,
+) -> list[SelectedPiece]:
+    """As many as the budget allows, in their order. `newest`: the newest offset-sync of a partition.
+
+    `compacted`: topics that are compared whole, from a place to the end, since cleaners take what is older.
+    """
+    left = budget.level(now)
+    found: list[SelectedPiece] = []
+    for one in partitions:
+        if left <= 0:
+            break
+        topic = one.where.topic
+        most, largest = budget.offsets(topic, left), budget.largest(topic)
+        windows = cut(one)
+        if topic in compacted:
+            piece = _compacted(one, of_tail, windows, newest(one.where), largest)
+        elif of_tail:
+            piece = one.next_of_tail(windows, newest(one.where), most, largest)
+        else:
+            piece = one.next_of_history(windows, most, largest)
+        if piece is not None:
+            found.append(SelectedPiece(one, piece, of_tail))
+            left -= budget.size(topic, piece.offsets)
+    return found
+
+
+def _compacted(one: PartitionProgress, of_tail: bool, cut: Cut, newest: Pair | None, largest: int) -> Piece | None:
+    if one.history_end is None:
+        one.begin(newest)
+    track = one.tail if of_tail else one.history
+    start = one.start_of(track)
+    windows = tuple(cut(start, track.at))
+    if not windows:
+        return None
+    piece = Piece(windows)
+    if piece.offsets <= largest:
+        return piece
+    one.leave_out(windows[0].upstream, windows[-1].upstream_end)
+    if not of_tail and one.tail.at is not None:
+        track.at = one.tail.at
+    return None

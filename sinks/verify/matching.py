@@ -7,14 +7,13 @@ one of the target that have a field in common are one record that was changed.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import Run, joined_runs
-from sinks.verify.alignment import Alignment, split_by_order
-from sinks.verify.changes import CERTAIN, TELLING_LIKENESS, changed_fields, pair_up
 from sinks.verify.differences import Difference, Fields, FoundDifference, joined_findings
 from streaming.mm2.records import MAX_INT64
 
@@ -176,3 +175,163 @@ def _at_edges(
 
 def _expired(fields: Fields, upstream: int | None = None, downstream: int | None = None) -> FoundDifference:
     return FoundDifference(Difference.UNVERIFIABLE, upstream, downstream, 1, (), fields.timestamp)
+
+
+# Two records that are one, changed on its way: what they have in common, what they do not. Pure.
+
+
+MOST_COMPARED = 250_000
+"""Pairs of records in one gap that are compared each with each; beyond, only neighbours are."""
+
+Placed = Sequence[tuple[int, Fields]]
+"""Offsets and fields, by offset."""
+
+NULL = 0
+"""The digest of a key or a value that is null."""
+
+
+def changed_fields(ours: Fields, theirs: Fields) -> tuple[str, ...]:
+    """Names of the fields that differ."""
+    return tuple(name for name in Fields._fields if not _same(getattr(ours, name), getattr(theirs, name)))
+
+
+def _same(one: int | None, other: int | None) -> bool:
+    return one is None or other is None or one == other
+
+
+def likeness(ours: Fields, theirs: Fields) -> int:
+    """How much two records have in common."""
+    alike = 0
+    if ours.timestamp is not None and ours.timestamp == theirs.timestamp:
+        alike += 3
+    if ours.value == theirs.value != NULL:
+        alike += 3
+    if ours.key == theirs.key != NULL:
+        alike += 2
+    return alike + (ours.headers == theirs.headers)
+
+
+TELLING_LIKENESS = 3
+"""A likeness that tells one record from most others: timestamp or value are the same."""
+
+CERTAIN = 5
+"""A likeness that hardly two records have: timestamp and key, timestamp and value, or value and key are the same."""
+
+
+def pair_up(ours: Placed, theirs: Placed, least: int = TELLING_LIKENESS) -> list[tuple[int, int]]:
+    """Offsets of records that are most likely one, in order on both sides, each in one pair at most.
+
+    `least`: likeness of those that are paired.
+    """
+    if len(ours) == len(theirs) or len(ours) * len(theirs) > MOST_COMPARED:
+        neighbours = zip(ours, theirs, strict=False)
+        pairs = [(one[0], other[0]) for one, other in neighbours if likeness(one[1], other[1]) >= least]
+        if len(pairs) == len(ours) or len(ours) * len(theirs) > MOST_COMPARED:
+            return pairs
+    return _most_alike(ours, theirs, least)
+
+
+def _most_alike(ours: Placed, theirs: Placed, least: int) -> list[tuple[int, int]]:
+    """The pairs with the greatest sum of likeness: as in an edit distance, by a table of best sums from the end."""
+    rows, columns = len(ours), len(theirs)
+    best = [[0] * (columns + 1) for _ in range(rows + 1)]
+    for row in range(rows - 1, -1, -1):
+        for column in range(columns - 1, -1, -1):
+            alike = likeness(ours[row][1], theirs[column][1])
+            paired = best[row + 1][column + 1] + alike if alike >= least else 0
+            best[row][column] = max(paired, best[row + 1][column], best[row][column + 1])
+    pairs = []
+    row = column = 0
+    while row < rows and column < columns:
+        if best[row][column] == best[row + 1][column]:
+            row += 1
+        elif best[row][column] == best[row][column + 1]:
+            column += 1
+        else:
+            pairs.append((ours[row][0], theirs[column][0]))
+            row, column = row + 1, column + 1
+    return pairs
+
+
+# Which runs of equal records are in order on both sides, and what lies between them. Pure.
+
+
+def split_by_order(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
+    """Those with most records that are in the same order on both sides, and the others. Both by upstream offset.
+
+    The longest increasing subsequence, weighted with lengths: O(n log n) by a Fenwick tree of best predecessors.
+    """
+    ordered = sorted(runs)
+    ranks = {downstream: rank for rank, downstream in enumerate(sorted(run.downstream for run in ordered), 1)}
+    best: list[tuple[int, int]] = [(0, -1)] * (len(ordered) + 1)
+    before: list[int] = []
+    top = (0, -1)
+    for at, run in enumerate(ordered):
+        rank = ranks[run.downstream]
+        weight, previous = _best_below(best, rank - 1)
+        before.append(previous)
+        reached = (weight + run.length, at)
+        top = max(top, reached, key=_weight)
+        _raise(best, rank, reached)
+    chosen = set()
+    at = top[1]
+    while at >= 0:
+        chosen.add(at)
+        at = before[at]
+    return (
+        [run for at, run in enumerate(ordered) if at in chosen],
+        [run for at, run in enumerate(ordered) if at not in chosen],
+    )
+
+
+def _weight(reached: tuple[int, int]) -> int:
+    return reached[0]
+
+
+def _best_below(best: Sequence[tuple[int, int]], rank: int) -> tuple[int, int]:
+    found = (0, -1)
+    while rank > 0:
+        found = max(found, best[rank], key=_weight)
+        rank -= rank & -rank
+    return found
+
+
+def _raise(best: list[tuple[int, int]], rank: int, reached: tuple[int, int]) -> None:
+    while rank < len(best):
+        best[rank] = max(best[rank], reached, key=_weight)
+        rank += rank & -rank
+
+
+class Alignment:
+    """Runs in order on both sides, and the gaps between them. It grows by single records that are put into gaps."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        """`runs`: in order on both sides, as `split_by_order` has them first."""
+        self._up = [run.upstream for run in runs]
+        self._down = [run.downstream for run in runs]
+        self._runs = list(runs)
+
+    @property
+    def runs(self) -> list[Run]:
+        """All of them, by offset."""
+        return self._runs
+
+    def gap_at_downstream(self, offset: int) -> int:
+        """The number of the gap in which the target's offset lies: that of runs before it."""
+        return bisect_right(self._down, offset)
+
+    def gap_at_upstream(self, offset: int) -> int:
+        """The same of the source's offset."""
+        return bisect_right(self._up, offset)
+
+    def between(self, gap: int) -> LogRange:
+        """The source's offsets in a gap: behind the run before it, before the next one."""
+        start = self._runs[gap - 1].upstream_end if gap else 0
+        return LogRange(start, self._up[gap] if gap < len(self._up) else 2**63 - 1)
+
+    def put(self, upstream: int, downstream: int) -> None:
+        """A record that lies in one gap on both sides."""
+        at = bisect_left(self._up, upstream)
+        self._runs.insert(at, Run(upstream, downstream, 1))
+        insort(self._up, upstream)
+        insort(self._down, downstream)

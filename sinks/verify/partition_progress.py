@@ -6,19 +6,120 @@ offset-sync there is when the job begins; the history is what lies before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from sinks.engine.verify_status import STALLED
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.verified_stretches import Stretch, joined_stretches, without
-from sinks.verify.known_differences import KnownDifferences
+from sinks.verify.differences import Difference
+from sinks.verify.partition_report import NOT_DIFFERENT
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
-from sinks.verify.pieces import Piece, first_piece
 from sinks.verify.stalls import Stall
 from sinks.verify.windows import Window
 from streaming.mm2.records import TopicPartition
+
+# The differences that the running job knows of a partition: a bounded number by place, the rest by number. Pure.
+
+
+MOST_SPOTS = 1000
+"""Of a partition; as many as one report names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """So many records that differ, from these offsets on."""
+
+    difference: Difference
+    upstream: int | None
+    downstream: int | None
+    count: int
+
+    def is_deleted(self, log: LogRange, copy: LogRange) -> bool:
+        """Whether neither side has its first record any more."""
+        return (self.upstream is None or self.upstream < log.start) and (
+            self.downstream is None or self.downstream < copy.start
+        )
+
+
+@dataclass
+class KnownDifferences:
+    """Of one partition. `spots`: by place. `dropped`: how many more records, in one spot of each kind at the last of
+    their places; counted until both sides have deleted that, or everything is compared once more."""
+
+    spots: list[Spot] = field(default_factory=list)
+    dropped: dict[Difference, Spot] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.spots or self.dropped)
+
+    @property
+    def counts(self) -> Mapping[Difference, int]:
+        """How many records differ."""
+        counts = Counter[Difference]()
+        for one in (*self.spots, *self.dropped.values()):
+            counts[one.difference] += one.count
+        return counts
+
+    @property
+    def dropped_count(self) -> int:
+        """How many of them have no place here any more."""
+        return sum(one.count for one in self.dropped.values())
+
+    def forget_deleted(self, log: LogRange, copy: LogRange) -> None:
+        """What neither side has any more."""
+        self.spots = [one for one in self.spots if not one.is_deleted(log, copy)]
+        self.dropped = {kind: one for kind, one in self.dropped.items() if not one.is_deleted(log, copy)}
+
+    def clear(self) -> None:
+        """Another topic, or one that lost records."""
+        self.spots, self.dropped = [], {}
+
+    def restart(self) -> None:
+        """Everything is compared once more: what has no place would be counted twice."""
+        self.dropped = {}
+
+    def take(self, windows: Sequence[Window], report: PartitionReport) -> None:
+        """What was found in these windows, instead of what was known of them."""
+        first, last = windows[0], windows[-1]
+        self.spots = [one for one in self.spots if not _is_within(one, first, last)]
+        found = [
+            Spot(one.difference, one.upstream, one.downstream, one.count)
+            for one in report.findings
+            if one.difference not in NOT_DIFFERENT
+        ]
+        named = Counter[Difference]()
+        for one in found:
+            named[one.difference] += one.count
+        more = {kind: count - named[kind] for kind, count in report.differences.items() if kind not in NOT_DIFFERENT}
+        found += [Spot(kind, first.upstream, None, count) for kind, count in more.items() if count > 0]
+        self.spots += found
+        for one in self.spots[MOST_SPOTS:]:
+            self._drop(one)
+        del self.spots[MOST_SPOTS:]
+
+    def _drop(self, spot: Spot) -> None:
+        known = self.dropped.get(spot.difference, replace(spot, count=0))
+        self.dropped[spot.difference] = Spot(
+            spot.difference,
+            _later(known.upstream, spot.upstream),
+            _later(known.downstream, spot.downstream),
+            known.count + spot.count,
+        )
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    return max((at for at in (one, other) if at is not None), default=None)
+
+
+def _is_within(spot: Spot, first: Window, last: Window) -> bool:
+    of_target = spot.difference in (Difference.DUPLICATE, Difference.EXTRA) and spot.downstream is not None
+    if spot.upstream is not None and not of_target:
+        return first.upstream <= spot.upstream < last.upstream_end
+    return spot.downstream is not None and first.downstream <= spot.downstream < last.downstream_end
+
 
 Cut = Callable[[int, Pair | None], Sequence[Window]]
 """The windows of a partition from an offset of the source on; `Pair`: a place that is known besides the syncs."""
@@ -228,3 +329,78 @@ class PartitionProgress:
         if self.left_out or (self.expired and not self.has_compared and self._has_offsets):
             return PartitionVerdict.UNVERIFIABLE.value
         return NOT_COMPARED_YET if self.through is None else PartitionVerdict.VERIFIED.value
+
+
+# What of a partition the running job compares next: as many windows as it may read now, or a slice of one. Pure.
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Successive windows that are compared together.
+
+    `is_slice`: a piece of one window, as if each record lay at the same distance from its edge: if both sides are equal
+    there, that is proven; if not, nothing is. `too_large`: it is more than may be read at once, and cannot be sliced.
+    """
+
+    windows: tuple[Window, ...]
+    is_slice: bool = False
+    too_large: bool = False
+
+    @property
+    def offsets(self) -> int:
+        """Of the side that has more of them."""
+        first, last = self.windows[0], self.windows[-1]
+        return max(last.upstream_end - first.upstream, last.downstream_end - first.downstream)
+
+    @property
+    def waits(self) -> bool:
+        """Whether nothing of it is on the target."""
+        return self.last.downstream_end == self.windows[0].downstream
+
+    @property
+    def last(self) -> Window:
+        """Its last window."""
+        return self.windows[-1]
+
+
+def first_piece(windows: Sequence[Window], most: int, largest: int, *, whole: bool = False) -> Piece | None:
+    """The first windows, in order, of `most` offsets together; at least one, if it has no more than `largest`.
+
+    Of a longer one a slice of `most`, unless the `whole` of it is wanted, since a slice was not equal. None where there
+    is nothing to compare.
+    """
+    if not windows:
+        return None
+    if (waiting := _waiting(windows[0], most)) is not None:
+        return Piece((waiting,))
+    chosen = [windows[0]]
+    for window in windows[1:]:
+        if Piece((*chosen, window)).offsets > most:
+            break
+        chosen.append(window)
+    piece = Piece(tuple(chosen))
+    if piece.offsets <= most:
+        return piece
+    if not whole and (cut := _slice(windows[0], most)) is not None:
+        return Piece((cut,), is_slice=True)
+    return replace(piece, too_large=piece.offsets > largest)
+
+
+def _waiting(window: Window, most: int) -> Window | None:
+    """Of an end of which nothing is on the target the first offsets: they say whether a record waits there at all."""
+    if not window.ends_open or window.begins_open or window.downstream_end > window.downstream:
+        return None
+    return replace(window, upstream_end=min(window.upstream_end, window.upstream + max(1, most)))
+
+
+def _slice(window: Window, most: int) -> Window | None:
+    """The first `most` offsets of a window whose records may lie at one distance; None where they cannot."""
+    if window.resent or (window.begins_open and window.ends_open):
+        return None
+    if not (window.ends_open or window.begins_open or window.is_even):
+        return None
+    core = window.even_core()
+    length = min(most, core.upstream_end - core.upstream)
+    if not length:
+        return None
+    return Window(core.upstream, core.upstream + length, core.downstream, core.downstream + length)

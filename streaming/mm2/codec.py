@@ -15,22 +15,9 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from streaming.errors import MalformedRecord
-from streaming.mm2.record_faults import (
-    LONG_KEY,
-    LONG_NAME,
-    LONG_VALUE,
-    LONGEST_NAME,
-    NEGATIVE,
-    NO_KEY,
-    NOT_UTF8,
-    SHORT_KEY,
-    SHORT_VALUE,
-    TOMBSTONE,
-    UNKNOWN_VERSION,
-)
 from streaming.mm2.records import Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
 
 RECORD_VERSION = 0
@@ -212,13 +199,13 @@ def _decode(kind: RecordKind, key: bytes | None, value: bytes | None) -> tuple[d
 
 
 def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat:
-    """Raises MalformedRecord with one of `record_faults.REASONS`, nothing else."""
+    """Raises MalformedRecord with one of `REASONS`, nothing else."""
     texts, numbers = _decode(RecordKind.HEARTBEAT, key, value)
     return Heartbeat(texts["source"], texts["target"], numbers["timestamp_ms"])
 
 
 def decode_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
-    """Raises MalformedRecord with one of `record_faults.REASONS`, nothing else."""
+    """Raises MalformedRecord with one of `REASONS`, nothing else."""
     texts, numbers = _decode(RecordKind.CHECKPOINT, key, value)
     return Checkpoint(
         texts["group"],
@@ -230,10 +217,43 @@ def decode_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
 
 
 def decode_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
-    """Raises MalformedRecord with one of `record_faults.REASONS`, nothing else."""
+    """Raises MalformedRecord with one of `REASONS`, nothing else."""
     texts, numbers = _decode(RecordKind.OFFSET_SYNC, key, value)
     return OffsetSync(
         TopicPartition(texts["subject_topic"], numbers["subject_partition"]),
         numbers["upstream_offset"],
         numbers["downstream_offset"],
     )
+
+
+TOMBSTONE: Final = "tombstone"
+NO_KEY: Final = "no key"
+SHORT_KEY: Final = "short key"
+LONG_KEY: Final = "long key"
+SHORT_VALUE: Final = "short value"
+LONG_VALUE: Final = "long value"
+UNKNOWN_VERSION: Final = "unknown version"
+NOT_UTF8: Final = "not UTF-8"
+NEGATIVE: Final = "negative"
+LONG_NAME: Final = "long name"
+
+LONGEST_NAME: Final = 512
+"""Bytes of a name in a key. Kafka takes 249 of a topic and any number of a group; a micro-batch of records whose names
+have 32 KB each would take more memory than the driver has."""
+
+REASONS: Final = (
+    TOMBSTONE,
+    NO_KEY,
+    SHORT_KEY,
+    LONG_KEY,
+    SHORT_VALUE,
+    LONG_VALUE,
+    UNKNOWN_VERSION,
+    NOT_UTF8,
+    NEGATIVE,
+    LONG_NAME,
+)
+"""Why bytes are no record. The first fault met is the verdict: a null value, a null key, the bytes of the key from
+first to last, those of the value, then text that is not UTF-8, then a partition, offset or timestamp below zero, then a
+name in the key beyond `LONGEST_NAME`. A string's length below zero is `negative` too, met where it stands.
+"""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 
 from streaming.verify.bounded_read import SideRead, read_cells
-from streaming.verify.last_values import key_row, key_sums, last_of_each
-from streaming.verify.record_digests import digest_cells, field_digests
-from streaming.verify.record_pairs import by_content, first_of_each, identified, run_sums, runs, unequal
+from streaming.verify.record_digests import APPEND_TIME, digest_cells, field_digests, with_digests
 from streaming.verify.rows import (
     SOURCE,
     TARGET,
@@ -20,6 +18,7 @@ from streaming.verify.rows import (
     DigestRow,
     KeyRow,
     KeySums,
+    LastRecord,
     PairSums,
     PartitionRead,
     RecordRows,
@@ -161,3 +160,165 @@ def _surplus(contents: DataFrame) -> list[Surplus]:
         F.sum(F.greatest(ours - theirs, F.lit(0))), F.sum(F.greatest(theirs - ours, F.lit(0))), F.count(F.lit(1))
     )
     return [Surplus(*row) for row in found.collect()]
+
+
+# Records of two sides brought together by content: which are equal, in which runs, and which have no counterpart.
+
+
+def identified(frame: DataFrame, side: int, times: bool) -> DataFrame:
+    """The records of `bounded_read.read_cells` as digests alone. `times`: timestamps count."""
+    stamp = F.col("ms") if times else F.lit(None).cast("long")
+    return with_digests(frame).select(
+        "id",
+        "cell",
+        F.lit(side).alias("side"),
+        "offset",
+        "content",
+        F.xxhash64("mixed", stamp).alias("identity"),
+        F.col("ms").alias("ms"),
+        ((F.col("timestampType") == APPEND_TIME) & F.lit(side == TARGET)).alias("appended"),
+        *[column.alias(name) for name, column in field_digests().items()],
+    )
+
+
+def by_content(records: DataFrame) -> DataFrame:
+    """A row for each content of each cell: its offsets on both sides, rising, and the digests of its fields."""
+    ours = F.when(F.col("side") == SOURCE, F.col("offset"))
+    theirs = F.when(F.col("side") == TARGET, F.col("offset"))
+    return records.groupBy("id", "cell", "content", "identity").agg(
+        F.sort_array(F.collect_list(ours)).alias("upstreams"),
+        F.sort_array(F.collect_list(theirs)).alias("downstreams"),
+        F.max("appended").alias("appended"),
+        *[F.first(name).alias(name) for name in ("key_digest", "value_digest", "headers_digest", "ms")],
+    )
+
+
+def unequal(contents: DataFrame) -> DataFrame:
+    """Those of `by_content` that are not as often on one side as on the other."""
+    return contents.where(F.size("upstreams") != F.size("downstreams"))
+
+
+def runs(contents: DataFrame) -> DataFrame:
+    """The others of `by_content` as runs: `id`, `cell`, `upstream`, `downstream`, `length`, `last_ms`, `descends`.
+
+    Records of one content are paired in their order. A run goes on while both offsets go up by one.
+    """
+    pairs = contents.where(F.size("upstreams") == F.size("downstreams")).select(
+        "id", "cell", "ms", F.inline(F.arrays_zip("upstreams", "downstreams")).alias("upstream", "downstream")
+    )
+    by_offset = Window.partitionBy("id", "cell").orderBy("upstream")
+    goes_on = (F.col("upstream") == F.lag("upstream").over(by_offset) + 1) & (
+        F.col("downstream") == F.lag("downstream").over(by_offset) + 1
+    )
+    begins = F.when(goes_on, 0).otherwise(1)
+    descends = F.when(F.col("downstream") < F.lag("downstream").over(by_offset), 1).otherwise(0)
+    marked = pairs.withColumns({"begins": begins, "descends": descends})
+    numbered = marked.withColumn("run", F.sum("begins").over(by_offset))
+    return numbered.groupBy("id", "cell", "run").agg(
+        F.min("upstream").alias("upstream"),
+        F.min("downstream").alias("downstream"),
+        F.count(F.lit(1)).alias("length"),
+        F.max("ms").alias("last_ms"),
+        F.sum("descends").alias("descends"),
+    )
+
+
+def run_sums(found: DataFrame) -> DataFrame:
+    """Of `runs`, the columns of `PairSums` of each cell."""
+    to_last = F.col("length") - 1
+    return found.groupBy("id", "cell").agg(
+        *(F.sum("length"), F.sum("descends"), F.max("last_ms"), F.min("upstream"), F.min_by("downstream", "upstream")),
+        *(F.max(F.col("upstream") + to_last), F.max_by(F.col("downstream") + to_last, "upstream")),
+    )
+
+
+def first_of_each(rows: DataFrame, of: Sequence[str | Column], by: str | Column, most: int) -> DataFrame:
+    """So many rows at most: the first ones of each group (`of`), and of all groups as many, as far as they have them.
+
+    Were they the first of all, one large group would leave nothing of the others.
+    """
+    rank = F.row_number().over(Window.partitionBy(*of).orderBy(by))
+    return rows.withColumn("rank", rank).where(F.col("rank") <= most).orderBy("rank").limit(most).drop("rank")
+
+
+# Compacted topics: the last record of each key on both sides, brought together.
+
+
+_LAST = ("offset", "value_digest", "headers_digest", "ms", "tombstone", "older")
+"""Of a key on one side: the offset comes first, so that the greatest of these is the last record."""
+
+
+def last_of_each(sides: Iterable[tuple[int, DataFrame]]) -> DataFrame:
+    """A row for each key: its last record on both sides (`ours`, `theirs`), and whether they agree.
+
+    A tombstone agrees with nothing at all: either side deletes it when it likes. Timestamps count, unless the target's
+    broker gave one. Of the target's records in the first of two cells only those count whose key the source deletes.
+    """
+    records = reduce(DataFrame.unionByName, [_records(frame, side) for side, frame in sides])
+    return _last_of_each(records).withColumn("agrees", _agrees())
+
+
+def key_sums(keys: DataFrame) -> DataFrame:
+    """Of each partition, the columns of `KeySums`."""
+    return keys.groupBy("id").agg(*_sums())
+
+
+def key_row(row: Row) -> KeyRow:
+    """Of `id`, `ours`, `theirs`."""
+    return KeyRow(row[0], _record(row[1]), _record(row[2]))
+
+
+def _record(row: Sequence[int] | None) -> LastRecord | None:
+    return None if row is None else LastRecord(row[0], row[1], row[2], row[3], bool(row[4]))
+
+
+def _records(frame: DataFrame, side: int) -> DataFrame:
+    fields = field_digests()
+    return with_digests(frame).select(
+        "id",
+        F.lit(side).alias("side"),
+        fields["key_digest"].alias("key_digest"),
+        F.xxhash64(F.lit(2), F.length("key"), "key").alias("key_digest_2"),
+        "offset",
+        "ms",
+        fields["value_digest"].alias("value_digest"),
+        fields["headers_digest"].alias("headers_digest"),
+        F.col("value").isNull().alias("tombstone"),
+        ((F.col("cell") == 0) & F.lit(side == TARGET)).alias("older"),
+        ((F.col("timestampType") == APPEND_TIME) & F.lit(side == TARGET)).alias("appended"),
+    )
+
+
+def _last_of_each(records: DataFrame) -> DataFrame:
+    last = F.struct(*_LAST)
+    keys = records.groupBy("id", "key_digest", "key_digest_2").agg(
+        F.max(F.when(F.col("side") == SOURCE, last)).alias("ours"),
+        F.max(F.when(F.col("side") == TARGET, last)).alias("theirs"),
+        F.max("appended").alias("appended"),
+    )
+    counts = ~F.col("theirs.older") | F.col("ours.tombstone")
+    counted = keys.withColumn("theirs", F.when(counts, F.col("theirs")))
+    return counted.where(F.col("ours").isNotNull() | F.col("theirs").isNotNull())
+
+
+def _agrees() -> Column:
+    ours_gone = F.col("ours").isNull() | F.col("ours.tombstone")
+    theirs_gone = F.col("theirs").isNull() | F.col("theirs.tombstone")
+    same = (
+        (F.col("ours.value_digest") == F.col("theirs.value_digest"))
+        & (F.col("ours.headers_digest") == F.col("theirs.headers_digest"))
+        & (F.col("appended") | (F.col("ours.ms") == F.col("theirs.ms")))
+    )
+    return (ours_gone & theirs_gone) | F.coalesce(same, F.lit(False))
+
+
+def _sums() -> list[Column]:
+    both = F.col("agrees") & F.col("ours").isNotNull() & F.col("theirs").isNotNull()
+    return [
+        F.count(F.lit(1)),
+        F.count(F.when(~F.col("agrees"), 1)),
+        F.max(F.when(both & ~F.col("appended"), F.col("ours.offset"))),
+        F.count(F.when(F.col("appended"), 1)),
+        F.max("ours.ms"),
+        F.min(F.when(F.col("ours.tombstone") & F.col("theirs").isNull(), F.col("ours.offset"))),
+    ]

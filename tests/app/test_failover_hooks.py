@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from app.cli.failover_output import failover_hooks
 from app.failover_claims import claim_of_this_process, may_be_alive
-from app.failover_hooks import failover_hooks
 from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.states import State
 from sinks.flow_settings import FailoverRules

@@ -11,8 +11,7 @@ import pytest
 from app.local.waiting import wait_for
 from app.wiring import open_cluster
 from sinks.engine.leadership import Identity
-from sinks.engine.lease import Lease
-from sinks.engine.lease_clock import by_hand
+from sinks.engine.lease import Lease, by_hand
 from sinks.engine.lease_log import MARGIN
 from sinks.engine.lease_records import Act
 from sinks.engine.ledger import Ledger

@@ -18,8 +18,8 @@ from app.local.waiting import wait_for
 from streaming.flow import Flow
 from streaming.hints import Hints
 from streaming.mm2 import codec
+from streaming.mm2.internal_topics import TopicRole
 from streaming.mm2.records import OffsetSync, RecordKind, TopicPartition
-from streaming.mm2.topic_roles import TopicRole
 from streaming.query import collect_hints, start, stop_gently
 from streaming.query_plan import ClusterSource, QueryPlan
 from tests.conftest import Clusters

@@ -14,8 +14,7 @@ from sinks.engine.plan import Plan, Unobserved
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.ports.cluster import Origin, TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
-from sinks.kinds.brokers.survey import any_broker, survey_brokers
-from sinks.kinds.brokers.writer import BrokerWriter
+from sinks.kinds.brokers.controller import BrokerWriter, any_broker, survey_brokers
 from sinks.kinds.topics.effective import broker_drifts, topic_drifts, warnings
 from tests.conftest import Clusters
 from tests.contract.level_looks import ONE, SOON, clear, levels_of, shows

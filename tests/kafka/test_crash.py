@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from app.job.batch import Batch
 from app.job.flow_passes import FlowPasses
 from app.job.flow_wiring import flow_in_job
 from app.job.query_supervisor import QuerySupervisor
+from app.job.running_job import Batch
 from app.settings import Settings, load
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics

@@ -15,7 +15,7 @@ from app.cli.output import DONE, PENDING, STALE
 from app.job.running_job import Job
 from app.main import app
 from app.settings import load
-from sinks.engine.metric_texts import EFFECTIVE
+from sinks.engine.metrics import EFFECTIVE
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from tests.conftest import Clusters
 from tests.contract.level_looks import ONE, clear, levels_of, shows

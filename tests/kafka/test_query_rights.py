@@ -12,11 +12,11 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from app.job.cluster_probe import probe_source
+from app.job.query_supervisor import probe_source
 from app.local.broker import RESTRICTED
 from app.local.waiting import wait_for
+from streaming.mm2.internal_topics import TopicRole
 from streaming.mm2.records import RecordKind
-from streaming.mm2.topic_roles import TopicRole
 from streaming.query_plan import ClusterSource
 from tests.conftest import Clusters
 

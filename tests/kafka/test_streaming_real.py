@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from streaming.mm2 import codec, record_faults
+from streaming.mm2 import codec
 from streaming.mm2.records import Checkpoint, Heartbeat, TopicPartition
 from streaming.query import start, stop_gently, why_it_ended
 from streaming.query_plan import ClusterSource
@@ -63,11 +63,11 @@ def test_broken_records_are_counted_and_the_query_goes_on(spark: SparkSession, t
         wait_for(lambda: sink.rows == 7, WITHIN, "the record after the broken ones")
     counted = {reason: count for hints in sink.hints for (_, reason), count in hints.undecodable.items()}
     assert counted == {
-        record_faults.TOMBSTONE: 1,
-        record_faults.NO_KEY: 1,
-        record_faults.SHORT_VALUE: 1,
-        record_faults.UNKNOWN_VERSION: 1,
-        record_faults.SHORT_KEY: 1,
+        codec.TOMBSTONE: 1,
+        codec.NO_KEY: 1,
+        codec.SHORT_VALUE: 1,
+        codec.UNKNOWN_VERSION: 1,
+        codec.SHORT_KEY: 1,
     }
     assert {seen.group for hints in sink.hints for seen in hints.checkpoints.get(FLOW, ())} == {"g"}
 

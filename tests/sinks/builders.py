@@ -29,7 +29,7 @@ from sinks.kafka.memory.memory_records import MemoryRecords
 from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.cluster import Cluster, ConfigEntry, Origin, Reader, TopicSpec
 from sinks.kafka.ports.cluster_ports import ClusterPorts
-from sinks.kinds.acls.writer import AclWriter
+from sinks.kinds.acls.controller import AclWriter
 from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
 from sinks.kinds.controller import Controller

@@ -15,10 +15,10 @@ from pyspark_test import assert_pyspark_df_equal
 from streaming.decode import DECODED_SCHEMA, decode
 from streaming.errors import MalformedRecord
 from streaming.flow import Flow
-from streaming.mm2 import codec, record_faults
-from streaming.mm2.record_faults import REASONS
+from streaming.mm2 import codec
+from streaming.mm2.codec import REASONS
+from streaming.mm2.internal_topics import TopicRole
 from streaming.mm2.records import MAX_INT32, MAX_INT64, Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
-from streaming.mm2.topic_roles import TopicRole
 from streaming.source import RAW, RECORD_KINDS, role_of_topic
 
 pytestmark = pytest.mark.spark
@@ -198,7 +198,7 @@ def test_one_record_of_each_kind_and_one_that_is_none(spark: SparkSession) -> No
             POSITION,
             None,
         ),
-        ("b", "a.checkpoints.internal", "checkpoint", "a", "b", False, *none, at, POSITION, record_faults.TOMBSTONE),
+        ("b", "a.checkpoints.internal", "checkpoint", "a", "b", False, *none, at, POSITION, codec.TOMBSTONE),
     ]
     assert_pyspark_df_equal(decoded, spark.createDataFrame(expected, DECODED_SCHEMA), check_columns_in_order=True)
 

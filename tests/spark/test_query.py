@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from app.job.batch import Batch
 from app.job.flow_passes import FlowPasses
+from app.job.running_job import Batch
 from app.local.waiting import wait_for
 from sinks.engine.metrics import Metrics
 from streaming.decode import DECODED_SCHEMA

@@ -12,9 +12,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 
-from sinks.verify.last_records import last_records
 from sinks.verify.partition_verdicts import PartitionVerdict, VerifyLevel
-from sinks.verify.record_checks import RecordChecks
+from sinks.verify.record_checks import RecordChecks, last_records
 from streaming.verify.bounded_read import SideRead, with_cells
 from streaming.verify.jobs import SparkJobs, own_session
 from streaming.verify.record_digests import with_digests

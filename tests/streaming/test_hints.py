@@ -21,7 +21,7 @@ from streaming.hints import (
     hints_of,
     replaces,
 )
-from streaming.mm2.record_faults import REASONS
+from streaming.mm2.codec import REASONS
 from streaming.mm2.records import RecordKind
 
 AB, CB = Flow("a", "b"), Flow("c", "b")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from streaming.flow import Flow
+from streaming.mm2.internal_topics import TopicOn, TopicRole
 from streaming.mm2.records import RecordKind
-from streaming.mm2.topic_roles import TopicOn, TopicRole
 from streaming.query_plan import ClusterSource, FlowTopics, QueryPlan, sources_of
 
 HEARTBEATS = {"heartbeats": TopicRole(RecordKind.HEARTBEAT)}

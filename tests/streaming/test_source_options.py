@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from streaming.mm2.internal_topics import TopicRole
 from streaming.mm2.records import RecordKind
-from streaming.mm2.topic_roles import TopicRole
 from streaming.query_plan import MAX_OFFSETS, ClusterSource
 from streaming.source import SPARKS_OWN, source_options
 

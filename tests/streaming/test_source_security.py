@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from streaming.mm2.internal_topics import TopicRole
 from streaming.mm2.records import RecordKind
-from streaming.mm2.topic_roles import TopicRole
 from streaming.query_plan import ClusterSource
 from streaming.source import source_options
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Key, Kind
+from sinks.engine.model import Change, Key, Kind, Op, Outcome
 from sinks.failover.fence_rules import is_fence_key
 from sinks.failover.known_fences import ReverseFences
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.acls import Acls
 from sinks.kinds.acls.staged_writes import staged_entries
 from sinks.kinds.acls.survey import Fences, KeptTranslation, look_up_acls, survey_acls
-from sinks.kinds.acls.writer import AclWriter
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.controller import PassContext, Sighting
 from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
@@ -74,3 +75,16 @@ def _fences(context: PassContext, reverse: ReverseFences) -> Callable[[bool], Fe
         return Fences(ours, reverse.current() if again else reverse.known)
 
     return fences
+
+
+class AclWriter:
+    """Writes changes of the kind `acl` that have one operation."""
+
+    def __init__(self, target: Acls) -> None:
+        self._target = target
+
+    def write(self, changes: Sequence[Change]) -> list[Outcome]:
+        """One outcome for each change. Raises ClusterUnreachable, RightsMissing, NotSupported."""
+        bindings = [AclBinding.from_key(change.key) for change in changes]
+        faults = self._target.create(bindings) if changes[0].op is Op.CREATE else self._target.delete(bindings)
+        return [Outcome(change, faults[binding]) for change, binding in zip(changes, bindings, strict=True)]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from sinks.engine.adoption import Alike
-from sinks.engine.model import Key, Kind
+from sinks.engine.model import Change, Key, Kind, Outcome
 from sinks.engine.plan import make_plan
 from sinks.kinds.acls.principals import PrincipalFilter
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.controller import PassContext, Sighting, Wanted
 from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
-from sinks.kinds.quotas.quota_port import ClientQuotas, QuotaReader
-from sinks.kinds.quotas.rules import desired_quotas, is_protected, keys_of, plan_quotas
-from sinks.kinds.quotas.writer import QuotaWriter
+from sinks.kinds.quotas.quota_port import ClientQuotas, Entity, QuotaReader
+from sinks.kinds.quotas.rules import desired_quotas, entity_of, is_protected, keys_of, plan_quotas
 
 PORT = "client-quotas"
 REST = 10.0
@@ -79,3 +78,19 @@ def look_up(assembly: Assembly, source: ClientQuotas, keys: Collection[Key]) -> 
         key: Sighting.WANTED if key in kept else Sighting.LEFT_OUT if key in unfiltered else Sighting.GONE
         for key in keys
     }
+
+
+class QuotaWriter:
+    """Writes changes of the kind `client-quota`."""
+
+    def __init__(self, target: ClientQuotas) -> None:
+        self._target = target
+
+    def write(self, changes: Sequence[Change]) -> list[Outcome]:
+        """One outcome for each change. Raises ClusterUnreachable, RightsMissing, NotSupported."""
+        wanted: dict[Entity, dict[str, float | None]] = {}
+        for change in changes:
+            value = float(change.after) if isinstance(change.after, str) else None
+            wanted.setdefault(entity_of(change.key), {})[change.key[-1]] = value
+        faults = self._target.alter(wanted)
+        return [Outcome(change, faults[entity_of(change.key)]) for change in changes]

@@ -6,10 +6,13 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 
+from sinks.engine.adoption import Alike
+from sinks.engine.attempts import RetrySchedule
 from sinks.engine.backoff import Backoff
 from sinks.engine.model import Key, Kind, Outcome
-from sinks.engine.plan import Plan, Refusal
+from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.engine.recent_creations import RecentCreations
 from sinks.engine.recorder import TopicIds
 from sinks.flow_settings import FlowSettings
@@ -17,18 +20,15 @@ from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.watches import Watch
 from sinks.kinds.assembly import Assembled, Assembly, CompareProgress, no_progress
 from sinks.kinds.controller import Comparison, ControllerStatus, PassContext, Sighting, Wanted
-from sinks.kinds.topics.adoptable import adoptable_topics
+from sinks.kinds.listing import Listed
 from sinks.kinds.topics.config_writer import ConfigWriter
-from sinks.kinds.topics.deletions import look_up_topics, surplus_topics
-from sinks.kinds.topics.dirty_topics import can_be_compared, lacking, upstream_of
 from sinks.kinds.topics.effective import TopicDrifts
-from sinks.kinds.topics.owned_ids import OwnedIds
 from sinks.kinds.topics.poll_schedule import TURN, PollSchedule
-from sinks.kinds.topics.rules import is_still_wanted
+from sinks.kinds.topics.rules import OWN, is_still_wanted
 from sinks.kinds.topics.second_comparison import SecondComparison, is_to_compare_again
-from sinks.kinds.topics.survey import Survey, survey
-from sinks.kinds.topics.unobserved_topics import UnobservedTopics
+from sinks.kinds.topics.survey import TOPICS_IN_A_REQUEST, Survey, survey
 from sinks.kinds.topics.writer import TopicWriter
+from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 
 class TopicController:
@@ -260,3 +260,175 @@ def assemble(assembly: Assembly) -> Assembled:
         once=assembly.once,
     )
     return Assembled([controller], {Kind.TOPIC: TopicWriter(target.cluster, configs), Kind.TOPIC_CONFIG: configs})
+
+
+# What of the topics that are to be compared can be compared now. Pure.
+
+
+def lacking(listed: Listed, awaited: Collection[Key]) -> set[str]:
+    """Remote topics that are not there, or with too few partitions, and that nobody waits for to be shown."""
+    wanted, there = listed.desired.partitions.items(), listed.target
+    return {name for name, count in wanted if there.get(name, 0) < count and (name,) not in awaited}
+
+
+def upstream_of(remote: Mapping[str, str], names: Collection[str]) -> set[str]:
+    """The upstream topics of these remote ones, of which most passes have none. `remote`: by upstream topic."""
+    return {topic for topic, name in remote.items() if name in names} if names else set()
+
+
+def can_be_compared(dirty: Collection[str], listed: Listed, lacks: Collection[str], active: Collection[Kind]) -> bool:
+    """Whether a pass could do something about one of these upstream topics. `lacks`: remote topics that lack something;
+    `active`: kinds that are synced, and neither paused nor at rest."""
+    if {Kind.TOPIC, Kind.TOPIC_CONFIG} <= {*active}:
+        return bool(dirty)
+    if Kind.TOPIC_CONFIG in active:
+        ready: Collection[str] = listed.target
+    else:
+        ready = lacks if Kind.TOPIC in active else ()
+    return any(listed.desired.remote.get(topic) in ready for topic in dirty)
+
+
+class OwnedIds:
+    """Of one flow. Asks for all of them once for each full comparison, else for few."""
+
+    def __init__(self, topic_ids: TopicIds) -> None:
+        """`topic_ids`: asks the target."""
+        self._topic_ids, self._owes_all = topic_ids, True
+
+    def note(self, context: PassContext) -> None:
+        """A pass begins."""
+        self._owes_all |= context.everything
+
+    def present(self, context: PassContext, compared: Collection[str]) -> dict[Key, str]:
+        """The ids of what the target has of the topics that are ours, or may be: of all once for each full comparison,
+        else of those that were compared or whose id is not known yet. Who deletes asks for itself.
+
+        `compared`: names on the target.
+        """
+        owned, unsettled = context.ledger.owned(Kind.TOPIC), context.ledger.unsettled(Kind.TOPIC)
+        ours = {key[0] for key in owned | unsettled}
+        if not self._owes_all:
+            ours &= {key[0] for key in unsettled}.union(compared)
+        there = ours & context.listed.target.keys()
+        ids = self._topic_ids(there) if there else {}
+        self._owes_all = False
+        return {(name,): found for name, found in ids.items()}
+
+
+# Which topics of ours the source lacks, and what both clusters say of them by name. Data is gone with a topic.
+#
+# - `lockstep.sync.topic.deletes.enabled` asks for it;
+# - Lockstep created the topic, and it is still the same one, by its id;
+# - its name says that it is a copy of the source's topic, so that no other source feeds it;
+# - a broker of the source, asked for it by name, says UNKNOWN_TOPIC_OR_PARTITION.
+#
+# What else must be true: `sinks.engine.deletions`.
+
+
+def surplus_topics(settings: FlowSettings, context: PassContext) -> set[str]:
+    """Names on the target of those of ours that the source's listing lacks, whether they are replicated or not."""
+    if not settings.topic_deletes:
+        return set()
+    listed, policy, alias = context.listed, settings.policy, settings.flow.source
+    found: set[str] = set()
+    for name, known in context.ledger.owned_ids(Kind.TOPIC).items():
+        upstream = policy.upstream_topic(name)
+        if upstream is None or not known or name not in listed.target or name in listed.desired.upstream:
+            continue
+        if is_written_by_mm2_alone(policy, alias, upstream):
+            found.add(name)
+    return found
+
+
+def look_up_topics(
+    settings: FlowSettings, source: Reader, target: Reader, context: PassContext, keys: Collection[Key]
+) -> dict[Key, Sighting]:
+    """Those that are gone on the source, and still the same on the target. Raises ClusterUnreachable, RightsMissing."""
+    upstream = {topic: name for (name,) in keys if (topic := settings.policy.upstream_topic(name)) is not None}
+    gone = {upstream[topic] for topic in source.confirmed_absent(upstream.keys())}
+    known, ids = context.ledger.owned_ids(Kind.TOPIC), target.topic_ids(gone) if gone else {}
+    return {(name,): Sighting.GONE for name in gone if known.get(name) and ids.get(name) == known[name]}
+
+
+# Which remote topics that MM2 made may become Lockstep's own. Pure, but for asking the topics' ids.
+#
+# One that is adopted may be deleted with its records, so nothing less than all of this must hold:
+#
+# - the source's topic is replicated, and the copy has as many partitions;
+# - the copy's name says that nobody but MM2 writes it: never under the identity policy;
+# - it is none of MM2's own topics, nor one of Lockstep's;
+# - the target tells its id, by which it is known from then on.
+
+
+OTHERS_WRITE = "its name does not say that only MM2 writes it: another source, or a program, may feed the same topic"
+INTERNAL = "is a topic of MM2's own"
+NO_ID = "the target tells no id of it, by which it would be known again"
+
+
+def adoptable_topics(
+    settings: FlowSettings, listed: Listed, ids_of: Callable[[Collection[str]], Mapping[str, str]]
+) -> Alike:
+    """`ids_of`: of topics on the target, by name. Raises what that raises."""
+    same = {
+        topic: name
+        for topic, name in listed.desired.remote.items()
+        if listed.source.get(topic) and listed.target.get(name) == listed.source[topic] and not name.startswith(OWN)
+    }
+    refused: dict[Key, str] = {}
+    for topic, name in same.items():
+        if reason := _why_not(settings, topic):
+            refused[name,] = reason
+    names = [name for name in same.values() if (name,) not in refused]
+    ids = ids_of(names) if names else {}
+    refused |= {(name,): NO_ID for name in names if not ids.get(name)}
+    return Alike({(name,): ids[name] for name in names if ids.get(name)}, refused)
+
+
+def _why_not(settings: FlowSettings, topic: str) -> str | None:
+    policy = settings.policy
+    if policy.is_heartbeats_topic(topic) or policy.is_internal_topic(topic):
+        return INTERNAL
+    return None if is_written_by_mm2_alone(policy, settings.flow.source, topic) else OTHERS_WRITE
+
+
+# Topics that could not be compared, and when that is tried again. Pure: times are monotonic seconds.
+#
+# A right that is granted on the target changes nothing on the source, so no signal follows from it.
+
+
+class UnobservedTopics:
+    """Of one flow, by their names on the source. They are tried again after 1, 2, 4 ... 30 s, a request's worth at a
+    time."""
+
+    def __init__(self) -> None:
+        self._why: dict[str, Unobserved] = {}
+        self._retries = RetrySchedule()
+
+    def names(self) -> Collection[str]:
+        """All of them."""
+        return self._why.keys()
+
+    def reasons(self, topics: Collection[str]) -> tuple[Unobserved, ...]:
+        """Why those of `topics` could not be compared."""
+        return tuple(why for topic, why in self._why.items() if topic in topics)
+
+    def turn(self, topics: Collection[str], now: float) -> set[str]:
+        """Those of `topics` that are to be compared again now, if it is time; others are forgotten."""
+        if not self._why or not self._retries.is_due(now):
+            return set()
+        self._why = {topic: why for topic, why in self._why.items() if topic in topics}
+        self._retries.failed(now)
+        return set(islice(self._why, TOPICS_IN_A_REQUEST))
+
+    def settle(self, covered: Collection[str], found: Mapping[str, Unobserved], now: float) -> None:
+        """`covered` were compared, but for those that were `found` to be unobserved: new ones are tried again soon."""
+        is_new = not found.keys() <= self._why.keys()
+        # Those of this turn go to the end, so that all have theirs.
+        self._why = {topic: why for topic, why in self._why.items() if topic not in covered} | dict(found)
+        if is_new:
+            self._retries.succeeded()
+            self._retries.failed(now)
+
+    def next_at(self) -> float:
+        """When the next are to be compared again; infinite without any."""
+        return self._retries.not_before if self._why else float("inf")

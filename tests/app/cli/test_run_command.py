@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.cli.run_command import JSON, TEXT, log_formatter
-from sinks.engine.flow_task import FlowTask
-from sinks.engine.log_context import current_pass, in_pass
+from sinks.engine.flow_task import FlowTask, current_pass, in_pass
 from sinks.engine.metrics import Metrics
 from sinks.faults import ClusterUnreachable
 from tests.sinks.scripted_pass import ScriptedPass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from app.configs_tool.alter import KnownConfigs, notes, objections
 from app.configs_tool.config_groups import CONFIG_GROUPS, GROUP_OF, ConfigLevel
-from app.configs_tool.objections import KnownConfigs, notes, objections
 from app.configs_tool.precedence import shown
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, LevelledEntry, ResourceType, Synonym

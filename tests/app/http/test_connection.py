@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from app.http import connection
+from app.http import api
 from app.http.api import MAX_CONNECTIONS, Api, Server
 from app.local.waiting import wait_for
 from sinks.engine.metrics import Metrics
@@ -51,14 +51,14 @@ def test_many_connections_that_say_nothing_keep_nobody_from_an_answer(server: Se
 def test_connection_whose_head_does_not_come_in_time_is_ended(
     server: Server, monkeypatch: pytest.MonkeyPatch, said: bytes
 ) -> None:
-    monkeypatch.setattr(connection, "HEAD_WITHIN", SHORT)
+    monkeypatch.setattr(api, "HEAD_WITHIN", SHORT)
     with connected(server) as slow:
         slow.sendall(said)
         assert ended(slow)
 
 
 def test_next_head_on_a_connection_must_come_in_time_as_well(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "HEAD_WITHIN", SHORT)
+    monkeypatch.setattr(api, "HEAD_WITHIN", SHORT)
     request = f"GET /status HTTP/1.1\r\nHost: {urlsplit(server.address).netloc}\r\n\r\n".encode()
     with connected(server) as slow:
         for said in (request, request):

@@ -8,8 +8,7 @@ from typing import cast
 
 from pyspark.sql import DataFrame
 
-from app.job.cluster_probe import BackgroundProbe
-from app.job.query_supervisor import QuerySupervisor
+from app.job.query_supervisor import BackgroundProbe, QuerySupervisor
 from app.settings import Settings, load
 from streaming.query import QueryRefused, RunningQuery, Sink
 from streaming.query_plan import ClusterSource, QueryPlan

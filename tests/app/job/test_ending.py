@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from app.job.ending import side_by_side
+from app.job.running_job import side_by_side
 
 WITHIN = 10.0
 

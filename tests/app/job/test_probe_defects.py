@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.job.cluster_probe import BackgroundProbe
+from app.job.query_supervisor import BackgroundProbe
+from streaming.mm2.internal_topics import TopicRole
 from streaming.mm2.records import RecordKind
-from streaming.mm2.topic_roles import TopicRole
 from streaming.query_plan import ClusterSource, QueryPlan
 
 SOURCE = ClusterSource("a", {"bootstrap.servers": "a:1"}, {"t": TopicRole(RecordKind.HEARTBEAT)})

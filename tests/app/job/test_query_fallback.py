@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from app.job.query_fallback import QueryFallback
+from app.job.query_supervisor import QueryFallback
 from streaming.restarts import LONGEST_GAP, serves_without_query
 from tests.app.job.query_script import NO_BATCH
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.job.cluster_probe import BackgroundProbe
-from app.job.query_supervisor import PROBE_INTERVAL, QuerySupervisor
+from app.job.query_supervisor import PROBE_INTERVAL, BackgroundProbe, QuerySupervisor
 from app.local.waiting import wait_for
 from streaming.restarts import STALLED_AFTER_S, QueryState
 from tests.app.job.query_script import DAMAGED, FULL_DISK, ScriptedQueries, World, settings_in

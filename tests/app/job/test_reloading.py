@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.job.changed_lines import ChangedLine, changed_lines
-from app.job.reloading import FileStatus, Reloaded, Reloading
+from app.job.reloading import ChangedLine, FileStatus, Reloaded, Reloading, changed_lines
 from app.properties.keys import Live
 from app.settings import Settings, load
 from streaming.errors import WrongUsage

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.job.settings_in_force import in_force
+from app.job.running_job import in_force
 from app.settings import Settings, load
 from streaming.flow import Flow
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.rights.ledger_writers import ledger_writers
+from app.cli.rights_command import ledger_writers
 from sinks.kafka.ports.acl_binding import AclBinding
 
 LEDGER = "lockstep-ledger.a.internal"

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.job.adopted_flows import AdoptedFlows
-from app.job.settings_in_force import in_force
+from app.job.running_job import AdoptedFlows, in_force
 from app.main import app
 from app.overrides.with_overrides import load_with_overrides
 from app.settings import ConfigurationError, Settings, load

@@ -14,7 +14,7 @@ from app.properties.mistakes import Findings
 from app.properties.parse import parse
 from app.properties.scoped_keys import Properties
 from app.properties.shown import hidden_texts
-from app.settings.metric_reporters import reporters
+from app.settings.load import reporters
 from sinks.engine.metrics import Metrics
 from sinks.notify.metrics_reporting import MetricsReporter
 from sinks.notify.push_gateway import PushGatewayReporter

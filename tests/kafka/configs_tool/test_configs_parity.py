@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JJavaError
 
-from app.configs_tool.arguments import LEGAL_NAME, WrongUsage, parse_added, parse_deleted
+from app.configs_tool.alteration_values import LEGAL_NAME, WrongUsage, parse_added, parse_deleted
 from app.configs_tool.config_groups import GROUP_OF, LISTENER_ANYWHERE, STORES
 from app.local.jars import kafka_jars
 from app.local.java import JavaProcess

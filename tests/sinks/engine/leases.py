@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sinks.engine.leadership import EVIDENCE, Identity
-from sinks.engine.lease import Lease
-from sinks.engine.lease_clock import by_hand
+from sinks.engine.lease import Lease, by_hand
 from sinks.engine.ledger import Ledger
 from sinks.engine.seal import Seal
 from sinks.faults import ClusterUnreachable

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from sinks.engine.attempts import LONGEST_WAIT
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.ledger import Entry
@@ -15,7 +16,6 @@ from sinks.engine.metrics import Metrics
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import Plan, Unobserved
 from sinks.engine.report import Report
-from sinks.engine.retry_schedule import LONGEST_WAIT
 from sinks.engine.status import FlowState, Heartbeats, Task
 from sinks.faults import (
     ClusterUnreachable,

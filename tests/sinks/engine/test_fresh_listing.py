@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.fresh_listing import SETTLED_AFTER, FreshListing
+from sinks.engine.reconcile import SETTLED_AFTER, FreshListing
 from sinks.kinds.listing import NOTHING_LISTED, Freshness, Listed
 from sinks.kinds.shared_listings import SharedListings
 from tests.sinks.builders import World, put_topic

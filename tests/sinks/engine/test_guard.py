@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from sinks.engine.guard import Guard
-from sinks.engine.ledger import Entry, Ledger
-from sinks.engine.ledger_topic import LEDGER_TOPIC_CONFIGS
+from sinks.engine.ledger import LEDGER_TOPIC_CONFIGS, Entry, Ledger
 from sinks.engine.pins import FILE, PinFile, Pins, PinStore
 from sinks.faults import ClusterUnreachable, LedgerUntrusted, RightsMissing, WrongCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sinks.engine.lease_channel import RECORDS_IN_A_READ, LeaseChannel
+from sinks.engine.lease import RECORDS_IN_A_READ, LeaseChannel
 from sinks.engine.lease_records import Act, LeaseRecord, encoded
 from sinks.engine.seal import Seal
 from sinks.kafka.memory.memory_cluster import MemoryCluster

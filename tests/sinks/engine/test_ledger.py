@@ -6,8 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from sinks.engine.ledger import Entry, Ledger
-from sinks.engine.ledger_topic import LEDGER_TOPIC_CONFIGS
+from sinks.engine.ledger import LEDGER_TOPIC_CONFIGS, Entry, Ledger
 from sinks.engine.model import Change, Kind, Outcome, ScramSpec
 from sinks.faults import ItemFault, LedgerUntrusted, Observed, WrongCluster
 from sinks.kafka.memory.memory_cluster import GONE, MemoryCluster

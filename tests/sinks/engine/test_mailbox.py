@@ -8,7 +8,7 @@ import pytest
 
 from app.local.waiting import wait_for
 from sinks.engine.audit_events import SettingChange
-from sinks.engine.mailbox import Build, Mailbox
+from sinks.engine.flow_task import Build, Mailbox
 from tests.sinks.scripted_pass import ScriptedPass
 
 SOON = 10.0

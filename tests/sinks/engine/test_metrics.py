@@ -9,14 +9,12 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sinks.engine.metric_texts import METRIC_TEXTS
-from sinks.engine.metrics import Metrics
+from sinks.engine.metrics import METRIC_TEXTS, WORST_ROWS, Metrics
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.plan import Plan
 from sinks.engine.reconcile import Report
 from sinks.engine.status import STATES_IN_A_JOB, FlowState, FlowStatus, KindStatus, Task
-from sinks.engine.verify_metrics import WORST_ROWS
 from sinks.engine.verify_status import STALLED, VerifyStatus
 from sinks.failover.preflight import Preflight
 from sinks.failover.states import State

@@ -7,7 +7,7 @@ from typing import cast
 from sinks.engine.attempts import Attempts
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.model import Kind
-from sinks.engine.next_pass import NEVER, KindIntervals, due_at
+from sinks.engine.reconcile import NEVER, KindIntervals, due_at
 from sinks.faults import CoordinatorUnavailable
 from sinks.kinds.controller import Controller, ControllerStatus, PassContext
 

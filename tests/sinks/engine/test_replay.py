@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from app.cli.ledger_command import lacking_signature, newest_records
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.model import Kind
 from sinks.engine.seal import TOLERATED_MS, Seal
 from sinks.engine.times import milliseconds
-from sinks.engine.unsigned_records import lacking_signature, newest_records
 from sinks.faults import LedgerUntrusted
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import NOON

@@ -6,12 +6,12 @@ from collections.abc import Collection, Sequence
 
 import pytest
 
+from sinks.engine.attempts import LONGEST_WAIT
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.model import Kind
 from sinks.engine.pass_schedule import POLL_REST
 from sinks.engine.report import Report
-from sinks.engine.retry_schedule import LONGEST_WAIT
 from sinks.faults import ClusterUnreachable, ItemFault, Observed, RightsMissing
 from sinks.flow_settings import Pace
 from sinks.kafka.memory.memory_cluster import MemoryCluster

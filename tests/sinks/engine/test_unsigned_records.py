@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from app.cli.ledger_command import lacking_signature, newest_records
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.model import Kind
 from sinks.engine.seal import Seal
-from sinks.engine.unsigned_records import lacking_signature, newest_records
 from sinks.faults import LedgerUntrusted
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.offsets.history import History

@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import pytest
 
-from sinks.failover.drill import Drill
-from sinks.failover.drill_topic import DrillTopic, LeftBehind
+from sinks.failover.drill import Drill, DrillTopic, LeftBehind
 from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import Fence
 from sinks.failover.last_drill import last_drill

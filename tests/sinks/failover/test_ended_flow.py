@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.kind_status import first_status, kind_status
+from sinks.engine.flow_status import first_status, kind_status
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Kind
 from sinks.engine.status import Task

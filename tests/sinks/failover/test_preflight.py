@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sinks.engine.kind_status import kind_status
+from sinks.engine.flow_status import kind_status
 from sinks.engine.model import Kind, Op
 from sinks.engine.plan import Plan, Refusal
 from sinks.engine.report import Report

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from sinks.failover.commands import cutover, fence, unfence
-from sinks.failover.drill_topic import DrillTopic
+from sinks.failover.drill import DrillTopic
 from sinks.failover.failing_back import failback, resume
 from sinks.failover.fence_notes import OtherLedgers
 from sinks.failover.fence_proof import FenceBroken

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import Pair
 from sinks.verify.byte_budget import ByteBudget
-from sinks.verify.compacted_rules import Keys, OddKey, compacted_report
-from sinks.verify.last_records import last_records
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
+from sinks.verify.record_checks import Keys, OddKey, compacted_report, last_records
 from sinks.verify.record_jobs import MeteredJobs, RecordJobs
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sinks.kafka.ports.groups import LogRange
 from sinks.verify.differences import Difference
 from sinks.verify.flow_progress import FlowProgress
-from sinks.verify.known_differences import Spot
+from sinks.verify.partition_progress import Spot
 from streaming.mm2.records import TopicPartition
 
 PLACE = (TopicPartition("t", 0), TopicPartition("a.t", 0))

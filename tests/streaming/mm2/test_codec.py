@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import MalformedRecord
-from streaming.mm2 import codec, record_faults
-from streaming.mm2.codec import LAYOUTS
-from streaming.mm2.record_faults import REASONS
+from streaming.mm2 import codec
+from streaming.mm2.codec import LAYOUTS, REASONS
 from streaming.mm2.records import MAX_INT32, MAX_INT64, Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
 
 Encoded = tuple[bytes, bytes]
@@ -94,16 +93,16 @@ def test_the_bytes_are_those_of_kafkas_schemas() -> None:
 def test_bytes_cut_off_anywhere_are_short(record: tuple[RecordKind, Encoded], data: st.DataObject) -> None:
     kind, (key, value) = record
     cut = data.draw(st.integers(0, len(key) - 1))
-    assert verdict(kind, key[:cut], value) == record_faults.SHORT_KEY
+    assert verdict(kind, key[:cut], value) == codec.SHORT_KEY
     cut = data.draw(st.integers(0, len(value) - 1))
-    assert verdict(kind, key, value[:cut]) == record_faults.SHORT_VALUE
+    assert verdict(kind, key, value[:cut]) == codec.SHORT_VALUE
 
 
 @given(encoded_records, st.binary(min_size=1, max_size=20))
 def test_bytes_after_the_last_field_are_too_many(record: tuple[RecordKind, Encoded], more: bytes) -> None:
     kind, (key, value) = record
-    assert verdict(kind, key + more, value) == record_faults.LONG_KEY
-    assert verdict(kind, key, value + more) == record_faults.LONG_VALUE
+    assert verdict(kind, key + more, value) == codec.LONG_KEY
+    assert verdict(kind, key, value + more) == codec.LONG_VALUE
 
 
 @given(encoded_records, st.data())
@@ -124,23 +123,23 @@ def test_any_bytes_are_a_record_or_have_a_reason(kind: RecordKind, key: bytes | 
 @given(encoded_records)
 def test_a_null_value_is_a_tombstone_and_a_null_key_is_none(record: tuple[RecordKind, Encoded]) -> None:
     kind, (key, value) = record
-    assert verdict(kind, key, None) == record_faults.TOMBSTONE
-    assert verdict(kind, None, None) == record_faults.TOMBSTONE
-    assert verdict(kind, None, value) == record_faults.NO_KEY
+    assert verdict(kind, key, None) == codec.TOMBSTONE
+    assert verdict(kind, None, None) == codec.TOMBSTONE
+    assert verdict(kind, None, value) == codec.NO_KEY
 
 
 @given(encoded_records.filter(lambda record: LAYOUTS[record[0]].versioned), st.integers(1, 2**16 - 1))
 def test_only_version_0_is_known(record: tuple[RecordKind, Encoded], version: int) -> None:
     kind, (key, value) = record
-    assert verdict(kind, key, version.to_bytes(2, "big") + value[2:]) == record_faults.UNKNOWN_VERSION
+    assert verdict(kind, key, version.to_bytes(2, "big") + value[2:]) == codec.UNKNOWN_VERSION
 
 
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
         (codec.encode_checkpoint(Checkpoint("é" * 256, TopicPartition("t" * 512, 0), 1, 1, "m" * 32_000)), None),
-        (codec.encode_checkpoint(Checkpoint("é" * 257, TopicPartition("t", 0), 1, 1, "")), record_faults.LONG_NAME),
-        (codec.encode_checkpoint(Checkpoint("g", TopicPartition("t" * 513, 0), 1, 1, "")), record_faults.LONG_NAME),
+        (codec.encode_checkpoint(Checkpoint("é" * 257, TopicPartition("t", 0), 1, 1, "")), codec.LONG_NAME),
+        (codec.encode_checkpoint(Checkpoint("g", TopicPartition("t" * 513, 0), 1, 1, "")), codec.LONG_NAME),
     ],
 )
 def test_names_in_a_key_have_512_bytes_at_most(record: Encoded, reason: str | None) -> None:
@@ -150,7 +149,7 @@ def test_names_in_a_key_have_512_bytes_at_most(record: Encoded, reason: str | No
 @pytest.mark.parametrize("text", [b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"a\xc3"])
 def test_text_that_is_not_utf8_has_its_own_reason(text: bytes) -> None:
     key = len(text).to_bytes(2, "big") + text + b"\0\0\0\0"
-    assert verdict(RecordKind.OFFSET_SYNC, key, b"\0" * 16) == record_faults.NOT_UTF8
+    assert verdict(RecordKind.OFFSET_SYNC, key, b"\0" * 16) == codec.NOT_UTF8
 
 
 @pytest.mark.parametrize(
@@ -164,7 +163,7 @@ def test_text_that_is_not_utf8_has_its_own_reason(text: bytes) -> None:
     ids=["partition", "upstream offset", "downstream offset", "length"],
 )
 def test_what_lies_below_zero_is_negative(key: bytes, value: bytes) -> None:
-    assert verdict(RecordKind.OFFSET_SYNC, key, value) == record_faults.NEGATIVE
+    assert verdict(RecordKind.OFFSET_SYNC, key, value) == codec.NEGATIVE
 
 
 def test_every_layout_is_of_the_form_that_the_columns_read() -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from streaming.flow import Flow
-from streaming.mm2.internal_topics import internal_topics
+from streaming.mm2.internal_topics import TopicOn, TopicRole, internal_topics, roles_of_flow
 from streaming.mm2.records import RecordKind
 from streaming.mm2.replication_policy import DefaultReplicationPolicy, IdentityReplicationPolicy
-from streaming.mm2.topic_roles import TopicOn, TopicRole, roles_of_flow
 
 AB = Flow("a", "b")
 

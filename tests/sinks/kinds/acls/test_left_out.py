@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sinks.kinds.acls.left_out import left_out
+from sinks.kinds.acls.survey import left_out
 from tests.sinks.kinds.acls.acl_builders import FULL, MM2, acl, source_topics
 
 SOURCE = [

@@ -8,7 +8,7 @@ from sinks.engine.adoption import Alike
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.listing import list_both
-from sinks.kinds.topics.adoptable import INTERNAL, NO_ID, OTHERS_WRITE, adoptable_topics
+from sinks.kinds.topics.controller import INTERNAL, NO_ID, OTHERS_WRITE, adoptable_topics
 from tests.sinks.builders import flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import identity
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from sinks.engine.effective_drift import DifferingConfig, grouped
 from sinks.engine.flow_task import FlowTask
-from sinks.engine.metric_texts import EFFECTIVE
-from sinks.engine.metrics import Metrics
+from sinks.engine.metrics import EFFECTIVE, Metrics
 from sinks.engine.model import Kind
 from sinks.engine.reconcile import Report
 from sinks.kafka.ports.cluster import Origin

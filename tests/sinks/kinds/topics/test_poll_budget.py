@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.flow_settings import Pace
-from sinks.kinds.topics.poll_budget import DEARER, FIRST_GUESS, POLLS_SAVED, SAVED_FOR, TELLING_TOPICS, PollBudget
+from sinks.kinds.topics.poll_schedule import DEARER, FIRST_GUESS, POLLS_SAVED, SAVED_FOR, TELLING_TOPICS, PollBudget
 
 
 def spent(budget: PollBudget, topics: int, seconds: float) -> PollBudget:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.engine.kind_status import first_status, kind_status
+from sinks.engine.flow_status import first_status, kind_status
 from sinks.engine.model import Kind, Op
 from sinks.engine.report import Report
 from sinks.kinds.topics.target_rules import BEFORE_4, split, too_small, why_refused
