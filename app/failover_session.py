@@ -28,6 +28,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
 from sinks.kinds.controller import Controller
 from sinks.kinds.offsets.direction import GroupOffset, count_verdicts
+from sinks.kinds.offsets.verdicts import Verdict
 from streaming.errors import LockstepError
 from streaming.number_of import number_of
 
@@ -35,7 +36,7 @@ from streaming.number_of import number_of
 @dataclass(frozen=True)
 class FailoverCall:
     """How a command was called. `within`: seconds in which all records must be on the target; `accepted`: topics of
-    which some may be missing there; `accepted_groups`: groups whose last offsets need not be known. `verifies`: the
+    which some may be missing there; `accepted_groups`: groups that need not get their last offsets. `verifies`: the
     records of both sides are compared before clients may move. `aborts`: open transactions on the source are aborted
     behind the fence. `say` gets lines for people, `on_state` each state that was reached."""
 
@@ -147,8 +148,8 @@ def write_last_offsets(settings: Settings, flow: FlowSettings, accepted: Collect
 
 
 def write_groups(reconcile: FlowReconcile, controllers: Collection[Controller], accepted: Collection[str]) -> str:
-    """`accepted`: groups whose offsets need not be known. Writes those of all others before it raises LockstepError for
-    a group whose offsets could not be read."""
+    """`accepted`: groups that may stay where they are. Writes the offsets of all others before it raises LockstepError
+    for a group whose offsets could not be read, or that is held in ERROR."""
     compared = reconcile.compare(everything=True)
     for reason in compared.trouble.faulted.values():
         raise LockstepError(f"the groups' last offsets cannot be written: {reason}")
@@ -158,12 +159,25 @@ def write_groups(reconcile: FlowReconcile, controllers: Collection[Controller], 
         said = number_of(len(failed), "last offset was", "last offsets were")
         raise LockstepError(f"{said} refused: {failed[0].change.label}: {failed[0].error}")
     rows = group_offsets(controllers)
-    unseen = {row.group: row.judgement.reason for row in rows if row.unseen and row.group not in accepted}
+    _refuse_held([row for row in rows if row.group not in accepted])
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(rows).items() if count)
+    return f"last offsets of groups that were written: {len(outcomes)}; groups' partitions: {verdicts or 'none'}"
+
+
+def _refuse_held(rows: Collection[GroupOffset]) -> None:
+    """Raises LockstepError for groups of these that could not be read, or that are held in ERROR."""
+    unseen = {row.group: row.judgement.reason for row in rows if row.unseen}
     if unseen:
         group, reason = min(unseen.items())
         raise LockstepError(
             f"the last offsets of {shown(sorted(unseen))} are not known: {group}: {reason}. See that they can be read "
             "and run the command again, or accept each of these groups with --accept-group"
         )
-    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(rows).items() if count)
-    return f"last offsets of groups that were written: {len(outcomes)}; groups' partitions: {verdicts or 'none'}"
+    held = {row.group: f"{row.where}: {row.judgement.reason}" for row in rows if row.judgement.verdict is Verdict.ERROR}
+    if held:
+        group, reason = min(held.items())
+        raise LockstepError(
+            f"Lockstep does not move {shown(sorted(held))}: {group} on {reason}. `lockstep offsets` shows each "
+            "partition. Mend that and run the command again, or accept each of these groups with --accept-group: it "
+            "stays where it is on the target"
+        )

@@ -29,7 +29,7 @@ AcceptOption = Annotated[
 ]
 AcceptGroupOption = Annotated[
     list[str] | None,
-    typer.Option("--accept-group", help="A group whose last offsets need not be known; may be repeated."),
+    typer.Option("--accept-group", help="A group that need not get its last offsets; may be repeated."),
 ]
 VerifyOption = Annotated[
     bool, typer.Option("--verify", help="Compare the records of both sides before clients may move, as `verify` does.")

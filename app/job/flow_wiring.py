@@ -136,6 +136,7 @@ def _source_ends(
         syncs=assembly.memory.histories.latest,
         # What a transaction of MM2's that it did not end brought is taken back.
         target=there.records("read_committed"),
+        note_shrunk=assembly.memory.note_source_shrunk,
     )
 
 

@@ -41,6 +41,7 @@ class Entry(str, Enum):
     DRILL = "DRILL"
     CLAIMED = "CLAIMED"
     LOST = "LOST"
+    TRUNCATED = "TRUNCATED"
 
 
 EntryKey = tuple[Entry, tuple[str, ...]]

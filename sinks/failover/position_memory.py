@@ -41,6 +41,8 @@ class PositionMemory:
         self._doubted: dict[TopicPartition, KnownPosition] = {}
         self.others = set[TopicPartition]()
         """Partitions whose logs are others than before, by the renewal that was last."""
+        self.shrunk = dict[TopicPartition, int]()
+        """Those of them whose log on the source ended farther on before, with the end of the renewal that was last."""
 
     @property
     def positions(self) -> Positions:
@@ -69,6 +71,7 @@ class PositionMemory:
         found; what is not in it was not seen, and stays as it is."""
         to_count: dict[TopicPartition, KnownPosition] = {}
         self.others.clear()
+        self.shrunk.clear()
         self._gaps |= {where for where, sync in (evidence.syncs or {}).items() if sync.gap}
         for where, end in ends.items():
             before, found = self._positions.get(where), self._found(where, end, evidence)
@@ -103,6 +106,8 @@ class PositionMemory:
     def _found(self, where: TopicPartition, end: int, evidence: CopyEvidence) -> KnownPosition | None:
         known, sync = self._positions.get(where), (evidence.syncs or {}).get(where)
         shrunk = end < self._ends.get(where, 0)
+        if shrunk:
+            self.shrunk[where] = end
         if shrunk and (stale := sync or self._syncs.get(where)) is not None:
             self._doubted[where] = stale.position
         if shrunk or (evidence.syncs is not None and self._is_over(where, sync)):

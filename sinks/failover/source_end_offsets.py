@@ -81,13 +81,15 @@ def known_end_offsets(ledger: Ledger) -> SeenEndOffsets | None:
 @dataclass(frozen=True, slots=True)
 class Read:
     """The ends that were seen, topics of which a broker says of every partition that there is no such, how far
-    partitions were copied, what of them was lost before that, and partitions whose logs are others than before."""
+    partitions were copied, what of them was lost before that, and partitions whose logs are others than before.
+    `shrunk`: where those end now that became shorter."""
 
     ends: dict[str, list[int]]
     gone: set[str]
     positions: dict[str, CopiedTo]
     lost: Mapping[TopicPartition, Lost] = field(default_factory=dict)
     others: frozenset[TopicPartition] = frozenset()
+    shrunk: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,10 @@ class _Reading:
 
 LatestSyncs = Callable[[], Mapping[TopicPartition, LatestSync] | None]
 """MM2's last offset-sync of each partition; None while not all of them were read."""
+
+NoteShrunk = Callable[[Ledger, Mapping[str, int], Mapping[TopicPartition, int]], None]
+"""Called with the ledger, how many partitions the source's topics have, and where those logs end that became shorter:
+before the ledger forgets the ends that they had."""
 
 
 class SourceEndOffsetStore:
@@ -118,9 +124,11 @@ class SourceEndOffsetStore:
         executor: Executor | None = None,
         syncs: LatestSyncs = lambda: None,
         target: RecordReader | None = None,
+        note_shrunk: NoteShrunk = lambda ledger, listed, ends: None,
     ) -> None:
         """`source` reads as MM2 does. `executor`: where the ends are read; a thread of its own, unless given.
         `target` reads committed records; None: what was lost before it was copied is not looked for."""
+        self._note_shrunk = note_shrunk
         self._source, self._interval, self._now_ms, self._syncs = source, interval, now_ms, syncs
         self._target, self._starts_at = target, float("-inf")
         self._remote: Mapping[str, str] = {}
@@ -205,10 +213,11 @@ class SourceEndOffsetStore:
             # Offsets are counted then.
             log.debug("what waits to be copied is not counted: %s", error)
         ends = end_offsets_by_topic(seen.items, counts)
-        read = Read(ends, gone, positions_by_topic(positions, counts), lost, frozenset(self._copied.others))
+        others, shrunk = frozenset(self._copied.others), dict(self._copied.shrunk)
+        read = Read(ends, gone, positions_by_topic(positions, counts), lost, others, shrunk)
         # What waits in a log with gaps is counted at the second reading that finds the same.
         is_last = again and not self._copied.to_count
-        self._last = replace(read, ends=dict(read.ends), lost={}, others=frozenset()) if is_last else None
+        self._last = replace(read, ends=dict(read.ends), lost={}, others=frozenset(), shrunk={}) if is_last else None
         return read
 
     def _ends(
@@ -274,6 +283,8 @@ class SourceEndOffsetStore:
             return
         self._reading = None
         read = reading.read.result()
+        if read.shrunk:
+            self._note_shrunk(context.ledger, context.listed.source, read.shrunk)
         self._absence.observe(read.gone - context.listed.source.keys(), reading.listed, context.now)
         lasting = self._absence.lasting(context.now)
         for topic in lasting:

@@ -163,6 +163,8 @@ class OffsetController:
         rows = self._survey(context.listed, groups)
         if self._recognize(context.listed, topics_to_write(context.listed, rows)):
             rows = self._survey(context.listed, groups)
+        if self._scope is None:
+            self._memory.save_truncations(context.ledger, context.listed.source)
         for group in groups:
             self._rows.pop(group, None)
         for row in rows:

@@ -2,12 +2,49 @@
 
 A log loses its tail when a replica that lacks it becomes leader (an unclean election). Producers, or MM2, then write
 other records at the same offsets. An offset that a group committed before is that of a record the group never read.
+The ledger keeps the truncations, so that a command and the job's next process know of them as well.
 """
 
 from __future__ import annotations
 
-from sinks.kinds.offsets.group_partition import GroupPartition
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
 from streaming.mm2.records import TopicPartition
+
+
+@dataclass
+class Truncation:
+    """`at`: the log was truncated at this offset, or before it. `is_located`: no later sync can tell more of it.
+
+    `first`: the offset of each group that was seen first after it. `still`: offsets that an earlier truncation made
+    untrue.
+    """
+
+    at: int
+    is_located: bool = True
+    first: dict[str, int] = field(default_factory=dict)
+    still: dict[str, int] = field(default_factory=dict)
+
+    def untrue(self) -> dict[str, int]:
+        """The offset of each group that is untrue as long as the group stays at it."""
+        return self.still | {group: offset for group, offset in self.first.items() if offset > self.at}
+
+    def as_text(self) -> str:
+        """For the ledger."""
+        return orjson.dumps(
+            {"at": self.at, "is_located": self.is_located, "first": self.first, "still": self.still}
+        ).decode()
+
+    @classmethod
+    def parse(cls, text: str) -> Truncation:
+        """What `as_text` wrote. Raises ValueError, KeyError, TypeError, AttributeError."""
+        found = orjson.loads(text)
+        first, still = (_offsets(found[name]) for name in ("first", "still"))
+        return cls(_offset(found["at"]), bool(found["is_located"]), first, still)
 
 
 class LogTails:
@@ -15,12 +52,19 @@ class LogTails:
 
     def __init__(self) -> None:
         self._highest: dict[TopicPartition, int] = {}
-        self._truncated_at: dict[TopicPartition, int] = {}
-        self._unlocated: set[TopicPartition] = set()
-        self._committed: dict[GroupPartition, int] = {}
-        self._still_untrue: dict[GroupPartition, int] = {}
+        self._truncations: dict[TopicPartition, Truncation] = {}
         self._generations: dict[TopicPartition, int] = {}
         self._topic_generations: dict[str, int] = {}
+        self.unsaved = set[TopicPartition]()
+        """Partitions of whose truncations more is known than the ledger was told."""
+
+    def restore(self, truncations: Mapping[TopicPartition, Truncation], ends: Mapping[TopicPartition, int]) -> None:
+        """What processes before saw: truncations, and where logs ended."""
+        self._truncations, self._highest = dict(truncations), dict(ends)
+
+    def truncation(self, where: TopicPartition) -> Truncation | None:
+        """The last one of a log; None where none was seen."""
+        return self._truncations.get(where)
 
     def highest(self, where: TopicPartition) -> int:
         """The highest end of a log that was seen since it was truncated; 0 where none was."""
@@ -34,29 +78,39 @@ class LogTails:
         truncated = end < max(reached, self._highest.get(where, 0))
         self._highest[where] = end
         if truncated:
-            self.note_truncation(where, end)
-            self._unlocated.add(where)
+            before = self._truncations.get(where)
+            # Where the one before it was is not known for certain, so that an offset below both counts as true alone.
+            at = end if before is None or before.is_located else min(end, before.at)
+            self._truncations[where] = self._next(where, at, is_located=False)
         return truncated
+
+    def note_shrunk(self, where: TopicPartition, end: int) -> bool:
+        """Takes in that the log was seen to become shorter, by another observer; whether that is news here."""
+        if where in self._highest and self._highest[where] <= end:
+            return False
+        return self.note_end(where, end, end + 1)
 
     def note_truncation(self, where: TopicPartition, at: int) -> None:
         """The log was truncated at this offset, or before it; what was committed behind it counts as untrue."""
-        if where in self._unlocated:
-            # The end that told of it may be that of a log which had grown again; this is the first record written then.
-            self._unlocated.discard(where)
-            self._truncated_at[where] = min(at, self._truncated_at[where])
+        before = self._truncations.get(where)
+        if before is None or before.is_located:
+            self._truncations[where] = self._next(where, at, is_located=True)
             return
-        before = self._truncated_at.get(where)
-        if before is not None:
-            # An earlier truncation made these untrue, wherever this one is.
-            known = self._committed.items()
-            self._still_untrue |= {key: offset for key, offset in known if key[1] == where and offset > before}
-        self._truncated_at[where] = at
+        # The end that told of it may be that of a log which had grown again; this is the first record written then.
+        before.is_located, before.at = True, min(at, before.at)
+        self.unsaved.add(where)
+
+    def _next(self, where: TopicPartition, at: int, *, is_located: bool) -> Truncation:
+        before = self._truncations.get(where)
         self._generations[where] = self._generations.get(where, 0) + 1
-        self._committed = {key: offset for key, offset in self._committed.items() if key[1] != where}
+        self.unsaved.add(where)
+        # An earlier truncation made these untrue, wherever this one is.
+        return Truncation(at, is_located, still=before.untrue() if before else {})
 
     def locate(self, where: TopicPartition, at: int) -> None:
         """Where the log was truncated that was seen to be shorter: at this offset, or before it."""
-        if where in self._unlocated:
+        before = self._truncations.get(where)
+        if before is not None and not before.is_located:
             self.note_truncation(where, at)
 
     def generation(self, where: TopicPartition) -> int:
@@ -68,18 +122,35 @@ class LogTails:
 
         One that was committed since is another one than the first that was seen after the truncation.
         """
-        at = self._truncated_at.get(where)
-        if at is None or committed is None:
+        truncation = self._truncations.get(where)
+        if truncation is None or committed is None:
             return False
-        first = self._committed.setdefault((group, where), committed)
-        return (committed > at and first == committed) or self._still_untrue.get((group, where)) == committed
+        if group not in truncation.first:
+            truncation.first[group] = committed
+            self.unsaved.add(where)
+        at_first = committed > truncation.at and truncation.first[group] == committed
+        return at_first or truncation.still.get(group) == committed
 
     def forget(self, topic: str) -> None:
         """A topic that was recreated, or is gone."""
         self._topic_generations[topic] = self._topic_generations.get(topic, 0) + 1
-        for known in (self._highest, self._truncated_at):
-            for where in [where for where in known if where.topic == topic]:
-                del known[where]
-        self._unlocated = {where for where in self._unlocated if where.topic != topic}
-        self._committed = {key: offset for key, offset in self._committed.items() if key[1].topic != topic}
-        self._still_untrue = {key: offset for key, offset in self._still_untrue.items() if key[1].topic != topic}
+        self.unsaved |= {where for where in self._truncations if where.topic == topic}
+        self._highest = {where: end for where, end in self._highest.items() if where.topic != topic}
+        self._truncations = {where: one for where, one in self._truncations.items() if where.topic != topic}
+
+    def forget_groups(self, groups: Collection[str]) -> None:
+        """Groups that are gone. One that comes back is a new one, whose first offset proves nothing."""
+        for where, truncation in self._truncations.items():
+            if gone := truncation.first.keys() & groups:
+                truncation.first = {group: at for group, at in truncation.first.items() if group not in gone}
+                self.unsaved.add(where)
+
+
+def _offsets(found: Any) -> dict[str, int]:
+    return {str(group): _offset(offset) for group, offset in found.items()}
+
+
+def _offset(found: Any) -> int:
+    if type(found) is not int:
+        raise TypeError("an offset is no number")
+    return found

@@ -20,7 +20,7 @@ from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
 from sinks.kinds.offsets.log_tails import LogTails
 from sinks.kinds.offsets.mirror_records import MirrorTopics, sync_of
-from sinks.kinds.offsets.stored_memory import StoredMemory
+from sinks.kinds.offsets.stored_memory import StoredMemory, load_truncations, store_truncations
 from sinks.kinds.offsets.stream_queue import MOST_WAITING_RECORDS, StreamQueue, TakenIn
 from sinks.kinds.offsets.topic_ids import TopicIds, ids_for_runs, is_recreated
 from sinks.kinds.offsets.translation import Answer
@@ -73,6 +73,7 @@ class OffsetMemory:
         """What the ledger has, once. Raises ClusterUnreachable, RightsMissing."""
         if self._topics is None:
             self._ids = self._stored.load(ledger, self.histories, topics.syncs)
+            load_truncations(ledger, self.source_logs, self.target_logs)
             self.histories.exact.renew(ledger)
             self._topics = topics
         if is_recreated(self._ids, topics.checkpoints_on, topics.checkpoints):
@@ -166,6 +167,16 @@ class OffsetMemory:
         if beyond or history.cap_restarts(end):
             self._stored.note(where)
 
+    def note_source_shrunk(self, ledger: Ledger, listed: Mapping[str, int], ends: Mapping[TopicPartition, int]) -> None:
+        """Takes in, and writes down, which logs on the source became shorter since another reader saw their ends.
+
+        `listed`: how many partitions the source's topics have. Raises ClusterUnreachable.
+        """
+        for where, end in ends.items():
+            if self.source_logs.note_shrunk(where, end):
+                log.warning("%s lost its tail on the source: groups that were behind %s are not moved", where, end)
+        self.save_truncations(ledger, listed)
+
     def drop_untrue(self, group: str, where: TopicPartition) -> None:
         """Forgets a group's last answer where newer syncs contradict it: they tell of a truncation of the target."""
         answer, history = self.answers.get((group, where)), self.histories.of(where)
@@ -208,6 +219,8 @@ class OffsetMemory:
         """Groups that are on the source no more."""
         self.answers = {key: answer for key, answer in self.answers.items() if key[0] not in groups}
         self._beyond = {key: pair for key, pair in self._beyond.items() if key[0] not in groups}
+        self.source_logs.forget_groups(groups)
+        self.target_logs.forget_groups(groups)
         self.checkpoints.forget_groups(groups)
 
     def unrecognized(self, topics: Iterable[str]) -> set[str]:
@@ -272,6 +285,12 @@ class OffsetMemory:
 
         `listed`: how many its topics have.
         """
+        store_truncations(ledger, self.source_logs, self.target_logs, listed)
         # Before the syncs that ended them count as taken: a process that dies in between hears those once more.
         self.histories.exact.renew(ledger)
         self._stored.save(ledger, self.histories, self._ids, listed, self._topics)
+
+    def save_truncations(self, ledger: Ledger, listed: Mapping[str, int]) -> None:
+        """The same, but only where a truncation was seen, or a sync refused: a command that begins now must know it."""
+        if self.source_logs.unsaved or self.target_logs.unsaved or self._stored.lost_evidence:
+            self.save(ledger, listed)

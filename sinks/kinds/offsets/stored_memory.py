@@ -7,16 +7,26 @@ come, so those of others wait, and a process that begins meanwhile reads them ag
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from sinks.engine.ledger import Entry, Ledger
+from sinks.engine.ledger_entries import EntryKey
+from sinks.failover.kept_end_offsets import by_partition, kept_end_offsets
+from sinks.faults import LedgerUntrusted
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE
+from sinks.kinds.offsets.log_tails import LogTails, Truncation
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.stored_histories import store_histories, stored_histories
 from sinks.kinds.offsets.topic_ids import TopicIds
+from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
+
+log = logging.getLogger(__name__)
+
+SOURCE, TARGET = "source", "target"
 
 
 class StoredMemory:
@@ -28,6 +38,8 @@ class StoredMemory:
         self._changed: set[TopicPartition] = set()
         # The first offset of the offset-syncs topic where a sync of a topic may lie that is not listed.
         self._waiting: dict[str, int] = {}
+        self.lost_evidence = False
+        """Whether histories became shorter since the last writing."""
 
     def load(self, ledger: Ledger, histories: Histories, syncs: str) -> dict[str, TopicIds]:
         """Fills the histories, says how far the offset-syncs topic was read for all of them; returns ids by topic."""
@@ -42,6 +54,7 @@ class StoredMemory:
     def note(self, *partitions: TopicPartition) -> None:
         """Their histories changed without a sync, or were dropped."""
         self._changed.update(partitions)
+        self.lost_evidence |= bool(partitions)
 
     def forget_positions(self) -> None:
         """The offset-syncs topic was recreated and counts from 0."""
@@ -73,6 +86,7 @@ class StoredMemory:
         store_histories(ledger, stored)
         self._stored = (has | stored.keys()) - {where for where, history in stored.items() if history is None}
         self._saved_to, self._changed, self._waiting = histories.position, later, waiting
+        self.lost_evidence = False
         _store_ids(ledger, ids, listed, own, waiting.values())
 
 
@@ -95,3 +109,45 @@ def _store_ids(
             if topic in has or topic in listed
         }
     )
+
+
+def load_truncations(ledger: Ledger, source: LogTails, target: LogTails) -> None:
+    """What processes before saw of both logs. Raises LedgerUntrusted for what cannot be read."""
+    found: dict[str, dict[TopicPartition, Truncation]] = {SOURCE: {}, TARGET: {}}
+    try:
+        for (side, topic, number), text in ledger.values(Entry.TRUNCATED).items():
+            found[side][TopicPartition(topic, int(number))] = Truncation.parse(text)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LedgerUntrusted(f"a truncation in {ledger.topic} cannot be read: {error}") from error
+    source.restore(found[SOURCE], _source_ends(ledger))
+    # The offset histories say how far the target's logs reached.
+    target.restore(found[TARGET], {})
+
+
+def _source_ends(ledger: Ledger) -> Mapping[TopicPartition, int]:
+    try:
+        _, ends = by_partition(kept_end_offsets(ledger))
+    except LockstepError as error:
+        log.warning("%s", error)
+        return {}
+    return ends
+
+
+def store_truncations(ledger: Ledger, source: LogTails, target: LogTails, listed: Mapping[str, int]) -> None:
+    """Writes down what changed, of partitions that the source has. Raises ClusterUnreachable.
+
+    `listed`: how many its topics have.
+    """
+    has = ledger.values(Entry.TRUNCATED)
+    for side, logs in ((SOURCE, source), (TARGET, target)):
+        entries: dict[EntryKey, str | None] = {}
+        written = set[TopicPartition]()
+        for where in sorted(logs.unsaved):
+            key, truncation = (side, where.topic, str(where.partition)), logs.truncation(where)
+            if key in has or (truncation is not None and where.partition < listed.get(where.topic, 0)):
+                entries[Entry.TRUNCATED, key] = truncation.as_text() if truncation else None
+                written.add(where)
+            elif truncation is None:
+                written.add(where)
+        ledger.put(entries)
+        logs.unsaved -= written

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Event
 from typing import Any
 
 import pytest
 
+from sinks.engine.ledger import Ledger
 from sinks.failover.kept_end_offsets import kept_end_offsets
 from sinks.failover.known_positions import KnownPosition, LatestSync
 from sinks.failover.source_end_offsets import SourceEndOffsetStore, known_end_offsets
+from sinks.kafka.memory.memory_records import MemoryLog
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
 from tests.sinks.builders import flow_settings
@@ -155,3 +157,24 @@ def test_a_source_that_takes_its_time_holds_up_no_pass_and_its_ends_are_written_
         look(built, 1011.0, keeper)
     assert known_end_offsets(built.ledger()) is not None
     assert len(started) == 2
+
+
+def test_log_that_is_seen_to_be_shorter_is_told_of_before_the_ledger_forgets_its_end() -> None:
+    built = stage()
+    told: list[dict[TopicPartition, int]] = []
+
+    def note(ledger: Ledger, listed: Mapping[str, int], ends: Mapping[TopicPartition, int]) -> None:
+        known = known_end_offsets(ledger)
+        assert known is not None
+        assert known.ends["x"] == (10, 15)
+        assert listed["x"] == 2
+        told.append(dict(ends))
+
+    where = TopicPartition("x", 1)
+    built.write("x", 1, 5)
+    look(built, 1000.0, SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor(), note_shrunk=note))
+    assert told == []
+    built.here.logs[where] = MemoryLog(end=13)
+    # By the next process: the one before saw nothing of it.
+    look(built, 1010.0, SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor(), note_shrunk=note))
+    assert told == [{where: 13}]

@@ -228,3 +228,14 @@ def test_no_answer_skips_a_record_while_the_target_loses_its_tail(steps: list[St
             assert made.skipped(upstream, answer.downstream) <= made.lost_copies
             previous = answer
             checkpoint = Pair(upstream, answer.downstream) if data.draw(st.booleans()) else checkpoint
+
+
+def test_second_truncation_makes_untrue_what_was_committed_since_the_first_though_no_sync_located_that() -> None:
+    logs = LogTails()
+    logs.note_end(X, 100)
+    logs.note_end(X, 50)
+    assert logs.is_untrue("g", X, 60)
+    assert not logs.is_untrue("g", X, 55), "it was committed since"
+    logs.note_end(X, 58)
+    logs.note_end(X, 52)
+    assert logs.is_untrue("g", X, 55)
