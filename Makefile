@@ -61,7 +61,8 @@ format: setup ## writes what `check` would complain about
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: setup ## writes docs/configuration.md, rights.md, metrics.md and tables in docs/failover.md and safety.md from those in the code
+docs: setup ## writes the generated pages and tables in docs/ from the tables in the code
+	$(BIN)/python -m app.docs_pages.commands_page
 	$(BIN)/python -m app.docs_pages.configuration_page
 	$(BIN)/python -m app.docs_pages.rights_page
 	$(BIN)/python -m app.docs_pages.metrics_page

@@ -92,8 +92,8 @@ def adopt(
         bool, typer.Option("--with-records", help="Agree that adopted topics may be deleted, with their records.")
     ] = False,
 ) -> None:
-    """Takes ownership of what is the same on both clusters, whoever made it: revoked on the source, it is revoked on
-    the target from then on. Writes the ledger and an audit event for each."""
+    """Takes ownership of items that are equal on both clusters. Lockstep then revokes them when the source does.
+    Writes the ledger and an audit event for each."""
     owned = Kind(kind)
     if not owned.row.owned:
         raise WrongUsage(NEVER_OWNED.format(owned))

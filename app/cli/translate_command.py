@@ -58,7 +58,7 @@ def translate(
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Where a reader of the source continues on the target, whoever keeps its offset. Writes nothing.
+    """Where a reader of the source that keeps its own offsets continues on the target. Writes nothing.
 
     Exit code 3: an offset has no answer.
     """

@@ -64,17 +64,12 @@ NOT_REWRITTEN = frozenset(
         "benchmarks-scale",
         "benchmarks-scale-notes",
         "benchmarks-verify",
-        "commands",
-        "configs",
         "configuration",
         "copiers",
-        "http",
         "listeners",
         "metrics",
-        "page",
         "plugins",
         "rights",
-        "safety",
     }
 )
 """Pages that were not rewritten yet."""

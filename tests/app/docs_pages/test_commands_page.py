@@ -1,4 +1,4 @@
-"""docs/commands.md names every code that a document of `-o json` can have, and every exit code."""
+"""docs/commands.md has every command, every code that a document of `-o json` can have, and every exit code."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from app.cli import output
 from app.cli.failures import INTERRUPTED
 from app.cli.lazy_commands import COMMANDS
-from app.local.jars import PROJECT
+from app.docs_pages.commands_page import COMMANDS_PAGE, SHARED, page
 from streaming.errors import LockstepError
 
-PAGE = (PROJECT / "docs" / "commands.md").read_text()
+PAGE = COMMANDS_PAGE.read_text(encoding="utf-8")
 
 
 def errors(of: type[LockstepError] = LockstepError) -> Iterator[type[LockstepError]]:
@@ -31,3 +31,15 @@ def test_every_code_of_an_error_is_on_the_page() -> None:
 def test_every_exit_code_is_on_the_page() -> None:
     codes = (output.DONE, output.FAILED, output.WRONG_USAGE, output.PENDING, output.STALE, INTERRUPTED)
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", PAGE, re.MULTILINE)] == list(codes)
+
+
+def test_the_list_of_commands_is_what_the_commands_say() -> None:
+    assert page() == PAGE, "run `make docs`"
+
+
+def test_every_command_and_option_is_on_the_page() -> None:
+    for name, row in COMMANDS.items():
+        assert f"| `{name}" in PAGE
+        for option in row.load(name).params:
+            longest = max(option.opts, key=len)
+            assert option.param_type_name == "argument" or f"`{longest}" in PAGE or longest in SHARED, longest
