@@ -63,10 +63,14 @@ class GroupsAspect(Stage):
         super().begin_anew()
         self.stale.clear()
 
-    @initialize(matching=st.booleans())
-    def translate_by(self, matching: bool) -> None:
-        """By the records themselves, or by MM2's offset-syncs alone."""
-        self.world.settings = replace(self.world.settings, matching=matching)
+    @initialize(matching=st.booleans(), committed=st.booleans())
+    def translate_by(self, matching: bool, committed: bool) -> None:
+        """By the records themselves, or by MM2's offset-syncs alone. `committed`: MM2 copies what is committed."""
+        isolation = "read_committed" if committed else "read_uncommitted"
+        self.world.settings = replace(self.world.settings, matching=matching, isolation=isolation)
+        self.world.source_records.committed = committed
+        for one in self.mirrored.values():
+            one.committed = committed
         self.begin_anew()
 
     def note_logs(self) -> None:
@@ -93,6 +97,17 @@ class GroupsAspect(Stage):
     @rule(name=NAMES, count=st.integers(1, 12))
     def produce(self, name: str, count: int) -> None:
         self.mirrored[name].produce(count)
+        self.note_logs()
+
+    @rule(name=NAMES, count=st.integers(1, 8))
+    def producer_writes_in_a_transaction(self, name: str, count: int) -> None:
+        """It is open from the first of these records on."""
+        self.mirrored[name].write_in_transaction(count)
+        self.note_logs()
+
+    @rule(name=NAMES, commit=st.booleans())
+    def transaction_ends(self, name: str, commit: bool) -> None:
+        self.mirrored[name].end_transaction(commit=commit)
         self.note_logs()
 
     @rule(name=NAMES, count=st.integers(1, 20))
