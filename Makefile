@@ -14,10 +14,10 @@ ROUNDS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test tests endurance check lint unit fuzz format docs screenshots checksums package bench clean
+.PHONY: help setup demo test tests endurance check lint unit fuzz format docs screenshots checksums package bench clean docs-site
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 setup: $(STAMP) ## makes .venv with everything in it, `lockstep` too
 
@@ -68,6 +68,12 @@ docs: setup ## writes the generated pages and tables in docs/ from the tables in
 	$(BIN)/python -m app.docs_pages.metrics_page
 	$(BIN)/python -m app.docs_pages.failover_page
 	$(BIN)/python -m app.docs_pages.safety_page
+
+docs-site: setup ## build/site/index.html: all pages as a site
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	rm -rf build/site-source && mkdir -p build/site-source
+	cp -r README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md LICENSE docs conf build/site-source/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 screenshots: setup ## pictures of the page, for docs/page.md; needs chromium
 	$(BIN)/python -m tests.browser.screenshots docs/images

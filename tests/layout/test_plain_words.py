@@ -54,9 +54,6 @@ PAGES = sorted(
 )
 NOT_REWRITTEN = frozenset(
     {
-        "ARCHITECTURE",
-        "CONTRIBUTING",
-        "README",
         "alerts",
         "benchmarks",
         "benchmarks-failover",

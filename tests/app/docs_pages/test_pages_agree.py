@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from app.cli.lazy_commands import COMMANDS, HELP
 from app.local.jars import PROJECT
@@ -74,6 +75,18 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
         assert not anchor or anchor in anchors(there), target
 
 
+def test_every_page_and_heading_that_code_and_conf_name_is_there() -> None:
+    """In messages, comments, alerts and manifests."""
+    folders = [PROJECT / name for name in ("app", "sinks", "streaming", "lockstep", "bench", "conf")]
+    for path in (path for folder in folders for path in folder.rglob("*") if path.suffix in NAMING_PAGES):
+        for name, anchor in re.findall(r"\b(docs/[\w-]+\.md)(?:#([\w-]+))?", path.read_text()):
+            assert (PROJECT / name).exists() or name in MADE_LATER, (path, name)
+            assert not anchor or anchor in anchors(PROJECT / name), (path, name, anchor)
+
+
+NAMING_PAGES = frozenset({".py", ".yml", ".yaml", ".json", ".properties", ".service", ".js", ".html", ".conf", ".tpl"})
+
+
 @cache
 def anchors(page: Path) -> frozenset[str]:
     """Of a page's headings, as GitHub makes them."""
@@ -82,10 +95,10 @@ def anchors(page: Path) -> frozenset[str]:
 
 
 def test_every_target_of_make_that_is_named_is_there() -> None:
-    targets = set(re.findall(r"^([a-z]+):", (PROJECT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", (PROJECT / "Makefile").read_text(), re.MULTILINE))
     for page in PAGES:
         for line in code(page):
-            assert set(re.findall(r"^\s*make ([a-z]+)", line)) <= targets, (page, line)
+            assert set(re.findall(r"^\s*make ([a-z-]+)", line)) <= targets, (page, line)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
@@ -119,3 +132,17 @@ def test_the_names_of_what_is_lockstep_s_own_are_on_one_page() -> None:
     own = page[page.index("## What is Lockstep's own") : page.index("## Upgrade and rollback")]
     topics = internal_topics(DefaultReplicationPolicy(), Flow("a", "b"), "source").ours
     assert [name for name in (*topics, DRILL_PREFIX) if name not in own] == []
+
+
+def test_every_page_is_once_in_the_navigation_of_the_site_and_of_one_kind() -> None:
+    """What is not in `nav` of mkdocs.yml is not found by readers; the four kinds are its sections."""
+    site = yaml.safe_load((PROJECT / "mkdocs.yml").read_text())
+    sections = {name: pages for one in site["nav"] for name, pages in one.items() if isinstance(pages, list)}
+    assert list(sections) == ["Tutorial", "How-to", "Reference", "Explanation"]
+    listed = [page for one in site["nav"] for pages in one.values() for page in _listed(pages)]
+    written = [str(page.relative_to(PROJECT)) for page in PAGES if not page.stem.endswith("-notes")]
+    assert sorted(listed) == sorted(written)
+
+
+def _listed(pages: str | list[dict[str, str]]) -> list[str]:
+    return [pages] if isinstance(pages, str) else [page for one in pages for page in one.values()]
