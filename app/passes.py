@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,6 +11,7 @@ from functools import partial
 from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, lease, ledger
 from sinks.engine.claims import Claims
+from sinks.engine.deletions import LOOKS_AGAIN_S
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.flow_status import first_status, status_without_job
 from sinks.engine.leadership import Leader, Leadership, Unled
@@ -40,16 +42,28 @@ LAST_HEARTBEATS = 200
 
 @dataclass(frozen=True)
 class SinglePass:
-    """`reconcile.compare` observes, `reconcile.apply` writes what was compared."""
+    """`reconcile.compare` observes, `reconcile.apply` writes what was compared.
+
+    `reviewed`: a person sees the plan before it is applied. `wait`: sleeps for so many seconds.
+    """
 
     flow: FlowSettings
     clusters: FlowClusters
     reconcile: FlowReconcile
     controllers: tuple[Controller, ...]
     kinds: tuple[Kind, ...] = tuple(Kind)
+    reviewed: bool = True
+    wait: Callable[[float], None] = time.sleep
 
     def compare(self, *, force: bool = False) -> Compared:
-        """Everything, once. Raises what stops the flow."""
+        """Everything, once; where no person reviews the plan, once more for what it would delete, as the job does.
+
+        Topics need a minute: they stay among `Compared.waiting`. Raises what stops the flow.
+        """
+        compared = self.reconcile.compare(everything=True, force=force)
+        if self.reviewed or all(one.kind.row.data for one in compared.waiting):
+            return compared
+        self.wait(LOOKS_AGAIN_S)
         return self.reconcile.compare(everything=True, force=force)
 
     @property
@@ -74,12 +88,14 @@ def single_pass(
     progress: CompareProgress = no_progress,
     claims: Claims | None = None,
     obeys_failover: bool = True,
+    reviewed: bool = False,
 ) -> Iterator[SinglePass]:
     """Opens both clusters for one pass over these kinds. `writes`: the command that will, inside of
     `reconcile.leading()`, or its leadership, where it leads already; None for who only reads.
 
     `claims`: of all flows into this target that the command compares. `obeys_failover`: False for a pass on behalf of a
-    failover, and for the way back: they are made for a flow that has ended.
+    failover, and for the way back: they are made for a flow that has ended. `reviewed`: a person sees the plan before
+    it is written.
     """
     with ExitStack() as stack:
         clusters = stack.enter_context(both_clusters(settings, flow))
@@ -89,6 +105,8 @@ def single_pass(
             stack.callback(leadership.close)
         here, there = (one.written_with(leadership.check) for one in clusters.ports)
         shared = claims or Claims()
+        # What is only shown is seen by a person.
+        reviewed = reviewed or writes is None
         made = assemble(Assembly(flow, here, there, once=True, progress=progress, scope=scope, claims=shared), kinds)
         for controller in made.controllers:
             stack.callback(controller.close)
@@ -103,9 +121,10 @@ def single_pass(
             obeys_failover=obeys_failover and not scope.back,
             leadership=leadership,
             claims=shared,
-            reviewed=True,
+            reviewed=reviewed,
         )
-        yield SinglePass(flow, clusters, FlowReconcile(flow, components), tuple(made.controllers), tuple(kinds))
+        reconcile = FlowReconcile(flow, components)
+        yield SinglePass(flow, clusters, reconcile, tuple(made.controllers), tuple(kinds), reviewed)
 
 
 def expected_claims(settings: Settings, kinds: Collection[Kind] = tuple(Kind)) -> dict[str, Claims]:

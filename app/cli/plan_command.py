@@ -34,6 +34,11 @@ from sinks.faults import DigestMismatch, IncrementalUnsupported
 from streaming.errors import LockstepError, WrongUsage
 from streaming.number_of import number_of
 
+LEFT = (
+    "{} left: no person saw the plan, so one moment's answer deletes nothing. The running job makes them once it is "
+    "certain; or review them: `lockstep plan --out FILE`, then `lockstep apply --plan FILE`"
+)
+
 ForceOption = Annotated[bool, typer.Option("--force", help="Lift the limit on deletions.")]
 
 
@@ -107,7 +112,8 @@ def apply(
     if expected is not None:
         expected.check_flows(one.flow for one in settings.flows)
     with ExitStack() as stack:
-        planned, failed = _plans(settings, stack, _chosen(kind), lead=yes, command="apply", force=force)
+        seen = expected is not None or not yes
+        planned, failed = _plans(settings, stack, _chosen(kind), lead=yes, command="apply", force=force, reviewed=seen)
         if expected is not None:
             for row in planned:
                 expected.check(row.plan)
@@ -125,7 +131,8 @@ def apply(
             print_outcomes(row.plan, outcomes, row.paused)
     _say_trouble(planned)
     broken = any(outcome.error for _, outcomes in done for outcome in outcomes)
-    raise typer.Exit(FAILED if failed or broken or _troubled(planned) else PENDING if _is_held(planned) else DONE)
+    left = _is_held(planned) or any(row.compared.waiting for row in planned)
+    raise typer.Exit(FAILED if failed or broken or _troubled(planned) else PENDING if left else DONE)
 
 
 def _is_held(planned: Sequence[Planned]) -> bool:
@@ -144,10 +151,12 @@ def _plans(
     lead: bool = False,
     command: str | None = None,
     force: bool = False,
+    reviewed: bool = False,
 ) -> tuple[list[Planned], list[Failed]]:
     """The plan of each flow, and the flows that cannot be planned; those are complained of.
 
     `lead`: no other process writes these flows until `stack` ends. `command`: the one that writes what is planned.
+    `reviewed`: a person sees the plans before they are written.
     """
     planned: list[Planned] = []
     failed: list[Failed] = []
@@ -156,7 +165,9 @@ def _plans(
         try:
             with progress_bar(f"{flow.flow.name}: comparing topics") as progress:
                 shared = claims[flow.flow.target]
-                opened = single_pass(settings, flow, writes=command, kinds=kinds, progress=progress, claims=shared)
+                opened = single_pass(
+                    settings, flow, writes=command, kinds=kinds, progress=progress, claims=shared, reviewed=reviewed
+                )
                 one = stack.enter_context(opened)
                 if lead:
                     stack.enter_context(one.reconcile.leading())
@@ -201,6 +212,9 @@ def _say_trouble(planned: Sequence[Planned]) -> None:
                 complain(f"{name}: {error}")
         for why in row.compared.trouble.held.values():
             complain(f"held: {why}")
+        if row.compared.waiting:
+            count = number_of(len(row.compared.waiting), "deletion")
+            complain(f"{row.one.flow.flow.name}: {LEFT.format(count)}")
         for reason, kinds in kinds_by_reason(row.compared.trouble.unsupported.items()).items():
             complain(f"{row.one.flow.flow.name}: {kinds}: left alone: {reason}")
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.model import Kind, Outcome
-from sinks.engine.plan import Plan
+from sinks.engine.plan import Plan, Refusal
 from sinks.failover.preflight import FailoverStatus
 from sinks.kinds.controller import Comparison, Controller, ControllerStatus, GroupSummary, PassContext
 from sinks.kinds.listing import Listed
@@ -108,3 +108,8 @@ class Compared:
     comparisons: Sequence[tuple[Controller, Comparison]]
     trouble: KindTrouble
     watch: Stopwatch
+
+    @property
+    def waiting(self) -> tuple[Refusal, ...]:
+        """Deletions that a later comparison may confirm."""
+        return tuple(one for one in self.plan.refused if one.passing)
