@@ -43,6 +43,9 @@ BEYOND = 2.0
 
 MISSING_CLASS = re.compile(r"(?:Class |ClassNotFoundException: |NoClassDefFoundError: )([\w.$/]+)")
 
+SENT_ONCE = {"retries": "0"}
+"""Java's properties of a client that repeats no request."""
+
 Gateway = Callable[[], Any]
 """Returns py4j's gateway to a JVM with Kafka's client; may start one, and raise LockstepError where that fails."""
 
@@ -73,8 +76,9 @@ class JavaAdmin:
         self.timeout = request_timeout(alias, properties)
         self.servers = properties.get("bootstrap.servers", "")
         self._reachability = reachability(alias, self.servers)
-        self._lock = threading.Lock()
-        self._opened: list[Any] = []
+        self._lock, self._logging_in = threading.Lock(), threading.Lock()
+        self._readers: list[Any] = []
+        self._writers: list[Any] = []
         self._closed = False
         self._rows: JavaRows | None = None
         self._jsons: dict[str, FieldJson] = {}
@@ -91,18 +95,35 @@ class JavaAdmin:
 
     @property
     def client(self) -> Any:
-        """Java's `Admin`. Raises RightsMissing, ClusterUnreachable, LockstepError where it cannot be made."""
-        return self.clients(1)[0]
+        """Java's `Admin`, to look. Raises RightsMissing, ClusterUnreachable, LockstepError where it cannot be made."""
+        return self._clients(self._readers, 1, self.properties)[0]
 
-    def clients(self, number: int) -> list[Any]:
-        """So many of them: a broker answers the requests of a connection one by one."""
-        with self._lock:
-            if self._closed:
-                # Nobody would close another one.
-                raise ClusterUnreachable(f"cluster {self.alias}: its client is closed")
-            while len(self._opened) < number:
-                self._opened.append(java_admin(self.alias, self.jvm, self.properties))
-            return self._opened[:number]
+    def writers(self, number: int = 1) -> list[Any]:
+        """Java's `Admin`, to write, so many of them: a broker answers the requests of a connection one by one.
+
+        They send a request once. Java would repeat one whose connection broke, and delete what another client made
+        in between. Raises as `client`.
+        """
+        return self._clients(self._writers, number, self.properties | SENT_ONCE)
+
+    def _clients(self, opened: list[Any], number: int, properties: Mapping[str, str]) -> list[Any]:
+        # Not under the lock of everything else: with OAUTHBEARER a client logs in while it is made.
+        if not self._logging_in.acquire(timeout=self.timeout + BEYOND):
+            raise ClusterUnreachable(f"cluster {self.alias}: its login takes longer than {self.timeout:g} s")
+        try:
+            while len(opened) < number and not self._closed:
+                made = java_admin(self.alias, self.jvm, properties)
+                with self._lock:
+                    opened.append(made)
+            with self._lock:
+                found = opened[:number]
+        finally:
+            self._logging_in.release()
+        if self._closed:
+            # Nobody else would close what was made meanwhile.
+            self.close()
+            raise ClusterUnreachable(f"cluster {self.alias}: its client is closed")
+        return found
 
     @property
     def rows(self) -> JavaRows:
@@ -139,6 +160,17 @@ class JavaAdmin:
             return java_error(error.java_exception.toString())
         return None
 
+    def write(self, api: str, keys: Sequence[K], request: Callable[[Any], Any]) -> Settled[K]:
+        """As `settle`, for a request that writes. It leaves once, and not any more after this returned or raised."""
+        over = False
+        try:
+            settled = self._settled(api, keys, request, None, lambda: self.writers()[0])
+            over = not any(fault.unknown for fault in settled.faults.values())
+            return settled
+        finally:
+            if not over:
+                self._close_clients(self._writers)
+
     def settle(
         self, api: str, keys: Sequence[K], request: Callable[[Any], Any], slow: Slow[K] | None = None
     ) -> Settled[K]:
@@ -147,9 +179,19 @@ class JavaAdmin:
         `slow`: is given the keys without an answer after a moment, and returns those that will have none, with why.
         Raises as `call`, where none was answered, or the client was denied as a whole.
         """
+        return self._settled(api, keys, request, slow, lambda: self.client)
+
+    def _settled(
+        self,
+        api: str,
+        keys: Sequence[K],
+        request: Callable[[Any], Any],
+        slow: Slow[K] | None,
+        client: Callable[[], Any],
+    ) -> Settled[K]:
         with self._asking(api) as asked:
             try:
-                futures = request(self.client)
+                futures = request(client())
             except Py4JJavaError as error:
                 raise asked.stopped(java_error(error.java_exception.toString())) from None
             faults = self._faults(keys, futures, asked, slow)
@@ -212,9 +254,15 @@ class JavaAdmin:
 
     def close(self) -> None:
         """Lets go of the clients, without waiting for what is under way."""
+        self._closed = True
+        self._close_clients(self._readers)
+        self._close_clients(self._writers)
+
+    def _close_clients(self, opened: list[Any]) -> None:
         with self._lock:
-            self._closed, opened, self._opened = True, self._opened, []
-        for client in opened:
+            clients = opened[:]
+            opened.clear()
+        for client in clients:
             try:
                 client.close(self.jvm.java.time.Duration.ZERO)
             except (Py4JError, LockstepError):

@@ -126,7 +126,7 @@ class JvmAcls:
     ) -> Settled[AclBinding]:
         rows = self._admin.rows
         made = rows.made(BINDING, (one.key for one in batch))
-        return self._admin.settle(api, batch, partial(write, rows, made))
+        return self._admin.write(api, batch, partial(write, rows, made))
 
     def _create(self, rows: Any, made: Any, client: Any) -> Any:
         return rows.by(client.createAcls(made).values(), MAP, "get", made)

@@ -181,7 +181,7 @@ class JvmGroups:
         rows, results = self._admin.rows, self._admin.jvm.java.util.ArrayList()
         requests = rows.maps(WORD, TOPIC_PARTITION, OFFSET, words)
         # A broker answers the requests of a connection one by one, and each commit once it is in the log.
-        clients = self._admin.clients(min(MOST_CONNECTIONS, 1 + len(groups) // GROUPS_OF_A_CONNECTION))
+        clients = self._admin.writers(min(MOST_CONNECTIONS, 1 + len(groups) // GROUPS_OF_A_CONNECTION))
         ordered = [group for at in range(len(clients)) for group in groups[at :: len(clients)]]
 
         def send(_: Any) -> Any:
@@ -190,7 +190,7 @@ class JvmGroups:
                 results.addAll(rows.by_pairs(client, ADMIN + "Admin", "alterConsumerGroupOffsets", names, requests))
             return rows.each(results, COMMIT_RESULT, "all")
 
-        settled = self._admin.settle("OffsetCommit", ordered, send)
+        settled = self._admin.write("OffsetCommit", ordered, send)
         return {
             group: self._of_partitions(results[ordered.index(group)], [row for row in words if row[0] == group], fault)
             for group, fault in settled.faults.items()

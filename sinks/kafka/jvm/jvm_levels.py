@@ -88,7 +88,7 @@ class JvmLevels:
         options = self._admin.jvm.org.apache.kafka.clients.admin.AlterConfigsOptions().validateOnly(validate_only)
         ask_again()
         try:
-            settled = self._admin.settle(
+            settled = self._admin.write(
                 ALTER,
                 asked,
                 lambda client: rows.by(

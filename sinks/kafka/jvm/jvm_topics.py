@@ -211,7 +211,8 @@ class JvmTopics:
                     new[at].configs(by_name.get(name))
         options = self._admin.jvm.org.apache.kafka.clients.admin.CreateTopicsOptions().validateOnly(validate_only)
         asked = rows.texts(names)
-        settled = self._admin.settle(
+        ask = self._admin.settle if validate_only else self._admin.write
+        settled = ask(
             "CreateTopics", names, lambda client: rows.by(client.createTopics(new, options).values(), MAP, "get", asked)
         )
         return _faults(settled)
@@ -231,7 +232,7 @@ class JvmTopics:
             wanted = rows.pairs(WORD, NEW_PARTITIONS, ([name, str(count)] for name, count in growing.items()))
             asked = rows.texts(growing)
             faults |= _faults(
-                self._admin.settle(
+                self._admin.write(
                     "CreatePartitions",
                     list(growing),
                     lambda client: rows.by(client.createPartitions(wanted).values(), MAP, "get", asked),
@@ -244,7 +245,7 @@ class JvmTopics:
             return {}
         names, rows = list(topics), self._admin.rows
         asked = rows.texts(names)
-        settled = self._admin.settle(
+        settled = self._admin.write(
             "DeleteTopics",
             names,
             lambda client: rows.by(client.deleteTopics(asked).topicNameValues(), MAP, "get", asked),
@@ -269,7 +270,7 @@ class JvmTopics:
         )
         asked = rows.made(CONFIG_RESOURCE, ([TOPIC, name] for name in names))
         try:
-            settled = self._admin.settle(
+            settled = self._admin.write(
                 INCREMENTAL,
                 names,
                 lambda client: rows.by(client.incrementalAlterConfigs(wanted).values(), MAP, "get", asked),
@@ -292,7 +293,7 @@ class JvmTopics:
         for at, entries in enumerate(overrides.values()):
             made = rows.made(Make(ADMIN + "ConfigEntry", (TEXT, TEXT)), entries.items())
             wanted.put(asked[at], client.Config(made))
-        settled = self._admin.settle(
+        settled = self._admin.write(
             "AlterConfigs", names, lambda java: rows.by(java.alterConfigs(wanted).values(), MAP, "get", asked)
         )
         return _faults(settled)

@@ -90,7 +90,7 @@ class JvmTransactions:
             return {}
         names, rows = list(transactional_ids), self._java.rows
         asked = rows.texts(names)
-        settled = self._java.settle(
+        settled = self._java.write(
             FENCE, names, lambda client: rows.by(client.fenceProducers(asked).fencedProducers(), MAP, "get", asked)
         )
         return {name: settled.faults.get(name) for name in names}
@@ -101,13 +101,15 @@ class JvmTransactions:
         kafka = self._java.jvm.org.apache.kafka
         partition = kafka.common.TopicPartition(where.topic, where.partition)
         spec = kafka.clients.admin.AbortTransactionSpec(partition, producer.producer, producer.epoch, epoch)
-        return self._settled(ABORT, lambda client: client.abortTransaction(spec).all())[1]
+        return self._settled(ABORT, lambda client: client.abortTransaction(spec).all(), writes=True)[1]
 
     def _described(self, name: str) -> tuple[Any, ItemFault | None]:
         asked = self._java.rows.texts([name])
         return self._settled(DESCRIBE, lambda client: client.describeTransactions(asked).description(name))
 
-    def _settled(self, api: str, request: Callable[[Any], Any]) -> tuple[Any, ItemFault | None]:
+    def _settled(
+        self, api: str, request: Callable[[Any], Any], *, writes: bool = False
+    ) -> tuple[Any, ItemFault | None]:
         """What a future came to, or the fault of its item under Kafka's name.
 
         Raises ClusterUnreachable, RightsMissing, NotSupported for what concerns the whole request.
@@ -118,7 +120,7 @@ class JvmTransactions:
             only.add(request(client))
             return only
 
-        settled = self._java.settle(api, [api], futures)
+        settled = (self._java.write if writes else self._java.settle)(api, [api], futures)
         return settled.answers[0], settled.faults.get(api)
 
     def _longs(self, numbers: Collection[int]) -> Any:

@@ -86,7 +86,7 @@ class JvmUsers:
                 names, wanted = rows.texts(batch), rows.made(make, [by_key[user, mechanism] for user in batch])
                 ask_again()
                 with self._supported():
-                    settled = self._admin.settle(ALTER, batch, partial(_altered, rows=rows, names=names, wanted=wanted))
+                    settled = self._admin.write(ALTER, batch, partial(_altered, rows=rows, names=names, wanted=wanted))
                 for user in batch:
                     fault = settled.faults.get(user)
                     if fault is not None and fault.code == TOO_OLD:

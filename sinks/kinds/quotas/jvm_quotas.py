@@ -46,7 +46,7 @@ class JvmQuotas:
                 operations.add(rows.one(PACKAGE + "ClientQuotaAlteration$Op", name, value))
             alterations.add(rows.one(PACKAGE + "ClientQuotaAlteration", of_entity, operations))
             sent.add(of_entity)
-        settled = self._java.settle(
+        settled = self._java.write(
             ALTER,
             list(wanted),
             lambda client: rows.by(client.alterClientQuotas(alterations).values(), "java.util.Map", "get", sent),
