@@ -23,7 +23,6 @@ from datetime import datetime, timedelta
 from sinks.engine.ledger_contents import Contents
 from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.model import Change, Key, Kind, Op, Outcome, ScramSpec
-from sinks.faults import ItemFault
 
 UNLEARNED = "?"
 """In place of a topic's id: it was created, and the id is not known yet."""
@@ -64,7 +63,7 @@ def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str], begun: Collect
         item = (change.kind.value, *change.key)
         if not change.kind.row.owned:
             continue
-        if change.op is Op.CREATE and not _may_be_there(outcome.error, (Entry.INTENT, item) in begun):
+        if change.op is Op.CREATE and not _may_be_ours(outcome, (Entry.INTENT, item) in begun):
             entries[Entry.INTENT, item] = None
         if outcome.error or outcome.already:
             continue
@@ -78,8 +77,14 @@ def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str], begun: Collect
     return entries
 
 
-def _may_be_there(error: ItemFault | None, first: bool) -> bool:
-    """Whether a creation that ended so may have been carried out; `first`: it was not tried before."""
+def _may_be_ours(outcome: Outcome, first: bool) -> bool:
+    """Whether a creation that ended so, or an earlier attempt, may have been carried out; `first`: there was none.
+
+    What the second attempt finds there may be what the first one made.
+    """
+    error = outcome.error
+    if outcome.already:
+        return not first
     return error is not None and error.retriable and (error.unknown or not first)
 
 

@@ -109,6 +109,37 @@ def test_user_whom_the_target_refused_for_now_is_whose_they_are(
     assert world.target_users.stored[ALICE] == THEIRS
 
 
+def test_topic_whose_creation_got_no_answer_is_ours_although_the_next_attempt_finds_it_there(
+    world: TwoClocks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create, listed = world.target.create_topics, world.target.list_topics
+
+    def lost(specs: Mapping[str, TopicSpec]) -> Faults:
+        create(specs)
+        raise ClusterUnreachable("b timed out")
+
+    with monkeypatch.context() as lagging:
+        lagging.setattr(world.target, "list_topics", lambda: {k: n for k, n in listed().items() if k != "a.x"})
+        with monkeypatch.context() as broken:
+            broken.setattr(world.target, "create_topics", lost)
+            world.passes(1)
+        world.passes(2)
+    world.passes()
+    assert world.ledger().owned(Kind.TOPIC) == {("a.x",)}
+
+
+def test_topic_that_was_there_at_the_first_attempt_is_not_ours(
+    world: TwoClocks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_topic(world.target, "a.x")
+    listed = world.target.list_topics
+    with monkeypatch.context() as lagging:
+        lagging.setattr(world.target, "list_topics", lambda: {k: n for k, n in listed().items() if k != "a.x"})
+        world.passes(2)
+    world.passes()
+    assert world.ledger().owned(Kind.TOPIC) == set()
+
+
 def intents(world: World) -> set[str]:
     """The kinds of which an intent is in the ledger."""
     return {key[0] for key in world.ledger().values(Entry.INTENT)}
