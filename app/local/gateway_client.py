@@ -13,6 +13,8 @@ from sinks.faults import JavaGone
 THROWN = ERROR + REFERENCE_TYPE
 """What an answer begins with that is an exception of Java's."""
 
+ENDED = "the Java process that asks clusters has ended: something killed it (is the machine out of memory?)"
+
 
 class _Client(GatewayClient):  # type: ignore[misc]  # py4j brings no types
     """Once Ctrl-C ended a wait for Java, nobody waits for it any more: what is left to be closed ends with the process.
@@ -29,15 +31,16 @@ class _Client(GatewayClient):  # type: ignore[misc]  # py4j brings no types
         try:
             answer = super().send_command(*arguments, **options)
         except Py4JNetworkError as error:
-            raise JavaGone(
-                "the Java process that asks clusters has ended: something killed it (is the machine out of memory?)"
-            ) from error
+            raise JavaGone(ENDED) from error
         except (KeyboardInterrupt, AttributeError) as error:
             if not isinstance(error.__context__ if isinstance(error, AttributeError) else error, KeyboardInterrupt):
                 raise
             # Nor does it tell Java of objects that are garbage.
             self._interrupted, self.is_connected = True, False
             raise KeyboardInterrupt from None
+        if answer == ERROR:
+            # So py4j tells of a connection that broke in the middle of an answer.
+            raise JavaGone(ENDED)
         if isinstance(answer, str) and answer.startswith(THROWN):
             # PySpark, where it runs as well, would ask its own JVM about this exception.
             get_return_value(answer, self, None, "a request")

@@ -336,7 +336,7 @@ class DrillTopic:
                 f"left, and so is {self.copy} on {target.alias}: {REMOVE.format(name=self.topic)}, then the copy"
             ]
         # The copy was absent before the drill, so that it is that of the drill's topic.
-        return [*_delete(source, self.topic), *_delete(target, self.copy)]
+        return [*_delete(source, self.topic, self._id), *_delete(target, self.copy)]
 
     def _is_own(self) -> bool:
         """Whether the source's topic is the one that was made. One whose id was never seen was made a moment ago."""
@@ -355,10 +355,10 @@ class DrillTopic:
         ]
 
 
-def _delete(ports: ClusterPorts, name: str) -> list[str]:
+def _delete(ports: ClusterPorts, name: str, topic_id: str | None = None) -> list[str]:
     said: object = None
     try:
-        if fault := ports.cluster.delete_topics([name])[name]:
+        if fault := ports.cluster.delete_topics([name], {name: topic_id or ""})[name]:
             said = fault.needing("DELETE", "TOPIC", name)
     except LockstepError as error:
         said = error

@@ -80,8 +80,8 @@ class KafkaCluster:
     def create_partitions(self, counts: Mapping[str, int]) -> Faults:
         return self.topics.create_partitions(counts)
 
-    def delete_topics(self, topics: Collection[str]) -> Faults:
-        return self.topics.delete_topics(topics)
+    def delete_topics(self, topics: Collection[str], ids: Mapping[str, str] | None = None) -> Faults:
+        return self.topics.delete_topics(topics, ids)
 
     def alter_topic_configs(self, alterations: Alterations) -> Faults:
         return self.topics.alter_topic_configs(alterations)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum, auto
 from typing import Final
 
@@ -17,6 +17,12 @@ from sinks.faults import ClusterUnreachable, where_it_is
 CHECK_EVERY: Final = 0.25
 REFUSED_FOR: Final = 2.0
 """Seconds that all addresses must refuse: a broker that restarts is not given up at once."""
+
+NODES_PROBED: Final = 3
+"""Brokers that are tried beside the bootstrap addresses, by turns."""
+
+SHORT_DEADLINE: Final = 4.0
+"""Seconds for a request to a cluster that answered before, of which no address that was tried connects now."""
 
 CONNECTS_WITHIN: Final = 1.0
 """Seconds for a connection to a cluster that gave no answer the last time."""
@@ -88,6 +94,32 @@ class Reachability:
         self._alias, self._servers, self._clock, self._sleep = alias, servers, clock, sleep
         self._last = _Last.NONE
         self._gave_up: tuple[float, str] | None = None
+        self._nodes: list[str] = []
+
+    def learn(self, nodes: Iterable[tuple[str, int]]) -> None:
+        """The brokers that the cluster has now: the bootstrap address may be the one that restarts."""
+        self._nodes = [f"[{host}]:{port}" for host, port in nodes]
+
+    def _addresses(self) -> str:
+        nodes = self._nodes
+        self._nodes = nodes[NODES_PROBED:] + nodes[:NODES_PROBED]
+        return ",".join([self._servers, *nodes[:NODES_PROBED]])
+
+    def deadline(self, seconds: float) -> float:
+        """Seconds that a request that looks may take. Raises ClusterUnreachable as `check`, as long as no broker of the
+        cluster is known: a client that knows the others may get an answer."""
+        self._raise_if_just_given_up()
+        try:
+            self.check(seconds)
+        except ClusterUnreachable:
+            if not self._nodes:
+                raise
+            return min(seconds, SHORT_DEADLINE)
+        return seconds
+
+    def _raise_if_just_given_up(self) -> None:
+        if self._gave_up is not None and self._clock() - self._gave_up[0] < JUST_NOW:
+            raise ClusterUnreachable(self._gave_up[1])
 
     def answered(self) -> None:
         """A request was answered: the next one is not preceded by a look."""
@@ -99,7 +131,7 @@ class Reachability:
 
     def refusal(self) -> str | None:
         """Why all the addresses refuse now; None where one of them takes its time, or a connection."""
-        return refusal(self._servers)
+        return refusal(self._addresses())
 
     def check(self, within: float = REFUSED_FOR, *, look: bool = False) -> None:
         """Before a request. `within`: seconds that it may take itself. `look`: even if the last one was answered.
@@ -109,10 +141,9 @@ class Reachability:
         """
         if self._last is _Last.ANSWERED and not look:
             return
-        if self._gave_up is not None and self._clock() - self._gave_up[0] < JUST_NOW:
-            raise ClusterUnreachable(self._gave_up[1])
+        self._raise_if_just_given_up()
         if self._last is _Last.SILENT:
-            reason = trouble(self._servers, CONNECTS_WITHIN)
+            reason = trouble(self._addresses(), CONNECTS_WITHIN)
         else:
             reason = self._refused_for(min(within, REFUSED_FOR))
         if reason is not None:
@@ -121,7 +152,7 @@ class Reachability:
 
     def _refused_for(self, seconds: float) -> str | None:
         until = self._clock() + seconds
-        while (reason := refusal(self._servers)) is not None and self._clock() < until:
+        while (reason := self.refusal()) is not None and self._clock() < until:
             self._sleep(CHECK_EVERY)
         return reason
 

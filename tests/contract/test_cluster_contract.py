@@ -113,6 +113,19 @@ def test_deleted_topic_is_gone_and_one_that_is_gone_already_is_no_fault(cluster:
     wait_for(lambda: unique not in cluster.list_topics(), SOON, "the topic to be gone")
 
 
+def test_topic_that_has_another_id_by_now_is_not_deleted(cluster: Cluster, unique: str) -> None:
+    made(cluster, unique)
+    others = f"{unique}-other"
+    made(cluster, others)
+    (former, now) = (cluster.topic_ids([name])[name] for name in (unique, others))
+    assert cluster.delete_topics([unique], {unique: former}) == {unique: None}
+    wait_for(lambda: unique not in cluster.list_topics(), SOON, "the topic to be gone")
+    made(cluster, unique)
+    assert cluster.delete_topics([unique, others], {unique: former, others: now}) == {unique: None, others: None}
+    wait_for(lambda: others not in cluster.list_topics(), SOON, "the other topic to be gone")
+    assert unique in cluster.list_topics()
+
+
 def test_missing_topic_is_a_retriable_error_beside_the_others_configs(cluster: Cluster, unique: str) -> None:
     made(cluster, unique)
     seen = cluster.describe_topic_configs([unique, f"{unique}-missing"])

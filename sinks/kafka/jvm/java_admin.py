@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -20,14 +20,17 @@ from sinks.kafka.jvm.field_json import FieldJson
 from sinks.kafka.jvm.java_errors import (
     NO_ANSWER,
     TIMED_OUT,
+    TURNED_AWAY,
     JavaError,
     item_fault,
     java_error,
+    not_repeated,
     raised,
     stops_request,
 )
 from sinks.kafka.jvm.java_rows import JavaRows
 from sinks.kafka.ports.cluster import CountRequest, count_nothing
+from sinks.kafka.ports.permitted import ask_again
 from sinks.kafka.reachability import JUST_NOW, REFUSED_FOR, reachability
 from sinks.kafka.request_timeout import ONE, WHOLE, request_timeout
 from streaming.errors import LockstepError
@@ -45,6 +48,9 @@ MISSING_CLASS = re.compile(r"(?:Class |ClassNotFoundException: |NoClassDefFoundE
 
 SENT_ONCE = {"retries": "0"}
 """Java's properties of a client that repeats no request."""
+
+TURNED_AWAY_PAUSE = 0.2
+"""Seconds until a request that was turned away leaves again."""
 
 Gateway = Callable[[], Any]
 """Returns py4j's gateway to a JVM with Kafka's client; may start one, and raise LockstepError where that fails."""
@@ -104,7 +110,12 @@ class JavaAdmin:
         They send a request once. Java would repeat one whose connection broke, and delete what another client made
         in between. Raises as `client`.
         """
-        return self._clients(self._writers, number, self.properties | SENT_ONCE)
+        began = time.monotonic()
+        found = self._clients(self._writers, number, self.properties | SENT_ONCE)
+        if time.monotonic() - began > JUST_NOW:
+            # A login takes its time, and a permit holds for that of a request.
+            ask_again()
+        return found
 
     def _clients(self, opened: list[Any], number: int, properties: Mapping[str, str]) -> list[Any]:
         # Not under the lock of everything else: with OAUTHBEARER a client logs in while it is made.
@@ -161,10 +172,20 @@ class JavaAdmin:
         return None
 
     def write(self, api: str, keys: Sequence[K], request: Callable[[Any], Any]) -> Settled[K]:
-        """As `settle`, for a request that writes. It leaves once, and not any more after this returned or raised."""
-        over = False
+        """As `settle`, for a request that writes. It leaves once, and not any more after this returned or raised.
+
+        Only one that brokers turned away whole, as those that are not in charge, leaves again.
+        """
+        over, until = False, time.monotonic() + self.timeout
         try:
-            settled = self._settled(api, keys, request, None, lambda: self.writers()[0])
+            while True:
+                settled = self._settled(api, keys, request, None, writes=True)
+                codes = {fault.code for fault in settled.faults.values()}
+                turned_away = len(settled.faults) == len(keys) and codes <= TURNED_AWAY
+                if not turned_away or time.monotonic() >= until:
+                    break
+                time.sleep(TURNED_AWAY_PAUSE)
+                ask_again()
             over = not any(fault.unknown for fault in settled.faults.values())
             return settled
         finally:
@@ -179,22 +200,19 @@ class JavaAdmin:
         `slow`: is given the keys without an answer after a moment, and returns those that will have none, with why.
         Raises as `call`, where none was answered, or the client was denied as a whole.
         """
-        return self._settled(api, keys, request, slow, lambda: self.client)
+        return self._settled(api, keys, request, slow, writes=False)
 
     def _settled(
-        self,
-        api: str,
-        keys: Sequence[K],
-        request: Callable[[Any], Any],
-        slow: Slow[K] | None,
-        client: Callable[[], Any],
+        self, api: str, keys: Sequence[K], request: Callable[[Any], Any], slow: Slow[K] | None, *, writes: bool
     ) -> Settled[K]:
-        with self._asking(api) as asked:
+        with self._asking(api, writes=writes) as asked:
             try:
-                futures = request(client())
+                futures = request(self.writers()[0] if writes else self.client)
             except Py4JJavaError as error:
                 raise asked.stopped(java_error(error.java_exception.toString())) from None
             faults = self._faults(keys, futures, asked, slow)
+            if writes:
+                faults = {key: self._closer(fault, futures[keys.index(key)]) for key, fault in faults.items()}
             first = next(iter(faults.values()), None)
             if first is not None and len(faults) == len(keys) and stops_request(first.code):
                 raise asked.stopped(JavaError(first.code, first.message))
@@ -222,10 +240,20 @@ class JavaAdmin:
         errors = zip(keys, self.rows.errors(futures), strict=True)
         return {key: item_fault(java_error(text)) for key, text in errors if text is not None}
 
+    def _closer(self, fault: ItemFault, future: Any) -> ItemFault:
+        """Of a write that Java does not repeat, why not: it says that the time is up, and wraps what it was."""
+        if fault.code != TIMED_OUT or not future.isDone():
+            return fault
+        try:
+            future.getNow(None)
+        except Py4JJavaError as error:
+            return item_fault(not_repeated(_causes(error)))
+        return fault
+
     def _waited(self, future: Any, asked: _Asking) -> Any:
         """What a future comes to. Raises Py4JJavaError for its error, ClusterUnreachable for a cluster that has refused
         all connections for a while meanwhile: Java's client would wait its whole time limit for it."""
-        until, refused_since = time.monotonic() + self.timeout + BEYOND, None
+        until, refused_since = time.monotonic() + asked.within + BEYOND, None
         while not self._ends(future, asked.unit, LOOK_AFTER_MS) and (now := time.monotonic()) < until:
             if self._reachability.refusal() is None:
                 refused_since = None
@@ -248,9 +276,17 @@ class JavaAdmin:
         """The exception for a fault that concerns all of a request."""
         return raised(self.alias, self.servers, api, JavaError(fault.code, fault.message), self.timeout)
 
-    def _asking(self, api: str, *, whole: bool = False) -> _Asking:
-        self._reachability.check(self.timeout)
-        return _Asking(self, api, whole=whole)
+    def _asking(self, api: str, *, whole: bool = False, writes: bool = False) -> _Asking:
+        within = self.timeout
+        if writes:
+            self._reachability.check(within)
+        else:
+            within = self._reachability.deadline(within)
+        return _Asking(self, api, within, whole=whole)
+
+    def learn_nodes(self, nodes: Iterable[tuple[str, int]]) -> None:
+        """Host and port of each broker that the cluster has now."""
+        self._reachability.learn(nodes)
 
     def close(self) -> None:
         """Lets go of the clients, without waiting for what is under way."""
@@ -273,8 +309,9 @@ class JavaAdmin:
 class _Asking:
     """One request: counted with its result, and errors of the gateway told as what they are."""
 
-    def __init__(self, admin: JavaAdmin, api: str, *, whole: bool) -> None:
-        """`whole`: about the cluster, not about some items, each of which may be written."""
+    def __init__(self, admin: JavaAdmin, api: str, within: float, *, whole: bool) -> None:
+        """`within`: seconds. `whole`: about the cluster, not about some items, each of which may be written."""
+        self.within = within
         self._admin, self._api, self._asked, self._whole = admin, api, time.monotonic(), whole
         self.result = "ok"
 

@@ -6,7 +6,7 @@ Java tells an error as `Throwable.toString` has it: the class of the exception, 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from sinks.faults import ClusterUnreachable, ItemFault, NotSupported, RightsMissing, broker_text, where_it_is
@@ -50,6 +50,12 @@ TOO_OLD = "UNSUPPORTED_VERSION"
 NO_ANSWER = frozenset({TIMED_OUT, "NETWORK_EXCEPTION", "BROKER_NOT_AVAILABLE"})
 NO_COORDINATOR = frozenset({"COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"})
 """Of a request about groups: whoever knows them comes up, or is another one now."""
+
+TURNED_AWAY = NO_COORDINATOR | {"LEADER_NOT_AVAILABLE", "NOT_CONTROLLER", "NOT_LEADER_FOR_PARTITION"}
+"""Of a write: the broker that got it is not in charge, and did nothing."""
+
+NO_RETRIES_LEFT = "Exceeded maxRetries"
+"""In the text of a TimeoutException: a broker answered that another one is in charge (`KafkaAdminClient.enqueue`)."""
 
 RETRIABLE_CODES = (
     NO_ANSWER
@@ -98,6 +104,14 @@ def java_error(text: str) -> JavaError:
     if code is None:
         code = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", simple.removesuffix("Exception")).upper()
     return JavaError(code, broker_text(message))
+
+
+def not_repeated(causes: Iterable[str]) -> JavaError:
+    """Of a request that Java's client does not repeat: the error behind its TimeoutException, each as `toString`."""
+    told = [error for text in causes if not text.split(": ")[0].endswith(WRAPPERS) for error in (java_error(text),)]
+    if any(NO_RETRIES_LEFT in error.message for error in told):
+        return JavaError("COORDINATOR_NOT_AVAILABLE", "no broker in charge was found")
+    return next((error for error in told if error.code != TIMED_OUT), told[0])
 
 
 def item_fault(error: JavaError) -> ItemFault:

@@ -178,13 +178,15 @@ class JvmGroups:
 
     def _committing(self, groups: Sequence[str], words: Sequence[Sequence[str]]) -> GroupFaults:
         """The faults of those groups in which one partition has one."""
-        rows, results = self._admin.rows, self._admin.jvm.java.util.ArrayList()
+        rows, sent = self._admin.rows, list[Any]()
         requests = rows.maps(WORD, TOPIC_PARTITION, OFFSET, words)
         # A broker answers the requests of a connection one by one, and each commit once it is in the log.
         clients = self._admin.writers(min(MOST_CONNECTIONS, 1 + len(groups) // GROUPS_OF_A_CONNECTION))
         ordered = [group for at in range(len(clients)) for group in groups[at :: len(clients)]]
 
         def send(_: Any) -> Any:
+            results = self._admin.jvm.java.util.ArrayList()
+            sent[:] = [results]
             for at, client in enumerate(clients):
                 names = rows.texts(groups[at :: len(clients)])
                 results.addAll(rows.by_pairs(client, ADMIN + "Admin", "alterConsumerGroupOffsets", names, requests))
@@ -192,7 +194,7 @@ class JvmGroups:
 
         settled = self._admin.write("OffsetCommit", ordered, send)
         return {
-            group: self._of_partitions(results[ordered.index(group)], [row for row in words if row[0] == group], fault)
+            group: self._of_partitions(sent[0][ordered.index(group)], [row for row in words if row[0] == group], fault)
             for group, fault in settled.faults.items()
         }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import time
 from base64 import b64encode
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -25,9 +25,11 @@ NEW_TOPIC = Make(ADMIN + "NewTopic", (TEXT, "int", "short"))
 NEW_PARTITIONS = Make(ADMIN + "NewPartitions", ("int",), by="increaseTo")
 CONFIG_RESOURCE = Make(CONFIG + "ConfigResource", (CONFIG + "ConfigResource$Type", TEXT))
 ALTERATION = Make(ADMIN + "AlterConfigOp", (Make(ADMIN + "ConfigEntry", (TEXT, TEXT)), ADMIN + "AlterConfigOp$OpType"))
+UUID = Make("org.apache.kafka.common.Uuid", (TEXT,), by="fromString")
 MAP = "java.util.Map"
 TOPIC = "TOPIC"
 
+NODES = {"org.apache.kafka.common.Node": ("hash", "idString", "isFenced", "rack")}
 NODE = {"org.apache.kafka.common.Node": ("hash", "host", "idString", "isFenced", "port", "rack")}
 DESCRIPTION = {ADMIN + "TopicDescription": ("name", "internal")}
 PARTITION = "org.apache.kafka.common.TopicPartitionInfo"
@@ -47,6 +49,10 @@ BETWEEN_ASKING = (0.0, 0.1, 0.3)
 """Seconds before each time that a broker is asked whether a topic is gone: right after a start it may not know yet."""
 
 NO_ID = {"mostSignificantBits": 0, "leastSignificantBits": 0}
+UNKNOWN_ID = "UNKNOWN_TOPIC_ID"
+URL_SAFE = str.maketrans("+/", "-_")
+"""From ids as ledgers have them to those of `Uuid.toString`."""
+
 ORIGINS: Mapping[str, Origin] = {origin.value: origin for origin in Origin}
 
 DESCRIBE_TOPICS, DESCRIBE_CONFIGS = "DescribeTopics", "DescribeConfigs"
@@ -66,7 +72,15 @@ class JvmTopics:
         self._admin = admin
 
     def cluster_id(self) -> str:
-        found = self._admin.call("DescribeCluster", lambda client: client.describeCluster().clusterId())
+        described: list[Any] = []
+
+        def describe(client: Any) -> Any:
+            described[:] = [client.describeCluster()]
+            return described[0].clusterId()
+
+        found = self._admin.call("DescribeCluster", describe)
+        nodes = self._admin.json("nodes", NODES).text_of(described[0].nodes().getNow(None))
+        self._admin.learn_nodes((one["host"], one["port"]) for one in orjson.loads(nodes) or ())
         if found is None:
             alias = self._admin.alias
             raise ClusterUnreachable(f"cluster {alias}: what answers tells no cluster id; {where_it_is(alias)}")
@@ -240,18 +254,25 @@ class JvmTopics:
             )
         return faults
 
-    def delete_topics(self, topics: Collection[str]) -> Faults:
-        if not topics:
-            return {}
-        names, rows = list(topics), self._admin.rows
-        asked = rows.texts(names)
+    def delete_topics(self, topics: Collection[str], ids: Mapping[str, str] | None = None) -> Faults:
+        known = {name: found for name in topics if (found := (ids or {}).get(name))}
+        names, rows, faults = [name for name in topics if name not in known], self._admin.rows, dict[str, Any]()
+        if names:
+            asked = rows.texts(names)
+            faults |= self._deleted(names, lambda client: client.deleteTopics(asked).topicNameValues(), asked)
+        if known:
+            ask_again()
+            uuids = rows.made(UUID, ([found.translate(URL_SAFE)] for found in known.values()))
+            these = self._admin.jvm.org.apache.kafka.common.TopicCollection.ofTopicIds(uuids)
+            faults |= self._deleted(list(known), lambda client: client.deleteTopics(these).topicIdValues(), uuids)
+        return faults
+
+    def _deleted(self, names: Sequence[str], delete: Callable[[Any], Any], keys: Any) -> Faults:
         settled = self._admin.write(
-            "DeleteTopics",
-            names,
-            lambda client: rows.by(client.deleteTopics(asked).topicNameValues(), MAP, "get", asked),
+            "DeleteTopics", names, lambda client: self._admin.rows.by(delete(client), MAP, "get", keys)
         )
         return {
-            name: None if fault is None or fault.code == UNKNOWN_TOPIC else fault
+            name: None if fault is None or fault.code in (UNKNOWN_TOPIC, UNKNOWN_ID) else fault
             for name, fault in _faults(settled).items()
         }
 

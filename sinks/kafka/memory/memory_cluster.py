@@ -124,10 +124,12 @@ class MemoryCluster:
                 topic.partitions = max(topic.partitions, count)
         return faults
 
-    def delete_topics(self, topics: Collection[str]) -> Faults:
+    def delete_topics(self, topics: Collection[str], ids: Mapping[str, str] | None = None) -> Faults:
         self._write()
         for name in topics:
-            self.topics.pop(name, None)
+            there, wanted = self.topics.get(name), (ids or {}).get(name)
+            if there is not None and wanted in (None, "", there.id):
+                del self.topics[name]
         return dict.fromkeys(topics)
 
     def alter_topic_configs(self, alterations: Alterations) -> Faults:

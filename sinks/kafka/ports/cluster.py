@@ -151,8 +151,8 @@ class Cluster(Reader, Protocol):
     def create_partitions(self, counts: Mapping[str, int]) -> Faults:
         """Grows each topic to this many; one that has as many already is no fault."""
 
-    def delete_topics(self, topics: Collection[str]) -> Faults:
-        """One that is gone already is no fault."""
+    def delete_topics(self, topics: Collection[str], ids: Mapping[str, str] | None = None) -> Faults:
+        """One that is gone already is no fault. `ids`: by name; of one with an id, only the topic that has it goes."""
 
     def alter_topic_configs(self, alterations: Alterations) -> Faults:
         """IncrementalAlterConfigs (KIP-339), each topic all or nothing. Raises IncrementalUnsupported."""
@@ -182,12 +182,14 @@ MOST_REPLICAS = 3
 class TopicSpec:
     """A topic as it is created: partition count, replication factor (-1: the broker's default), overrides.
 
-    `configs` does not count when a topic is compared: once it exists, each key is a change of its own.
+    `configs` does not count when a topic is compared: once it exists, each key is a change of its own. `id`: of a topic
+    that is to be deleted.
     """
 
     partitions: int
     replication_factor: int = field(default=-1, compare=False)
     configs: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    id: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if self.partitions < 1:

@@ -61,7 +61,7 @@ class TopicController:
         self._fresh: set[str] = set()
         self._lacks, self._lists_again = set[str](), False
         self._written: set[str] = set()
-        self._unobserved, self._surplus = UnobservedTopics(), frozenset[str]()
+        self._unobserved, self._surplus = UnobservedTopics(), dict[str, str]()
         self._refused: dict[str, Sequence[Refusal]] = {}
         self._drifts = TopicDrifts()
         self._first, self._second, self._created = True, SecondComparison(), RecentCreations(Kind.TOPIC)
@@ -89,7 +89,7 @@ class TopicController:
         elif context.signalled:
             # A signal comes once; the kind looks for it when its interval is over.
             self._schedule.owe(context.signalled)
-        gone = frozenset(surplus_topics(self._settings, context)) if Kind.TOPIC in active else self._surplus
+        gone = surplus_topics(self._settings, context) if Kind.TOPIC in active else self._surplus
         differ = gone != self._surplus or Kind.TOPIC in context.confirming or (Kind.TOPIC in active and self._lacks)
         return bool(differ or self._once or (Kind.TOPIC_CONFIG in active and self._dirty))
 
@@ -152,7 +152,7 @@ class TopicController:
     def compare(self, context: PassContext) -> Comparison:
         """The plan for what differs, without the changes that are backed off."""
         active = Kind.TOPIC in self._active(context)
-        surplus = self._surplus = frozenset(surplus_topics(self._settings, context)) if active else frozenset()
+        surplus = self._surplus = surplus_topics(self._settings, context) if active else {}
         seen = survey(
             self._settings,
             self._source,
@@ -325,18 +325,18 @@ class OwnedIds:
 # What else must be true: `sinks.engine.deletions`.
 
 
-def surplus_topics(settings: FlowSettings, context: PassContext) -> set[str]:
-    """Names on the target of those of ours that the source's listing lacks, whether they are replicated or not."""
+def surplus_topics(settings: FlowSettings, context: PassContext) -> dict[str, str]:
+    """Those of ours that the source's listing lacks, whether they are replicated or not: names on the target, ids."""
     if not settings.topic_deletes:
-        return set()
+        return {}
     listed, policy, alias = context.listed, settings.policy, settings.flow.source
-    found: set[str] = set()
+    found: dict[str, str] = {}
     for name, known in context.ledger.owned_ids(Kind.TOPIC).items():
         upstream = policy.upstream_topic(name)
         if upstream is None or not known or name not in listed.target or name in listed.desired.upstream:
             continue
         if is_written_by_mm2_alone(policy, alias, upstream):
-            found.add(name)
+            found[name] = known
     return found
 
 

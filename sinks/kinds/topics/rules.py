@@ -127,9 +127,13 @@ def plan_topics(
     return changes
 
 
-def plan_topic_deletions(target: Mapping[str, int], confirmed: Collection[str]) -> list[Change]:
-    """Deletion of topics of ours whose source's topic is gone for certain (`deletions`)."""
-    return [Change(Kind.TOPIC, (name,), TopicSpec(target[name]), None) for name in confirmed if target.get(name)]
+def plan_topic_deletions(target: Mapping[str, int], confirmed: Mapping[str, str]) -> list[Change]:
+    """Deletion of topics of ours, with their ids, whose source's topic is gone for certain (`deletions`)."""
+    return [
+        Change(Kind.TOPIC, (name,), TopicSpec(target[name], id=found), None)
+        for name, found in confirmed.items()
+        if target.get(name)
+    ]
 
 
 def is_still_wanted(remote: Collection[str], existing: Collection[str], change: BackedOff) -> bool:

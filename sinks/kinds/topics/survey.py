@@ -70,14 +70,14 @@ def survey(
     *,
     only: Collection[str] | None = None,
     owned: Collection[Key] = (),
-    deletions: Collection[str] = (),
+    deletions: Mapping[str, str] | None = None,
     created: Collection[Key] = (),
     paused: Collection[Kind] = (),
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Survey:
     """The plan for the upstream topics of `only` (None: all) and for every topic that the target lacks.
 
-    `owned`: keys of what Lockstep created; `deletions`: names on the target of those that may be deleted now;
+    `owned`: keys of what Lockstep created; `deletions`: names on the target, and ids, of those that may be deleted;
     `created`: keys of what the target took a moment ago, and does not show yet.
 
     Raises ClusterUnreachable, and RightsMissing where no topic at all may be described.
@@ -97,7 +97,7 @@ def survey(
     mine = {key[0] for key in owned} & listed.target.keys()
     if Kind.TOPIC in active:
         topic_changes = plan_topics(listed.desired, listed.target, found.creations, settings.replication_factor)
-        topic_changes += plan_topic_deletions(listed.target, deletions)
+        topic_changes += plan_topic_deletions(listed.target, deletions or {})
     drifts = [drift for of_topic in found.drifts.values() for drift in of_topic]
     plan = make_plan(
         settings.flow,

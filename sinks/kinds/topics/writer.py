@@ -76,7 +76,9 @@ class TopicWriter:
         )
 
     def _delete(self, changes: Sequence[Change]) -> Faults:
-        return self._target.delete_topics([change.key[0] for change in changes])
+        # By their ids: a topic that another client made anew in the meantime stays.
+        ids = {change.key[0]: change.before.id for change in changes if isinstance(change.before, TopicSpec)}
+        return self._target.delete_topics(list(ids), ids)
 
 
 def _created(change: Change, fault: ItemFault | None, applied: Applied | None) -> Outcome:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import pytest
 
@@ -49,9 +49,9 @@ class Logging(MemoryCluster):
         self._note("alter", alterations)
         return super().alter_topic_configs(alterations)
 
-    def delete_topics(self, topics: object) -> Faults:
-        self._note("delete", list(topics))  # type: ignore[call-overload]
-        return super().delete_topics(topics)  # type: ignore[arg-type]
+    def delete_topics(self, topics: Collection[str], ids: Mapping[str, str] | None = None) -> Faults:
+        self._note("delete", list(topics))
+        return super().delete_topics(topics, ids)
 
 
 def applied(cluster: MemoryCluster, *changes: Change) -> list[Outcome]:

@@ -88,7 +88,7 @@ def test_where_the_topic_was_refused_nothing_is_asked_to_be_deleted() -> None:
     def refused(specs: Mapping[str, TopicSpec]) -> Faults:
         return dict.fromkeys(specs, ItemFault("POLICY_VIOLATION", "no"))
 
-    def deleted(topics: Collection[str]) -> Faults:
+    def deleted(topics: Collection[str], ids: Mapping[str, str]) -> Faults:
         asked.extend(topics)
         return dict.fromkeys(topics)
 
@@ -152,19 +152,19 @@ def test_a_drill_that_is_interrupted_right_after_the_creation_takes_its_topic_aw
     assert TOPIC not in built.world.source.topics
 
 
-def refuses(topics: Collection[str]) -> Faults:
+def refuses(topics: Collection[str], ids: Mapping[str, str]) -> Faults:
     """A cluster that lets nobody delete."""
     return dict.fromkeys(topics, ItemFault("TOPIC_AUTHORIZATION_FAILED", "no DELETE"))
 
 
-def silent(topics: Collection[str]) -> Faults:
+def silent(topics: Collection[str], ids: Mapping[str, str]) -> Faults:
     """A cluster that does not answer any more."""
     raise ClusterUnreachable("no answer")
 
 
 @pytest.mark.parametrize("deletes", [refuses, silent])
 def test_what_cannot_be_deleted_is_named_with_its_cluster_and_how_to_remove_it(
-    deletes: Callable[[Collection[str]], Faults],
+    deletes: Callable[[Collection[str], Mapping[str, str]], Faults],
 ) -> None:
     built = stage()
     own = made_on(built)

@@ -11,7 +11,12 @@ from contextlib import suppress
 API_VERSIONS, METADATA = 18, 3
 CREATE_TOPICS, DELETE_TOPICS, INCREMENTAL_ALTER_CONFIGS = 19, 20, 44
 UNSUPPORTED_VERSION = 35
-APIS = ((API_VERSIONS, 0, 0), (METADATA, 4, 4), (CREATE_TOPICS, 2, 2), (DELETE_TOPICS, 1, 6)) + (
+LONGEST_WAIT_S = 60.0
+APIS = (
+    (API_VERSIONS, 0, 0),
+    (METADATA, 4, 4),
+    (CREATE_TOPICS, 2, 2),
+    (DELETE_TOPICS, 1, 6),
     (INCREMENTAL_ALTER_CONFIGS, 0, 0),
 )
 
@@ -24,11 +29,20 @@ def versions(error: int, apis: tuple[tuple[int, int, int], ...] = APIS) -> bytes
 class BrokerStub:
     """Listens on a port of its own, which it takes again when it is started once more.
 
-    `writes`: the API of each write that came. It answers none: `on_write` is called with the connection.
+    `writes`: the API of each write that came. It answers none: `on_write` is called with the connection. `listed`: the
+    one broker of its cluster, if not itself. `quick`: an answer to
+    Metadata waits while it is not set.
     """
 
-    def __init__(self, on_write: Callable[[socket.socket], object] = lambda connection: None) -> None:
+    def __init__(
+        self,
+        on_write: Callable[[socket.socket], object] = lambda connection: None,
+        listed: BrokerStub | None = None,
+    ) -> None:
         self.writes: list[int] = []
+        self._listed = listed or self
+        self.quick = threading.Event()
+        self.quick.set()
         self._on_write = on_write
         self._open: list[socket.socket] = []
         self._port = 0
@@ -69,13 +83,15 @@ class BrokerStub:
                     self.writes.append(api)
                     self._on_write(connection)
                     continue
+                if api == METADATA:
+                    self.quick.wait(LONGEST_WAIT_S)
                 known = versions(UNSUPPORTED_VERSION if version else 0)
                 answer = struct.pack(">i", correlation) + (known if api == API_VERSIONS else self._metadata())
                 stream.write(struct.pack(">i", len(answer)) + answer)
                 stream.flush()
 
     def _metadata(self) -> bytes:
-        """Of a cluster that has this broker, and no topic."""
+        """Of a cluster that has one broker, and no topic."""
         host, cluster = b"127.0.0.1", b"stub"
-        node = struct.pack(f">ih{len(host)}sih", 1, len(host), host, self._port, -1)
+        node = struct.pack(f">ih{len(host)}sih", 1, len(host), host, self._listed._port, -1)
         return struct.pack(f">ii{len(node)}sh{len(cluster)}sii", 0, 1, node, len(cluster), cluster, 1, 0)

@@ -13,12 +13,14 @@ import pytest
 
 from app.local.java_gateway import GatewayProcess, process_jvm
 from sinks.faults import ClusterUnreachable, JavaGone
-from sinks.kafka.jvm.java_admin import BEYOND, JavaAdmin
+from sinks.kafka.jvm.java_admin import BEYOND, LOOK_AFTER_MS, JavaAdmin
 from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_groups import JvmGroups
 from sinks.kafka.jvm.jvm_topics import JvmTopics
+from sinks.kafka.reachability import REFUSED_FOR
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
+from tests.sinks.kafka.broker_stub import BrokerStub
 
 TIMEOUT = 2.0
 LATEST = 3 * (TIMEOUT + BEYOND)
@@ -174,3 +176,31 @@ def test_after_a_write_without_an_answer_the_cluster_is_asked_again_at_once() ->
                 topics.cluster_id()
             with pytest.raises(ClusterUnreachable, match="no answer to DescribeCluster"):
                 topics.describe_topic_configs(["t"])
+
+
+def test_a_bootstrap_address_that_is_away_makes_no_cluster_silent_whose_other_brokers_answer() -> None:
+    with closing(BrokerStub()) as other, closing(BrokerStub(listed=other)) as first:
+        properties = {"bootstrap.servers": first.address, "default.api.timeout.ms": "30000"}
+        with closing(JavaAdmin("b", properties, process_jvm)) as admin:
+            topics = JvmTopics(admin)
+            assert topics.cluster_id() == "stub"
+            first.close()
+            other.quick.clear()
+            threading.Timer(LOOK_AFTER_MS / 1000 + 2 * REFUSED_FOR, other.quick.set).start()
+            assert topics.cluster_id() == "stub"
+
+
+def test_a_cluster_that_answered_once_and_refuses_now_is_asked_with_a_short_deadline() -> None:
+    with closing(BrokerStub()) as stub:
+        properties = {"bootstrap.servers": stub.address, "default.api.timeout.ms": "60000"}
+        with closing(JavaAdmin("b", properties, process_jvm)) as admin:
+            topics = JvmTopics(admin)
+            assert topics.cluster_id() == "stub"
+            stub.close()
+            for _ in range(2):
+                began = time.monotonic()
+                with pytest.raises(ClusterUnreachable, match="refuses connections"):
+                    topics.cluster_id()
+                assert time.monotonic() - began < LATEST
+            stub.start()
+            assert topics.cluster_id() == "stub"

@@ -12,7 +12,7 @@ import pytest
 from app.local.java_gateway import process_jvm
 from app.local.ports import free_ports
 from sinks.faults import ClusterUnreachable, NotLeading
-from sinks.kafka.jvm.java_admin import JavaAdmin, K, Settled, Slow
+from sinks.kafka.jvm.java_admin import JavaAdmin, K, Settled
 from sinks.kafka.jvm.jvm_acls import ACLS_IN_A_REQUEST, JvmAcls
 from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_groups import GROUPS_IN_A_REQUEST, JvmGroups
@@ -48,9 +48,7 @@ class Counting(JavaAdmin):
         super().__init__("b", silent(), process_jvm)
         self.sent: list[int] = []
 
-    def settle(
-        self, api: str, keys: Sequence[K], request: Callable[[Any], Any], slow: Slow[K] | None = None
-    ) -> Settled[K]:
+    def write(self, api: str, keys: Sequence[K], request: Callable[[Any], Any]) -> Settled[K]:
         """Nothing is sent."""
         self.sent.append(len(keys))
         return Settled(keys, {}, None)

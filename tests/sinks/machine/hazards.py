@@ -104,8 +104,8 @@ class FaultyCluster(MemoryCluster):
     def create_partitions(self, counts: Mapping[str, int]) -> Faults:
         return self._noted(lambda: MemoryCluster.create_partitions(self, counts), Kind.TOPIC)
 
-    def delete_topics(self, topics: Collection[str]) -> Faults:
-        return self._noted(lambda: MemoryCluster.delete_topics(self, topics), Kind.TOPIC)
+    def delete_topics(self, topics: Collection[str], ids: Mapping[str, str] | None = None) -> Faults:
+        return self._noted(lambda: MemoryCluster.delete_topics(self, topics, ids), Kind.TOPIC)
 
     def alter_topic_configs(self, alterations: Alterations) -> Faults:
         return self._noted(lambda: MemoryCluster.alter_topic_configs(self, alterations), Kind.TOPIC_CONFIG)

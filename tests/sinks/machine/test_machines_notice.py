@@ -57,8 +57,8 @@ class TooWide(FaultyAcls):
 class Forgetful(FaultyCluster):
     """A deletion of topics is acknowledged, and takes those of others along."""
 
-    def delete_topics(self, topics: Collection[str]) -> Faults:
-        return super().delete_topics({*topics, *(name for name in self.topics if name.startswith("a."))})
+    def delete_topics(self, topics: Collection[str], ids: Mapping[str, str] | None = None) -> Faults:
+        return super().delete_topics({*topics, *(name for name in self.topics if name.startswith("a."))}, ids)
 
 
 class SkippingMachine(GroupsMachine):

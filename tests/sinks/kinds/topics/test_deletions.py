@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import pytest
 
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.ports.cluster import Faults
 from sinks.kinds.absence import OBSERVATIONS, SECONDS
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.sinks.builders import World, flow_settings, put_topic
@@ -80,6 +81,22 @@ def test_topic_that_somebody_recreated_on_the_target_is_not_ours_any_more() -> N
     del world.source.topics["x"]
     observe(world, 10)
     assert "a.x" in world.target.topics
+
+
+def test_topic_that_somebody_recreates_right_before_the_request_stays() -> None:
+    class Recreated(MemoryCluster):
+        def delete_topics(self, topics: Collection[str], ids: Mapping[str, str] | None = None) -> Faults:
+            for name in topics:
+                del self.topics[name]
+                put_topic(self, name)
+            return super().delete_topics(topics, ids)
+
+    world = world_with("x", "y")
+    world.target.__class__ = Recreated
+    del world.source.topics["x"]
+    observe(world, 10)
+    assert "a.x" in world.target.topics
+    assert ("a.x",) not in world.ledger().owned(Kind.TOPIC)
 
 
 def test_under_names_that_stay_the_same_no_topic_is_deleted() -> None:

@@ -86,8 +86,8 @@ def test_topic_with_as_many_partitions_or_more_is_left_alone(defaults: FlowSetti
 
 def test_deletion_that_was_confirmed_is_planned_while_the_topic_is_there() -> None:
     target = {"a.orders": 1, "a.old": 2}
-    assert plan_topic_deletions(target, {"a.old"}) == [topic_change("a.old", 2, None)]
-    assert plan_topic_deletions(target, {"a.gone"}) == plan_topic_deletions(target, ()) == []
+    assert plan_topic_deletions(target, {"a.old": "id-1"}) == [topic_change("a.old", 2, None)]
+    assert plan_topic_deletions(target, {"a.gone": "id-2"}) == plan_topic_deletions(target, {}) == []
 
 
 def test_refusal_is_the_plans_own_value(defaults: FlowSettings) -> None:

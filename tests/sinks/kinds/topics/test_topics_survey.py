@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import pytest
 
@@ -54,7 +54,7 @@ def surveyed(
     *,
     only: Collection[str] | None = None,
     owned: Collection[Key] = (),
-    deletions: Collection[str] = (),
+    deletions: Mapping[str, str] | None = None,
     paused: Collection[Kind] = (),
 ) -> Survey:
     """A survey of both clusters as they are now."""
@@ -157,7 +157,7 @@ def test_topics_are_deleted_where_that_was_confirmed_and_the_limit_counts_ours_t
     source, target = clusters()
     put_topic(target, "a.old")
     owned = {("a.old",), ("a.x",), ("a.never-there",)}
-    plan = surveyed(source, target, owned=owned, deletions={"a.old"}).plan
+    plan = surveyed(source, target, owned=owned, deletions={"a.old": "id-1"}).plan
     assert plan.changes == (CREATED, GROWN, CHANGED, topic_change("a.old", 1, None))
     assert plan.existing == {Kind.TOPIC: 2}
 
