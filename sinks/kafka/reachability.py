@@ -22,7 +22,7 @@ NODES_PROBED: Final = 3
 """Brokers that are tried beside the bootstrap addresses, by turns."""
 
 SHORT_DEADLINE: Final = 4.0
-"""Seconds for a request to a cluster that answered before, of which no address that was tried connects now."""
+"""Seconds for a request to a cluster that answered before, where no address connects now."""
 
 CONNECTS_WITHIN: Final = 1.0
 """Seconds for a connection to a cluster that gave no answer the last time."""

@@ -113,7 +113,7 @@ class JavaAdmin:
         began = time.monotonic()
         found = self._clients(self._writers, number, self.properties | SENT_ONCE)
         if time.monotonic() - began > JUST_NOW:
-            # A login takes its time, and a permit holds for that of a request.
+            # A login takes long, and a permit holds for one request.
             ask_again()
         return found
 
@@ -131,7 +131,7 @@ class JavaAdmin:
         finally:
             self._logging_in.release()
         if self._closed:
-            # Nobody else would close what was made meanwhile.
+            # The close that came meanwhile did not see the new client.
             self.close()
             raise ClusterUnreachable(f"cluster {self.alias}: its client is closed")
         return found

@@ -51,7 +51,7 @@ BETWEEN_ASKING = (0.0, 0.1, 0.3)
 NO_ID = {"mostSignificantBits": 0, "leastSignificantBits": 0}
 UNKNOWN_ID = "UNKNOWN_TOPIC_ID"
 URL_SAFE = str.maketrans("+/", "-_")
-"""From ids as ledgers have them to those of `Uuid.toString`."""
+"""Turns an id as ledgers have it into that of `Uuid.toString`."""
 
 ORIGINS: Mapping[str, Origin] = {origin.value: origin for origin in Origin}
 
