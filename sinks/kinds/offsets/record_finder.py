@@ -2,14 +2,18 @@
 
 1. Here: the record that a consumer gets at the offset asked. None left: there is nothing to find, but it is known then
    that the group is at the end. One at or behind `until`: whatever lies before `high` there is read already.
-   Retention, DeleteRecords or compaction may have taken records behind the offset that the group has not read. The
-   other log may still have them, before the copy of the record found here. Then there is no answer.
+   Retention or DeleteRecords may have taken records behind the offset that the group has not read. The other log may
+   still have them, before the copy of the record found here. Then there is no answer.
 2. There: where to begin. A narrow bracket from its start; a wide one at the first record with the timestamp wanted, if
    the topic keeps timestamps: one that stamps its own (`LogAppendTime`) is searched from the start of the bracket.
 3. There: the first record like it, among a bounded number.
-4. A copy may have been taken away, and a later twin been found in its stead, where the log lost records from its
-   midst or begins behind `low`. Then a match needs a proof: each offset from `low` to it was seen; or here, between
-   the record and `until`, there is no twin, and none but MM2 writes the log there. Else it is no answer.
+4. There, compaction or retention may have taken the copy, so that a later twin was found. If each offset from `low` to
+   the match was seen, it did not. Else the match counts only if no twin follows here before `until`.
+5. Here, the offsets between the group's own and the record may be markers of transactions, or compaction took them.
+   They were markers if the record before the answer there is the copy of a record before the group's offset here.
+
+A topic that is not compacted now may have been once. So its `cleanup.policy` proves nothing in the steps 4 and 5. It
+only says whether a search for a twin that ended early is proof enough.
 """
 
 from __future__ import annotations
@@ -18,13 +22,17 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from sinks.faults import Observed
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, RecordReader, Span, Why
-from sinks.kinds.offsets.record_search import Question, Search, SearchResult, shares_timestamps
+from sinks.kinds.offsets.record_search import Question, Search, SearchResult, is_like, shares_timestamps
 from streaming.mm2.records import TopicPartition
 
 NARROW = 500
 """Offsets; a bracket of so many is read from its start rather than asking first where to begin."""
+
+BEFORE_A_HOLE = 100
+"""Offsets on either side of a hole in which the last record before it is looked for."""
 
 AT_FIRST = 50
 """Questions in the first round through the steps; then twice as many, and so on. More at once cost less each, but where
@@ -58,6 +66,7 @@ def find(
         finding = _Finding(here, there, budget.records, deadline)
         wanted = finding.read_here(left[:together])
         finding.prove(finding.search(finding.begin(wanted)))
+        finding.check_holes()
         in_time = {question: answer for question, answer in finding.found.items() if answer != OUT_OF_TIME}
         found |= in_time if found else finding.found
         left, together = left[together:], 2 * together
@@ -65,11 +74,12 @@ def find(
 
 
 class _Finding:
-    """The four steps; `found` fills as questions are answered."""
+    """The steps; `found` fills as questions are answered."""
 
     def __init__(self, here: RecordReader, there: RecordReader, most: int, deadline: float) -> None:
         self._here, self._there, self._most, self._deadline = here, there, most, deadline
         self._logs: Mapping[TopicPartition, LogRange] = {}
+        self._holes = set[Question]()
         self.found: dict[Question, SearchResult] = {}
 
     def _scan(self, reader: RecordReader, spans: Mapping[Question, Span]) -> dict[Question, Ending]:
@@ -108,33 +118,22 @@ class _Finding:
         self.found |= {question: _at_the_end(question, ending.position) for question, ending in none.items()}
         behind_hole = {question for question, record in seen.items() if record.offset > question.offset}
         self.found |= self._lost({*none, *behind_hole})
+        self._holes = behind_hole | {question for question, ending in none.items() if question.offset < ending.position}
         for question, record in seen.items():
             if question.high is not None and question.until is not None and record.offset >= question.until:
                 self.found.setdefault(question, SearchResult(question.high))
         return {question: record for question, record in seen.items() if question not in self.found}
 
     def _lost(self, questions: Collection[Question]) -> dict[Question, SearchResult]:
-        """Those of the questions behind whose offset records may have been taken that the group has not read."""
+        """Questions whose log starts behind their offset, so that records are gone which the group has not read."""
         # The starts are read after the records: what is deleted in between shows.
         logs = self._here.ends({question.here for question in questions})
-        found = {
+        return {
             question: _unread(self._here, logs.errors.get(question.here))
             if log is None
             else SearchResult(reason=f"{question.here} lost the records behind it, which {question.there} may have")
             for question in questions
             if (log := logs.items.get(question.here)) is None or question.offset < log.start
-        }
-        within = {
-            question
-            for question in questions
-            if question not in found and question.offset < logs.items[question.here].end
-        }
-        compacted = self._here.compacted({question.here.topic for question in within})
-        gap = "compaction may have taken the records behind it from {}, which {} may have"
-        return found | {
-            question: SearchResult(reason=gap.format(question.here, question.there))
-            for question in within
-            if question.here.topic in compacted
         }
 
     def begin(self, wanted: Mapping[Question, Record]) -> dict[Question, Search]:
@@ -208,31 +207,50 @@ class _Finding:
 
     def prove(self, searches: Mapping[Question, Search]) -> None:
         """Answers with the matches that are safe."""
-        doubted = {question: search for question, search in searches.items() if self._may_lack(question, search)}
-        keyed = {question.there.topic for question in doubted if not self._is_cut(question)}
-        compacted = self._there.compacted(keyed)
-        unproven = {
-            question: search
-            for question, search in doubted.items()
-            if self._is_cut(question) or question.there.topic in compacted
-        }
+        doubted = {question: search for question, search in searches.items() if not search.whole}
+        compacted = self._there.compacted({question.there.topic for question in doubted}) if doubted else set()
         spans = {
             question: Span(question.here, search.wanted.offset + 1, question.until, self._most, search.is_twin)
-            for question, search in unproven.items()
-            if question.until is not None and not question.foreign
+            for question, search in doubted.items()
         }
         endings = self._scan(self._here, spans)
         for question, search in searches.items():
-            if question not in self.found:
-                safe = SearchResult(search.match, exact=not search.own_time)
-                self.found[question] = safe if question not in unproven else _by_ending(safe, endings.get(question))
+            if question in self.found:
+                continue
+            answer = SearchResult(search.match, exact=not search.own_time)
+            if question in doubted:
+                is_cut = self._logs[question.there].start > question.low
+                strict = is_cut or question.there.topic in compacted
+                answer = _by_ending(answer, question, endings[question], strict)
+            self.found[question] = answer
 
-    def _is_cut(self, question: Question) -> bool:
-        return self._logs[question.there].start > question.low
-
-    def _may_lack(self, question: Question, search: Search) -> bool:
-        # Compaction takes no record without a key.
-        return not search.whole and (self._is_cut(question) or search.wanted.key is not None)
+    def check_holes(self) -> None:
+        """Takes back answers behind which records may lie that compaction took here and left there."""
+        doubted = {question: self.found[question] for question in self._holes if question in self.found}
+        at_end = {question.there for question, answer in doubted.items() if answer.markers_only}
+        ends: Observed[TopicPartition, LogRange] = self._there.ends(at_end) if at_end else Observed({})
+        places = {question: answer.offset for question, answer in doubted.items() if answer.offset is not None}
+        for question, answer in doubted.items():
+            if answer.markers_only and (log := ends.items.get(question.there)) is not None:
+                places[question] = log.end
+            elif answer.markers_only:
+                self.found[question] = _unread(self._there, ends.errors.get(question.there))
+        before = {question: list[Record]() for question in places}
+        copies = {question: list[Record]() for question in places}
+        here = self._scan(
+            self._here, {question: _before(question.here, question.offset, before[question]) for question in places}
+        )
+        there = self._scan(
+            self._there, {question: _before(question.there, places[question], copies[question]) for question in here}
+        )
+        for question, ending in there.items():
+            last = copies[question][-1:] if ending.position >= places[question] else []
+            if not any(is_like(record, copy, question.back) for copy in last for record in before[question]):
+                gap = (
+                    f"compaction may have taken the records behind it from {question.here}, which {question.there} has"
+                )
+                # The end there moves on while records are copied.
+                self.found[question] = SearchResult(reason=gap, passing=doubted[question].markers_only)
 
 
 def _into(seen: dict[Question, Record], question: Question) -> Callable[[Record], bool]:
@@ -241,6 +259,16 @@ def _into(seen: dict[Question, Record], question: Question) -> Callable[[Record]
         return True
 
     return take
+
+
+def _before(where: TopicPartition, offset: int, seen: list[Record]) -> Span:
+    """Some offsets before this one, whose records are put into `seen`."""
+
+    def take(record: Record) -> bool:
+        seen.append(record)
+        return False
+
+    return Span(where, max(0, offset - BEFORE_A_HOLE), offset, BEFORE_A_HOLE + 1, take)
 
 
 def _least(high: int | None, other: int) -> int:
@@ -261,8 +289,9 @@ def _unread(reader: RecordReader, fault: object) -> SearchResult:
     return SearchResult(reason=f"cluster {reader.alias}: {fault or 'the partition was not listed'}", passing=True)
 
 
-def _by_ending(safe: SearchResult, ending: Ending | None) -> SearchResult:
-    """By how the search for a twin ended; None: there was none, as nobody knows how far to look."""
-    if ending is None or ending.why is Why.MOST:
-        return UNPROVEN
-    return TWIN if ending.why is Why.TAKEN else safe
+def _by_ending(answer: SearchResult, question: Question, ending: Ending, strict: bool) -> SearchResult:
+    """By how the search for a twin ended. `strict`: the copy may well be gone, so that only a whole search counts."""
+    if ending.why is Why.TAKEN:
+        return TWIN
+    is_whole = ending.why is not Why.MOST and question.until is not None and not question.foreign
+    return answer if is_whole or not strict else UNPROVEN

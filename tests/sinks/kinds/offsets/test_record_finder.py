@@ -250,8 +250,10 @@ def test_many_questions_of_one_partition_are_few_passes_and_each_record_is_read_
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=14), st.data())
-def test_match_on_a_compacted_target_skips_nothing(values: list[int], data: st.DataObject) -> None:
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=14), st.booleans(), st.data())
+def test_match_on_a_target_that_is_or_was_compacted_skips_nothing(
+    values: list[int], compact: bool, data: st.DataObject
+) -> None:
     here, there = MemoryLog(), MemoryLog()
     for value in values:
         for log in (here, there):
@@ -261,7 +263,9 @@ def test_match_on_a_compacted_target_skips_nothing(values: list[int], data: st.D
     there.lose(*(offset for offset in range(dirty) if last[values[offset] % 2] != offset))
     offset = data.draw(st.integers(0, len(values) - 1))
     low = data.draw(st.integers(0, offset))
-    answer = found(question(offset, low, None, data.draw(st.sampled_from([None, MAX_INT64]))), here, there, AMPLE, True)
+    answer = found(
+        question(offset, low, None, data.draw(st.sampled_from([None, MAX_INT64]))), here, there, AMPLE, compact
+    )
     assert answer.offset is None or answer.offset <= offset
 
 
