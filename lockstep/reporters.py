@@ -1,4 +1,4 @@
-"""Who gets the metrics without scraping them: for `metric.reporters`; docs/metrics.md."""
+"""Who gets the metrics without scraping them: for `metric.reporters`; docs/plugins.md."""
 
 from __future__ import annotations
 

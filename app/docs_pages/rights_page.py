@@ -12,51 +12,43 @@ RIGHTS_PAGE = PROJECT / "docs" / "rights.md"
 
 RESOURCE_NAMES: Mapping[On, str] = {
     On.CLUSTER: "`CLUSTER`",
-    On.UPSTREAM: "`TOPIC` `*`, or those that `topics` matches",
-    On.REMOTE: "`TOPIC` prefix `a.`; `*` where names stay the same",
+    On.UPSTREAM: "`TOPIC` `*`",
+    On.REMOTE: "`TOPIC` prefix `a.`",
     On.OFFSET_SYNCS: "`TOPIC` `mm2-offset-syncs.b.internal`",
     On.CHECKPOINTS: "`TOPIC` `a.checkpoints.internal`",
     On.HEARTBEATS: "`TOPIC` `heartbeats`",
     On.REPLICATED_HEARTBEATS: "`TOPIC` `a.heartbeats`",
     On.LEDGER: "`TOPIC` `lockstep-ledger.a.internal`",
-    On.GROUPS: "`GROUP` `*`, or those that `groups` matches",
+    On.GROUPS: "`GROUP` `*`",
     On.TRANSACTIONAL_IDS: "`TRANSACTIONAL_ID` `*`",
     On.COMMITS: "`TOPIC` `__consumer_offsets`",
     On.TOPICS_LOG: "`TOPIC` `lockstep-topics.a.internal`",
     On.GROUPS_LOG: "`TOPIC` `lockstep-groups.a.internal`",
     On.AUDIT: "`TOPIC` `lockstep-audit.a.internal`",
     On.DRILL_TOPIC: "`TOPIC` prefix `failover-drill-`",
-    On.DRILL_COPY: "`TOPIC` prefix `a.failover-drill-`; that of the topic you name where the policy appends to names",
+    On.DRILL_COPY: "`TOPIC` prefix `a.failover-drill-`",
     On.DRILL_GROUPS: "`GROUP` prefix `failover-drill-`",
 }
 """For a flow a -> b with the default policy."""
 
 RIGHTS_INTRO = """# The rights that the job needs
 
-The least that the principal of Lockstep's clients must be allowed, here for a flow `a->b` with the default replication
-policy; no more is needed. This page is made from the code by `python -m app.docs_pages.rights_page`.
+```
+lockstep rights --principal User:lockstep --config mm2.properties    # prints the kafka-acls.sh commands; connects to nothing
+lockstep validate --rights --config mm2.properties                   # which rights are missing? exit 1: some
+```
+The tables list the least rights, for a flow `a->b` with the default replication policy. This page is made from the code by `make docs`.
 
-- `lockstep rights --principal User:lockstep` prints the `kafka-acls.sh` commands for a properties file: with its names,
-  for what it turns on, and nothing else. It connects to nothing.
-- `lockstep validate --rights` asks both clusters what the job may do there (KIP-430), and says what is missing: exit
-  code 1. It needs no rights for that, and writes nothing. A right that cannot be seen from outside,
-  on a topic that does not exist yet, is `unknown`.
-- A source's topics are granted with `*`. Grant prefixes instead where `topics` is narrower: what may not be seen is not
-  there for Lockstep, and is not replicated.
-- DESCRIBE and DESCRIBE_CONFIGS are in the table beside operations that imply them. They allow nothing more, and a right
-  that is taken away later takes no other with it: the error then names the right one.
+- `TOPIC` `*` and `GROUP` `*` on the source may be narrower, as `topics` and `groups` are. What the job may not see does not exist for it.
+- The prefix `a.` is `*` under the identity policy.
+- DESCRIBE and DESCRIBE_CONFIGS stand beside operations that imply them. If a right is removed later, the error names the right one.
 """
 
 
 FAILOVER_SECTION = """
 ## What a failover needs besides
 
-Whoever runs the commands of [failover.md](failover.md) needs these as well. Of them the job needs READ alone, for its
-own preflight: it is in the table above, too. `lockstep rights --failover` prints them all, and `lockstep preflight`
-says which are missing: run it as whoever will fail over. The job's preflight only warns of those that it lacks.
-Those that are optional are for `lockstep drill`, on the names that it makes by itself: for a topic that is named
-with `--topic` they are needed on that name, on its copy, and on the groups that begin with it. Those on transactional
-ids name an open transaction and end it: without them `cutover` waits for it all the same.
+The operator who runs the commands of [failover.md](failover.md) needs these as well. `lockstep rights --failover` prints them. `lockstep preflight`, run by that operator, says which are missing. Optional rights serve `lockstep drill`, and `cutover` where it names or aborts open transactions. With `drill --topic` grant them on that name and its copy.
 """
 
 

@@ -54,27 +54,20 @@ PAGES = sorted(
 )
 NOT_REWRITTEN = frozenset(
     {
-        "alerts",
         "benchmarks",
         "benchmarks-failover",
         "benchmarks-notes",
         "benchmarks-scale",
         "benchmarks-scale-notes",
         "benchmarks-verify",
-        "configuration",
-        "copiers",
-        "listeners",
-        "metrics",
-        "plugins",
-        "rights",
     }
 )
 """Pages that were not rewritten yet."""
 
 CODE = ("lockstep", "app", "sinks", "streaming", "bench", "tests")
 
-LONG_SENTENCES_IN_CODE = 170
-BANNED_PHRASES_IN_CODE = 743
+LONG_SENTENCES_IN_CODE = 159
+BANNED_PHRASES_IN_CODE = 727
 """No more than these today. They may only fall: who makes a text plain lowers them in the same commit."""
 
 WORD = re.compile(r"\S*\w\S*")

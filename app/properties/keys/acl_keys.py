@@ -23,22 +23,21 @@ SYNC_TOPIC_ACLS = Key(
     BOOLEAN,
     True,
     "MM2",
-    "Whether literal ACLs of replicated topics are kept on the target, ALLOW WRITE left out, as MM2 does.",
+    "Keep literal ACLs of replicated topics on the target, without ALLOW WRITE, as MM2 does.",
 )
 SYNC_FULL_ACL = Key(
     "sync.full.acl.enabled",
     BOOLEAN,
     False,
     "KIP-965",
-    "Whether all ACLs of replicated topics are kept on the target: prefixed ones, WRITE, and those of groups "
-    "and transactional ids as well.",
+    "Keep all ACLs of replicated topics: also prefixes, WRITE, groups and transactional ids, and their SCRAM users.",
 )
 ACL_DELETES = Key(
     "lockstep.sync.acl.deletes.enabled",
     BOOLEAN,
     True,
     "Lockstep",
-    "Whether ACLs that Lockstep created are deleted when the source has them no more.",
+    "Delete ACLs that Lockstep created when the source no longer has them.",
 )
 ACL_PRINCIPALS: Key[tuple[str, ...]] = Key(
     "lockstep.acl.principals",
@@ -52,22 +51,22 @@ ACL_PRINCIPALS_EXCLUDE: Key[tuple[str, ...]] = Key(
     PATTERNS,
     (),
     "Lockstep",
-    "Principals whose ACLs are left out although lockstep.acl.principals names them.",
+    "Principals whose ACLs are left out although lockstep.acl.principals matches them.",
 )
 ACL_MAPPING = Key(
     "lockstep.acl.principal.mapping",
     TEXT,
     "DEFAULT",
     "Lockstep",
-    "What principals are called on the target, as rules like those of ssl.principal.mapping.rules (KIP-371).",
+    "Names of principals on the target, as rules like ssl.principal.mapping.rules (KIP-371).",
 )
 ACL_PROTECTED: Key[tuple[str, ...]] = Key(
     "lockstep.acl.principals.protected",
     PATTERNS,
     (),
     "Lockstep",
-    "Principals of the target whose ACLs, SCRAM users and quotas are never touched: super users, and the job's own "
-    "where its client settings do not name it; those that they name are protected always.",
+    "Principals of the target whose ACLs, SCRAM users and quotas Lockstep never touches. Principals that "
+    "its client settings name are always protected.",
 )
 SCRAM_ADOPT: Key[tuple[str, ...]] = Key(
     "lockstep.scram.users.adopt",
@@ -81,16 +80,16 @@ ACL_STAGE_WRITES = Key(
     BOOLEAN,
     False,
     "Lockstep",
-    "Whether ALLOW WRITE of topics is held back until the target takes over (`promote`, `failover`), so that nobody "
-    "writes copies before; ALLOW ALL is READ until then.",
+    "Hold ALLOW WRITE of topics back until the target takes over (`promote`, `failover`). ALLOW ALL is "
+    "READ until then.",
 )
 ACL_WILDCARD_DENIES = Key(
     "lockstep.acl.wildcard.denies.enabled",
     BOOLEAN,
     False,
     "Lockstep",
-    "Whether a DENY of all groups or of all transactional ids (*) is copied with sync.full.acl.enabled. On the target "
-    "it also holds for what the target's own applications use.",
+    "With sync.full.acl.enabled, copy a DENY of all groups or transactional ids (*). It also holds for "
+    "the target's own applications.",
 )
 KEY_LENGTHS = ("128", "192", "256")
 CREDENTIAL_PROVIDER = Key(
@@ -98,8 +97,7 @@ CREDENTIAL_PROVIDER = Key(
     CLASS,
     "lockstep.credentials:FileCredentialProvider",
     "Lockstep",
-    "The class that knows the passwords of SCRAM users. lockstep.credentials:EnvironmentCredentialProvider "
-    "and lockstep.credentials:DirectoryCredentialProvider come with Lockstep as well (access.md).",
+    "Class that knows the passwords of SCRAM users (access.md).",
     KeyScope.JOB,
 )
 CREDENTIAL_STORE = Key(
@@ -107,8 +105,7 @@ CREDENTIAL_STORE = Key(
     ValueType(FOLDER.parse, "a file or folder on this machine"),
     Path(".lockstep/credentials"),
     "Lockstep",
-    "The encrypted file in which FileCredentialProvider keeps passwords, relative to the working directory; "
-    "for DirectoryCredentialProvider the folder of a file for each user.",
+    "Encrypted file of FileCredentialProvider, or the folder of DirectoryCredentialProvider.",
     KeyScope.JOB,
 )
 ENCODER_SECRET: Key[str | None] = Key(
@@ -116,7 +113,7 @@ ENCODER_SECRET: Key[str | None] = Key(
     long_text(SECRET_LENGTH, "; a shorter one from before may stay as password.encoder.old.secret"),
     None,
     "KIP-226",
-    "What the passwords that Lockstep keeps are encrypted with: those of lockstep.credential.store, and of overrides.",
+    "Secret that encrypts the credential store and passwords among overrides.",
     KeyScope.JOB,
 )
 ENCODER_OLD_SECRET: Key[str | None] = Key(
@@ -124,7 +121,7 @@ ENCODER_OLD_SECRET: Key[str | None] = Key(
     TEXT,
     None,
     "KIP-226",
-    "What password.encoder.secret was before, while passwords are being encrypted with the new one.",
+    "The secret before, while passwords are being encrypted with the new one.",
     KeyScope.JOB,
 )
 ENCODER_KEYFACTORY = Key(
@@ -132,7 +129,7 @@ ENCODER_KEYFACTORY = Key(
     one_of(*(f"PBKDF2WithHmacSHA{bits}" for bits in (512, 384, 256, 224, 1))),
     "PBKDF2WithHmacSHA512",
     "KIP-226",
-    "How the key for these passwords is made from password.encoder.secret.",
+    "How the key is derived from password.encoder.secret.",
     KeyScope.JOB,
 )
 ENCODER_CIPHER = Key(
@@ -140,8 +137,7 @@ ENCODER_CIPHER = Key(
     one_of("AES/CBC/PKCS5Padding", "AES/GCM/NoPadding"),
     "AES/GCM/NoPadding",
     "KIP-226",
-    "The cipher for these passwords, by Java's name. The default is not KIP-226's (CBC): GCM binds a password "
-    "to its user or key.",
+    "The cipher for these passwords. The default is GCM, which binds a password to its user or key; KIP-226 has CBC.",
     KeyScope.JOB,
 )
 ENCODER_KEY_LENGTH = Key(
@@ -149,7 +145,7 @@ ENCODER_KEY_LENGTH = Key(
     ValueType(lambda text: int(KEY_LENGTHS[KEY_LENGTHS.index(text)]), ", ".join(KEY_LENGTHS), KEY_LENGTHS),
     256,
     "KIP-226",
-    "The length of the key for these passwords, in bits; KIP-226 has this default, Kafka itself 128.",
+    "Length of that key in bits. Kafka's default is 128.",
     KeyScope.JOB,
 )
 ENCODER_ITERATIONS = Key(
@@ -157,6 +153,6 @@ ENCODER_ITERATIONS = Key(
     integer(1024, 1_000_000),
     210_000,
     "KIP-226",
-    "How many rounds make that key from the secret; KIP-226 has 4096.",
+    "Rounds that derive that key. KIP-226 has 4096.",
     KeyScope.JOB,
 )

@@ -10,68 +10,65 @@ FAILOVER_MAX_LOSS: Key[int | None] = Key(
     integer(0),
     0,
     "Lockstep",
-    "Up to how many records that are not copied yet, in all topics together, `preflight` calls the flow ready.",
+    "`preflight` calls a flow ready while no more records than this are not copied yet, in all topics together.",
 )
 FAILOVER_MAX_LOSS_AGE = Key(
     "lockstep.failover.max.loss.age",
     DURATION_SECONDS,
     60.0,
     "Lockstep",
-    "With more than lockstep.failover.max.loss.records, `preflight` still calls the flow ready if none of "
-    "them is older than this: a busy flow always has some on their way.",
+    "`preflight` also calls a flow ready while no uncopied record is older than this. A busy flow always "
+    "has some under way.",
 )
 FAILOVER_MAX_DRIFT: Key[int | None] = Key(
     "lockstep.failover.max.drift",
     integer(0),
     0,
     "Lockstep",
-    "Up to how many differences of a kind that are not mended yet `preflight` and the page call the flow ready.",
+    "`preflight` and the page call a flow ready while no kind has more differences than this.",
 )
 FAILOVER_MAX_GROUPS_SKIPPING: Key[int | None] = Key(
     "lockstep.failover.max.groups.skipping",
     integer(0),
     0,
     "Lockstep",
-    "Up to how many partitions of consumer groups may skip records on the target, while `preflight` still calls the "
-    "flow ready. A group may skip where it has no safe offset there, or is further on than is safe.",
+    "`preflight` calls a flow ready while no more partitions of groups than this may skip records on the target.",
 )
 FAILOVER_FENCE_PROOF = Key(
     "lockstep.failover.fence.proof",
     DURATION_SECONDS,
     10.0,
     "Lockstep",
-    "For how long the fenced topics on the source must get no record, so that the fence counts as proven.",
+    "Time for which fenced topics must get no record until the fence counts as proven.",
 )
 FAILOVER_ENDS_INTERVAL = Key(
     "lockstep.failover.ends.interval",
     DURATION_SECONDS,
     5.0,
     "Lockstep",
-    "The least time between two readings of where the source's partitions end. The ledger keeps the last one: "
-    "from it a failover without the source knows its loss. A reading is part of a pass, and there is a pass "
-    "in every lockstep.trigger.interval at least.",
+    "Shortest time between two readings of the source's ends. A failover without the source predicts its "
+    "loss from the last one.",
 )
 FAILOVER_PREFLIGHT_INTERVAL: Key[int | None] = Key(
     "lockstep.failover.preflight.interval.seconds",
     integer(0),
     60,
     "Lockstep",
-    "Seconds between two preflights that a running job makes beside its passes; 0: none. Where one takes more than a "
-    "tenth of that, they come ten times as far apart as one takes.",
+    "Seconds between two preflights of a running job. 0: none. They take a tenth of the time at most.",
 )
 FAILOVER_LISTENER = Key(
     "lockstep.failover.listener.class",
     CLASS,
     "lockstep.listeners:DefaultFailoverListener",
     "Lockstep",
-    "The class that is called with each state that a command of the failover reaches, for instance to switch "
-    "clients over (failover.md).",
+    "Class that a failover command calls with each state it reaches, to switch clients over for instance "
+    "(failover.md).",
 )
 FAILOVER_PROGRAM: Key[str | None] = Key(
     "lockstep.failover.program.path",
     TEXT,
     None,
     "Lockstep",
-    "A program that a command of the failover starts, on its own machine, for each state that it reaches; it "
-    "gets the state as JSON on its standard input (failover.md).",
+    "Program that a failover command starts for each state it reaches, with the state as JSON on standard "
+    "input (failover.md).",
 )

@@ -11,7 +11,7 @@ CLUSTERS: Key[tuple[str, ...]] = Key(
     WORDS,
     (),
     "MM2",
-    "The aliases of all clusters; what is set for one begins with its alias, as a.bootstrap.servers does.",
+    "Aliases of all clusters. A cluster's settings begin with its alias, as in a.bootstrap.servers.",
     KeyScope.JOB,
     live=Live.JOB,
 )
@@ -20,49 +20,47 @@ CONFIG_PROVIDERS: Key[tuple[str, ...]] = Key(
     WORDS,
     (),
     "MM2",
-    "Names of config providers; env, file and dir are always there.",
+    "Names of further config providers. env, file and dir always exist.",
     KeyScope.JOB,
     live=Live.JOB,
 )
-ENABLED = Key(
-    "enabled", BOOLEAN, False, "MM2", "Whether the flow is kept in step; written as a->b.enabled.", live=Live.JOB
-)
+ENABLED = Key("enabled", BOOLEAN, False, "MM2", "Keep the flow in step; written as a->b.enabled.", live=Live.JOB)
 TOPICS = Key("topics", PATTERNS, (".*",), "MM2", "Topics that are replicated, by their names on the source.")
 TOPICS_EXCLUDE = Key(
     "topics.exclude",
     PATTERNS,
     items(replication_filters.DEFAULT_TOPICS_EXCLUDE),
     "MM2",
-    "Topics that are left out although `topics` names them.",
+    "Topics that are left out although `topics` matches them.",
 )
 TOPIC_FILTER = Key(
     "topic.filter.class",
     CLASS,
     f"{MIRROR}DefaultTopicFilter",
     "MM2",
-    "The class that decides which topics are replicated; the default goes by `topics` and `topics.exclude`.",
+    "Class that decides which topics are replicated. The default follows `topics` and `topics.exclude`.",
 )
-GROUPS = Key("groups", PATTERNS, (".*",), "MM2", "Consumer groups whose offsets are kept in step, by their ids.")
+GROUPS = Key("groups", PATTERNS, (".*",), "MM2", "Consumer groups whose offsets are kept in step.")
 GROUPS_EXCLUDE = Key(
     "groups.exclude",
     PATTERNS,
     items(replication_filters.DEFAULT_GROUPS_EXCLUDE),
     "MM2",
-    "Groups that are left out although `groups` names them.",
+    "Groups that are left out although `groups` matches them.",
 )
 GROUP_FILTER = Key(
     "group.filter.class",
     CLASS,
     f"{MIRROR}DefaultGroupFilter",
     "MM2",
-    "The class that decides which groups are kept in step; the default goes by `groups` and `groups.exclude`.",
+    "Class that decides which groups are kept in step. The default follows `groups` and `groups.exclude`.",
 )
 POLICY = Key(
     "replication.policy.class",
     CLASS,
     f"{MIRROR}DefaultReplicationPolicy",
     "KIP-690",
-    "The class that names remote topics (orders of a is a.orders on b) and MM2's internal topics; the same as MM2's.",
+    "Class that names remote topics (orders of a is a.orders on b) and MM2's internal topics. Use the same as MM2.",
     live=Live.QUERY,
 )
 SEPARATOR = Key(
@@ -70,7 +68,7 @@ SEPARATOR = Key(
     TOPIC_PART,
     ".",
     "KIP-690",
-    "What stands between the alias and the topic in the name of a remote topic.",
+    "Text between the alias and the topic in the name of a remote topic.",
     live=Live.QUERY,
 )
 INTERNAL_SEPARATOR = Key(
@@ -78,8 +76,7 @@ INTERNAL_SEPARATOR = Key(
     BOOLEAN,
     True,
     "KAFKA-15102",
-    "Whether replication.policy.separator stands in the names of MM2's checkpoints and offset-syncs topics, "
-    "too; false: a dot.",
+    "Use replication.policy.separator in the names of MM2's internal topics too. false: a dot.",
     live=Live.QUERY,
 )
 OFFSET_SYNCS_LOCATION = Key(
@@ -87,6 +84,6 @@ OFFSET_SYNCS_LOCATION = Key(
     one_of("source", "target"),
     "source",
     "MM2",
-    "On which cluster MM2 keeps its offset-syncs topic, which says what offset a record has on the other side.",
+    "Cluster on which MM2 keeps its offset-syncs topic.",
     live=Live.QUERY,
 )

@@ -12,8 +12,7 @@ CHECKPOINT_DIR = Key(
     FOLDER,
     Path(".lockstep/checkpoints"),
     "Lockstep",
-    "The folder, relative to the working directory, in which Spark keeps how far its queries have read, and "
-    "Lockstep a copy of the clusters' ids (safety.md).",
+    "Folder of Spark's checkpoint and of the local copy of the clusters' ids (safety.md).",
     KeyScope.JOB,
     live=Live.JOB,
 )
@@ -22,7 +21,7 @@ HTTP_HOST = Key(
     TEXT,
     "127.0.0.1",
     "Lockstep",
-    "The address at which the job serves its page, its API and its metrics (http.md).",
+    "Address of the job's page, API and metrics (http.md).",
     KeyScope.JOB,
     live=Live.JOB,
 )
@@ -31,7 +30,7 @@ HTTP_PORT = Key(
     integer(0, 65535),
     9464,
     "Lockstep",
-    "The port for the page, the API and the metrics; 0: a free one.",
+    "Port of the page, the API and the metrics. 0: a free one.",
     KeyScope.JOB,
     live=Live.JOB,
 )
@@ -40,8 +39,8 @@ HTTP_TOKEN: Key[str | None] = Key(
     TOKEN,
     None,
     "Lockstep",
-    "What every request to the job's HTTP server must carry (`Authorization: Bearer`); needed unless "
-    "lockstep.http.host is a loopback address.",
+    "Token that every request must carry (`Authorization: Bearer`). Required unless lockstep.http.host is "
+    "a loopback address.",
     KeyScope.JOB,
     live=Live.JOB,
 )
@@ -50,7 +49,7 @@ LOG_FORMAT = Key(
     one_of("text", "json"),
     "text",
     "Lockstep",
-    "How the job's log lines look on stderr; `json`: an object a line, with flow and pass (operations.md).",
+    "Format of log lines on stderr. json: an object a line, with flow and pass.",
     KeyScope.JOB,
     live=Live.JOB,
 )

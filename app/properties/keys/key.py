@@ -11,7 +11,7 @@ from app.properties.value_types import ValueType
 T = TypeVar("T")
 
 MIRROR = "org.apache.kafka.connect.mirror."
-POLL_INTERVAL_TEXT, NO_REST = "Seconds between two polls of", "for Lockstep, where it is not given: at its own pace."
+POLL_INTERVAL_TEXT, NO_REST = "Seconds between two polls of", "Unset: Lockstep polls at its own pace."
 
 
 class KeyScope(Enum):

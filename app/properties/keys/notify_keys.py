@@ -10,37 +10,35 @@ TOPIC_LISTENER = Key(
     CLASS,
     f"{MIRROR}DefaultTopicListener",
     "KAFKA-14903",
-    "The class that is told which topics are replicated; lockstep.listeners:LogListener and "
-    "lockstep.listeners:WebhookListener come with Lockstep (listeners.md).",
+    "Class that is told which topics are replicated (listeners.md).",
 )
 GROUP_LISTENER = Key(
     "group.listener.class",
     CLASS,
     f"{MIRROR}DefaultGroupListener",
     "KAFKA-14903",
-    "The class that is told which groups are kept in step; lockstep.listeners:LogListener and "
-    "lockstep.listeners:WebhookListener come with Lockstep (listeners.md).",
+    "Class that is told which groups are kept in step (listeners.md).",
 )
 LISTENER_TIMEOUT = Key(
     "lockstep.listener.timeout",
     DURATION_SECONDS,
     10.0,
     "Lockstep",
-    "How long one call of topic.listener.class or group.listener.class may take.",
+    "Longest time that one call of a listener may take.",
 )
 WEBHOOK_URL: Key[str | None] = Key(
     "lockstep.listener.webhook.url",
     TEXT,
     None,
     "Lockstep",
-    "Where WebhookListener posts topics and groups to: http or https.",
+    "Address that WebhookListener posts to: http or https.",
 )
 WEBHOOK_SECRET: Key[str | None] = Key(
     "lockstep.listener.webhook.secret",
     TEXT,
     None,
     "Lockstep",
-    "What WebhookListener signs its requests with, by HMAC-SHA256 (listeners.md).",
+    "Secret with which WebhookListener signs its requests by HMAC-SHA256.",
 )
 JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
 METRIC_REPORTERS: Key[tuple[str, ...]] = Key(
@@ -51,7 +49,7 @@ METRIC_REPORTERS: Key[tuple[str, ...]] = Key(
     ),
     (JMX_REPORTER,),
     "KIP-226",
-    "Classes that get the job's metrics; lockstep.reporters:PushGatewayReporter comes with Lockstep (metrics.md).",
+    "Classes that get the job's metrics (plugins.md).",
     KeyScope.JOB,
     live=Live.REPORTERS,
 )
@@ -60,7 +58,7 @@ PUSH_URL: Key[str | None] = Key(
     TEXT,
     None,
     "Lockstep",
-    "The Prometheus Pushgateway that PushGatewayReporter pushes to: http or https.",
+    "Prometheus Pushgateway of PushGatewayReporter: http or https.",
     KeyScope.JOB,
     live=Live.REPORTERS,
 )
@@ -69,7 +67,7 @@ PUSH_INTERVAL = Key(
     DURATION_SECONDS,
     15.0,
     "Lockstep",
-    "Time between two pushes to the gateway; the last one comes when the job ends.",
+    "Time between two pushes. The last one comes when the job ends.",
     KeyScope.JOB,
     live=Live.REPORTERS,
 )
@@ -78,8 +76,7 @@ PUSH_JOB = Key(
     TEXT,
     "lockstep",
     "Lockstep",
-    "What the label `job` says of metrics that are pushed; another name for each job of Lockstep that pushes "
-    "to one gateway.",
+    "Label `job` of pushed metrics. Give each job that pushes to one gateway its own.",
     KeyScope.JOB,
     live=Live.REPORTERS,
 )
@@ -88,7 +85,7 @@ PUSH_USERNAME: Key[str | None] = Key(
     TEXT,
     None,
     "Lockstep",
-    "The user name with which it pushes, where the gateway asks for one.",
+    "User name for the gateway.",
     KeyScope.JOB,
     live=Live.REPORTERS,
 )
@@ -97,7 +94,7 @@ PUSH_PASSWORD: Key[str | None] = Key(
     TEXT,
     None,
     "Lockstep",
-    "The password of that user name.",
+    "Password for the gateway.",
     KeyScope.JOB,
     live=Live.REPORTERS,
 )

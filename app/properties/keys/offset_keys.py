@@ -10,15 +10,14 @@ SYNC_GROUP_OFFSETS = Key(
     BOOLEAN,
     False,
     "MM2",
-    "Whether what groups committed on the source is committed for them on the target, as offsets of the "
-    "remote topics, while they have no members there.",
+    "Commit the source's group offsets on the target, for groups without members there.",
 )
 SYNC_GROUP_OFFSETS_INTERVAL: Key[int | None] = Key(
     "sync.group.offsets.interval.seconds",
     integer(1, unit="seconds"),
     None,
     "MM2",
-    f"{POLL_INTERVAL_TEXT} groups; {NO_REST}",
+    f"{POLL_INTERVAL_TEXT} groups. {NO_REST}",
     acts=Acts.PREFIXED,
 )
 EMIT_CHECKPOINTS = Key(
@@ -26,7 +25,7 @@ EMIT_CHECKPOINTS = Key(
     BOOLEAN,
     False,
     "MM2",
-    "Whether Lockstep writes checkpoints as MM2 does, so that MM2's connector for them can be switched off.",
+    "Write checkpoints as MM2 does, so that MM2's connector for them can be switched off.",
     acts=Acts.PREFIXED,
 )
 OFFSET_TRANSLATION = Key(
@@ -34,6 +33,6 @@ OFFSET_TRANSLATION = Key(
     one_of("matched", "conservative"),
     "matched",
     "Lockstep",
-    "How an offset of the source becomes one of the target: matched looks for the record itself on the "
-    "target; conservative goes by MM2's offset-syncs alone, as MM2 does, and lets groups read more twice.",
+    "How source offsets become target offsets. matched finds the record itself; conservative uses MM2's "
+    "offset-syncs alone, so groups read more twice.",
 )

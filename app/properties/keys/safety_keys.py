@@ -26,8 +26,7 @@ CLUSTER_ID: Key[str | None] = Key(
     TEXT,
     None,
     "Lockstep",
-    "The id of the cluster that the alias's address must lead to, written as a.lockstep.cluster.id; without it, the "
-    "one that it led to at first contact.",
+    "Id of the cluster that the alias's address must lead to. Without it, the id at first contact counts.",
     KeyScope.CLUSTER,
 )
 LEDGER_SECRET: Key[str | None] = Key(
@@ -35,31 +34,28 @@ LEDGER_SECRET: Key[str | None] = Key(
     ValueType(_secret, f"at least {SHORTEST_SECRET} characters"),
     None,
     "Lockstep",
-    "What each entry of the ledger is signed with; entries without that signature are then refused.",
+    "Secret that signs each entry of the ledger. Entries without that signature are refused (safety.md).",
 )
 LEDGER_REPLICATION_FACTOR: Key[int | None] = Key(
     "lockstep.ledger.replication.factor",
     integer(1, 32767, besides=(-1,)),
     None,
     "Lockstep",
-    "How many replicas the ledger is created with; -1: the broker's default; without it as many as the target "
-    "has brokers, at most 3.",
+    "Replicas of the ledger when it is created. -1: the broker's default. Unset: one per broker, 3 at most.",
 )
 AUDIT_REPLICATION_FACTOR: Key[int | None] = Key(
     "lockstep.audit.replication.factor",
     integer(1, 32767, besides=(-1,)),
     None,
     "Lockstep",
-    "How many replicas the audit topic is created with; -1: the broker's default; without it as many as the "
-    "target has brokers, at most 3.",
+    "Replicas of the audit topic when it is created. -1: the broker's default. Unset: one per broker, 3 at most.",
 )
 OVERRIDES_ALLOWED: Key[tuple[str, ...]] = Key(
     "lockstep.overrides.allowed",
     ValueType(_groups, f"a list of {', '.join(OPENABLE)}", OPENABLE),
     (),
     "Lockstep",
-    "What overrides (configs.md), which are kept in the ledger, may set although whoever may write that topic "
-    "could misuse it: safety.md lists the keys. Without it, all of these hold from this file alone.",
+    "What overrides in the ledger may set besides harmless keys: safety.md lists the keys of each word (configs.md).",
     KeyScope.JOB,
     live=Live.JOB,
 )
@@ -68,22 +64,20 @@ MAX_DELETE_PERCENT = Key(
     number(0, 100),
     30.0,
     "Lockstep",
-    "How many percent of what Lockstep owns of a kind one plan may delete; more is refused, unless `lockstep "
-    "apply --force` writes it.",
+    "Percent of a kind's owned items that one plan may delete. More is refused until `lockstep apply --force`.",
 )
 MAX_DELETE_MINIMUM = Key(
     "lockstep.limits.max.delete.minimum",
     integer(0, unit="items"),
     10,
     "Lockstep",
-    "Where Lockstep owns fewer items of a kind than this, those percent are taken of this number: with 10 and "
-    "30 percent, up to 3 items may be deleted at once.",
+    "Fewer owned items than this count as this many: with 10 and 30 percent, up to 3 deletions are allowed.",
 )
 MAX_CREATE = Key(
     "lockstep.limits.max.create",
     integer(1, unit="items"),
     50_000,
     "Lockstep",
-    "How many items of a kind the job creates within an hour, of topics their partitions. More is held, unless "
-    "`lockstep apply --force` writes it: a source that was made to flood the target is stopped there.",
+    "Most items of a kind that the job creates within an hour; topics count by partitions. More is held "
+    "until `lockstep apply --force`.",
 )

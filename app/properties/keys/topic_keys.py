@@ -12,21 +12,21 @@ SYNC_TOPIC_CONFIGS = Key(
     BOOLEAN,
     True,
     "KIP-894",
-    "Whether remote topics get the configs that their topic has on the source.",
+    "Keep the configs of remote topics as they are on the source.",
 )
 CONFIG_EXCLUDE = Key(
     "config.properties.exclude",
     PATTERNS,
     items(replication_filters.CONFIG_PROPERTIES_EXCLUDE),
     "MM2",
-    "Topic configs that are never touched on the target.",
+    "Topic configs that Lockstep never touches on the target.",
 )
 CONFIG_FILTER = Key(
     "config.property.filter.class",
     CLASS,
     f"{MIRROR}DefaultConfigPropertyFilter",
     "MM2",
-    "The class that decides which topic configs are kept in step; the default goes by `config.properties.exclude`.",
+    "Class that decides which topic configs are kept in step. The default follows `config.properties.exclude`.",
 )
 USE_DEFAULTS_FROM = Key(
     "use.defaults.from",
@@ -40,37 +40,37 @@ USE_INCREMENTAL = Key(
     one_of("requested", "required", "never"),
     "requested",
     "KIP-894",
-    "How configs are written. requested: one by one (IncrementalAlterConfigs), and all of a topic at once "
-    "where the broker is too old for that; required: one by one, else the flow is in ERROR; never: all at once. All at "
-    "once also undoes what another client changes in the same moment.",
+    "How configs are written. requested: one by one, or all of a topic at once on old brokers. required: "
+    "one by one, else the flow is in ERROR. never: all at once, which undoes what another client changes "
+    "in the same moment.",
 )
 REFRESH_TOPICS = Key(
     "refresh.topics.enabled",
     BOOLEAN,
     True,
     "MM2",
-    "Whether remote topics that are missing are created, and get more partitions when their topic does.",
+    "Create missing remote topics and grow their partitions.",
 )
 REPLICATION_FACTOR = Key(
     "replication.factor",
     integer(1, 32767, besides=(-1,)),
     2,
     "MM2",
-    "How many replicas remote topics are created with; -1: the broker's default.",
+    "Replicas of remote topics when they are created. -1: the broker's default.",
 )
 HEARTBEATS_REPLICATION = Key(
     "heartbeats.replication.enabled",
     BOOLEAN,
     True,
     "MM2",
-    "Whether MM2 copies heartbeats topics, even those that `topics` does not name; Lockstep reads what it copied.",
+    "MM2 copies heartbeats topics, even if `topics` does not match them. Lockstep reads the copies.",
 )
 REFRESH_TOPICS_INTERVAL: Key[int | None] = Key(
     "refresh.topics.interval.seconds",
     integer(1, unit="seconds"),
     None,
     "MM2",
-    f"{POLL_INTERVAL_TEXT} topics; {NO_REST}",
+    f"{POLL_INTERVAL_TEXT} topics. {NO_REST}",
     acts=Acts.PREFIXED,
 )
 SYNC_TOPIC_CONFIGS_INTERVAL: Key[int | None] = Key(
@@ -78,7 +78,7 @@ SYNC_TOPIC_CONFIGS_INTERVAL: Key[int | None] = Key(
     integer(1, unit="seconds"),
     None,
     "MM2",
-    f"{POLL_INTERVAL_TEXT} configs; {NO_REST}",
+    f"{POLL_INTERVAL_TEXT} configs. {NO_REST}",
     acts=Acts.PREFIXED,
 )
 TOPIC_DELETES = Key(
@@ -86,21 +86,19 @@ TOPIC_DELETES = Key(
     BOOLEAN,
     False,
     "Lockstep",
-    "Whether a remote topic that Lockstep created is deleted, with its records, when its topic is gone from "
-    "the source.",
+    "Delete a remote topic that Lockstep created, with its records, when its topic is gone from the source.",
 )
 SYNC_BROKER_CONFIGS = Key(
     "lockstep.sync.broker.configs.enabled",
     BOOLEAN,
     False,
     "Lockstep",
-    "Whether the cluster-wide dynamic configs of the source's brokers are kept on the target's.",
+    "Keep the cluster-wide dynamic configs of the source's brokers on the target's.",
 )
 BROKER_CONFIG_PROPERTIES = Key(
     "lockstep.broker.config.properties",
     PATTERNS,
     items(DEFAULT_PROPERTIES),
     "Lockstep",
-    "Which dynamic configs lockstep.sync.broker.configs.enabled keeps in step; those of listeners, SSL and "
-    "SASL never, even if they are named here.",
+    "Dynamic configs that lockstep.sync.broker.configs.enabled keeps in step; never listeners, SSL and SASL.",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from functools import partial
 from itertools import groupby
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from app.docs_pages.metrics_page import EXAMPLE, METRICS_PAGE
+from app.local.jars import PROJECT
 from app.local.waiting import wait_for
 from sinks.engine.metrics import Metrics
 from sinks.notify.metrics_reporting import MetricsReporter, Reporters
@@ -204,9 +205,9 @@ def test_no_log_shows_a_secret_of_today_or_of_before(
 
 
 def test_the_reporter_in_the_documentation_is_one(tmp_path: Path, running: Reporters, counts: Counts) -> None:
-    assert EXAMPLE in METRICS_PAGE.read_text()
+    blocks = re.findall(r"```python\n(.*?)```", (PROJECT / "docs" / "plugins.md").read_text(), re.DOTALL)
     names: dict[str, Any] = {}
-    exec(EXAMPLE, names)
+    exec(next(block for block in blocks if "class TextFile" in block), names)
     reporter: MetricsReporter = names["TextFile"]()
     first, second = tmp_path / "first.prom", tmp_path / "second.prom"
     names["TextFile"].configure(reporter, {"acme.metrics.file": str(first)})
