@@ -9,13 +9,15 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
+import select
+import signal
 import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from app.local.jar_sets import home
 from app.local.jars import connector_jars, pyspark_jar
@@ -42,9 +44,13 @@ OPTIONS: Final = (
     "-Dslf4j.internal.verbosity=ERROR",
 )
 MAIN: Final = ("py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0")
-GATEWAY_ENDS_WITHIN: Final = 20.0
-"""Seconds, most of which it may take to write its archive."""
+GATEWAY_STARTS_WITHIN: Final = 60.0
+"""Seconds until Java says where it listens, on a busy machine."""
 
+NICED: Final = 19
+"""Of a process that only writes its archive: nothing waits for it."""
+
+MOVES_WHOLE: Final = 'part=$1 whole=$2; shift 2; "$@" && mv "$part" "$whole" || rm -f "$part"'
 ARCHIVES: Final = "class-archives"
 OTHERS_MAY_WRITE: Final = 0o022
 LEFT_AFTER: Final = 600.0
@@ -63,7 +69,10 @@ class GatewayProcess:
         jars = [*(pyspark_jar(one) for one in PYSPARK_JARS), *connector_jars()]
         self._archive = _Archive(self._program, jars)
         options = (*OPTIONS, *self._archive.options())
-        self._command = [self._program, *options, "-cp", os.pathsep.join(map(str, jars)), *MAIN]
+        self._command = [
+            *self._archive.around(),
+            *(self._program, *options, "-cp", os.pathsep.join(map(str, jars)), *MAIN),
+        ]
         try:
             self.process = subprocess.Popen(
                 self._command,
@@ -87,17 +96,16 @@ class GatewayProcess:
     def _connected(self) -> Any:
         from app.local.gateway_client import connected
 
-        output = self.process.stdout
-        port, token = (output.readline().decode().strip() if output is not None else "" for _ in range(2))
-        if not port.isdigit() or not token:
+        said = _lines(self.process.stdout, 2, GATEWAY_STARTS_WITHIN)
+        if len(said) < 2 or not said[0].isdigit() or not said[1]:
             raise self._failed()
-        return connected(int(port), token)
+        return connected(int(said[0]), said[1])
 
     def _failed(self) -> LockstepError:
         return LockstepError(f"{self._program} does not start: run `{self._program} {' '.join(OPTIONS)} -version`")
 
     def close(self) -> None:
-        """Ends the process; one that was asked for its archive is waited for until it has written it."""
+        """Ends the process. One that makes the archive writes it niced, and may outlive this program."""
         with self._lock:
             used, self._gateway = self._gateway, None
         if used is not None:
@@ -106,14 +114,14 @@ class GatewayProcess:
         if self.process.stdin is not None:
             with suppress(OSError):
                 self.process.stdin.close()
-        try:
-            if not keeps:
-                self.process.kill()
-            self.process.wait(GATEWAY_ENDS_WITHIN)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self._archive.finish(keep=keeps and self.process.returncode == 0)
+        if keeps:
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PGRP, self.process.pid, NICED)
+            return
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._archive.give_up()
 
 
 class _Archive:
@@ -153,14 +161,31 @@ class _Archive:
     def _is_ours(self) -> bool:
         return _is_own(self._path) and _is_own(self._path.parent)
 
-    def finish(self, *, keep: bool) -> None:
-        """Moves what was made to its place, or deletes it."""
+    def around(self) -> tuple[str, ...]:
+        """The words before Java's command: they move a whole archive to its place once Java has ended, and delete one
+        that is not."""
+        if self._part is None:
+            return ()
+        return ("/bin/sh", "-c", MOVES_WHOLE, "sh", str(self._part), str(self._path))
+
+    def give_up(self) -> None:
+        """Deletes what was made of it."""
         if self._part is not None:
             with suppress(OSError):
-                if keep:
-                    self._part.replace(self._path)
-                else:
-                    self._part.unlink(missing_ok=True)
+                self._part.unlink(missing_ok=True)
+
+
+def _lines(output: IO[bytes] | None, number: int, within: float) -> list[str]:
+    """The first lines of a pipe that nothing else reads; fewer where it ends, or they do not come within these
+    seconds."""
+    read, until = b"", time.monotonic() + within
+    while output is not None and read.count(b"\n") < number:
+        ready, _, _ = select.select([output], [], [], max(0.0, until - time.monotonic()))
+        part = os.read(output.fileno(), 4096) if ready else b""
+        if not part:
+            break
+        read += part
+    return read.decode(errors="replace").split("\n")[:-1][:number]
 
 
 def _is_own(path: Path) -> bool:
