@@ -49,6 +49,9 @@ MISSING_CLASS = re.compile(r"(?:Class |ClassNotFoundException: |NoClassDefFoundE
 SENT_ONCE = {"retries": "0"}
 """Java's properties of a client that repeats no request."""
 
+LOGIN_LIMITS = ("sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms", "sasl.login.retry.backoff.max.ms")
+"""Of a token's endpoint: Java waits for it as long as it likes. A login takes at most the sum of them."""
+
 TURNED_AWAY_PAUSE = 0.2
 """Seconds until a request that was turned away leaves again."""
 
@@ -366,6 +369,9 @@ def java_properties(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
     java.put(WHOLE, str(limit))
     # Java refuses a request that may take longer than the call that it is part of.
     java.put(ONE, str(min(int(properties.get(ONE, limit * 2 // 3)), limit)))
+    for name in LOGIN_LIMITS:
+        if name not in properties:
+            java.put(name, str(limit // len(LOGIN_LIMITS)))
     return java
 
 
@@ -375,6 +381,7 @@ def java_admin(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
 
     Java's own text is left out: of a token that it cannot read, it repeats all of it.
     """
+    began = time.monotonic()
     try:
         return jvm.org.apache.kafka.clients.admin.AdminClient.create(java_properties(alias, jvm, properties))
     except Py4JJavaError as error:
@@ -388,6 +395,13 @@ def java_admin(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
         if any("bootstrap" in one for one in causes):
             raise ClusterUnreachable(
                 f"cluster {alias}: no address of {alias}.bootstrap.servers can be resolved; is it right?"
+            ) from None
+        waited = time.monotonic() - began
+        if "LoginException" in map(java_class, causes) and waited * len(LOGIN_LIMITS) >= request_timeout(
+            alias, properties
+        ):
+            raise ClusterUnreachable(
+                f"cluster {alias}: its login got no token within {waited:.2g} s; is the token endpoint up?"
             ) from None
         names = ", ".join(java_class(one) for one in causes)
         raise RightsMissing(

@@ -148,6 +148,41 @@ def test_a_class_that_java_does_not_find_is_named_with_what_to_do(brokerless: st
     assert "add the jar" in str(raised.value)
 
 
+TOKEN_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
+
+
+def test_a_login_whose_token_endpoint_says_nothing_ends_in_time_and_keeps_nobody_from_closing(brokerless: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as endpoint:
+        url = f"http://127.0.0.1:{endpoint.getsockname()[1]}/token"
+        process_jvm().jvm.java.lang.System.setProperty(TOKEN_URLS, url)
+        login = {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.jaas.config": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
+            'clientId="lockstep" clientSecret="s";',
+            "sasl.login.callback.handler.class": "org.apache.kafka.common.security.oauthbearer.secured."
+            "OAuthBearerLoginCallbackHandler",
+            "sasl.oauthbearer.token.endpoint.url": url,
+        }
+        admin, began, told = admin_at(brokerless, **login), time.monotonic(), list[str]()
+
+        def ask() -> None:
+            try:
+                JvmTopics(admin).cluster_id()
+            except ClusterUnreachable as error:
+                told.append(str(error))
+
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        connection, _ = endpoint.accept()
+        with connection:
+            admin.close()
+            assert time.monotonic() - began < LATEST
+            asking.join(LATEST)
+    assert told
+    assert time.monotonic() - began < 2 * LATEST
+
+
 def test_a_jvm_that_dies_in_the_middle_is_told_and_nothing_hangs(brokerless: str) -> None:
     with closing(GatewayProcess()) as started:
         properties = {"bootstrap.servers": brokerless, "default.api.timeout.ms": "60000"}
