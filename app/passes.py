@@ -120,6 +120,7 @@ def single_pass(
             topic_ids=clusters.target.topic_ids,
             obeys_failover=obeys_failover and not scope.back,
             leadership=leadership,
+            source_epochs=here.epochs,
             claims=shared,
             reviewed=reviewed,
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -146,8 +146,13 @@ def cluster_ports(cluster: KafkaCluster, shared_acls: JvmAcls | None = None) -> 
         records=cluster.records,
         transactions=partial(JvmTransactions, admin),
         java=lambda: admin,
+        epochs=partial(_epochs, [admin] if shared_acls is None else [admin, shared_acls]),
         **watches,
     )
+
+
+def _epochs(clients: Sequence[JavaAdmin | JvmAcls]) -> list[int]:
+    return [epoch for client in clients if (epoch := client.metadata_epoch()) is not None]
 
 
 def lease(

@@ -117,6 +117,7 @@ def flow_in_job(
             keep=source_ends.keep,
             note_counted=source_ends.note_counted,
             signal=EpochSignal(sampled, hooks.on_signal),
+            source_epochs=here.ports.epochs,
             observers=[*hooks.observers, *listening],
             on_ledger=hooks.on_ledger,
             leadership=leadership,

@@ -7,6 +7,7 @@
 | the source lacked it in two comparisons, 3 s apart; a topic in three,   | it waits                                 |
 | over a minute                                                           |                                          |
 | the source, asked for the item by name after that, does not have it     | stale list: it waits; unknown: refused   |
+| the broker that was asked knows all that any broker of the source knew  | it waits                                 |
 | not only the settings leave it out, while the source still has it       | HELD until `lockstep apply --force`      |
 | the plan deletes no more of the kind than the limit allows              | nothing of the kind is written           |
 | the ledger, read right before the write, says that Lockstep owns it     | refused                                  |
@@ -29,8 +30,10 @@ from sinks.engine.model import Change, Key, Kind, Op, Outcome, count_by
 from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.flow_settings import FlowSettings, Limits
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal
 from sinks.kinds.absence import NEVER, Absence
 from sinks.kinds.controller import Comparison, Controller, PassContext, Sighting, Wanted
+from streaming.errors import LockstepError
 from streaming.number_of import number_of
 
 LOOKS_AGAIN_S = 3.0
@@ -43,6 +46,10 @@ HELD_FOR_S = 60.0
 BLANK = "{} shows no {}: none of the kind {} is deleted"
 WAITS = "{} lacks it: Lockstep deletes it if it is still missing {:.0f} s after that was seen first"
 STALE = "{} did not list {} of the kind {} that it still has: one of its brokers is behind, and nothing was deleted"
+BEHIND = (
+    "a broker of {} that is behind the others lacks {} of the kind {}: nothing was deleted. If this stays so, a broker "
+    "is cut off from the controller"
+)
 UNSEEN = "what {} has of this kind was not seen: nothing is deleted"
 UNKNOWN = "{} does not confirm that it has it no more: it is not deleted"
 LEFT_OUT = (
@@ -82,6 +89,30 @@ LookUp = Callable[[Controller, Collection[Key]], Mapping[Key, Sighting]]
 """Asks a controller; nothing comes back where it cannot answer."""
 
 
+class FollowedLog:
+    """How far the brokers of a source follow its metadata log: one that is cut off from the controller answers with
+    what it knew then."""
+
+    def __init__(self, signal: MetadataSignal, asked: MetadataEpochs) -> None:
+        """`asked`: of the clients that look items up."""
+        self._signal, self._asked = signal, asked
+        self._highest = -1
+
+    def begin(self) -> None:
+        """A comparison begins: from now on the brokers that answer must know what any broker knew before."""
+        self._highest = max(self._highest, self._signal.highest)
+
+    def is_behind(self) -> bool:
+        """Whether a broker that answers now lacks some of it; also where it does not tell."""
+        try:
+            epochs = self._asked()
+        except LockstepError:
+            return True
+        behind = any(epoch < self._highest for epoch in epochs)
+        self._highest = max((self._highest, *epochs))
+        return behind
+
+
 @dataclass
 class _Standing:
     """What is said of a kind until it is compared again."""
@@ -104,20 +135,20 @@ class _Seen:
     others: object = None
     postponed: float = 0.0
 
-    def next_at(self, now: float) -> float:
+    def next_at(self) -> float:
         """When the kind is to be compared again for a deletion that waits."""
         looked = min((at + HELD_FOR_S for at, _ in self.looked.values()), default=NEVER)
-        return max(self.postponed, min(self.absence.next_at(now), self.unclaimed.next_at(now), looked))
+        return max(self.postponed, min(self.absence.next_at(), self.unclaimed.next_at(), looked))
 
 
 class Deletions:
     """Of one flow. Times are monotonic seconds."""
 
-    def __init__(self, settings: FlowSettings, claims: Claims, *, reviewed: bool) -> None:
-        """`claims`: of all flows of the process into this target. `reviewed`: a person sees the plan before it is
-        applied."""
+    def __init__(self, settings: FlowSettings, claims: Claims, log: FollowedLog, *, reviewed: bool) -> None:
+        """`claims`: of all flows of the process into this target. `log`: the source's. `reviewed`: a person sees the
+        plan before it is applied."""
         self._flow, self._limits, self._naming = settings.flow, settings.limits, settings.naming
-        self._claims, self._reviewed = claims, reviewed
+        self._claims, self._log, self._reviewed = claims, log, reviewed
         self._standing: dict[Kind, _Standing] = {}
         self._seen: dict[Kind, _Seen] = {}
         self._created: list[tuple[float, Kind, int]] = []
@@ -135,16 +166,16 @@ class Deletions:
     def due(self, now: float) -> frozenset[Kind]:
         """Kinds that are to be compared now, because a deletion waits for it."""
         return frozenset(
-            kind for kind, seen in self._seen.items() if seen.next_at(now) <= now or self._is_freed(kind, seen)
+            kind for kind, seen in self._seen.items() if seen.next_at() <= now or self._is_freed(kind, seen)
         )
 
     def _is_freed(self, kind: Kind, seen: _Seen) -> bool:
         """Whether other flows claim something else than when they kept a deletion from leaving."""
         return seen.others is not None and seen.others != self._claims.of_others(self._flow, kind)
 
-    def next_at(self, now: float, idle: Collection[Kind]) -> float:
+    def next_at(self, idle: Collection[Kind]) -> float:
         """When a pass is wanted for that. `idle`: kinds that would not be compared."""
-        return min((seen.next_at(now) for kind, seen in self._seen.items() if kind not in idle), default=NEVER)
+        return min((seen.next_at() for kind, seen in self._seen.items() if kind not in idle), default=NEVER)
 
     @property
     def waits(self) -> bool:
@@ -162,9 +193,7 @@ class Deletions:
             keys = frozenset(wanted.keys)
             lacking = self._claims.claimed(self._flow, wanted.kind) - keys
             unclaimed.observe(lacking, wanted.shown, context.now)
-            self._claims.publish(
-                self._flow, wanted.kind, keys | (lacking - unclaimed.lasting(context.now)), wanted.owned
-            )
+            self._claims.publish(self._flow, wanted.kind, keys | (lacking - unclaimed.lasting()), wanted.owned)
         elif not ledger.owned(wanted.kind):
             before = ledger.get(Entry.CLAIMED, wanted.kind.value) is not None
             self._claims.publish_unseen(self._flow, wanted.kind, before, wanted.owned)
@@ -246,7 +275,7 @@ class Deletions:
             seen.others = self._claims.of_others(self._flow, kind)
         ready = {one.key for one in free}
         if not self._reviewed:
-            ready &= seen.absence.lasting(context.now)
+            ready &= seen.absence.lasting()
         seen.looked = {key: said for key, said in looked.items() if key in ready}
         sightings = self._looked_up(seen, controller, ready, context, look_up, force)
         if self._is_renamed(kind, context.ledger):
@@ -268,14 +297,23 @@ class Deletions:
         anew = force or context.everything
         known = {key: said for key, (at, said) in seen.looked.items() if context.now - at < HELD_FOR_S and not anew}
         unknown = {key for key in keys if key not in known}
-        answers = look_up(controller, unknown) if unknown else {}
+        answers = self._asked(look_up, controller, unknown) if unknown else {}
         said = {key: answers[key] if key in answers else known.get(key) for key in keys}
         for key in unknown:
-            if said[key] in (Sighting.GONE, Sighting.WANTED):
+            if said[key] in (Sighting.GONE, Sighting.WANTED, Sighting.BEHIND):
                 seen.looked.pop(key, None)
             else:
                 seen.looked[key] = context.now, said[key]
         return said
+
+    def _asked(self, look_up: LookUp, controller: Controller, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """What the source says; of what is gone, only from brokers that know all that was known before."""
+        # Before and after: a client with several connections may ask two brokers.
+        behind = self._log.is_behind()
+        answers = look_up(controller, keys)
+        if Sighting.GONE not in answers.values() or not (self._log.is_behind() or behind):
+            return answers
+        return {key: Sighting.BEHIND if said is Sighting.GONE else said for key, said in answers.items()}
 
     def _explain(
         self,
@@ -287,10 +325,11 @@ class Deletions:
     ) -> None:
         """Says why these are kept, and has what a stale list lacked begin anew."""
         source, found = self._flow.source, [sightings.get(one.key) for one in kept]
-        stale = {one.key for one in kept if sightings.get(one.key) is Sighting.WANTED}
-        absence.forget(stale)
-        if stale:
-            standing.errors.append(Unobserved(kind, STALE.format(source, len(stale), kind)))
+        for sighting, reason in ((Sighting.WANTED, STALE), (Sighting.BEHIND, BEHIND)):
+            stale = {one.key for one in kept if sightings.get(one.key) is sighting}
+            absence.forget(stale)
+            if stale:
+                standing.errors.append(Unobserved(kind, reason.format(source, len(stale), kind)))
         for one, said in zip(kept, found, strict=True):
             if one.key not in sightings:
                 standing.refused.append(_refusal(one, WAITS.format(source, absence.seconds), passing=True))

@@ -16,7 +16,7 @@ from sinks.engine.ledger import Ledger
 from sinks.engine.recorder import TopicIds
 from sinks.engine.report import Observer
 from sinks.failover.position_memory import Positions
-from sinks.kafka.ports.watches import MetadataSignal, NoSignal
+from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal, NoSignal, no_epochs
 from sinks.kinds.controller import Controller, PassContext
 from sinks.kinds.listing import Freshness, Listed
 
@@ -28,7 +28,8 @@ class FlowComponents:
     `obeys_failover`: nothing is written for a flow that a failover ended. `keep`: keeps in the ledger what a failover
     will want to know; `note_counted`: called with how far partitions were copied, from any thread. `leadership`: asked
     before anything is written. `turns`: of the job's full comparisons. `claims`: what the flows of this process want
-    of the target. `reviewed`: a person sees the plan before it is applied. `close`: lets go of the clusters.
+    of the target. `source_epochs`: of the source's clients that look items up.
+    `reviewed`: a person sees the plan before it is applied. `close`: lets go of the clusters.
     """
 
     list_topics: Callable[[Freshness], Listed]
@@ -39,6 +40,7 @@ class FlowComponents:
     writers: Writers
     topic_ids: TopicIds = lambda topics: {}
     signal: MetadataSignal = field(default_factory=NoSignal)
+    source_epochs: MetadataEpochs = no_epochs
     observers: Sequence[Observer] = ()
     on_ledger: Callable[[Ledger], None] = lambda ledger: None
     obeys_failover: bool = True

@@ -18,7 +18,7 @@ from dataclasses import replace
 from sinks.engine.apply import apply_steps
 from sinks.engine.attempts import Attempts
 from sinks.engine.audit_events import SettingChange
-from sinks.engine.deletions import Deletions
+from sinks.engine.deletions import Deletions, FollowedLog
 from sinks.engine.flow_components import FlowComponents, close_all
 from sinks.engine.flow_ledger import FlowLedger
 from sinks.engine.full_comparisons import FullComparisons
@@ -59,7 +59,8 @@ class FlowReconcile:
         self._listing = FreshListing(components.list_topics)
         self._intervals = KindIntervals(settings.pace.intervals)
         self._claims, self._warnings = components.claims, tuple[str, ...]()
-        self._deletions = Deletions(settings, self._claims, reviewed=components.reviewed)
+        self._log = FollowedLog(components.signal, components.source_epochs)
+        self._deletions = Deletions(settings, self._claims, self._log, reviewed=components.reviewed)
         self._attempts, self._recorder = Attempts(), Recorder(components.audit, components.topic_ids)
 
     @property
@@ -120,6 +121,7 @@ class FlowReconcile:
     def compare(self, requested: Collection[str] = (), everything: bool = False, *, force: bool = False) -> Compared:
         """Observes both clusters and plans the difference; `force`: a person confirms what is deleted."""
         watch = Stopwatch()
+        self._log.begin()
         context, trouble = self._observe(requested, everything), KindTrouble()
         controllers = () if self._ledger.ended else self._components.controllers
         due = [one for one in controllers if self._attempts.poll(one, context, trouble)]
@@ -241,7 +243,7 @@ class FlowReconcile:
         passes."""
         now, awake = context.now, self.settings.synced - self._ledger.paused
         observers = [observer.due_at(now) for observer in self._components.observers]
-        waiting = self._deletions.next_at(now, context.idle)
+        waiting = self._deletions.next_at(context.idle)
         return [self._full.due_at(now), *self._intervals.waking(awake, now), waiting, *observers]
 
     def report_only(self, compared: Compared) -> Report:

@@ -286,7 +286,7 @@ class SourceEndOffsetStore:
         if read.shrunk:
             self._note_shrunk(context.ledger, context.listed.source, read.shrunk)
         self._absence.observe(read.gone - context.listed.source.keys(), reading.listed, context.now)
-        lasting = self._absence.lasting(context.now)
+        lasting = self._absence.lasting()
         for topic in lasting:
             del read.ends[topic]
         gone = {*lasting, *((self._known or {}).keys() - read.ends.keys())}

@@ -25,7 +25,7 @@ class Absence(Generic[K]):
 
     observations: int = OBSERVATIONS
     seconds: float = SECONDS
-    _missing: dict[K, tuple[float, int]] = field(default_factory=dict)
+    _missing: dict[K, tuple[float, float, int]] = field(default_factory=dict)
     _listed: int = 0
 
     def observe(self, missing: Collection[K], listed: int, now: float) -> None:
@@ -36,27 +36,27 @@ class Absence(Generic[K]):
         counted = missing if listed else ()
         self._missing = {}
         for name in counted:
-            since, times = known.get(name, (now, 0))
-            self._missing[name] = since, times + 1
+            since, _, times = known.get(name, (now, now, 0))
+            self._missing[name] = since, now, times + 1
 
-    def lasting(self, now: float) -> set[K]:
+    def lasting(self) -> set[K]:
         """What was missing in enough observations over enough time."""
-        return {one for one in self._missing if self._lasts(one, now)}
+        return {one for one in self._missing if self._lasts(one)}
 
-    def _lasts(self, one: K, now: float) -> bool:
-        since, times = self._missing[one]
-        return times >= self.observations and now - since >= self.seconds
+    def _lasts(self, one: K) -> bool:
+        since, last, times = self._missing[one]
+        return times >= self.observations and last - since >= self.seconds
 
     @property
     def has_any(self) -> bool:
         """Whether anything is missing."""
         return bool(self._missing)
 
-    def next_at(self, now: float) -> float:
+    def next_at(self) -> float:
         """When the next observation may settle something that is missing."""
         step = self.seconds / (self.observations - 1)
-        waiting = [found for one, found in self._missing.items() if not self._lasts(one, now)]
-        return min((since + step * min(times, self.observations - 1) for since, times in waiting), default=NEVER)
+        waiting = [found for one, found in self._missing.items() if not self._lasts(one)]
+        return min((since + step * min(times, self.observations - 1) for since, _, times in waiting), default=NEVER)
 
     def forget(self, ones: Collection[K]) -> None:
         """These are not missing: what comes next is a first observation."""

@@ -55,6 +55,8 @@ class Sighting(Enum):
     """The source has it, and the target should have it as well: the list that lacked it was stale."""
     LEFT_OUT = auto()
     """The source has it. Only the settings say that the target should not."""
+    BEHIND = auto()
+    """The broker that lacks it does not know yet what others know. No controller says so itself."""
     RENAMED = auto()
     """The source may have it under a name that the settings do not tell any more. No controller says so itself."""
 

@@ -217,7 +217,7 @@ class PolledController:
             return {}
         lacks_ours = not present and bool(context.ledger.owned(kind))
         self._absence.observe({kind.value} if lacks_ours else (), 1, context.now)
-        self._doubtful = lacks_ours and not self._absence.lasting(context.now)
+        self._doubtful = lacks_ours and not self._absence.lasting()
         return {} if self._doubtful else {kind: dict.fromkeys((*present, *self._created.missed), "")}
 
     def _denied(self, error: RightsMissing) -> Plan:

@@ -115,3 +115,11 @@ def test_closed_port_is_named() -> None:
     cluster = open_cluster("b", {"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "2000"})
     with pytest.raises(ClusterUnreachable, match=rf"127\.0\.0\.1:{port}: refuses connections; is b\.boot"):
         cluster.list_topics()
+
+
+def test_metadata_epoch_of_the_broker_that_answers_grows_with_the_metadata_log(broker: LocalCluster) -> None:
+    cluster = logged_in(broker, "restricted", "restricted-secret")
+    first = cluster.admin.metadata_epoch()
+    assert first is not None
+    assert cluster.acls.metadata_epoch() >= first
+    wait_for(lambda: (cluster.admin.metadata_epoch() or 0) > first, 30.0, "the epoch to grow")

@@ -29,6 +29,7 @@ from sinks.kafka.memory.memory_records import MemoryRecords
 from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.cluster import Cluster, ConfigEntry, Origin, Reader, TopicSpec
 from sinks.kafka.ports.cluster_ports import ClusterPorts
+from sinks.kafka.ports.watches import MetadataSignal, NoSignal
 from sinks.kinds.acls.controller import AclWriter
 from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
@@ -172,6 +173,8 @@ class World:
     leadership: Leadership = field(default_factory=Unled)
     listings: SharedListings | None = None
     reviewed: bool = False
+    signal: MetadataSignal = field(default_factory=NoSignal)
+    source_epochs: Callable[[], Sequence[int]] = lambda: ()
     controllers: Sequence[Controller] = field(init=False)
     reconcile: FlowReconcile = field(init=False)
 
@@ -198,6 +201,8 @@ class World:
             leadership=self.leadership,
             claims=self.claims,
             reviewed=self.reviewed,
+            signal=self.signal,
+            source_epochs=self.source_epochs,
         )
         self.reconcile = FlowReconcile(self.settings, components, self.clock)
 

@@ -11,7 +11,7 @@ class OneSignal:
     """Tells what is put into it once; `works` says whether silence means that nothing changed."""
 
     def __init__(self, *, works: bool = True) -> None:
-        self.works, self.records = works, 0
+        self.works, self.records, self.highest = works, 0, -1
 
     def signalled(self) -> int:
         """Records since this was last asked."""

@@ -54,7 +54,7 @@ class EpochSignal:
         """`admin`: a client for it alone, which it closes: samples do not wait for the answers of others."""
         self._admin, self._on_signal = admin, on_signal
         self._beat, self._pace = MetadataBeat(), SamplePace()
-        self._highest = HighestLength()
+        self._highest, self.highest = HighestLength(), -1
         self._lock = threading.Lock()
         self._records = 0
         self._works = False
@@ -108,6 +108,7 @@ class EpochSignal:
             return
         with self._lock:
             now = time.monotonic()
+            self.highest = max(self.highest, epoch.get())
             records = self._beat.sample(now, self._highest.of(now, epoch.get()))
             # Nobody told of what came while the rhythm was learnt.
             records += int(self._beat.is_known and not self._works)

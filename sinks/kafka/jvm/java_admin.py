@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from sinks.faults import ClusterUnreachable, ItemFault, JavaGone, RightsMissing
+from sinks.faults import ClusterUnreachable, ItemFault, JavaGone, NotSupported, RightsMissing
 from sinks.kafka.jvm.field_json import FieldJson
 from sinks.kafka.jvm.java_errors import (
     NO_ANSWER,
@@ -161,6 +161,18 @@ class JavaAdmin:
                 return self._waited(request(self.client), asked)
             except Py4JJavaError as error:
                 raise asked.stopped(java_error(error.java_exception.toString())) from None
+
+    def metadata_epoch(self) -> int | None:
+        """The offset up to which the broker that answers follows the cluster's metadata log; None without KRaft.
+
+        Raises as `call`. A client with one idle connection asks the same broker next.
+        """
+        try:
+            features = self.call("ApiVersions", lambda client: client.describeFeatures().featureMetadata())
+        except NotSupported:
+            return None
+        epoch = features.finalizedFeaturesEpoch()
+        return int(epoch.get()) if epoch.isPresent() else None
 
     def refused(self, request: Callable[[Any], Any]) -> JavaError | None:
         """Why a request failed; None where it was answered. It is not counted.

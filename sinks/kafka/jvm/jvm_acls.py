@@ -75,6 +75,10 @@ class JvmAcls:
                 self._asked_at = asked_at
             return self._list
 
+    def metadata_epoch(self) -> int | None:
+        """As `JavaAdmin.metadata_epoch`, of the client that reads these ACLs."""
+        return self._admin.metadata_epoch()
+
     def create(self, bindings: Collection[AclBinding]) -> AclFaults:
         return self._written("CreateAcls", bindings, self._create)
 

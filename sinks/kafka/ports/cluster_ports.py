@@ -14,7 +14,7 @@ from sinks.kafka.ports.permitted import Permit, permitted
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kafka.ports.transactions import TransactionReader, Transactions
 from sinks.kafka.ports.users import UserReader, Users
-from sinks.kafka.ports.watches import GroupWatch, Watch
+from sinks.kafka.ports.watches import GroupWatch, MetadataEpochs, Watch, no_epochs
 
 T = TypeVar("T")
 
@@ -32,6 +32,7 @@ class ClusterPorts:
     of records, by MM2's `isolation.level`. `transactions`: opens the port that asks for open transactions. `java`:
     Java's Admin client of the cluster (`sinks.kafka.jvm`), for kinds that bring their own port; `others`: ports of such
     kinds that are there already, by name. `permit`: what those ports are to ask before they write.
+    `epochs`: of the clients behind these ports.
     """
 
     cluster: Cluster
@@ -45,6 +46,7 @@ class ClusterPorts:
     records: Callable[[str], RecordReader]
     transactions: Callable[[], Transactions] = no_java
     java: Callable[[], Any] = no_java
+    epochs: MetadataEpochs = no_epochs
     others: Mapping[str, Any] = field(default_factory=dict)
     permit: Permit | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 from sinks.kafka.ports.groups import GroupReader, Offsets
@@ -70,16 +70,31 @@ class MetadataSignal(Protocol):
     def works(self) -> bool:
         """Whether no signal means no change; False where no log can be watched."""
 
+    @property
+    def highest(self) -> int:
+        """The highest metadata epoch that a broker told of; -1 where none did."""
+
     def signalled(self) -> int:
         """How many changes were signalled since the last call."""
 
     def close(self) -> None: ...
 
 
+MetadataEpochs = Callable[[], Sequence[int]]
+"""Asks how far the brokers that now answer a cluster's clients follow its metadata log; none without KRaft. Raises
+LockstepError."""
+
+
+def no_epochs() -> Sequence[int]:
+    """For clusters whose brokers tell of none."""
+    return ()
+
+
 class NoSignal:
     """Never signals: for clusters whose metadata log cannot be watched."""
 
     works = False
+    highest = -1
 
     def signalled(self) -> int:
         return 0

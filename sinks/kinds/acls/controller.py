@@ -35,7 +35,8 @@ def assemble(assembly: Assembly) -> Assembled:
         owned = context.ledger.owned(Kind.ACL)
         if context.everything:
             translated.forget()
-        seen = survey_acls(assembly.settings, *sides, context.listed, owned, _fences(context, reverse), translated)
+        fences, confirms = _fences(context, reverse), Kind.ACL in context.confirming
+        seen = survey_acls(assembly.settings, *sides, context.listed, owned, fences, translated, afresh=confirms)
         assembly.principals.current = seen.principals
 
         def remember() -> None:

@@ -70,9 +70,12 @@ def translate(bindings: AclList, settings: FlowSettings, listed: Listed) -> Desi
     return desired_acls(bindings, settings.acls, source_topics(settings, listed))
 
 
-def principals_of(settings: FlowSettings, source: AclReader, listed: Listed) -> Mapping[str, str] | None:
-    """Those whose ACLs would be synced; None where the source shows none. Raises as `survey_acls`."""
-    bindings = source.recent()
+def principals_of(
+    settings: FlowSettings, source: AclReader, listed: Listed, *, afresh: bool = False
+) -> Mapping[str, str] | None:
+    """Those whose ACLs would be synced; None where the source shows none. `afresh`: asked for now. Raises as
+    `survey_acls`."""
+    bindings = AclList(source.describe()) if afresh else source.recent()
     if not (bindings and listed.source):
         return None
     return translate(bindings, settings, listed).principals
@@ -128,14 +131,17 @@ def survey_acls(
     owned: Collection[Key],
     fences: Callable[[bool], Fences] = lambda again: Fences(),
     translated: Translate = translate,
+    *,
+    afresh: bool = False,
 ) -> AclSurvey:
-    """The plan for the kind `acl`. Raises ClusterUnreachable, NotSupported, RightsMissing.
+    """The plan for the kind `acl`; the source is asked `afresh` where it confirms a deletion. Raises
+    ClusterUnreachable, NotSupported, RightsMissing.
 
     What a failover denies on one cluster (`fences`) is neither made nor taken away on the other. Ledgers are read for
     it only where an ACL looks like a fence: before the ACLs are read (what is known by then counts, too, for a fence
     that goes is forgotten last) and after, for one that comes is remembered first.
     """
-    both = _both_sides(source, target, fences)
+    both = _both_sides(source, target, fences, afresh=afresh)
     desired, present = translated(both.synced, settings, listed), both.existing.keys
     plan = make_plan(
         settings.flow,

@@ -44,12 +44,17 @@ class NamedByAcls:
 
     def __call__(self, context: PassContext) -> Mapping[str, str] | None:
         """None while nobody knows. Raises as `AclReader.describe`."""
-        shared = self._assembly.principals
-        if self._assembly.is_enabled(Kind.ACL) and Kind.ACL not in context.idle and not self._assembly.once:
+        shared, confirms = self._assembly.principals, Kind.SCRAM_USER in context.confirming
+        told = self._assembly.is_enabled(Kind.ACL) and Kind.ACL not in context.idle and not self._assembly.once
+        if told and not confirms:
             return shared.current
-        if self._read_at is None or context.everything or context.now - self._read_at >= REST:
+        read_at = self._read_at
+        # Asked for twice in a pass: for what the kind depends on, and for its plan.
+        anew = confirms and read_at != context.now
+        if read_at is None or context.everything or anew or context.now - read_at >= REST:
             self._read_at = context.now
-            shared.current = principals_of(self._assembly.settings, self._assembly.source.acls, context.listed)
+            source = self._assembly.source.acls
+            shared.current = principals_of(self._assembly.settings, source, context.listed, afresh=confirms)
         return shared.current
 
 

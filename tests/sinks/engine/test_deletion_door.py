@@ -8,10 +8,14 @@ from dataclasses import replace
 
 import pytest
 
+from sinks.engine.deletions import LOOKS_AGAIN_S
 from sinks.engine.model import Kind
 from sinks.flow_settings import AclRules
+from sinks.kafka.jvm.jvm_acls import RECENT
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_users import Stored
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.acls import AclList
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kinds.acls.principals import PRINCIPALS, PrincipalFilter, PrincipalMapping
 from sinks.kinds.quotas.controller import PORT
@@ -20,6 +24,7 @@ from sinks.kinds.quotas.quota_port import Entity
 from streaming.flow import Flow
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
+from tests.sinks.one_signal import with_signal
 
 ALICE, GROUP = acl("ALLOW READ User:alice TOPIC orders"), acl("ALLOW READ User:alice GROUP g")
 BOB = acl("ALLOW READ User:bob TOPIC others")
@@ -95,6 +100,92 @@ def test_what_the_source_lost_is_gone_from_the_target_within_seconds() -> None:
     for _ in range(8):
         world.run_pass(after=1.0)
     assert not any(of_alice(world).values())
+
+
+class KeptAcls(MemoryAcls):
+    """Keeps its last answer for some seconds, as a job's client does."""
+
+    def __init__(self, world_clock: Callable[[], float], bindings: set[AclBinding]) -> None:
+        super().__init__("a", bindings)
+        self.clock, self.asked, self.asked_at = world_clock, 0, float("-inf")
+        self.kept = AclList()
+
+    def describe(self) -> list[AclBinding]:
+        self.asked, self.asked_at, self.kept = self.asked + 1, self.clock(), AclList(super().describe())
+        return list(self.kept)
+
+    def recent(self) -> AclList:
+        if self.clock() - self.asked_at >= RECENT:
+            self.describe()
+        return self.kept
+
+
+def test_second_comparison_and_look_up_ask_the_source_each_for_itself() -> None:
+    world = in_step()
+    acls = world.source_acls = KeptAcls(world.clock, world.source_acls.bindings)
+    world.restart()
+    # While the signal is silent the watch does not poll in between.
+    with_signal(world)
+    for _ in range(4):
+        world.run_pass(after=POLL)
+    acls.bindings = acls.bindings - {ALICE, GROUP}
+    world.run_pass(after=POLL)
+    before = acls.asked
+    compared = world.reconcile.compare(everything=False)
+    assert not compared.plan.changes
+    assert acls.asked == before
+    world.clock.now += LOOKS_AGAIN_S
+    compared = world.reconcile.compare(everything=False)
+    assert {one.kind for one in compared.plan.changes} == {Kind.ACL, Kind.SCRAM_USER}
+    # Of each kind, the comparison and the look-up.
+    assert acls.asked == before + 4
+
+
+class Epochs:
+    """How far the source's log is known to have come, and how far the broker that answers has followed it."""
+
+    works = False
+
+    def __init__(self) -> None:
+        self.highest, self.answers = 100, [100]
+
+    def signalled(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_broker_that_is_cut_off_from_the_controller_confirms_no_deletion() -> None:
+    world, epochs = in_step(), Epochs()
+    world.signal, world.source_epochs = epochs, lambda: epochs.answers
+    world.restart()
+    for _ in range(4):
+        world.run_pass(after=POLL)
+    before = deepcopy(of_alice(world))
+    lose_alice(world)
+    epochs.answers, said = [99], set()
+    for _ in range(24):
+        report = world.run_pass(after=1.0)
+        assert of_alice(world) == before
+        said |= {one.kind for one in report.plan.errors if "cut off from the controller" in one.reason}
+    assert said == set(before)
+    epochs.answers = [101]
+    for _ in range(24):
+        world.run_pass(after=1.0)
+    assert not any(of_alice(world).values())
+
+
+def test_clients_that_tell_of_different_lengths_confirm_nothing_without_a_signal() -> None:
+    world = in_step()
+    epochs = iter(range(1000, 0, -1))
+    world.source_epochs = lambda: [next(epochs)]
+    world.restart()
+    before = deepcopy(of_alice(world))
+    lose_alice(world)
+    for _ in range(12):
+        world.run_pass(after=1.0)
+    assert of_alice(world) == before
 
 
 def renamed(world: World, properties: dict[str, str], acls: AclRules | None = None) -> None:

@@ -46,7 +46,7 @@ class Sampled(EpochSignal):
         self._admin: Any = SimpleNamespace(alias="a", count=lambda *_: None)
         self._on_signal = self.note
         self._beat, self._pace, self._highest = MetadataBeat(), SamplePace(), HighestLength()
-        self._lock, self._records, self._works = threading.Lock(), 0, False
+        self._lock, self._records, self._works, self.highest = threading.Lock(), 0, False, -1
 
     def note(self) -> None:
         self.passes += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sinks.kinds.absence import SECONDS, Absence
+from sinks.kinds.absence import NEVER, SECONDS, Absence
 
 
 def missing_at(*seen: tuple[bool, float]) -> list[bool]:
@@ -10,7 +10,7 @@ def missing_at(*seen: tuple[bool, float]) -> list[bool]:
     absence, found = Absence(), []
     for lacks, now in seen:
         absence.observe({"x"} if lacks else (), 1, now)
-        found.append(absence.lasting(now) == {"x"})
+        found.append(absence.lasting() == {"x"})
     return found
 
 
@@ -28,13 +28,22 @@ def test_listing_that_is_far_shorter_than_the_one_before_counts_from_anew() -> N
     absence.observe((), 100, 0.0)
     absence.observe({"x"}, 40, 100.0)
     absence.observe({"x"}, 40, 130.0)
-    assert absence.lasting(159.0) == set()
+    assert absence.lasting() == set()
     absence.observe({"x"}, 40, 160.0)
-    assert absence.lasting(160.0) == {"x"}
+    assert absence.lasting() == {"x"}
 
 
 def test_empty_listing_says_nothing() -> None:
     absence = Absence()
     for at in range(5):
         absence.observe({"x"}, 0, at * SECONDS)
-    assert absence.lasting(9 * SECONDS) == set()
+    assert absence.lasting() == set()
+
+
+def test_observations_that_came_too_soon_leave_one_to_be_made_when_the_time_is_over() -> None:
+    absence = Absence[str](observations=2, seconds=3.0)
+    for now in (0.0, 0.1):
+        absence.observe({"x"}, 1, now)
+    assert (absence.lasting(), absence.next_at()) == (set(), 3.0)
+    absence.observe({"x"}, 1, 3.0)
+    assert (absence.lasting(), absence.next_at()) == ({"x"}, NEVER)
