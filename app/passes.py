@@ -13,7 +13,7 @@ from app.wiring import FlowClusters, audit, both_clusters, guard, lease, ledger
 from sinks.engine.claims import Claims
 from sinks.engine.deletions import LOOKS_AGAIN_S
 from sinks.engine.flow_components import FlowComponents
-from sinks.engine.flow_status import first_status, status_without_job
+from sinks.engine.flow_status import first_statuses, status_without_job
 from sinks.engine.leadership import Leader, Leadership, Unled
 from sinks.engine.lease_records import decoded, last_leader
 from sinks.engine.ledger import Ledger
@@ -168,7 +168,7 @@ def status_now(settings: Settings, flow: FlowSettings, silent: str) -> FlowStatu
             report, last = one.reconcile.report_only(compared), _led_by(flow, compared.context.ledger)
             return status_without_job(flow, report, newest_heartbeat(flow, one.clusters), last, silent)
     except LockstepError as error:
-        kinds = as_far_as_known({kind: first_status(kind, flow) for kind in Kind}, FlowState.ERROR, utc_now())
+        kinds = as_far_as_known(first_statuses(flow), FlowState.ERROR, utc_now())
         failover = replace(failover, unknown=str(error)) if failover == NEVER_READ else failover
         failure = Failing.of(error)
         return FlowStatus(flow.flow, FlowState.ERROR, None, None, str(error), kinds, failure=failure, failover=failover)

@@ -60,7 +60,7 @@ def status_without_job(
         heartbeat_copied=newest is None or newest.copied,
         reason="; ".join(one for one in (silent, last, quiet, seen) if one),
         kinds=as_far_as_known(
-            {kind: kind_status(kind, first_status(kind, settings), report, now) for kind in Kind},
+            {kind: kind_status(kind, first, report, now) for kind, first in first_statuses(settings).items()},
             FlowState.NO_JOB,
             None,
         ),
@@ -82,7 +82,8 @@ class KnownStatus:
         """The flow goes on with other settings: what was known of its kinds is not known of these."""
         with self._lock:
             self._settings = settings
-            self._kinds: Mapping[Kind, KindStatus] = {kind: first_status(kind, settings) for kind in Kind}
+            self._first = first_statuses(settings)
+            self._kinds: Mapping[Kind, KindStatus] = self._first
             self._error: str | None = None
             self._failure: Failing | None = None
             self._failed_at: datetime | None = None
@@ -145,7 +146,8 @@ class KnownStatus:
             self._missing, self._effective = report.missing_topics, report.effective
             self._warnings = report.warnings
             self._failover = report.failover
-            self._kinds = {kind: kind_status(kind, before, report, now) for kind, before in self._kinds.items()}
+            first = self._first
+            self._kinds = {kind: kind_status(kind, it, report, now, first[kind]) for kind, it in self._kinds.items()}
             return other
 
     def status(self, leader: Leader | None = None) -> FlowStatus:
@@ -188,18 +190,29 @@ class KnownStatus:
 NOT_COMPARED = "not compared yet"
 
 
+def first_statuses(settings: FlowSettings) -> dict[Kind, KindStatus]:
+    """Of every kind, before the first pass."""
+    return {kind: first_status(kind, settings) for kind in Kind}
+
+
 def first_status(kind: Kind, settings: FlowSettings) -> KindStatus:
-    """Before the first pass."""
     if settings.enabled.get(kind, False):
         return KindStatus(Task.UNKNOWN, NOT_COMPARED)
     return KindStatus(Task.DISABLED, settings.disabled_reasons.get(kind, "not enabled"))
 
 
-def kind_status(kind: Kind, before: KindStatus, report: Report, now: datetime) -> KindStatus:
-    """After a pass. Changes that nobody tried count as drift, as do failed and refused ones; that of a kind which is
-    paused, or could not be compared, is not known."""
-    if before.task is Task.DISABLED:
-        return before
+def kind_status(
+    kind: Kind, before: KindStatus, report: Report, now: datetime, first: KindStatus | None = None
+) -> KindStatus:
+    """After a pass. `first`: how it stood before the first one; None: as `before`.
+
+    Changes that nobody tried count as drift, as do failed and refused ones. Drift of a kind that is paused, or could
+    not be compared, is not known. Lockstep may still have to delete items of a kind that is not enabled any more. While
+    one of them is held or fails, the kind is not DISABLED.
+    """
+    first = first or before
+    if first.task is Task.DISABLED and not report.trouble.stops(kind):
+        return first
     if kind in report.trouble.unsupported:
         return KindStatus(Task.NOT_SUPPORTED, report.trouble.unsupported[kind])
     if kind in report.paused:

@@ -59,6 +59,10 @@ class KindTrouble:
         for kind in kinds:
             found.setdefault(kind, str(error))
 
+    def stops(self, kind: Kind) -> bool:
+        """Whether something of the kind is not done, for whatever reason."""
+        return kind in self.faulted or kind in self.held
+
     def refuse(self, reasons: Mapping[Kind, str]) -> None:
         """Kinds whose plan was refused."""
         self.faulted.update(reasons)

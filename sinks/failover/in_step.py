@@ -31,7 +31,9 @@ class InStep:
 
 
 def in_step_of_pass(report: Report, kinds: Collection[Kind], groups: GroupSummary) -> InStep:
-    """After a pass that compared these kinds and wrote nothing."""
+    """After a pass that compared these kinds and wrote nothing. A kind that is not enabled counts where something of it
+    is held or failed."""
+    kinds = [*kinds, *(kind for kind in Kind if kind not in kinds and report.trouble.stops(kind))]
     changed = Counter(change.kind for change in report.plan.changes if not change.kind.row.content)
     refused = Counter(refusal.kind for refusal in report.plan.refused)
     paused = {kind: f"paused; `lockstep resume {kind}` starts it again" for kind in report.paused if kind in kinds}

@@ -6,10 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from sinks.engine.flow_task import FlowTask
+from sinks.engine.metrics import Metrics
 from sinks.engine.model import Kind
+from sinks.engine.status import KindStatus, Task
+from sinks.failover.in_step import in_step_of_pass, in_step_of_status
 from sinks.flow_settings import AclRules
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_users import MemoryUsers, Stored
+from sinks.kinds.controller import GroupSummary
 from sinks.kinds.users.controller import REST
 from tests.sinks.builders import World, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
@@ -56,6 +61,38 @@ def test_user_whom_the_source_still_has_is_held_until_a_person_confirms_it(world
         world.reconcile.apply(world.reconcile.compare(force=True))
     assert world.target_users.stored.keys() == {BOB}
     assert world.ledger().owned(Kind.SCRAM_USER) == set()
+
+
+def test_kind_that_is_not_enabled_shows_that_its_users_are_held_and_is_not_enabled_again_after_that(
+    world: World,
+) -> None:
+    task = FlowTask(world.reconcile, Metrics("test"), clock=world.clock)
+
+    def shown() -> KindStatus:
+        world.clock.now += REST
+        return task.step(None).kinds[Kind.SCRAM_USER]
+
+    assert shown().task is not Task.HELD
+    for _ in range(3):
+        held = shown()
+    assert (held.task, held.drift) == (Task.HELD, 1)
+    assert "lockstep apply --force" in (held.reason or "")
+    with world.reconcile.leading():
+        world.reconcile.apply(world.reconcile.compare(force=True))
+    assert (shown().task, shown().reason) == (Task.DISABLED, "not enabled")
+
+
+def test_preflight_says_of_users_that_are_held_what_the_page_says(world: World) -> None:
+    task = FlowTask(world.reconcile, Metrics("test"), clock=world.clock)
+    for _ in range(4):
+        status = task.step(None)
+        world.clock.now += REST
+    enabled = [kind for kind in Kind if world.settings.enabled[kind]]
+    world.clock.now += REST
+    by_pass = in_step_of_pass(world.reconcile.report_only(world.reconcile.compare()), enabled, GroupSummary({}, {}))
+    by_job = in_step_of_status(status, GroupSummary({}, {}))
+    assert by_job.faulted.get(Kind.SCRAM_USER) == by_pass.faulted[Kind.SCRAM_USER]
+    assert by_job.drift[Kind.SCRAM_USER] == by_pass.drift[Kind.SCRAM_USER] == 1
 
 
 def test_user_whom_the_source_lost_is_deleted(world: World) -> None:
