@@ -235,7 +235,7 @@ class FlowReconcile:
             now=context.now,
             due=due_at(controllers, seen, self._attempts, context.idle, self._others_due(context)),
             stream_moved=any(one.stream_moved for one in seen),
-            warnings=() if ended else self._warnings,
+            warnings=() if ended else (*self._warnings, *(warning for one in seen for warning in one.warnings)),
         )
 
     def _others_due(self, context: PassContext) -> list[float]:

@@ -137,7 +137,8 @@ class ControllerStatus:
     """What a controller knows of besides this pass's plan: refused changes that wait, what could not be observed, and
     kinds that a cluster does not support, each with the reason. `effective`: configs that differ in effect, of all
     topics. `polled`: how many items this pass polled. `due`: when the controller is to be polled again without any
-    other reason, in monotonic seconds. `stream_moved`: MM2 wrote something that the stream has not brought yet."""
+    other reason, in monotonic seconds. `stream_moved`: MM2 wrote something that the stream has not brought yet.
+    `warnings`: what the file most likely does not mean, as `FlowStatus.reason` has it."""
 
     refused: Sequence[Refusal] = ()
     errors: Sequence[Unobserved] = ()
@@ -147,6 +148,7 @@ class ControllerStatus:
     polled: int = 0
     due: float = float("inf")
     stream_moved: bool = False
+    warnings: Sequence[str] = ()
 
 
 class Controller(Protocol):

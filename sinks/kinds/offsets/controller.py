@@ -205,13 +205,20 @@ class OffsetController:
         refused = self._backoff.waiting(context.now)
         if (reason := self._reading.reason) is not None:
             errors = (Unobserved(Kind.GROUP_OFFSET, reason),) if self._active else ()
-            return ControllerStatus(refused=refused, errors=errors, groups=self._summary, due=context.now)
+            warnings = self._ends.polled.unmatched
+            return ControllerStatus(refused, errors, groups=self._summary, due=context.now, warnings=warnings)
         if self._summary is None and self._active:
             self._summary = summary_of([row for rows in self._rows.values() for row in rows])
         if self._summary is not None and self._summary.refused != self._memory.refused:
             self._summary = replace(self._summary, refused=dict(self._memory.refused))
         moved = bool(self._waiting) and self._stream.moved(context.now, self._memory.histories.position)
-        return ControllerStatus(refused=refused, groups=self._summary, due=self._due(context), stream_moved=moved)
+        return ControllerStatus(
+            refused=refused,
+            groups=self._summary,
+            due=self._due(context),
+            stream_moved=moved,
+            warnings=self._ends.polled.unmatched,
+        )
 
     def _due(self, context: PassContext) -> float:
         if not self._active:

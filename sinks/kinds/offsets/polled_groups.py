@@ -5,12 +5,13 @@ Polled are those alone that may have committed, as far as the ends of the commit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import GroupReader
 from sinks.kafka.ports.watches import GroupWatch
+from sinks.kinds.file_warnings import unmatched_groups
 from sinks.kinds.offsets.chosen_groups import is_followed
 from sinks.kinds.offsets.commit_ends import CommitEnds
 from sinks.kinds.offsets.group_polls import POLLED_AT_ONCE, POLLED_IN_TURN, GroupPolls, PollPace
@@ -41,6 +42,8 @@ class PolledGroups:
         self._polls, self._listings, self._queue = GroupPolls(), PollPace(), PollQueue()
         self._ends, self._may_be_new = CommitEnds(groups), True
         self.chosen: frozenset[str] = frozenset()
+        self.unmatched: Sequence[str] = ()
+        """What to say of names in the list of groups that no group had when they were listed last."""
 
     def poll(self, now: float, everything: bool, partitions: int = 0) -> GroupChanges:
         """Which groups moved since the last time, as cheaply as can be known now.
@@ -76,7 +79,9 @@ class PolledGroups:
 
     def _list(self, now: float) -> frozenset[str]:
         """Finds out which groups there are; those that are gone, or no longer chosen."""
-        start, groups = self._clock(), frozenset(self._wanted())
+        start, names = self._clock(), self._groups.names()
+        groups = frozenset(group for group in names if self._is_wanted(group))
+        self.unmatched = unmatched_groups(self._settings, lambda: names)
         gone, self.chosen = self.chosen - groups, groups
         self._ends.forget(gone)
         self._queue.follow(groups)
@@ -84,9 +89,8 @@ class PolledGroups:
         self._may_be_new = False
         return gone
 
-    def _wanted(self) -> list[str]:
-        chosen = sorted(group for group in self._groups.names() if is_followed(self._settings, group))
-        return chosen if self._asked is None else [group for group in chosen if group in self._asked]
+    def _is_wanted(self, group: str) -> bool:
+        return is_followed(self._settings, group) and (self._asked is None or group in self._asked)
 
     def close(self) -> None:
         """Lets go of the watch; the groups are the cluster's."""

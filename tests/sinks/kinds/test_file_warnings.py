@@ -10,6 +10,7 @@ from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.kinds.file_warnings import file_warnings, unmatched_groups
 from sinks.kinds.listing import list_both
+from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import World, flow_settings, put_topic
 
 
@@ -57,6 +58,28 @@ def test_copies_that_the_file_stopped_naming_are_in_status_and_log(
     assert behind in status.reason
     assert "nearest: orders" in status.reason
     assert sum(behind in record.getMessage() for record in caplog.records) == 1
+
+
+@pytest.mark.parametrize("groups", ["billing, shpping, app-.*", "shpping"])
+def test_name_that_no_group_has_is_in_status_and_log_of_a_job_that_read_its_file_again(
+    groups: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    built = World(flow_settings({"groups": "billing"}))
+    put_topic(built.source, "orders")
+    built.source_groups.offsets = {group: {TopicPartition("orders", 0): 0} for group in ("billing", "shipping")}
+    task = FlowTask(built.reconcile, Metrics("test"), clock=built.clock)
+    assert "groups names" not in (task.step(None).reason or "")
+    built.settings = flow_settings({"groups": groups})
+    built.restart()
+    task.renew(lambda: built.reconcile, [])
+    said = "groups names shpping, and a has no such group; nearest: shipping"
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            status = task.step(None)
+            built.clock.now += 60.0
+    assert status.reason is not None
+    assert said in status.reason
+    assert sum(said in record.getMessage() for record in caplog.records) == 1
 
 
 def test_copy_of_the_same_name_is_no_copy_where_the_policy_tells_none(world: World) -> None:
