@@ -9,7 +9,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -88,6 +88,13 @@ def ledger(flow: FlowSettings, target: Cluster, *, to_write: bool, permit: Calla
     found = opened(flow.internal.ledger)
     former = None if found.exists else former_ledger(flow.flow, target, flow.internal.ledger)
     return found if former is None else opened(former)
+
+
+def with_ledger_in_use(flow: FlowSettings, target: Reader) -> FlowSettings:
+    """The settings, with the name of the ledger that `ledger` opens. Raises ClusterUnreachable, RightsMissing."""
+    topic = flow.internal.ledger
+    former = None if topic in target.list_topics() else former_ledger(flow.flow, target, topic)
+    return flow if former is None else replace(flow, internal=replace(flow.internal, ledger=former))
 
 
 def guard(flow: FlowSettings, source: Reader, target: Reader, *, job: bool = False) -> Guard:

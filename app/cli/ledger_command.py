@@ -13,7 +13,7 @@ import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, loaded
 from app.cli.output import FAILED, complain, print_line, print_table
-from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
+from app.wiring import FlowClusters, audit, both_clusters, guard, ledger, with_ledger_in_use
 from sinks.engine.audit import Audit
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import ENTRY_SCHEMA, HISTORY_KEY, Entry
@@ -61,7 +61,8 @@ def _sign(one: FlowSettings, config: ConfigOption, yes: bool) -> None:
     settings = loaded(config, [one.flow.name])
     with both_clusters(settings, one) as clusters:
         guard(one, clusters.source, clusters.target).check_ids()
-        topic, seal = one.internal.ledger, Seal(one.flow.name, one.safety.ledger_secret)
+        topic = with_ledger_in_use(one, clusters.target).internal.ledger
+        seal = Seal(one.flow.name, one.safety.ledger_secret)
         records = newest_records(clusters.target.read_log(topic), seal)
         signed = lacking_signature(records, seal)
         if not signed:

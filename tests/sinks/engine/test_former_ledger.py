@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.wiring import ledger
+from app.wiring import ledger, with_ledger_in_use
 from sinks.engine.guard import Guard, former_ledger
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.model import Kind
@@ -56,6 +56,13 @@ def test_ledger_is_found_under_its_old_name_and_goes_on_being_written_there(
     found.put({(Entry.PAUSED, ("acl",)): None})
     assert ledger(settings, target, to_write=False).paused() == set()
     assert NEW not in target.list_topics()
+
+
+def test_settings_get_the_name_that_is_in_use(target: MemoryCluster) -> None:
+    settings = with_another_separator()
+    assert with_ledger_in_use(settings, target).internal.ledger == OLD
+    assert with_ledger_in_use(settings, MemoryCluster("b", "id-of-b")) is settings
+    assert with_ledger_in_use(flow_settings(), target).internal.ledger == OLD
 
 
 def test_ledger_of_another_source_cluster_is_no_ledger_of_this_flow(
