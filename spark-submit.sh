@@ -16,7 +16,7 @@ if [ -x "$here/.venv/bin/python" ]; then export PYSPARK_PYTHON=${PYSPARK_PYTHON:
 
 # Lockstep's defaults, and the Kafka connector, which the first start fetches.
 python=${PYSPARK_DRIVER_PYTHON:-${PYSPARK_PYTHON:-python3}}
-listed=$("$python" "$here/app/job/submit_options.py" ${submit[@]+"${submit[@]}"}) || exit
+listed=$("$python" "$here/app/spark/submit_options.py" ${submit[@]+"${submit[@]}"}) || exit
 options=()
 while IFS= read -r option; do options+=("$option"); done <<<"$listed"
 # With a local master all of Spark is on this machine: its UI and RPC listen on loopback alone. The properties cannot say
@@ -56,7 +56,7 @@ while kill -0 "$job" 2>/dev/null; do wait "$job"; done
 wait "$job"
 code=$?
 
-# A JVM that was killed leaves the driver's Python process behind. It ends by itself within 15 s (app/job/driver_end.py),
+# A JVM that was killed leaves the driver's Python process behind. It ends by itself within 15 s (app/spark/driver_end.py),
 # and a supervisor must not start another job beside it.
 driver=$(cat "$LOCKSTEP_PID_FILE" 2>/dev/null)
 waited=0

@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from app.cli.rights_command import check_rights
 from app.passes import newest_heartbeat, single_pass
 from app.rights.failover_rights import failover_rights
-from app.rights.rights_check import RightFinding, RightVerdict
+from app.rights.rights_check import RightFinding, RightVerdict, check_rights
 from app.settings import Settings
 from app.wiring import FlowClusters
 from sinks.engine.flow_status import age_of
@@ -182,7 +181,7 @@ class ReadinessSurvey:
         )
 
     def _missing_rights(self) -> tuple[list[str], list[str]]:
-        findings = check_rights(self._settings, self._flow, self._clusters, failover_rights(self._flow))
+        findings = check_rights(self._flow, self._clusters, failover_rights(self._flow))
         return missing_of(findings)
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import typer
 from pyspark.sql import DataFrame
 
-from app.job.spark_session import session
 from app.local.waiting import wait_for
+from app.spark.spark_session import session
 from bench.cost import cost
 from streaming.query import collect_hints, start, stop_gently
 from streaming.query_plan import QueryPlan

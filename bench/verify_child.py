@@ -20,8 +20,8 @@ import psutil
 import typer
 from pyspark.sql import SparkSession
 
-from app.job.spark_session import session
 from app.settings import load
+from app.spark.spark_session import session
 from app.verify.flow_check import verify_flow
 from sinks.verify.log_survey import ComparisonScope
 from sinks.verify.partition_verdicts import PartitionVerdict, VerifyLevel

@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 from xdist.remote import Producer
 
-from app.job.submit_options import with_lockstep
 from app.local.jars import connector_jars, fetched
 from app.local.local_cluster import LocalCluster, started
+from app.spark.submit_options import with_lockstep
 from tests.examples import try_as_the_profile_says
 from tests.fetched_jars import MIRROR_CLIENT
 from tests.kafka.containers import broker_in_container, docker_answers

@@ -15,12 +15,12 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from app.job.submit_options import JAVA_OPTIONS, with_lockstep
 from app.local.jar_sets import PROJECT
 from app.local.jars import connector_jars
 from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
+from app.spark.submit_options import JAVA_OPTIONS, with_lockstep
 
 ARCHIVES: Final = PROJECT / ".lockstep" / "class-archives"
 """In no folder that others share: nobody could tell whose classes are in an archive."""

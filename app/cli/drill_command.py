@@ -11,11 +11,10 @@ from app.cli.failover_options import DryRunOption, OneFlowOption
 from app.cli.failover_output import one_flow, saying
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
 from app.cli.output import DONE, PENDING, Output, print_json, print_line, print_table
-from app.cli.rights_command import check_rights
 from app.cli.time_options import seconds
 from app.failover_session import FailoverCall, failover_session, group_rows
 from app.rights.failover_rights import rights_on_names
-from app.rights.rights_check import RightVerdict
+from app.rights.rights_check import RightVerdict, check_rights
 from app.rights.rights_table import On
 from app.settings import Settings
 from app.wiring import both_clusters
@@ -83,7 +82,7 @@ def _check_rights(settings: Settings, made: Drill) -> None:
     flow = made.scene.settings
     names = {On.DRILL_TOPIC: (made.topic,), On.DRILL_COPY: (made.there.topic,), On.DRILL_GROUPS: made.groups}
     with both_clusters(settings, flow) as clusters:
-        findings = check_rights(settings, flow, clusters, rights_on_names(flow, names))
+        findings = check_rights(flow, clusters, rights_on_names(flow, names))
     missing = [one.right for one in findings if one.verdict is RightVerdict.MISSING]
     if missing:
         said = [f"{one.operation} on {one.resource_type} {one.resource_name} of {one.cluster}" for one in missing]

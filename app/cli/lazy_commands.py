@@ -70,7 +70,7 @@ COMMANDS: Final = {
     "resume": LazyCommand("pause_command", "resume", "Starts a paused kind again."),
     "rights": LazyCommand("rights_command", "rights", "Prints the commands that grant what the job needs."),
     "configs": LazyCommand("configs_command", "configs", "Configs of brokers and topics, and Lockstep's own."),
-    "demo": LazyCommand("run_command", "demo", "Two local clusters, MM2, and a source that changes."),
+    "demo": LazyCommand("demo_command", "demo", "Two local clusters, MM2, and a source that changes."),
     "ledger": LazyCommand(
         "ledger_command", "app", "What a flow remembers: sign it, acknowledge a loss, or start over."
     ),

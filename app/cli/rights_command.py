@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from itertools import groupby
 from typing import Annotated, Any
@@ -13,18 +13,14 @@ import typer
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import DONE, Output, print_json, print_line, print_table
 from app.rights.failover_rights import drill_rights, failover_rights, unnamed_copies
-from app.rights.flow_rights import EVERY, PROBED_NAME, Right, rights_of_flow
-from app.rights.rights_check import RightFinding, RightVerdict, right_findings
+from app.rights.flow_rights import EVERY, Right, rights_of_flow
+from app.rights.rights_check import RightFinding, RightVerdict
 from app.settings import Settings
 from app.wiring import FlowClusters
 from sinks.engine.model import ALLOW
 from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.jvm.jvm_rights import ask_allowed
 from sinks.kafka.ports.acl_binding import LITERAL, PREFIXED, TOPIC, WILDCARD, AclBinding
-from sinks.kafka.ports.acls import Allowed
-from sinks.kinds.listing import list_both
-from sinks.kinds.offsets.chosen_groups import chosen_groups
 from streaming.errors import WrongUsage
 
 ADMIN_FILE = "admin.properties"
@@ -126,46 +122,6 @@ def _resource(resource_type: str, name: str, pattern: str) -> list[str]:
 def _camel(operation: str) -> str:
     """`DescribeConfigs`, as the tool's own help has it."""
     return operation.title().replace("_", "")
-
-
-def check_rights(
-    settings: Settings, flow: FlowSettings, clusters: FlowClusters, rights: Sequence[Right] | None = None
-) -> list[RightFinding]:
-    """Which of these rights are there, as the clusters say; None: those that the job needs. Writes nothing.
-
-    Raises LockstepError.
-    """
-    required = rights_of_flow(flow) if rights is None else rights
-    remote = list_both(flow, clusters.source, clusters.target).desired.remote
-    visible = {
-        flow.flow.source: set(remote),
-        flow.flow.target: set(remote.values()) & clusters.target.list_topics().keys(),
-    }
-    probe = flow.policy.format_remote_topic(flow.flow.source, PROBED_NAME)
-    allowed: dict[str, Allowed] = {}
-    for cluster, topics in zip((clusters.source, clusters.target), visible.values(), strict=True):
-        alias = cluster.alias
-        mine = [right for right in required if right.cluster == alias and right.resource_type == "TOPIC"]
-        named = {right.resource_name for right in mine if right.pattern_type == "LITERAL"} - {EVERY}
-        made = {right.resource_name for right in mine if right.operation == "CREATE"} & named
-        if any(right.operation == "CREATE" and right.resource_name not in named for right in mine):
-            made.add(probe)
-        groups = _asked_groups(flow, clusters, required)
-        allowed[alias] = ask_allowed(cluster.admin, topics | named, made, groups)
-    return right_findings(required, allowed, visible, probe)
-
-
-def _asked_groups(flow: FlowSettings, clusters: FlowClusters, required: Sequence[Right]) -> set[str]:
-    of_groups = [right for right in required if right.resource_type == "GROUP"]
-    named = {right.resource_name for right in of_groups if right.pattern_type == "LITERAL"} - {EVERY}
-    if len(named) == len({right.resource_name for right in of_groups}):
-        return named
-    return {PROBED_NAME, *named, *_groups(flow, clusters)}
-
-
-def _groups(flow: FlowSettings, clusters: FlowClusters) -> list[str]:
-    """The groups that are replicated, as far as they can be seen."""
-    return chosen_groups(flow, clusters.source.groups.names())
 
 
 def who_writes_ledger(flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:

@@ -97,9 +97,9 @@ def _run(config: Path, flow: list[str] | None, handler: logging.Handler, *, once
     log.info("%s is read, starting Spark", config)
     use_few_arenas()
     # Not needed by any other command, and a second of imports.
-    from app.job.driver_end import DriverWatch
     from app.job.running_job import Job
-    from app.job.spark_session import JVM_ENDED, running_session
+    from app.spark.driver_end import DriverWatch
+    from app.spark.spark_session import JVM_ENDED, running_session
 
     watch = DriverWatch(lambda: _leave(JVM_ENDED))
     with running_session(watch) as spark:
@@ -138,12 +138,3 @@ def _unreachable(settings: Settings, flow: FlowSettings) -> ClusterUnreachable |
             # The flow's own trouble, which its status says.
             return None
     return None
-
-
-def demo(
-    keep: Annotated[bool, typer.Option("--keep", help="Stay up, and say what to try.")] = False,
-) -> None:
-    """Two local clusters and MM2, a source that changes, the job, and how long each change took."""
-    from app.demo.demo import demo as run_demo
-
-    raise typer.Exit(DONE if run_demo(keep) else FAILED)

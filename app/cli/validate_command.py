@@ -13,8 +13,8 @@ import typer
 from app.cli.failures import Failed, failure_of, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
-from app.cli.rights_command import as_json, check_rights, ledger_line, print_rights, who_writes_ledger
-from app.rights.rights_check import RightVerdict
+from app.cli.rights_command import as_json, ledger_line, print_rights, who_writes_ledger
+from app.rights.rights_check import RightVerdict, check_rights
 from app.settings import ConfigurationError, Mistake, Settings
 from app.wiring import FlowClusters, both_clusters, client_mistakes, guard, ledger, with_ledger_in_use
 from sinks.faults import RightsMissing
@@ -94,7 +94,7 @@ def _mistake(mistake: Mistake) -> dict[str, Any]:
 def _rights(settings: Settings, flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:
     """What is missing is said even where it is why the flow itself cannot be observed."""
     flow = with_ledger_in_use(flow, clusters.target)
-    found = [as_json(finding) for finding in check_rights(settings, flow, clusters)]
+    found = [as_json(finding) for finding in check_rights(flow, clusters)]
     also = {"ledger": who_writes_ledger(flow, clusters)}
     if any(row["verdict"] == RightVerdict.MISSING.value and not row["optional"] for row in found):
         return {"source": flow.flow.source, "target": flow.flow.target, "rights": found, **also}

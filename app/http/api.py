@@ -38,13 +38,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from app.addresses import base_url
 from app.http.flow_api import FlowApi
 from app.http.neighbour import refuse_beside_another_job
 from app.http.page import page_routes
 from app.http.page_history import FlowHistory
 from app.http.protection import HEALTH, READY, Protection, as_json
-from app.http.request_rules import RequestRules, base_url
-from app.job.reloading import Reloading
+from app.http.request_rules import RequestRules
+from app.reloading import Reloading
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.status import FlowState, Task

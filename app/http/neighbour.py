@@ -15,8 +15,8 @@ from typing import Any
 
 import httpx
 
+from app.addresses import base_url, is_wildcard
 from app.http.protection import HEALTH
-from app.http.request_rules import base_url, is_wildcard
 from streaming.errors import LockstepError
 
 NEIGHBOUR_ANSWERS_WITHIN = 3.0

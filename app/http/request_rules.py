@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-import ipaddress
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
+
+from app.addresses import is_loopback, is_wildcard
 
 JSON = "application/json"
 MISDIRECTED, FORBIDDEN, UNSUPPORTED, UNAUTHORIZED = 421, 403, 415, 401
@@ -27,30 +28,6 @@ class Refused:
 
     status: int
     reason: str
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address or name is reached from this machine alone."""
-    address = _address(host)
-    return host.lower() == "localhost" if address is None else address.is_loopback
-
-
-def is_wildcard(host: str) -> bool:
-    """Whether it stands for every address of the machine, `0.0.0.0` say."""
-    address = _address(host)
-    return address is not None and address.is_unspecified
-
-
-def base_url(host: str, port: int) -> str:
-    """Of what listens there; an IPv6 address in brackets."""
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
-
-
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(host.strip("[]"))
-    except ValueError:
-        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 
-from app.job.spark_session import session
 from app.private_files import FOLDER_FOR_OWNER, FOR_OWNER, unfinished_path
+from app.spark.spark_session import session
 from sinks.kafka.ports.record_reader import Record
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition

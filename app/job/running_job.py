@@ -26,10 +26,10 @@ from app.job.native_memory import SpareMemory
 from app.job.preflight_watch import preflights
 from app.job.query_progress import listening
 from app.job.query_supervisor import QuerySupervisor
-from app.job.reloading import ChangedLine, Reloading
 from app.overrides.closed import permitted
 from app.overrides.watch import OverrideWatch
 from app.properties.keys import REPLACES_FLOWS, Live
+from app.reloading import ChangedLine, Reloading
 from app.settings import Settings
 from app.settings.plugin_reconfiguration import reconfigure_plugins
 from app.verify.flow_verifier import JobVerifiers

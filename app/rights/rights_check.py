@@ -1,13 +1,18 @@
-"""Which rights of a flow are granted, by what the clusters say of themselves. Pure."""
+"""Which rights of a flow are granted, by what the clusters say of themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from app.rights.flow_rights import EVERY, Right
+from app.rights.flow_rights import EVERY, PROBED_NAME, Right, rights_of_flow
+from app.wiring import FlowClusters
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.jvm.jvm_rights import ask_allowed
 from sinks.kafka.ports.acls import Allowed
+from sinks.kinds.listing import list_both
+from sinks.kinds.offsets.chosen_groups import chosen_groups
 from streaming.number_of import number_of
 
 
@@ -89,3 +94,43 @@ def _of_topics(right: Right, allowed: Allowed, replicated: Collection[str]) -> R
             right, RightVerdict.UNKNOWN, "no such topic is there, or none may be seen: DESCRIBE shows them"
         )
     return RightFinding(right, RightVerdict.GRANTED, f"on {number_of(len(seen), 'topic')} that can be seen")
+
+
+def check_rights(
+    flow: FlowSettings, clusters: FlowClusters, rights: Sequence[Right] | None = None
+) -> list[RightFinding]:
+    """Which of these rights are there, as the clusters say; None: those that the job needs. Writes nothing.
+
+    Raises LockstepError.
+    """
+    required = rights_of_flow(flow) if rights is None else rights
+    remote = list_both(flow, clusters.source, clusters.target).desired.remote
+    visible = {
+        flow.flow.source: set(remote),
+        flow.flow.target: set(remote.values()) & clusters.target.list_topics().keys(),
+    }
+    probe = flow.policy.format_remote_topic(flow.flow.source, PROBED_NAME)
+    allowed: dict[str, Allowed] = {}
+    for cluster, topics in zip((clusters.source, clusters.target), visible.values(), strict=True):
+        alias = cluster.alias
+        mine = [right for right in required if right.cluster == alias and right.resource_type == "TOPIC"]
+        named = {right.resource_name for right in mine if right.pattern_type == "LITERAL"} - {EVERY}
+        made = {right.resource_name for right in mine if right.operation == "CREATE"} & named
+        if any(right.operation == "CREATE" and right.resource_name not in named for right in mine):
+            made.add(probe)
+        groups = _asked_groups(flow, clusters, required)
+        allowed[alias] = ask_allowed(cluster.admin, topics | named, made, groups)
+    return right_findings(required, allowed, visible, probe)
+
+
+def _asked_groups(flow: FlowSettings, clusters: FlowClusters, required: Sequence[Right]) -> set[str]:
+    of_groups = [right for right in required if right.resource_type == "GROUP"]
+    named = {right.resource_name for right in of_groups if right.pattern_type == "LITERAL"} - {EVERY}
+    if len(named) == len({right.resource_name for right in of_groups}):
+        return named
+    return {PROBED_NAME, *named, *_groups(flow, clusters)}
+
+
+def _groups(flow: FlowSettings, clusters: FlowClusters) -> list[str]:
+    """The groups that are replicated, as far as they can be seen."""
+    return chosen_groups(flow, clusters.source.groups.names())

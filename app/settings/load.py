@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from app.http.request_rules import is_loopback
+from app.addresses import is_loopback
 from app.plugins import load_plugin
 from app.properties import keys
 from app.properties.check import check

@@ -56,7 +56,7 @@ class SparkOnDemand:
         if self._started is None:
             logging.getLogger("py4j").setLevel(logging.ERROR)
             # A second of imports, which many a command does without.
-            from app.job.spark_session import session
+            from app.spark.spark_session import session
 
             self._started = session(self._name, offsets=offsets if self._alone else None)
         return self._started

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from app.job.spark_session import session
 from app.offset_translation import translate_each
 from app.settings import load
+from app.spark.spark_session import session
 from app.verify.flow_check import verify_flow
 from bench.drill.snapshot import ByGroup
 from bench.drill.source_load import Topic

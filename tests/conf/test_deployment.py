@@ -15,10 +15,10 @@ import yaml
 
 from app.cli.output import WRONG_USAGE
 from app.http.protection import HEALTH, READY
-from app.job.submit_options import defaults
 from app.local.jar_sets import NEWEST_CONNECTOR, NEWEST_SPARK, PROJECT
 from app.properties import keys
 from app.settings import load
+from app.spark.submit_options import defaults
 
 CONF = PROJECT / "conf"
 KUBERNETES = sorted((CONF / "kubernetes").glob("*.yaml"))

@@ -17,14 +17,14 @@ import javaproperties
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
-from app.cli.rights_command import check_rights, commands
+from app.cli.rights_command import commands
 from app.local.jars import PROJECT
 from app.local.local_cluster import LocalCluster, started
 from app.local.local_job import LocalJob
 from app.local.local_mirror import mirror_properties
 from app.local.ports import free_ports
 from app.rights.flow_rights import EVERY, Right, rights_of_flow
-from app.rights.rights_check import RightVerdict
+from app.rights.rights_check import RightVerdict, check_rights
 from app.settings import Settings, load
 from app.wiring import both_clusters
 from sinks.kafka.kafka_cluster import KafkaCluster
@@ -90,7 +90,7 @@ class Stage:
         """The rights that the clusters say are missing."""
         flow = self.settings.flows[0]
         with both_clusters(self.settings, flow) as ends:
-            found = check_rights(self.settings, flow, ends)
+            found = check_rights(flow, ends)
         return {finding.right for finding in found if finding.verdict is not RightVerdict.GRANTED}
 
     def misses(self, right: Right) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.demo.demo import DEMO_FOLDER
+from app.cli.demo_command import DEMO_FOLDER
 from app.local.jars import PROJECT
 from app.local.local_mirror import MAIN
 from app.local.waiting import wait_for

@@ -17,7 +17,7 @@ SECRET = "not-for-everybody"
 DRIVER = """
 import json, socket
 from pathlib import Path
-from app.job.spark_session import session
+from app.spark.spark_session import session
 spark = session()
 gateway, called = spark.sparkContext._gateway, []
 rows = spark.readStream.format("rate").load()

@@ -12,8 +12,8 @@ import orjson
 import pytest
 
 from app.http.api import MAX_BODY, MAX_WAITERS, Api, Server
-from app.job.reloading import FileStatus, Reloaded, Reloading
 from app.local.waiting import wait_for
+from app.reloading import FileStatus, Reloaded, Reloading
 from sinks.engine.metrics import Metrics
 
 TOKEN = "0123456789abcdef"

@@ -6,7 +6,8 @@ import base64
 
 import pytest
 
-from app.http.request_rules import RequestRules, is_loopback
+from app.addresses import is_loopback
+from app.http.request_rules import RequestRules
 
 TOKEN = "0123456789abcdef"
 HERE = RequestRules("127.0.0.1")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.job.reloading import changed_lines
+from app.reloading import changed_lines
 from app.settings import ConfigurationError, Settings, load
 from app.settings.stored_overrides import Decoded, Reference
 from sinks.secret_values import HIDDEN, without_secrets

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 
-from app.job.driver_end import DriverWatch, lives_as_child, lives_as_parent
+from app.spark.driver_end import DriverWatch, lives_as_child, lives_as_parent
 
 LIMIT = 20.0
 
@@ -53,7 +53,7 @@ def test_a_child_lives_until_it_has_ended() -> None:
 
 ORPHAN = """
 import os, sys, time
-from app.job.driver_end import DriverWatch, lives_as_parent
+from app.spark.driver_end import DriverWatch, lives_as_parent
 lives = lives_as_parent()
 print(lives(), flush=True)
 while lives(): time.sleep(0.01)

@@ -1,6 +1,6 @@
 """The options that spark-submit gets: the user's, over Lockstep's defaults, and with the Kafka connector.
 
-`python app/job/submit_options.py [spark-submit options]` prints them, one a line, for spark-submit.sh.
+`python app/spark/submit_options.py [spark-submit options]` prints them, one a line, for spark-submit.sh.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from app.cli.demo_command import CONFIG, stay, what_to_try
 from app.cli.lazy_commands import COMMANDS
-from app.demo.demo import CONFIG, stay, what_to_try
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from streaming.errors import LockstepError

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.job.submit_options import defaults, is_local
 from app.local.jars import PROJECT
+from app.spark.submit_options import defaults, is_local
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.job.reloading import ChangedLine, FileStatus, Reloaded, Reloading, changed_lines
 from app.properties.keys import Live
+from app.reloading import ChangedLine, FileStatus, Reloaded, Reloading, changed_lines
 from app.settings import Settings, load
 from streaming.errors import WrongUsage
 from streaming.flow import Flow

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.job.spark_session import FEW_OFFSETS, is_short, quick
-from app.job.submit_options import JAVA_OPTIONS
 from app.local.java import QUICK_START
+from app.spark.spark_session import FEW_OFFSETS, is_short, quick
+from app.spark.submit_options import JAVA_OPTIONS
 
 QUICK = " ".join(QUICK_START)
 

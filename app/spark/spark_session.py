@@ -17,12 +17,12 @@ from pyspark.java_gateway import ensure_callback_server_started, launch_gateway
 from pyspark.sql import SparkSession
 
 from app.held_interrupts import held_interrupts
-from app.job.driver_end import DriverWatch, Lives, lives_as_child, lives_as_parent
-from app.job.submit_options import JAVA_OPTIONS, is_local, split_environment
 from app.local.gateway_client import protect_callbacks
 from app.local.jars import connector_jars
 from app.local.java import QUICK_START, java
 from app.local.java_gateway import adopted_jvm
+from app.spark.driver_end import DriverWatch, Lives, lives_as_child, lives_as_parent
+from app.spark.submit_options import JAVA_OPTIONS, is_local, split_environment
 from streaming.errors import LockstepError
 from streaming.restarts import root_cause
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.job.submit_options import (
+from app.local.jar_sets import PROJECT
+from app.spark.submit_options import (
     JAVA_OPTIONS,
     SPARK_DEFAULTS,
     UnsupportedDeployMode,
@@ -18,7 +19,6 @@ from app.job.submit_options import (
     submit_options,
     with_lockstep,
 )
-from app.local.jar_sets import PROJECT
 from streaming.errors import LockstepError
 
 CONNECTOR = [Path("/jars/spark-sql-kafka-0-10_2.13-4.2.0.jar"), Path("/jars/kafka-clients-3.9.2.jar")]
