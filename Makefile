@@ -73,6 +73,7 @@ docs-site: setup ## build/site/index.html: all pages as a site
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	rm -rf build/site-source && mkdir -p build/site-source
 	cp -r README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md LICENSE docs conf build/site-source/
+	mkdir build/site-source/bench && cp -r bench/figures build/site-source/bench/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 screenshots: setup ## pictures of the page, for docs/page.md; needs chromium
@@ -89,7 +90,7 @@ package: setup ## dist/: the wheel, and an environment with all that it needs, f
 	build/environment/bin/venv-pack --quiet --prefix build/environment --output dist/lockstep-environment.tar.gz
 	rm -rf build/environment
 
-bench: setup ## side by side with MM2; writes docs/benchmarks.md (an hour)
+bench: setup ## side by side with MM2; writes bench/figures/benchmarks.md (an hour)
 	$(BIN)/python -m bench $(ARGS)
 
 clean: ## removes .venv and everything fetched or made

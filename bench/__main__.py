@@ -1,4 +1,4 @@
-"""`make bench`: Lockstep beside MM2 on the same clusters in the same run; writes docs/benchmarks.md and its plot."""
+"""`make bench`: Lockstep beside MM2 on the same clusters; writes bench/figures/benchmarks.md and its plot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bench.results import Result, read, save
 from bench.scenario import SCENARIOS, bench_of, measure
 from streaming.errors import LockstepError
 
-RESULTS = PROJECT / "docs" / "benchmarks.json"
+RESULTS = PROJECT / "bench" / "figures" / "benchmarks.json"
 
 
 def main(
@@ -30,7 +30,9 @@ def main(
     acls: Annotated[bool, typer.Option(help="Whether ACLs are measured as well.")] = True,
     only: Annotated[str, typer.Option(help="Only ways whose name contains one of these, separated by `|`.")] = "",
     groups: Annotated[bool, typer.Option("--groups", help="The age of synced offsets, and nothing else.")] = False,
-    render_only: Annotated[bool, typer.Option("--render", help="Write the page from docs/benchmarks.json.")] = False,
+    render_only: Annotated[
+        bool, typer.Option("--render", help="Write the page from bench/figures/benchmarks.json.")
+    ] = False,
 ) -> None:
     """Measures, saves after each way, and writes the page."""
     results, facts = read(RESULTS)
@@ -50,7 +52,7 @@ def main(
                 results = [row for row in results if (row.name, row.topics) != (result.name, result.topics)]
                 results.append(result)
                 save(RESULTS, results, facts)
-    render(results, facts, PROJECT / "docs")
+    render(results, facts, PROJECT / "bench" / "figures")
 
 
 def _measure(topics: int, changes: int, only: str) -> Iterator[Result]:

@@ -1,6 +1,6 @@
 """`python -m bench.cutover`: a cutover, a preflight and a fence of many topics, second by second.
 
-Writes docs/benchmarks-cutover.json; docs/benchmarks-failover.md is made from it.
+Writes bench/figures/benchmarks-cutover.json; bench/figures/benchmarks-failover.md is made from it.
 """
 
 from __future__ import annotations

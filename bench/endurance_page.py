@@ -1,4 +1,4 @@
-"""Of docs/benchmarks.md, the part on what the job and commands make of brokers that go down, and of chaos."""
+"""Of bench/figures/benchmarks.md, the part on what the job and commands make of brokers that go down, and of chaos."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import orjson
 from app.local.jars import PROJECT
 from bench.command_loop import COMMANDS, Ran
 
-BOUNCES: Final = PROJECT / "docs" / "benchmarks-bounces.json"
-CHAOS: Final = PROJECT / "docs" / "benchmarks-chaos.json"
+BOUNCES: Final = PROJECT / "bench" / "figures" / "benchmarks-bounces.json"
+CHAOS: Final = PROJECT / "bench" / "figures" / "benchmarks-chaos.json"
 
 
 def save(path: Path, found: Mapping[str, Any]) -> None:
@@ -47,12 +47,11 @@ def bounces_section(found: Mapping[str, Any]) -> str:
     """From what `bench.bounces` saved."""
     rows = [
         "## Brokers that go down without notice",
-        "Every kind is on. The brokers of each cluster are killed (SIGKILL) and started again at random moments, away "
-        "for up to 20 s, of three brokers one alone or all at once; the source changes meanwhile, and `plan`, `apply "
-        "--yes`, `status` and `offsets` run beside the job without a pause. Seconds from when the last cluster serves "
-        f"again until the target has the last change of every kind; the goal is {found['limit']:g}. A command may fail "
-        "with a reason while brokers are away; it must not crash, hang or say what is not so. Made by `python -m "
-        "bench.bounces`.\n",
+        "`python -m bench.bounces`, every kind is on. Brokers are killed (SIGKILL) and started again at random moments, "
+        "one alone or all at once, away for up to 20 s. The source changes meanwhile. `plan`, `apply --yes`, `status` and "
+        "`offsets` run beside the job without a pause. Seconds from when the last cluster serves again until the target "
+        f"has the last change of every kind; the goal is {found['limit']:g}. A command may fail with a reason; it must "
+        "not crash, hang or say what is not so.\n",
         "| brokers of each cluster | bounces of each | changes of every kind | equal after | commands (failed with a "
         "reason) | wrong | slowest command |",
         "|---|---|---|---|---|---|---|",
@@ -78,14 +77,13 @@ def chaos_section(found: Mapping[str, Any]) -> str:
     seconds = [storm[0]["seconds"] for storm in storms if storm[0]["seconds"] is not None]
     rows = [
         "## Chaos",
-        f"{len(faults)} faults in {len(storms)} storms of up to {max(map(len, storms))} at once, drawn with the seed "
-        f"{found['seed']}, on two clusters of one broker, with MM2 and the job between them; changes of every kind on "
-        "the source go with each storm. Seconds from a storm's end until source and target are equal, the restart of "
-        "what was killed included; they count for each fault of the storm. Made by `python -m bench.chaos --faults "
-        f"{found['asked']}`.\n",
+        f"`python -m bench.chaos --faults {found['asked']}`: {len(faults)} faults in {len(storms)} storms of up to "
+        f"{max(map(len, storms))} at once, seed {found['seed']}, on two clusters of one broker with MM2 and the job. "
+        "Changes of every kind go with each storm. Seconds from a storm's end until source and target are equal, "
+        "restarts included.\n",
         f"- Equal after the last storm: {'yes' if found['equal'] else 'no'}. {_times(seconds)} Storms given up: "
         f"{len(storms) - len(seconds)}.",
-        f"- Objects of somebody else's on the target that were deleted or changed: {len(found['foreign'])}.",
+        f"- Foreign items on the target that were deleted or changed: {len(found['foreign'])}.",
         f"- Writes on the target without an event in the audit topic: {len(found['untold'])}.",
         *_given_up(faults),
         "",

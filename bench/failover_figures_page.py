@@ -1,4 +1,4 @@
-"""docs/benchmarks-failover.md: what failovers would have lost, what groups meet, and how long a cutover takes."""
+"""bench/figures/benchmarks-failover.md: what failovers would have lost, what groups meet, and how long a cutover takes."""
 
 from __future__ import annotations
 
@@ -14,24 +14,19 @@ from bench.drill.run import read as read_drill
 from bench.drill.section import section
 from bench.endurance_page import read
 
-CUTOVER: Final = PROJECT / "docs" / "benchmarks-cutover.json"
-LOSSES: Final = PROJECT / "docs" / "benchmarks-failover.json"
-PREDICTIONS: Final = PROJECT / "docs" / "benchmarks-prediction.json"
+CUTOVER: Final = PROJECT / "bench" / "figures" / "benchmarks-cutover.json"
+LOSSES: Final = PROJECT / "bench" / "figures" / "benchmarks-failover.json"
+PREDICTIONS: Final = PROJECT / "bench" / "figures" / "benchmarks-prediction.json"
 PAGE: Final = "benchmarks-failover.md"
 
 INTRO = """# Failovers, measured
 
-Both clusters, MM2 and Lockstep ran on one machine of two cores that had other work to do: the seconds are on the high
-side. Counts of records do not depend on it.
+Brokers, MM2 and Lockstep shared two cores that had other work to do, so seconds are on the high side. Counts of records do not depend on it.
 """
 
 LOSS = """## What would be lost
 
-`python -m bench.drill --rounds {rounds} --many`: {rounds} rounds, MM2 killed in every other. In the midst of each the
-source counts as lost: at a random moment, and once more right after MM2 was killed and has started to copy again. Of
-each partition the records, by their ids, that a consumer of the source could have read and that were not on the target
-are compared with the count that `preflight`, `cutover` and `failover` make with the source. It is exact, or at most so
-many, or nobody can tell.
+`python -m bench.drill --rounds {rounds} --many`: {rounds} rounds, MM2 killed in every other. The source counts as lost at a random moment, and once more right after MM2 was killed and copies again. The truth is taken from the records' ids. It is compared with the count that `preflight`, `cutover` and `failover` make with the source.
 
 Records; partitions in brackets.
 
@@ -45,25 +40,20 @@ HEAD = (
     "max",
     "exact, and right",
     "at most, and no less",
-    "nobody could tell",
+    "unknown",
     "too few",
 )
 
 PREDICTION = """## What is predicted without the source
 
-{command}: {rounds} rounds, with the same
-moments. What `failover` predicts from what the job had kept in the ledger, and from the copies, is compared with what
-was missing of what the job had seen of the source. Of what came to the source later, up to 10 s here,
-nobody knows; partitions of which the job had kept nothing yet, a few seconds old, are left out. The full comparison
-came every 5 s (`lockstep.full.comparison.interval`, 60 s by default).
+{command}: {rounds} rounds, the same moments. `failover` predicts from the ledger and the copies. The prediction is compared with what was missing of the records that the job had seen. Records of the last 10 s, and partitions a few seconds old, are left out. The full comparison came every 5 s.
 
 Records; partitions in brackets.
 
 {head}
 {rows}
 
-A prediction says at most how many. What waits on the source is counted by its offsets unless there was time to count it
-by record, so that markers of transactions may be in it, and what compaction took since.
+A prediction is an upper bound: waiting records are counted by offsets if there is no time to count them one by one.
 """
 
 PREDICTED_HEAD = (
@@ -80,8 +70,7 @@ PREDICTED_HEAD = (
 
 RTO = """## How long it takes
 
-`python -m bench.cutover`. Twenty records in each topic; producers had stopped, so that the fence's proof (10 s,
-`lockstep.failover.fence.proof`) is all that is waited for.
+`python -m bench.cutover`. Twenty records in each topic. Producers had stopped, so the command waits for the fence's proof alone (10 s).
 
 | a cutover of {topics:,} topics | seconds |
 |---|---|
@@ -103,7 +92,7 @@ def write(results: Path = CUTOVER, folder: Path | None = None) -> str:
     drill, cutover = read_drill(folder / LOSSES.name), read(folder / CUTOVER.name)
     # A run of its own where there is one: its rounds may be fewer than a table of groups needs.
     of_its_own = read_drill(folder / PREDICTIONS.name)
-    predictions = _predictions(of_its_own, "--out docs/" + PREDICTIONS.name) if of_its_own else None
+    predictions = _predictions(of_its_own, "--out bench/figures/" + PREDICTIONS.name) if of_its_own else None
     if predictions is None and drill is not None:
         predictions = _predictions(drill, "")
     parts = [INTRO, *([_losses(drill)] if drill else []), *([predictions] if predictions else [])]

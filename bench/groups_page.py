@@ -1,4 +1,4 @@
-"""Of docs/benchmarks.md, the part on the age of synced offsets and on a pass over many groups."""
+"""Of bench/figures/benchmarks.md, the part on the age of synced offsets and on a pass over many groups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import orjson
 from app.local.jars import PROJECT
 from bench.results import MIB, quantile
 
-RESULTS: Final = PROJECT / "docs" / "benchmarks-groups.json"
+RESULTS: Final = PROJECT / "bench" / "figures" / "benchmarks-groups.json"
 GOAL, MANY_GOAL = 1.0, 10.0
 """Seconds: p99 with 1,000 groups, and until the last of 10,000 is there."""
 
@@ -47,17 +47,14 @@ def section(found: Mapping[str, Any]) -> str:
 
 
 def _intro(found: Mapping[str, Any]) -> str:
-    others = f"; at last while others commit {found['others']:g} times a second" if found["others"] else ""
-    beside = "; beside Lockstep it runs at its defaults" if found.get("mm2_defaults") else ", in all rows"
+    others = f" In some rows others commit {found['others']:g} times a second." if found["others"] else ""
+    beside = " Beside Lockstep MM2 runs at its defaults." if found.get("mm2_defaults") else ""
     words = [
         f"## How old a synced offset is\n{found['groups']:,} groups without members read partitions of",
-        f"{found['topics']} topics that MM2 has copied. One after the other, at random moments (1 s apart on average),",
-        f"commits on the source: at the end of its partitions, or some records before it{others}.",
-        "Seconds from the commit's",
-        "answer until the target has an offset that was made from it (looked at every 20 ms). MM2's intervals",
-        f"(`sync.group.offsets`, `emit.checkpoints`) are at 1 s, the shortest there is{beside}. Only commits at the",
-        "end are timed for MM2: of what it copied before it was last started it translates no others.",
-        "`python -m bench.group_scenario` makes the table.",
+        f"{found['topics']} topics that MM2 has copied. Each commits at a random moment, about one a second: at the end of",
+        f"its partitions, or some records before it.{others} Seconds from the commit until the target has an offset that",
+        "was made from it. MM2 alone has `sync.group.offsets` and `emit.checkpoints` at 1 s, the shortest interval, and",
+        f"translates only commits at the end.{beside} Made by `python -m bench.group_scenario`.",
     ]
     return " ".join(words) + "\n"
 
@@ -73,16 +70,13 @@ def _row(way: str, seconds: list[float], cpu: float | None) -> str:
 
 
 def _pass(way: str, found: Mapping[str, Any]) -> str:
-    requests = ", ".join(f"{count:,.0f} {api}" for api, count in sorted(found["requests"].items()))
     late = found["seconds"] - MANY_GOAL
     goal = "reached" if late <= 0 else f"missed by {late:.1f} s"
     text = (
-        f"{NAMES[way]}: all of {found['groups']:,} groups commit at once: {found['seconds']:.1f} s until the target "
-        f"has the last of their offsets, MM2 at its default intervals (goal: ≤ {MANY_GOAL:g} s, {goal}), with these "
-        "requests as the job counts "
-        f"them (what leaves for many groups at a time is one): {requests}. "
-        f"At most {found['peak']['python'] / MIB:.0f} MiB resident in Python and {found['peak']['jvm'] / MIB:.0f} MiB "
-        f"in the JVM (looked at every 0.2 s)."
+        f"{NAMES[way]}, all of {found['groups']:,} groups commit at once: {found['seconds']:.1f} s until the target "
+        f"has the last of their offsets (goal: ≤ {MANY_GOAL:g} s, {goal}). The job sends "
+        f"{sum(found['requests'].values()):,.0f} requests for it. It takes at most "
+        f"{found['peak']['python'] / MIB:.0f} MiB in Python and {found['peak']['jvm'] / MIB:.0f} MiB in the JVM."
     )
     if found["batch_seconds"] is not None:
         text += (

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md, from what was measured."""
+"""bench/figures/benchmarks.md, from what was measured."""
 
 from __future__ import annotations
 
@@ -24,17 +24,13 @@ GOALS = (
 )
 """What was set out to be reached by the default: what, topics, ratio to MM2 at 1 s, and how to read it of a result."""
 
-INTRO = """# Benchmarks
+INTRO = """# Changes, groups, ACLs, outages
 
-How long a change of one topic's config takes from the source to the target, and what watching for it costs while nothing changes. Made by
+`make bench` writes this page, `benchmarks.json` and `benchmarks.svg` in about an hour. It measures how long a changed topic config takes to the target, and what watching for it costs.
 
-```
-make bench
-```
+The ways of one table run one after the other on the same two clusters of one broker. {changes} changes of `retention.ms` at random topics and moments, about one a second. Each is timed until `DescribeConfigs` on the target shows it. Ten changes right after a start have a column of their own. 45 s without a change give the price of a minute. Beside Lockstep runs an MM2 at its defaults: the brokers' figures contain its requests, its own CPU is left out. "MM2" alone has `sync.topic.configs`, `sync.topic.acls` and `refresh.topics` at the interval named.
 
-which takes about an hour, starts two single-node clusters and MM2 on free ports, and writes this page, `benchmarks.json` and `benchmarks.svg`. The ways of one table are measured in one run on the same clusters, one after the other: {changes} changes of `retention.ms` of topics drawn at random, at random moments (1 s apart on average), each timed until `DescribeConfigs` on the target shows the new value (looked at every 20 ms). Right after a start, once a first change has arrived, ten are timed by themselves: they have a column of their own and are no part of p50 to max (before 2026-11-23 they were). Half a minute lies between them and the {changes}, and between those and 45 s without a change, whose price is given per minute. Beside Lockstep runs an MM2 at its defaults, whose work on both brokers is in Lockstep's figures, but not its own CPU; the ways named MM2 run MM2 alone, with `sync.topic.configs`, `sync.topic.acls` and `refresh.topics` at the interval named. MM2 alone at its defaults is what both brokers take anyway: it is in each of Lockstep's rows.
-
-Measured on {cores} cores and {memory_gib} GiB with both brokers, MM2 and Spark on the same machine, Python {python}. The machine is noisy: compare ways with each other, not with other machines.
+{cores} cores and {memory_gib} GiB for brokers, MM2 and Spark together, Python {python}: compare ways, not machines.
 
 ![latency against cost](benchmarks.svg)
 """

@@ -1,4 +1,4 @@
-"""Results as JSON, as tables for docs/benchmarks.md, and as a plot."""
+"""Results as JSON, as tables for bench/figures/benchmarks.md, and as a plot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/benchmarks-scale.md, from what was measured."""
+"""bench/figures/benchmarks-scale.md, from what was measured."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from typing import Any, Final
 from app.local.jars import PROJECT
 from bench.results import MIB, quantile
 
-PAGE: Final = PROJECT / "docs" / "benchmarks-scale.md"
-RESULTS: Final = PROJECT / "docs" / "benchmarks-scale.json"
-NOTES: Final = PROJECT / "docs" / "benchmarks-scale-notes.md"
+PAGE: Final = PROJECT / "bench" / "figures" / "benchmarks-scale.md"
+RESULTS: Final = PROJECT / "bench" / "figures" / "benchmarks-scale.json"
+NOTES: Final = PROJECT / "bench" / "figures" / "benchmarks-scale-notes.md"
 
 FAST: Final = "MM2, intervals of 1 s"
 OFTEN, SELDOM = "1", "5"
 """Mean seconds between two changes, as the results name them."""
 
-INTRO: Final = """# Ten times as large
+INTRO: Final = """# 10,000 topics in four flows
 
-```
-python -m bench.scale
-```
-writes this page and `benchmarks-scale.json`. One job has four flows into one target: five clusters of one broker. Topics (of one partition and one record) are counted over all four sources; each has five ACLs and a group that has read it. First the target is empty, and the job makes everything. Then another job finds all in step: its start, full comparisons (`POST /look`), changes of `retention.ms` of topics drawn at random, at random moments, each timed until `DescribeConfigs` on the target shows it (looked at every 20 ms), and, half a minute later, a minute without a change. Then MM2 runs alone, the same four flows in one process, with `sync.topic.configs`, `sync.topic.acls` and `refresh.topics` at 1 s and everything else at its defaults, so that it emits checkpoints once a minute and syncs no group offsets. No MM2 runs beside the job; what it would take of the brokers is not in the job's row.
+`python -m bench.scale` writes this page and `benchmarks-scale.json`. One job has four flows into one target: five clusters of one broker. Topics have one partition and one record each, five ACLs, and a group that has read them.
 
-Measured on {cores} cores and {memory_gib} GiB with five brokers, MM2 or Spark on the same machine, Python {python}: compare rows of one column, not machines.
+1. The target is empty, and the job makes everything.
+2. Another job finds all in step: its start, full comparisons (`POST /look`), and changes of `retention.ms` at random topics. Each change is timed until `DescribeConfigs` on the target shows it. Then a minute without a change.
+3. MM2 runs alone with the same four flows, `sync.topic.configs`, `sync.topic.acls` and `refresh.topics` at 1 s, and syncs no group offsets.
+
+{cores} cores and {memory_gib} GiB for five brokers, MM2 or Spark together, Python {python}: compare rows of one column, not machines.
 """
 
 Row = tuple[str, Callable[[Mapping[str, Any]], float]]

@@ -1,4 +1,4 @@
-"""What `lockstep verify` costs beside plain reading: `python -m bench.verify`, which writes docs/benchmarks-verify.md.
+"""What `lockstep verify` costs beside plain reading; writes bench/figures/benchmarks-verify.md.
 
 Two clusters of one broker hold the same records. In one run, in turn: kafka-console-consumer on both sides at once, a
 batch of Spark's own source with `count()` on each side, and `verify` at level digests.

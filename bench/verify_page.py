@@ -1,4 +1,4 @@
-"""docs/benchmarks-verify.md, from what was measured."""
+"""bench/figures/benchmarks-verify.md, from what was measured."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from app.local.jars import PROJECT
 
-PAGE: Final = PROJECT / "docs" / "benchmarks-verify.md"
-RESULTS: Final = PROJECT / "docs" / "benchmarks-verify.json"
+PAGE: Final = PROJECT / "bench" / "figures" / "benchmarks-verify.md"
+RESULTS: Final = PROJECT / "bench" / "figures" / "benchmarks-verify.json"
 
 WAYS: Final = {
     "console": "`kafka-console-consumer` on both sides at once, to nowhere",
@@ -26,7 +26,7 @@ INTRO: Final = """# What verify costs
 ```
 python -m bench.verify
 ```
-writes this page and `benchmarks-verify.json`. Two clusters of one broker hold the same records, of about 200 bytes, in {partitions} partitions, as MM2 would have copied them, with its offset-syncs. All of it runs on one machine with {cores} cores, brokers and Spark (`local[2]`) together, so that the ways share its cores with the brokers that they read from: compare the ways with each other. Each is the median of {rounds} rounds behind a warm-up, in one run. A record counts once, though it is read on both sides.
+writes this page and `benchmarks-verify.json`. Two clusters of one broker hold the same records of about 200 bytes in {partitions} partitions, with MM2's offset-syncs. Brokers and Spark (`local[2]`) share {cores} cores: compare ways, not machines. Each figure is the median of {rounds} rounds after a warm-up. A record counts once, though it is read on both sides.
 """
 
 
@@ -58,8 +58,7 @@ def _workers(workers: Mapping[str, list[float]], records: int) -> str:
     """Each worker has one core."""
     one = statistics.median(workers["1"])
     rows = [
-        "The same on a standalone master, with workers of one core each. Both brokers have the same cores: where there are "
-        "but two, a second worker takes from the brokers that it reads from, and says nothing of a cluster with its own.\n",
+        "On a standalone master, with workers of one core each. On two cores a second worker takes from the brokers.\n",
         "| workers | seconds | records a second | beside one |",
     ]
     rows.append("|---|---|---|---|")
@@ -71,7 +70,7 @@ def _workers(workers: Mapping[str, list[float]], records: int) -> str:
 
 def _memory(memory: Mapping[str, Mapping[str, float]]) -> str:
     rows = [
-        "On a standalone master, so that the driver reads no record itself. Heap: what its JVM holds on to after a collection of garbage. Resident: the most that Python and the JVM had together; the JVM takes its 512 MiB at the start.\n"
+        "On a standalone master, so that the driver reads no record itself. Heap: after a garbage collection. Resident: the most that Python and the JVM had together.\n"
     ]
     rows += ["| records on each side | heap, MiB | resident, MiB |", "|---|---|---|"]
     for millions, one in sorted(memory.items(), key=lambda item: int(item[0])):

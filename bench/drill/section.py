@@ -1,4 +1,4 @@
-"""The drill's part of docs/benchmarks.md."""
+"""The drill's part of bench/figures/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -20,21 +20,15 @@ HEADINGS = {
 }
 
 
-INTRO = """## A failover drill
+INTRO = """## Where groups continue
 
-`python -m bench.drill` writes five topics on the source (busy, quiet, compacted while it is written, transacted with
-a fifth of the transactions aborted, idle), MM2 copies them with its checkpoints every second, and groups with known
-positions commit and stop. Then the source counts as lost. What a group has still to read on the source is compared,
-record by record, with what it gets on the target from the offset committed there, and from MM2's last checkpoint.
+`python -m bench.drill` writes five topics on the source: busy, quiet, compacted, transacted with a fifth aborted, idle. MM2 copies them with checkpoints every second. Groups with known positions commit and stop. Then the source counts as lost. What a group has still to read on the source is compared, record by record, with what it gets on the target.
 
-Skipped: it needs the record, the target has it, and it does not get it. Least possible: read twice from the best
-offset there is; after a crash MM2 sends records again, and some positions have no offset without repetition. Numbers
-are records; in brackets the partitions of groups that a row is made of.
+- *Skipped*: the target has the record, and the group does not get it.
+- *Least possible*: read twice from the best offset there is. After a crash MM2 sends records again.
+- Numbers are records; brackets hold the partitions of groups in a row.
 
-{rounds} rounds of at least {seconds} s, MM2 killed (SIGKILL) in every other, {groups} groups for each topic and place.
-Compaction took {cleaned} records from the source. MM2's consumer has `isolation.level={isolation}`: {aborted} records
-of aborted transactions are on the target. Offsets had {settle} s without a change after the target had caught up, but
-for the last table."""
+{rounds} rounds of at least {seconds} s, MM2 killed (SIGKILL) in every other, {groups} groups for each topic and place. Compaction took {cleaned} records from the source. With `isolation.level={isolation}` MM2 left {aborted} records of aborted transactions on the target. Except in the last table, offsets had {settle} s without a change after the target had caught up."""
 
 
 def section(drill: DrillSeries) -> str:

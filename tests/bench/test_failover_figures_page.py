@@ -53,7 +53,7 @@ def test_predictions_stand_as_a_run_of_their_own_measured_them(tmp_path: Path) -
     series(loss(), loss(predicted=4), rounds=2).save(tmp_path / PREDICTIONS.name)
     rows = written(tmp_path, loss(), head=PREDICTED_HEAD)
     assert rows[0][3] == "1 of 2"
-    assert f"--rounds 2 --many --out docs/{PREDICTIONS.name}`: 2 rounds" in (tmp_path / PAGE).read_text()
+    assert f"--rounds 2 --many --out bench/figures/{PREDICTIONS.name}`: 2 rounds" in (tmp_path / PAGE).read_text()
 
 
 def test_each_moment_and_topic_has_a_row_and_all_have_the_last(tmp_path: Path) -> None:

@@ -66,6 +66,6 @@ def test_page_tells_what_the_pass_over_many_groups_took() -> None:
     page = section(found(passes={"lockstep": PASS}))
     assert "12.3 s until the target has the last" in page
     assert "missed by 2.3 s" in page
-    assert "3 ListGroups, 20,000 OffsetFetch" in page
-    assert "200 MiB resident in Python and 900 MiB in the JVM" in page
+    assert "sends 20,003 requests" in page
+    assert "200 MiB in Python and 900 MiB in the JVM" in page
     assert "takes 0.50 s and 21 requests" in page

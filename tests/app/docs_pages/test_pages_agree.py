@@ -20,9 +20,11 @@ from streaming.flow import Flow
 from streaming.mm2.internal_topics import internal_topics
 from streaming.mm2.replication_policy import DefaultReplicationPolicy
 
+FIGURES = PROJECT / "bench" / "figures"
 PAGES = sorted([*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("*.md")])
-MADE_LATER = frozenset({"conf/mirror.properties", "docs/benchmarks-verify.md"})
-"""What users make, and pages that a benchmark makes."""
+REPORTS = sorted(FIGURES.glob("*.md"))
+MADE_LATER = frozenset({"conf/mirror.properties"})
+"""What users make."""
 
 IN_CODE = re.compile(r"```.*?\n(.*?)```|``(.+?)``|`([^`\n]+)`", re.DOTALL)
 COMMAND = re.compile(r"(?:^\s*|bin/|\" |&& )lockstep ([a-z]+)((?: [^#|;&]*)?)")
@@ -64,7 +66,15 @@ def test_an_option_that_there_is_not_would_be_noticed() -> None:
     assert COMMAND.findall(".venv/bin/lockstep plan --out FILE  # as is") == [("plan", " --out FILE  ")]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_every_figure_of_the_summary_is_in_a_report() -> None:
+    """What a benchmark writes anew is written anew in docs/benchmarks.md as well."""
+    reports = "\n".join(report.read_text() for report in REPORTS)
+    rows = [line for line in (PROJECT / "docs" / "benchmarks.md").read_text().splitlines() if line.startswith("|")]
+    figures = [figure for row in rows for figure in re.findall(r"(?<![\d.,])\d+(?:,\d{3})*(?:\.\d+)?", row)]
+    assert [figure for figure in figures if not re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d])", reports)] == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, *REPORTS], ids=lambda page: str(page.relative_to(PROJECT)))
 def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
         if "://" in target:
@@ -140,7 +150,7 @@ def test_every_page_is_once_in_the_navigation_of_the_site_and_of_one_kind() -> N
     sections = {name: pages for one in site["nav"] for name, pages in one.items() if isinstance(pages, list)}
     assert list(sections) == ["Tutorial", "How-to", "Reference", "Explanation"]
     listed = [page for one in site["nav"] for pages in one.values() for page in _listed(pages)]
-    written = [str(page.relative_to(PROJECT)) for page in PAGES if not page.stem.endswith("-notes")]
+    written = [str(page.relative_to(PROJECT)) for page in PAGES]
     assert sorted(listed) == sorted(written)
 
 
