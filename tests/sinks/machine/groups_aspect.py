@@ -58,11 +58,6 @@ class GroupsAspect(Stage):
         self.note_logs()
         self.before = self.world.target_groups.rows()
 
-    def begin_anew(self) -> None:
-        """Another process knows nothing of ends that were seen before."""
-        super().begin_anew()
-        self.stale.clear()
-
     @initialize(matching=st.booleans(), committed=st.booleans())
     def translate_by(self, matching: bool, committed: bool) -> None:
         """By the records themselves, or by MM2's offset-syncs alone. `committed`: MM2 copies what is committed."""
