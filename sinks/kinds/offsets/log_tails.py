@@ -13,7 +13,10 @@ from typing import Any
 
 import orjson
 
-from streaming.mm2.records import TopicPartition
+from streaming.mm2.records import MAX_INT64, TopicPartition
+
+NO_OFFSET_BEHIND = MAX_INT64
+"""`at` of a truncation that makes untrue only the offsets in `still`."""
 
 
 @dataclass
@@ -130,6 +133,17 @@ class LogTails:
             self.unsaved.add(where)
         at_first = committed > truncation.at and truncation.first[group] == committed
         return at_first or truncation.still.get(group) == committed
+
+    def note_beyond(self, group: str, where: TopicPartition, committed: int) -> None:
+        """A group's offset lies beyond the log's end, which was read after it: the log lost what the group had read.
+
+        So the offset stays untrue once the log is as long again. Somebody may have set it by hand as well, so it says
+        nothing about other groups.
+        """
+        truncation = self._truncations.setdefault(where, Truncation(NO_OFFSET_BEHIND))
+        if truncation.still.get(group) != committed:
+            truncation.still[group] = committed
+            self.unsaved.add(where)
 
     def forget(self, topic: str) -> None:
         """A topic that was recreated, or is gone."""

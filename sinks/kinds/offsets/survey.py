@@ -212,7 +212,7 @@ def _row(
         enabled=direction.enabled,
         source_empty=origin is not None and origin.start == origin.end <= at.offset,
         beyond_end=origin is not None and at.offset > origin.end,
-        stale=_is_stale(direction, memory, at),
+        stale=_is_stale(direction, memory, at, origin),
         untrue=not direction.back and memory.target_logs.is_untrue(group, at.where, before),
         error=_unseen(seen, group, across),
     )
@@ -220,9 +220,11 @@ def _row(
     return GroupOffset(group, across, at.offset, answer, verdict_on(facts), before, direction.back, unseen=unseen)
 
 
-def _is_stale(direction: Direction, memory: OffsetMemory, at: GroupPosition) -> bool:
+def _is_stale(direction: Direction, memory: OffsetMemory, at: GroupPosition, origin: LogRange | None) -> bool:
     """Whether the group's offset is from before the log that it comes from lost its tail."""
     logs, (upstream, _) = memory.target_logs if direction.back else memory.source_logs, direction.on_both(at.where)
+    if origin is not None and at.offset > origin.end:
+        logs.note_beyond(at.group, upstream, at.offset)
     return logs.is_untrue(at.group, upstream, at.offset)
 
 

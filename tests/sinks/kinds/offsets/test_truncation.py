@@ -239,3 +239,17 @@ def test_second_truncation_makes_untrue_what_was_committed_since_the_first_thoug
     logs.note_end(X, 58)
     logs.note_end(X, 52)
     assert logs.is_untrue("g", X, 55)
+
+
+def test_group_that_was_first_seen_beyond_the_sources_end_stays_where_it_is_until_it_commits_anew() -> None:
+    made = Truncated()
+    made.ends(0, 1000)
+    assert made.row().judgement.verdict is Verdict.ERROR
+    made.restart()
+    made.ends(1000, 2000)
+    row = made.row()
+    assert row.judgement.verdict is Verdict.ERROR
+    assert "lost its tail" in row.judgement.reason
+    made.ends(1001, 2001)
+    made.on_a.offsets["g"] = {X: 1001}
+    assert (made.row().judgement.verdict, made.row().goes_on_at) == (Verdict.PENDING, 2001)
