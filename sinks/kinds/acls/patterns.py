@@ -148,6 +148,15 @@ def _front(remote: str, name: str) -> str | None:
     return remote[: len(remote) - len(name)] if remote.endswith(name) else None
 
 
+def covers_any(binding: AclBinding, names: Sequence[str]) -> bool:
+    """Whether it is for any of these topics. `names`: sorted."""
+    prefix = prefix_of(binding)
+    if prefix is not None:
+        return len(_covered(names, prefix)) > 0
+    at = bisect_left(names, binding.resource_name)
+    return at < len(names) and names[at] == binding.resource_name
+
+
 def _covered(names: Sequence[str], prefix: str) -> range:
     """The places of those that begin so, among sorted names."""
     return range(bisect_left(names, prefix), bisect_left(names, f"{prefix}{LAST}"))

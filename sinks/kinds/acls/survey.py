@@ -15,7 +15,7 @@ from sinks.failover.known_fences import without_fences
 from sinks.flow_settings import AclRules, FlowSettings
 from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, TOPIC, AclBinding
 from sinks.kafka.ports.acls import AclList, AclReader
-from sinks.kinds.acls.patterns import SourceTopics
+from sinks.kinds.acls.patterns import SourceTopics, covers_any
 from sinks.kinds.acls.principals import PrincipalFilter
 from sinks.kinds.acls.rules import DesiredAcls, deletable, desired_acls, plan_acls
 from sinks.kinds.controller import Sighting, Wanted
@@ -254,10 +254,11 @@ def held_by_source(
     """What the target would have without any filter: the source has it. Of these principals of the target, and of
     everybody: to translate all of tens of thousands takes long.
 
-    `existing`: counts only what the target has; None: whatever it has.
+    `existing`: counts only what the target has, and ACLs of topics that have a copy there: somebody may have taken the
+    ACL alone away; None: whatever it has.
 
     ACLs of groups count where an ACL of topics does of the same principal: an application that reads no replicated
-    topic any more needs them no more, whatever it has on others.
+    topic any more needs them no more, whatever it has on topics that were never copied.
     """
     if EVERYONE not in principals:
         chosen = {*principals, EVERYONE}
@@ -265,11 +266,12 @@ def held_by_source(
         bindings = [acl for acl in bindings if mapped[acl.principal] in chosen]
     unfiltered = replace(rules, principals=PrincipalFilter())
     everything = replace(topics, replicates=lambda topic: not topics.comes_back(topic))
+    copies = sorted(topics.target)
     kept = {
         acl
         for one in (unfiltered, replace(unfiltered, full=True, stage_writes=False))
         for acl in desired_acls(bindings, one, everything).wanted
-        if existing is None or acl in existing
+        if existing is None or acl in existing or (acl.resource_type == TOPIC and covers_any(acl, copies))
     }
     readers = {acl.principal for acl in kept if acl.resource_type == TOPIC}
     everyone = EVERYONE in readers

@@ -254,6 +254,27 @@ def test_rights_of_a_group_go_with_the_last_topic_although_the_source_keeps_them
     assert not of_alice(world)[Kind.ACL]
 
 
+def test_right_of_a_group_is_held_although_somebody_took_that_of_its_topic_from_the_target() -> None:
+    world = in_step()
+    world.target_acls.bindings -= {acl("ALLOW READ User:alice TOPIC a.orders")}
+    renamed(world, {"topics.exclude": "orders"})
+    for _ in range(12):
+        report = world.run_pass(after=POLL)
+    assert GROUP in world.target_acls.bindings
+    assert GROUP.key in {one.key for one in report.plan.refused if "the properties file" in one.reason}
+
+
+def test_right_of_a_group_goes_whatever_its_principal_has_on_topics_that_were_never_copied() -> None:
+    world = in_step()
+    put_topic(world.source, "never")
+    renamed(world, {"topics.exclude": "never"})
+    world.source_acls.bindings |= {acl("ALLOW READ User:alice TOPIC never")}
+    world.source_acls.bindings -= {ALICE}
+    for _ in range(6):
+        world.run_pass(after=POLL)
+    assert not of_alice(world)[Kind.ACL]
+
+
 @pytest.mark.parametrize("rules", ["RULE:alice/alicia/, DEFAULT", "DEFAULT"])
 def test_what_a_changed_mapping_calls_otherwise_is_held_until_somebody_confirms_it(rules: str) -> None:
     world = in_step()
