@@ -97,6 +97,12 @@ class Claims:
             others = ((one, keys) for one, keys in self._claimed.get(kind, {}).items() if one != flow)
             return tuple((one, keys, (kind, one) in self._stopped) for one, keys in others)
 
+    def claimed_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
+        """What other flows are known to want."""
+        with self._lock:
+            found = (keys for one, keys in self._claimed.get(kind, {}).items() if one != flow and keys)
+            return frozenset().union(*found)
+
     def owned_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
         """What other flows of this process own."""
         with self._lock:

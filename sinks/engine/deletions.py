@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from sinks.engine.claims import Claims
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Change, Key, Kind, Op, Outcome, count_by
+from sinks.engine.model import Change, Key, Kind, Op, Outcome, count_by, key_as_text
 from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.flow_settings import FlowSettings, Limits
 from sinks.kafka.ports.cluster import TopicSpec
@@ -60,6 +60,13 @@ RENAMED = (
     "{} lacks it under the name that it has now, but the replication policy or lockstep.acl.principal.mapping gave "
     "other names when it was made: it stays until `lockstep apply --force` confirms that"
 )
+STAYS = (
+    "{} of the kind {} stay on the target under names that the settings do not give any more: they are protected, or "
+    "another flow wants them ({}). Until `lockstep apply --force` confirms that, every deletion of the kind is held"
+)
+NAMED = 3
+"""How many of these are named."""
+
 HELD_BY_FILE: Mapping[Sighting | None, str] = {Sighting.LEFT_OUT: LEFT_OUT, Sighting.RENAMED: RENAMED}
 """What only a person confirms, each with the reason of one item."""
 
@@ -152,6 +159,7 @@ class Deletions:
         self._standing: dict[Kind, _Standing] = {}
         self._seen: dict[Kind, _Seen] = {}
         self._created: list[tuple[float, Kind, int]] = []
+        self._confirmed = False
 
     @property
     def stopped(self) -> Mapping[Kind, str]:
@@ -201,12 +209,31 @@ class Deletions:
     def remember(self, wanted: Wanted | None, ledger: Ledger) -> None:
         """Keeps in the ledger that the flow claims anything, and by which names: other flows may be in another process,
         or come later. Names count as `MIXED` after a change, until the flow owns nothing that it wants no more:
-        whether it may delete that, and whether the target showed it, makes no difference."""
+        whether it may delete that, and whether the target showed it, makes no difference. What no confirmation deletes
+        ends that once a person confirmed the rest."""
         if wanted is None or not self._claims.claimed(self._flow, wanted.kind):
             return
         kind = wanted.kind
-        settles = not self._is_renamed(kind, ledger) or (wanted.shown and ledger.owned(kind).issubset(wanted.keys))
+        settles = not self._is_renamed(kind, ledger) or (wanted.shown and self._is_settled(wanted, ledger))
         ledger.put({(Entry.CLAIMED, (kind.value,)): self._naming if settles else MIXED})
+
+    def _is_settled(self, wanted: Wanted, ledger: Ledger) -> bool:
+        left = ledger.owned(wanted.kind).difference(wanted.keys)
+        return not left or (self._confirmed and left <= self._staying(wanted, left))
+
+    def _staying(self, wanted: Wanted, left: Collection[Key]) -> frozenset[Key]:
+        """What of these stays, though a person confirms its deletion."""
+        others = self._claims.claimed_by_others(self._flow, wanted.kind)
+        return frozenset(key for key in left if key in wanted.kept or key in others)
+
+    def _stays(self, wanted: Wanted | None, ledger: Ledger) -> list[str]:
+        """Names what stays under a former name, and what ends the hold that follows from it."""
+        if wanted is None or not self._is_renamed(wanted.kind, ledger):
+            return []
+        staying = sorted(self._staying(wanted, ledger.owned(wanted.kind).difference(wanted.keys)))
+        named = ", ".join(key_as_text(wanted.kind, key) for key in staying[:NAMED])
+        more = ", …" if len(staying) > NAMED else ""
+        return [STAYS.format(number_of(len(staying), "item"), wanted.kind, named + more)] if staying else []
 
     def _is_renamed(self, kind: Kind, ledger: Ledger) -> bool:
         """Whether what the target has was made by other names than the settings give now."""
@@ -229,10 +256,12 @@ class Deletions:
         for kind in context.confirming:
             # Also where it could not be compared: a deletion that waits never asks for one pass after the other.
             self._seen[kind].postponed = context.now + LOOKS_AGAIN_S
+        self._confirmed = force
         before = [one for kind, one in self._standing.items() if kind not in compared]
         self._standing = {kind: one for kind, one in self._standing.items() if kind not in compared}
         for controller, comparison in found:
             self.publish(comparison.wanted, context)
+            plan = plan.noting((), self._stays(comparison.wanted, context.ledger))
             for kind in sorted(controller.kinds):
                 kept = self._not_proven(kind, controller, comparison, context, look_up, force)
                 if kept:

@@ -66,7 +66,7 @@ class Wanted:
     """What a flow wants of a kind that it owns: without this none of its deletions leaves (`sinks.engine.deletions`).
 
     `keys`: on the target. `shown`: how many `items` its source shows. `owned`: what other flows into the target are
-    told that this one owns.
+    told that this one owns. `kept`: keys that it may own, and deletes in no case.
     """
 
     kind: Kind
@@ -74,6 +74,7 @@ class Wanted:
     shown: int
     items: str
     owned: Collection[Key] = ()
+    kept: Collection[Key] = ()
 
 
 def nothing_to_settle(outcomes: Sequence[Outcome]) -> None:

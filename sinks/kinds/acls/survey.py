@@ -153,7 +153,9 @@ def survey_acls(
     )
     # A source that shows no topic shows no ACL of one either.
     shown, items = (both.shown, "ACL") if listed.source else (0, "topic")
-    wanted = Wanted(Kind.ACL, {acl.key for acl in desired.wanted}, shown, items)
+    protected = set(owned) - deletable(owned, settings.acls)
+    kept = protected | desired.withheld.keys()
+    wanted = Wanted(Kind.ACL, {acl.key for acl in desired.wanted}, shown, items, kept=kept)
     if owned and not shown:
         return AclSurvey(plan, wanted, present=present)
     return AclSurvey(plan, wanted, desired.principals, present, desired.staged, lambda: _alike(desired, present))
@@ -254,11 +256,11 @@ def held_by_source(
     """What the target would have without any filter: the source has it. Of these principals of the target, and of
     everybody: to translate all of tens of thousands takes long.
 
-    `existing`: counts only what the target has, and ACLs of topics that have a copy there: somebody may have taken the
-    ACL alone away; None: whatever it has.
+    `existing`: counts only what the target has, and ACLs of topics that have a copy there: an operator may have removed
+    the ACL alone; None: counts all.
 
     ACLs of groups count where an ACL of topics does of the same principal: an application that reads no replicated
-    topic any more needs them no more, whatever it has on topics that were never copied.
+    topic any more needs them no more, even where it reads topics that were never copied.
     """
     if EVERYONE not in principals:
         chosen = {*principals, EVERYONE}

@@ -46,7 +46,8 @@ def assemble(assembly: Assembly) -> Assembled:
 def survey(assembly: Assembly, context: PassContext, source: ClientQuotas, target: ClientQuotas) -> Surveyed:
     """The plan for all quotas. Raises ClusterUnreachable, RightsMissing, NotSupported."""
     flow, acls = assembly.settings.flow, assembly.settings.acls
-    owned = {key for key in context.ledger.owned(Kind.CLIENT_QUOTA) if not is_protected(key, acls.protected)}
+    created = context.ledger.owned(Kind.CLIENT_QUOTA)
+    owned = {key for key in created if not is_protected(key, acls.protected)}
     upstream, downstream = source.describe(), target.describe()
     desired = desired_quotas(upstream, acls.principals, acls.mapping, acls.protected)
     existing = keys_of(downstream)
@@ -62,7 +63,7 @@ def survey(assembly: Assembly, context: PassContext, source: ClientQuotas, targe
     def alike() -> Alike:
         return Alike({key: "" for key, value in desired.wanted.items() if existing.get(key) == value})
 
-    wanted = Wanted(Kind.CLIENT_QUOTA, desired.wanted, len(upstream), "client quota")
+    wanted = Wanted(Kind.CLIENT_QUOTA, desired.wanted, len(upstream), "client quota", kept=created - owned)
     return Surveyed(plan, present, wanted, alike=alike)
 
 

@@ -198,7 +198,7 @@ def survey_users(
     )
     alike = partial(alike_users, desired, downstream, written)
     items = "SCRAM user that its ACLs name"
-    shown = Wanted(Kind.SCRAM_USER, desired.wanted, len(upstream), items, owned | written.keys())
+    shown = Wanted(Kind.SCRAM_USER, desired.wanted, len(upstream), items, owned | written.keys(), kept=created - owned)
     return Surveyed(plan, present, shown, alike=alike)
 
 
@@ -208,12 +208,12 @@ def survey_revoked(settings: FlowSettings, target: UserReader, ledger: Ledger) -
     acls, kind = settings.acls, Kind.SCRAM_USER
     created, begun = ledger.owned(kind), ledger.unsettled(kind)
     # The file decides here, and not what the source shows.
-    wanted = Wanted(kind, (), 1, "SCRAM user", created)
+    owned = {key for key in created if f"{PRINCIPAL}{key[0]}" not in acls.protected}
+    wanted = Wanted(kind, (), 1, "SCRAM user", created, kept=created - owned)
     if not created | begun:
         return Surveyed(make_plan(settings.flow, []), None, wanted)
     there = target.describe({user for user, _ in created | begun})
     present = {(user, mechanism) for user, mechanisms in there.items() for mechanism in mechanisms}
-    owned = {key for key in created if f"{PRINCIPAL}{key[0]}" not in acls.protected}
     changes, _ = plan_users(DesiredUsers(), there, ledger.versions(kind), owned, acls.deletes)
     return Surveyed(make_plan(settings.flow, changes, existing={kind: len(owned & present)}), present, wanted)
 

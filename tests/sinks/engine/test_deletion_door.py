@@ -17,7 +17,7 @@ from sinks.kafka.memory.memory_users import Stored
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclList
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
-from sinks.kinds.acls.principals import PRINCIPALS, PrincipalFilter, PrincipalMapping
+from sinks.kinds.acls.principals import PRINCIPALS, NamedPrincipals, PrincipalFilter, PrincipalMapping
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity
@@ -330,6 +330,46 @@ def test_what_a_changed_mapping_calls_otherwise_is_held_although_the_target_once
     world.run_pass(after=POLL)
     world.target_acls.bindings |= hidden
     assert_alice_is_held(world, before)
+
+
+def protect_alice(world: World) -> AclRules:
+    return AclRules(full=True, mapping=RENAMED_ALICE, protected=NamedPrincipals(known=["User:alice"]))
+
+
+def let_another_flow_want_hers(world: World) -> AclRules:
+    for kind in (Kind.ACL, Kind.SCRAM_USER, Kind.CLIENT_QUOTA):
+        hers = {key for key in world.ledger().owned(kind) if "alice" in "".join(key)}
+        world.claims.publish(Flow("c", "b"), kind, frozenset(hers))
+    return AclRules(full=True, mapping=RENAMED_ALICE)
+
+
+@pytest.mark.parametrize("keep", [protect_alice, let_another_flow_want_hers])
+def test_what_stays_under_a_former_name_is_named_and_a_forced_apply_ends_the_hold(
+    keep: Callable[[World], AclRules],
+) -> None:
+    world = in_step()
+    renamed(world, {}, keep(world))
+    for _ in range(6):
+        report = world.run_pass(after=POLL)
+    before = of_alice(world)
+    shown = world.reconcile.compare(everything=True)
+    assert any("acl" in note and "GROUP g" in note and "--force" in note for note in shown.plan.notes)
+    world.source_acls.bindings -= {BOB}
+    for _ in range(6):
+        report = world.run_pass(after=POLL)
+    assert "lockstep.acl.principal.mapping" in report.trouble.held[Kind.ACL]
+    for _ in range(2):
+        world.reconcile.apply(world.reconcile.compare(everything=True, force=True))
+        world.clock.now += POLL
+    assert of_alice(world) == before
+    # From now on what the source loses goes by itself.
+    world.source_acls.bindings -= {GROUP}
+    for _ in range(6):
+        report = world.run_pass(after=POLL)
+    assert acl("ALLOW READ User:al GROUP g") not in world.target_acls.bindings
+    assert not report.trouble.held
+    assert of_alice(world) == before
+    assert not report.plan.notes
 
 
 def test_what_a_mapping_called_otherwise_is_held_once_the_mapping_is_taken_back() -> None:
