@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,8 +125,9 @@ def test_every_request_is_answered_again_after_each_crash_of_all_brokers(stage: 
         wait_for(lambda: not stage.unanswered(), AGAIN, f"every request to be answered after crash {number + 1}")
 
 
-@pytest.mark.parametrize("stage", ONE, indirect=True)
-def test_a_request_that_is_under_way_in_another_thread_outlives_a_crash(stage: Stage) -> None:
+@contextmanager
+def asked_meanwhile(stage: Stage) -> Iterator[None]:
+    """Three threads ask again and again until the block ends. What they raise is a silent cluster, or fails."""
     ended = threading.Event()
     wrong: list[BaseException] = []
 
@@ -143,15 +144,77 @@ def test_a_request_that_is_under_way_in_another_thread_outlives_a_crash(stage: S
     threads = [threading.Thread(target=ask) for _ in range(3)]
     for thread in threads:
         thread.start()
-    stage.local.kill()
-    assert stage.unanswered()
-    stage.local.start()
-    wait_for(lambda: not stage.unanswered(), AGAIN, "every request to be answered")
-    ended.set()
-    for thread in threads:
-        thread.join(SOON)
+    try:
+        yield
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join(SOON)
     assert not any(thread.is_alive() for thread in threads)
     assert not wrong
+
+
+@pytest.mark.parametrize("stage", ONE, indirect=True)
+@pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.endurance)])
+def test_a_request_that_is_under_way_in_another_thread_outlives_crashes(stage: Stage, times: int) -> None:
+    with asked_meanwhile(stage):
+        for number in range(times):
+            stage.local.kill()
+            assert stage.unanswered()
+            stage.local.start()
+            wait_for(lambda: not stage.unanswered(), AGAIN, f"every request to be answered after crash {number + 1}")
+
+
+@pytest.mark.parametrize("stage", THREE, indirect=True)
+def test_a_coordinator_that_moves_while_groups_are_asked_for_stops_nothing(stage: Stage) -> None:
+    """Its former broker answers NOT_COORDINATOR: no connection breaks."""
+    stage.commit()
+    with asked_meanwhile(stage):
+        for turn in range(6):
+            to = turn % 3 + 1
+            move_coordinators(stage.client, [to, *(node for node in (1, 2, 3) if node != to)])
+            wait_for(lambda wanted=to: coordinator(stage.client) == wanted, AGAIN, f"broker {to} to coordinate")
+            wait_for(lambda: not stage.unanswered(), AGAIN, "every request to be answered")
+
+
+def move_coordinators(client: KafkaCluster, replicas: list[int]) -> None:
+    """Makes the first of them the leader of all partitions of the topic of groups' offsets."""
+    jvm, admin = client.admin.jvm, client.admin.client
+    kafka, java = jvm.org.apache.kafka, jvm.java.util
+    count = client.partition_count("__consumer_offsets")
+    assert count
+    partitions, moved = java.HashSet(), java.HashMap()
+    for number in range(count):
+        one = kafka.common.TopicPartition("__consumer_offsets", number)
+        partitions.add(one)
+        listed = java.ArrayList()
+        for node in replicas:
+            listed.add(node)
+        moved.put(one, java.Optional.of(kafka.clients.admin.NewPartitionReassignment(listed)))
+    admin.alterPartitionReassignments(moved).all().get()
+    wait_for(
+        lambda: admin.listPartitionReassignments().reassignments().get().isEmpty(), SOON, "the partitions to have moved"
+    )
+    admin.electLeaders(kafka.common.ElectionType.PREFERRED, partitions).partitions().get()
+
+
+def coordinator(client: KafkaCluster) -> int:
+    """The id of the broker that coordinates the group."""
+    described = client.admin.client.describeConsumerGroups(client.admin.rows.texts([GROUP])).all().get()
+    return int(described.get(GROUP).coordinator().id())
+
+
+@pytest.mark.endurance
+@pytest.mark.parametrize("stage", ONE, indirect=True)
+def test_ten_thousand_groups_are_listed_described_and_read_within_the_deadlines(stage: Stage) -> None:
+    names = [f"many-{number:05}" for number in range(10_000)]
+    with closing(open_cluster("c", stage.local.client_properties())) as cluster:
+        faults = cluster.groups.commit({name: {HERE: 0} for name in names})
+        assert [fault for of_group in faults.values() for fault in of_group.values() if fault is not None] == []
+        assert cluster.groups.names() >= {*names}
+        members, committed = cluster.groups.members(names), cluster.groups.committed(names)
+        assert (dict(members.items), dict(members.errors)) == (dict.fromkeys(names, 0), {})
+        assert (dict(committed.items), dict(committed.errors)) == ({name: {HERE: 0} for name in names}, {})
 
 
 @pytest.mark.parametrize("stage", THREE, indirect=True)
