@@ -135,7 +135,7 @@ class ReadinessSurvey:
             read_twice=in_step.read_twice,
             partitions=_differing(listed, topics),
             remote=remote,
-            replicas=replicas or target.brokers.replicas(),
+            replicas=replicas or target.replicas(),
             wanted_in_sync=seldom.wanted_in_sync,
             undecided=opened,
             missing_rights=seldom.missing_rights,

@@ -146,7 +146,7 @@ class PreflightWatch:
         survey = self._open(settings, flow)
         status, groups = self._task.status(), self._history.groups()
         # Who describes the target's replicas has listed its topics.
-        source, replicas = self._clusters.source.list_topics(), self._clusters.target.brokers.replicas()
+        source, replicas = self._clusters.source.list_topics(), self._clusters.target.replicas()
         listed = Listed(source, replicas.partitions, desired_topics(source, flow))
         # Read anew, and only where topics may be moving: it is the passes' own otherwise.
         known = None if mirrors(status.failover.record) else ledger(flow, self._clusters.target, to_write=False)

@@ -8,8 +8,7 @@ from dataclasses import replace
 from sinks.failover.read_records import ReadLimits, read_records
 from sinks.faults import ItemFault, Observed
 from sinks.kafka.ports.groups import LogRange, ends_of
-from sinks.kafka.ports.record_reader import Record, RecordReader, Why
-from sinks.kafka.ports.record_reader_around import RecordReaderAround
+from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, RecordReader, Span, Why
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
@@ -27,12 +26,27 @@ class TooManyRecords(LockstepError):
         self.where = where
 
 
-class AsItWas(RecordReaderAround):
+class AsItWas:
     """A reader of a cluster whose partitions ended at these offsets; what came behind is not there."""
 
     def __init__(self, reader: RecordReader, ends: Mapping[TopicPartition, int]) -> None:
-        super().__init__(reader)
-        self._ends = ends
+        self._records, self._ends = reader, ends
+
+    @property
+    def alias(self) -> str:
+        return self._records.alias
+
+    def offsets_for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
+        return self._records.offsets_for_times(times)
+
+    def compacted(self, topics: Collection[str]) -> set[str]:
+        return self._records.compacted(topics)
+
+    def scan(self, spans: Collection[Span], seconds: float) -> dict[Span, Ending]:
+        return self._records.scan(spans, seconds)
+
+    def close(self) -> None:
+        self._records.close()
 
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         return self._cut(self._records.ends(partitions))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from sinks.faults import Observed
 from sinks.kafka.jvm.java_admin import Gateway, JavaAdmin
 from sinks.kafka.jvm.jvm_acls import JvmAcls
 from sinks.kafka.jvm.jvm_ends import JvmEnds
@@ -13,12 +12,9 @@ from sinks.kafka.jvm.jvm_topics import JvmTopics
 from sinks.kafka.jvm.jvm_users import JvmUsers
 from sinks.kafka.ports.cluster import (
     MOST_REPLICAS,
-    Alterations,
     CountRequest,
-    Faults,
     LogChunk,
     Tail,
-    TopicConfigs,
     TopicSpec,
     count_nothing,
 )
@@ -29,7 +25,7 @@ from sinks.kafka.records.rd_records import KafkaRecords
 from streaming.errors import LockstepError
 
 
-class KafkaCluster:
+class KafkaCluster(JvmTopics):
     """A cluster by its Java client properties, for one account. Opens no connection, and no JVM, before the first
     request. Of several threads.
 
@@ -43,56 +39,19 @@ class KafkaCluster:
         # First, for it raises where confluent-kafka cannot have these settings.
         self._config = client_config(alias, properties)
         self.admin = JavaAdmin(alias, properties, gateway, count)
+        super().__init__(self.admin)
         self.acls, self.users, self.ends = JvmAcls(self.admin), JvmUsers(self.admin), JvmEnds(self.admin)
-        self.topics = self.brokers = JvmTopics(self.admin)
-        self.groups = JvmGroups(self.admin, self.ends, self.topics)
+        self.groups = JvmGroups(self.admin, self.ends, self)
         self._log = Log(alias, self._config, self.admin.timeout)
 
     def records(self, isolation: str = "read_uncommitted") -> KafkaRecords:
         """A reader of records, to be closed by whom it is for."""
-        return KafkaRecords(self.alias, self._config, self.ends, self.topics, isolation)
-
-    def cluster_id(self) -> str:
-        return self.topics.cluster_id()
-
-    def ping(self) -> None:
-        """Raises ClusterUnreachable where no broker answers within some seconds."""
-        self.topics.ping()
-
-    def list_topics(self) -> dict[str, int]:
-        return self.topics.list_topics()
-
-    def partition_count(self, topic: str) -> int | None:
-        return self.topics.partition_count(topic)
-
-    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
-        return self.topics.topic_ids(topics)
-
-    def confirmed_absent(self, topics: Collection[str]) -> set[str]:
-        return self.topics.confirmed_absent(topics)
-
-    def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
-        return self.topics.describe_topic_configs(topics)
-
-    def create_topics(self, specs: Mapping[str, TopicSpec]) -> Faults:
-        return self.topics.create_topics(specs)
-
-    def create_partitions(self, counts: Mapping[str, int]) -> Faults:
-        return self.topics.create_partitions(counts)
-
-    def delete_topics(self, topics: Collection[str], ids: Mapping[str, str] | None = None) -> Faults:
-        return self.topics.delete_topics(topics, ids)
-
-    def alter_topic_configs(self, alterations: Alterations) -> Faults:
-        return self.topics.alter_topic_configs(alterations)
-
-    def replace_topic_configs(self, overrides: Mapping[str, Mapping[str, str]]) -> Faults:
-        return self.topics.replace_topic_configs(overrides)
+        return KafkaRecords(self.alias, self._config, self.ends, self, isolation)
 
     def create_log(self, topic: str, replication_factor: int | None, configs: Mapping[str, str]) -> None:
-        if topic in self.topics.names():
+        if topic in self.names():
             return
-        factor = min(MOST_REPLICAS, self.topics.broker_count()) if replication_factor is None else replication_factor
+        factor = min(MOST_REPLICAS, self.broker_count()) if replication_factor is None else replication_factor
         ask_again()
         fault = self.create_topics({topic: TopicSpec(1, factor, tuple(sorted(configs.items())))})[topic]
         if fault is not None and fault.code != "TOPIC_ALREADY_EXISTS":
@@ -102,7 +61,7 @@ class KafkaCluster:
         self._log.append(topic, records)
 
     def read_log(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
-        return self._log.read(topic, last) if topic in self.topics.names() else []
+        return self._log.read(topic, last) if topic in self.names() else []
 
     def read_log_from(self, topic: str, position: int) -> LogChunk:
         # Of a log that was read before, most of the time only its end is asked for.
@@ -119,7 +78,7 @@ class KafkaCluster:
 
     def _lacks(self, topic: str, position: int) -> bool:
         """Whether there is no such topic. Of one that was read before, a listing alone does not tell."""
-        if topic in self.topics.names():
+        if topic in self.names():
             return False
         return position == 0 or topic in self.confirmed_absent([topic])
 

@@ -9,8 +9,8 @@ import orjson
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sinks.kafka.jvm.committed_json import LEFT_OUT, offsets_of
 from sinks.kafka.jvm.field_json import FieldJson
+from sinks.kafka.jvm.jvm_groups import LEFT_OUT, offsets_of
 from streaming.mm2.records import MAX_INT64, TopicPartition
 from tests.parity.kafka_classes import Kafka
 

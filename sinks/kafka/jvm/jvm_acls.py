@@ -6,6 +6,7 @@ went, and they alone come over the gateway, in one text. Source: `Admin.describe
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import Counter
@@ -14,12 +15,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+import orjson
+
 from sinks.faults import ItemFault, NotSupported
-from sinks.kafka.jvm.acl_json import AclJson
 from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
 from sinks.kafka.jvm.java_rows import TEXT, Make
 from sinks.kafka.jvm.jvm_topics import MAP
-from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.acl_binding import OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES, UNKNOWN, AclBinding
 from sinks.kafka.ports.acls import AclFaults, AclList
 from sinks.kafka.ports.permitted import ask_again
 from streaming.errors import LockstepError
@@ -51,7 +53,6 @@ class JvmAcls:
 
     def __init__(self, admin: JavaAdmin, clock: Callable[[], float] = time.monotonic) -> None:
         self._admin, self._clock, self._lock = admin, clock, threading.Lock()
-        self._json: AclJson | None = None
         self._last: Any = None
         self._list = AclList()
         self._asked_at = self._written_at = float("-inf")
@@ -102,13 +103,16 @@ class JvmAcls:
             self._last = java()
         if seen.equals(self._last):
             return
-        self._json = self._json or AclJson(self._admin.jvm)
         come, gone = java(seen), java(self._last)
         come.removeAll(self._last)
         gone.removeAll(seen)
-        self._list = AclList((self._list - self._json.read(gone)) | self._json.read(come))
+        self._list = AclList((self._list - self._read(gone)) | self._read(come))
         # Not before all of it is here: a call over the gateway may fail.
         self._last = seen
+
+    def _read(self, bindings: Any) -> frozenset[AclBinding]:
+        """Raises ValueError where this version of Kafka's client has others."""
+        return frozenset() if bindings.isEmpty() else bindings_of(self._admin.json("words", {}).text_of(bindings))
 
     def _written(self, api: str, bindings: Collection[AclBinding], write: Callable[[Any, Any, Any], Any]) -> AclFaults:
         # An UNKNOWN in a filter for deletion would be sent as it is, and match more than one.
@@ -145,6 +149,35 @@ class JvmAcls:
     def close(self) -> None:
         """Lets go of its client, for who made that for it alone."""
         self._admin.close()
+
+
+def bindings_of(text: str) -> frozenset[AclBinding]:
+    """`[{"pattern": {"resourceType", "name", "patternType"}, "entry": {"data": {"principal", "host", "operation",
+    "permissionType"}}}]`; a word that this version of ours does not know is UNKNOWN.
+
+    Raises ValueError for anything else.
+    """
+    try:
+        return frozenset(_binding(one["pattern"], one["entry"]["data"]) for one in orjson.loads(text))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"Java's client tells ACLs in another way: {error!r}") from error
+
+
+def _binding(pattern: dict[str, str], entry: dict[str, str]) -> AclBinding:
+    # Tens of thousands of them have a few principals and hosts, and each topic has several.
+    return AclBinding(
+        _known(pattern["resourceType"], RESOURCE_TYPES),
+        sys.intern(pattern["name"]),
+        _known(pattern["patternType"], PATTERN_TYPES),
+        sys.intern(entry["principal"]),
+        sys.intern(entry["host"]),
+        _known(entry["operation"], OPERATIONS),
+        _known(entry["permissionType"], PERMISSIONS),
+    )
+
+
+def _known(word: str, words: frozenset[str]) -> str:
+    return sys.intern(word) if word in words else UNKNOWN
 
 
 def _batches(bindings: list[AclBinding]) -> Iterator[list[AclBinding]]:

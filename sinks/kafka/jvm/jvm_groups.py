@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import orjson
 
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault, Observed
-from sinks.kafka.jvm.committed_json import LEFT_OUT, offsets_of
 from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
 from sinks.kafka.jvm.java_errors import item_fault, java_error
 from sinks.kafka.jvm.java_rows import TOPIC_PARTITION, WORD, Make
@@ -21,7 +20,7 @@ from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_topics import MAP, NODE, JvmTopics
 from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
 from sinks.kafka.ports.permitted import ask_again
-from streaming.mm2.records import TopicPartition
+from streaming.mm2.records import MAX_INT64, TopicPartition
 
 ADMIN = "org.apache.kafka.clients.admin."
 OFFSET = Make("org.apache.kafka.clients.consumer.OffsetAndMetadata", ("long",))
@@ -35,7 +34,8 @@ DESCRIBED = NODE | {
         *("memberEpoch", "upgraded", "rackId"),
     ),
 }
-"""By class, what of an answer stays in the JVM."""
+LEFT_OUT = {"org.apache.kafka.clients.consumer.OffsetAndMetadata": ("metadata", "leaderEpoch")}
+"""By class, what of an answer stays in the JVM. The metadata beside an offset is any text of up to 4 KB."""
 
 GROUPS_IN_A_REQUEST = 500
 """Groups that are asked for together; their answers come in one text."""
@@ -222,3 +222,32 @@ class JvmGroups:
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         return self._topics.topic_ids(topics)
+
+
+def offsets_of(committed: Mapping[str, Any]) -> dict[str, Offsets]:
+    """Of each group `{"topic-partition": {"offset": …}}`, a partition without an offset being null.
+
+    A group whose offsets have another shape is left out."""
+    places: dict[str, TopicPartition] = {}
+    found: dict[str, Offsets] = {}
+    for group, entries in committed.items():
+        offsets: dict[TopicPartition, int] = {}
+        try:
+            for name, entry in entries.items():
+                if entry is not None and 0 <= (offset := _whole(entry["offset"])) <= MAX_INT64:
+                    # Groups share partitions, and checking each name once more would take longer than all the rest.
+                    where = places.get(name)
+                    if where is None:
+                        topic, _, partition = name.rpartition("-")
+                        where = places[name] = TopicPartition(topic, int(partition))
+                    offsets[where] = offset
+        except (AttributeError, KeyError, TypeError, ValueError):
+            continue  # of another version of Kafka's client
+        found[group] = offsets
+    return found
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int:
+        raise ValueError(value)
+    return value

@@ -118,7 +118,7 @@ class JvmTopics:
         return {name: _id_of(one["topicId"]) for name, one in found.items()}
 
     def replicas(self) -> Replicas:
-        """As `Brokers` has it."""
+        """Of all topics that may be seen. Raises ClusterUnreachable, RightsMissing."""
         brokers, found = self.broker_count(), self._described(self.names(), "replicas", REPLICAS)
         factors, in_sync, counts = dict[str, int](), dict[str, int](), dict[str, int]()
         offline, lagging = set[TopicPartition](), set[TopicPartition]()

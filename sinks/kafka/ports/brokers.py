@@ -22,13 +22,6 @@ class Replicas:
     under_replicated: frozenset[TopicPartition] = frozenset()
 
 
-class Brokers(Protocol):
-    """Looks. All of it raises ClusterUnreachable, RightsMissing."""
-
-    def replicas(self) -> Replicas:
-        """Of all topics that may be seen."""
-
-
 Partition = tuple[str, int]
 
 

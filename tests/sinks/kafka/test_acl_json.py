@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.kafka.jvm.acl_json import bindings_of
+from sinks.kafka.jvm.jvm_acls import bindings_of
 from sinks.kafka.ports.acl_binding import AclBinding
 from tests.sinks.kinds.acls.acl_builders import acl
 
