@@ -131,7 +131,7 @@ def test_log_that_a_listing_lacks_for_a_moment_is_read_on(
 ) -> None:
     with closing(open_cluster("b", {"bootstrap.servers": clusters.b.bootstrap})) as cluster:
         cluster.create_log(unique, 1, {})
-        monkeypatch.setattr(cluster.topics, "names", list)
+        monkeypatch.setattr(cluster, "names", list)
         cluster.append_log(unique, [(b"k", bytes([number])) for number in range(3)])
         read = cluster.read_log_from(unique, 2)
         assert read == LogChunk([Placed(2, b"k", b"\x02")], whole=False)

@@ -99,6 +99,6 @@ def three(jvm: JavaGateway, kafka_tools: KafkaTools, tmp_path_factory: pytest.Te
         properties = cluster.client_properties()
         levels = JvmLevels(admin_of("c", properties))
         kafka = open_cluster("c", properties)
-        yield Three(cluster, jvm, levels, JvmPartitions(kafka.topics), kafka, folder, kafka_tools)
+        yield Three(cluster, jvm, levels, JvmPartitions(kafka), kafka, folder, kafka_tools)
         kafka.close()
         levels.close()
