@@ -99,6 +99,6 @@ def _decoding(facts: dict[str, Any]) -> str:
     verdict = "reached" if rate >= 1_000_000 else f"missed by {1_000_000 - rate:,.0f}"
     return (
         "## Decoding\n"
-        f"`python -m bench.decoding` reads {rate:,.0f} records a second (goal: 1,000,000; {verdict}): MM2's records, a third "
-        "of each kind, cached in Spark's memory, decoded by native columns into Spark's `noop` sink.\n"
+        f"`python -m bench.decoding` reads {rate:,.0f} records a second (goal: 1,000,000; {verdict}). They are MM2's "
+        "records, a third of each kind, cached in Spark's memory.\n"
     )

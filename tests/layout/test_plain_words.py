@@ -82,6 +82,9 @@ def texts_of_page(page: str) -> Iterator[str]:
         if line.lstrip().startswith("|"):
             yield from (cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|")))
             prose.append("")
+        elif line.startswith("#"):
+            yield line.lstrip("# ")
+            prose.append("")
         else:
             prose.append(line)
     yield from (part.strip() for part in NEW_TEXT.split("\n".join(prose)) if part.strip())
