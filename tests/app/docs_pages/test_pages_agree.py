@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -142,6 +143,21 @@ def test_the_names_of_what_is_lockstep_s_own_are_on_one_page() -> None:
     own = page[page.index("## What is Lockstep's own") : page.index("## Upgrade and rollback")]
     topics = internal_topics(DefaultReplicationPolicy(), Flow("a", "b"), "source").ours
     assert [name for name in (*topics, DRILL_PREFIX) if name not in own] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_a_list_or_table_begins_after_a_blank_line_or_a_heading(page: Path) -> None:
+    """GitHub needs none, the site's Markdown does."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    ends = ("", "#")
+    lines = itertools.pairwise(["", *text.splitlines()])
+    wrong = [line for last, line in lines if _kind(line) not in ("", _kind(last)) and last.strip()[:1] not in ends]
+    assert wrong == [] or page.name == "CHANGELOG.md"
+
+
+def _kind(line: str) -> str:
+    """Of a line that belongs to a list or a table; a heading may stand before either."""
+    return "list" if re.match(r"- |\d+\. |  ", line) else "table" if line.startswith("|") else ""
 
 
 def test_every_page_is_once_in_the_navigation_of_the_site_and_of_one_kind() -> None:
