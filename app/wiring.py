@@ -23,6 +23,7 @@ from sinks.engine.lease import Lease
 from sinks.engine.ledger import Ledger
 from sinks.engine.pins import PinFile
 from sinks.engine.seal import Seal
+from sinks.faults import LedgerUntrusted
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.jvm_acls import JvmAcls, JvmAclWatch
@@ -77,6 +78,13 @@ def audit(flow: FlowSettings, target: KafkaCluster) -> Audit:
     return Audit(flow.internal.audit, target, flow.safety.audit_factor, process_identity(), seal=seal)
 
 
+COPIED_LEDGER = (
+    "{} on the cluster {} looks like this flow's ledger under the name of another separator. Under this replication "
+    "policy MM2 may have copied it from {}, so it is not believed, and nothing is written. If it is the ledger, set "
+    "replication.policy.separator back, or sign it (lockstep.ledger.secret, `lockstep ledger sign`). Else delete it"
+)
+
+
 def ledger(flow: FlowSettings, target: Cluster, *, to_write: bool, permit: Callable[[], None] = lambda: None) -> Ledger:
     """The ledger of a flow, read now. Raises LedgerUntrusted, ClusterUnreachable, RightsMissing.
 
@@ -86,14 +94,24 @@ def ledger(flow: FlowSettings, target: Cluster, *, to_write: bool, permit: Calla
     seal, writer = Seal(flow.flow.name, flow.safety.ledger_secret), target if to_write else None
     opened = partial(Ledger, reader=target, writer=writer, factor=flow.safety.ledger_factor, seal=seal, permit=permit)
     found = opened(flow.internal.ledger)
-    former = None if found.exists else former_ledger(flow.flow, target, flow.internal.ledger)
+    former = None if found.exists else _former(flow, target)
     return found if former is None else opened(former)
+
+
+def _former(flow: FlowSettings, target: Reader) -> str | None:
+    """The name of a ledger that another separator gave; None without one. Raises LedgerUntrusted where MM2 may have
+    made it by copying a topic of the source, and no signature shows who wrote it."""
+    former = former_ledger(flow.flow, target, flow.internal.ledger)
+    if former is None or flow.safety.ledger_secret:
+        return former
+    if flow.policy.format_remote_topic(flow.flow.source, former) == former:
+        raise LedgerUntrusted(COPIED_LEDGER.format(former, target.alias, flow.flow.source))
+    return former
 
 
 def with_ledger_in_use(flow: FlowSettings, target: Reader) -> FlowSettings:
     """The settings, with the name of the ledger that `ledger` opens. Raises ClusterUnreachable, RightsMissing."""
-    topic = flow.internal.ledger
-    former = None if topic in target.list_topics() else former_ledger(flow.flow, target, topic)
+    former = None if flow.internal.ledger in target.list_topics() else _former(flow, target)
     return flow if former is None else replace(flow, internal=replace(flow.internal, ledger=former))
 
 

@@ -380,4 +380,5 @@ def knowing(
     ]
     lockstep = {name for one, name in there if name in one.internal.ours}
     mm2 = {name for one, name in there} - lockstep
+    lockstep |= {name for one, _ in there for name in one.internal.former_ledgers}
     return replace(flow.internal, of_other_flows=tuple(sorted(lockstep)), mm2s_of_other_flows=tuple(sorted(mm2)))

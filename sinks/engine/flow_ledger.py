@@ -15,10 +15,27 @@ from sinks.failover.last_drill import last_drill
 from sinks.failover.lost_before_copying import kept_lost, unacknowledged
 from sinks.failover.preflight import NEVER_READ, NOT_READ, FailoverStatus
 from sinks.failover.record import FailoverRecord
-from sinks.faults import ClusterUnreachable
+from sinks.faults import ClusterUnreachable, LedgerUntrusted
+from sinks.flow_settings import FlowSettings
+from sinks.kinds.listing import Listed
 from streaming.errors import LockstepError
 
 ENDED = "the flow is {}: nothing is written for it any more. docs/failover.md says what leads on from there"
+
+
+COPIED = (
+    "{} is the ledger of {}, and MM2 copies {} of {} into it: what it says is not trusted, and nothing is written. "
+    "Exclude that topic of the source (topics.exclude), for MM2 as well, then check who wrote the ledger"
+)
+
+
+def check_not_copied(settings: FlowSettings, listed: Listed, ledger: str) -> None:
+    """Raises LedgerUntrusted where MM2 copies a topic of the source into a ledger without signatures. One with them
+    stops the flow at the first record of another writer."""
+    if not settings.safety.ledger_secret and any(one.key == (ledger,) for one in listed.desired.refused):
+        flow, rename = settings.flow, settings.policy.format_remote_topic
+        copied = [topic for topic in sorted(listed.source) if rename(flow.source, topic) == ledger]
+        raise LedgerUntrusted(COPIED.format(ledger, flow.name, " and ".join(copied), flow.source))
 
 
 class FlowLedger:

@@ -24,7 +24,7 @@ from sinks.faults import ClusterUnreachable, LedgerUntrusted, RightsMissing, Wro
 from sinks.kafka.ports.cluster import Reader
 from streaming.errors import LockstepError
 from streaming.flow import Flow
-from streaming.mm2.internal_topics import LEDGER, own_topic
+from streaming.mm2.internal_topics import former_ledgers
 
 log = logging.getLogger(__name__)
 
@@ -189,17 +189,13 @@ class Guard:
         )
 
 
-FORMER_SEPARATORS = (".", "_", "-")
-"""Separators whose ledgers are followed. Any other name is no ledger, for a client may have made that topic."""
-
-
 def former_ledger(flow: Flow, reader: Reader, topic: str) -> str | None:
     """The flow's ledger on its target under another name than `topic`, as another separator makes it; None: none.
 
     It knows this target, and an alias as this flow's source. Which cluster that is the guard compares once it is open.
     """
     there, cluster_id = reader.list_topics(), reader.cluster_id()
-    for name in (own_topic(LEDGER, flow.source, separator) for separator in FORMER_SEPARATORS):
+    for name in former_ledgers(flow.source):
         known = pins_in(name, reader) if name in there and name != topic else {}
         if known.keys() == {flow.source, flow.target} and known[flow.target] == cluster_id:
             return name

@@ -20,7 +20,7 @@ from sinks.engine.attempts import Attempts
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.deletions import Deletions, FollowedLog
 from sinks.engine.flow_components import FlowComponents, close_all
-from sinks.engine.flow_ledger import FlowLedger
+from sinks.engine.flow_ledger import FlowLedger, check_not_copied
 from sinks.engine.full_comparisons import FullComparisons
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.leadership import Leader
@@ -157,6 +157,7 @@ class FlowReconcile:
         listed = NOTHING_LISTED
         if not self._ledger.ended:
             listed = self._listing.listed(self._clock(), everything=everything, asked=asked)
+            check_not_copied(self.settings, listed, ledger.topic)
         idle = frozenset(Kind) if self._ledger.ended else resting | self._ledger.paused
         now = self._clock()
         confirming = self._deletions.due(now) - idle

@@ -14,11 +14,16 @@ LEDGER = "lockstep-ledger"
 """How the names of ledgers begin, unless the replication policy has the method `ledger_topic`."""
 
 
+FORMER_SEPARATORS = (".", "_", "-")
+"""Separators whose ledgers are followed. Any other name is no ledger, for a client may have made that topic."""
+
+
 @dataclass(frozen=True, slots=True)
 class InternalTopics:
     """The topics that a flow's records and our own are in.
 
     `offset_syncs_cluster`: the alias of where those are. `reverse_ledger`: the ledger of the flow the other way round.
+    `former_ledgers`: the names that usual separators give the flow's ledger.
     `of_other_flows`: what Lockstep makes on the same target for the file's other flows. `mm2s_of_other_flows`: what MM2
     makes there for them.
     """
@@ -34,6 +39,7 @@ class InternalTopics:
     reverse_ledger: str = ""
     of_other_flows: tuple[str, ...] = ()
     mm2s_of_other_flows: tuple[str, ...] = ()
+    former_ledgers: tuple[str, ...] = ()
 
     @property
     def ours(self) -> tuple[str, ...]:
@@ -42,8 +48,8 @@ class InternalTopics:
 
     @property
     def on_target(self) -> frozenset[str]:
-        """Those that Lockstep makes on the target for any flow: no source has a say about them."""
-        return frozenset((*self.ours, *self.of_other_flows))
+        """Those that Lockstep makes on the target for any flow, or takes for ledgers. No source changes them."""
+        return frozenset((*self.ours, *self.of_other_flows, *self.former_ledgers))
 
     @property
     def mm2s_on_target(self) -> frozenset[str]:
@@ -73,7 +79,13 @@ def internal_topics(policy: ReplicationPolicy, flow: Flow, location: str) -> Int
         topics=_own(policy, "topics_log_topic", "lockstep-topics", flow.source, separator),
         groups=_own(policy, "groups_log_topic", "lockstep-groups", flow.source, separator),
         reverse_ledger=_own(policy, "ledger_topic", LEDGER, flow.target, separator),
+        former_ledgers=former_ledgers(flow.source),
     )
+
+
+def former_ledgers(source: str) -> tuple[str, ...]:
+    """The names that usual separators give the ledger of a flow from this source."""
+    return tuple(own_topic(LEDGER, source, separator) for separator in FORMER_SEPARATORS)
 
 
 def own_topic(name: str, source: str, separator: str) -> str:

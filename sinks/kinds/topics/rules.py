@@ -55,7 +55,12 @@ class DesiredTopics:
 
 def is_replicated(settings: FlowSettings, topic: str) -> bool:
     """MM2's `shouldReplicateTopic`, and none of Lockstep's own topics; the topic need not exist."""
-    return not topic.startswith(OWN) and replicates(
+    return not topic.startswith(OWN) and _is_copied(settings, topic)
+
+
+def _is_copied(settings: FlowSettings, topic: str) -> bool:
+    """MM2's `shouldReplicateTopic`: to MM2, Lockstep's own topics are topics like any other."""
+    return replicates(
         settings.policy, settings.topic_filter, topic, settings.flow.target, settings.heartbeats_replication
     )
 
@@ -72,6 +77,9 @@ def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> Desired
             refused[name] = reason
         else:
             remote[topic] = name
+    for topic, name in names.items():
+        if topic.startswith(OWN) and (reason := _internal(name, settings)) and _is_copied(settings, topic):
+            refused[name] = reason
     # A topic whose metadata came back with an error is there, but shows no partition.
     partitions = {name: source[topic] for topic, name in remote.items() if source[topic]}
     refusals = tuple(Refusal(Kind.TOPIC, Op.CREATE, (name,), reason) for name, reason in refused.items())
@@ -105,7 +113,7 @@ def internal_topic_warnings(source: Iterable[str], settings: FlowSettings) -> li
     found = []
     for topic in sorted(source):
         name = settings.policy.format_remote_topic(settings.flow.source, topic)
-        if (reason := _internal(name, settings)) and is_replicated(settings, topic):
+        if (reason := _internal(name, settings)) and _is_copied(settings, topic):
             found.append(f"{topic} of {settings.flow.source} becomes {name}, which {reason}")
     return found
 

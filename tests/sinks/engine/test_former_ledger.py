@@ -13,11 +13,12 @@ from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.model import Kind
 from sinks.engine.pins import FILE, PinFile
 from sinks.engine.seal import Seal
-from sinks.faults import WrongCluster
+from sinks.faults import LedgerUntrusted, WrongCluster
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from streaming.flow import Flow
-from tests.sinks.builders import FLOW, flow_settings
+from streaming.mm2.replication_policy import IdentityReplicationPolicy
+from tests.sinks.builders import FLOW, World, flow_settings, put_topic
 
 OLD, NEW = "lockstep-ledger.a.internal", "lockstep-ledger_a_internal"
 SECRET = "sixteen characters or more"
@@ -119,3 +120,30 @@ def test_first_contact_begins_under_the_name_that_the_separator_gives(source: Me
     found = ledger(with_another_separator(), target, to_write=True)
     Guard(FLOW, source, target).check(found)
     assert target.list_topics() == {NEW: 1}
+
+
+def of_identity(secret: str | None) -> FlowSettings:
+    settings = flow_settings({"topics.exclude": "none"}, policy=IdentityReplicationPolicy())
+    return replace(settings, safety=replace(settings.safety, ledger_secret=secret))
+
+
+def test_former_ledger_that_mm2_may_have_copied_from_the_source_is_followed_with_a_secret_alone() -> None:
+    source, target = MemoryCluster("a", "id-of-a"), MemoryCluster("b", "id-of-b")
+    Guard(FLOW, source, target).check(Ledger(NEW, target, target, 1))
+    with pytest.raises(LedgerUntrusted, match=r"may have copied.*lockstep\.ledger\.secret"):
+        ledger(of_identity(None), target, to_write=False)
+    with pytest.raises(LedgerUntrusted, match="not signed"):
+        ledger(of_identity(SECRET), target, to_write=False)
+
+
+def test_flow_stops_while_mm2_copies_a_topic_of_the_source_into_its_ledger() -> None:
+    world = World(of_identity(None))
+    put_topic(world.source, "x")
+    world.settle()
+    put_topic(world.source, OLD)
+    for _ in range(3):
+        with pytest.raises(LedgerUntrusted, match=f"MM2 copies {OLD} of a into it"):
+            world.run_pass(everything=True)
+    assert world.target.writes == 0
+    world.source.delete_topics([OLD])
+    world.run_pass(everything=True)

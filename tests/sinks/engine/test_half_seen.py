@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sinks.engine.model import Kind
@@ -149,7 +151,8 @@ class NamesTheLedger(IdentityReplicationPolicy):
 
 @pytest.mark.parametrize("own", ["ops.ledger.a", "ops.audit.a"])
 def test_topic_of_the_source_never_becomes_one_of_lockstep_s_own(own: str) -> None:
-    world = World(flow_settings(policy=NamesTheLedger()))
+    settings = flow_settings(policy=NamesTheLedger())
+    world = World(replace(settings, safety=replace(settings.safety, ledger_secret="sixteen characters or more")))
     put_topic(world.source, "orders")
     world.settle()
     before = overrides_of(world.target, own)

@@ -82,6 +82,7 @@ def test_each_side_names_the_offset_syncs_after_the_other_cluster() -> None:
         topics="lockstep-topics.a.internal",
         groups="lockstep-groups.a.internal",
         reverse_ledger="lockstep-ledger.b.internal",
+        former_ledgers=("lockstep-ledger.a.internal", "lockstep-ledger_a_internal", "lockstep-ledger-a-internal"),
     )
     assert (at_target.offset_syncs, at_target.offset_syncs_cluster) == ("mm2-offset-syncs.a.internal", "b")
 

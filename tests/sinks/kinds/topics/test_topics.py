@@ -9,7 +9,13 @@ from sinks.engine.model import Change, Kind, Op
 from sinks.engine.plan import Refusal
 from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.topics.rules import desired_topics, is_still_wanted, plan_topic_deletions, plan_topics
+from sinks.kinds.topics.rules import (
+    desired_topics,
+    internal_topic_warnings,
+    is_still_wanted,
+    plan_topic_deletions,
+    plan_topics,
+)
 from streaming.mm2.replication_policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 from tests.sinks.builders import config_change, flow_settings, topic_change
 
@@ -99,6 +105,21 @@ def test_refusal_is_the_plans_own_value(defaults: FlowSettings) -> None:
 def test_locksteps_own_topics_are_never_replicated() -> None:
     desired = desired_topics({"lockstep-ledger.a.internal": 1, "lockstep-audit_a_internal": 1, "x": 1}, flow_settings())
     assert desired.remote == {"x": "a.x"}
+
+
+@pytest.mark.parametrize("separator", [".", "_", "-"])
+def test_topic_that_mm2_would_copy_into_a_ledger_is_refused_and_warned_of(separator: str) -> None:
+    name = separator.join(("lockstep-ledger", "a", "internal"))
+    properties = {"topics.exclude": "none"}
+    settings = flow_settings(properties, policy=IdentityReplicationPolicy())
+    desired = desired_topics({name: 1, "lockstep-ledger-of-another": 1, "x": 1}, settings)
+    assert desired.remote == {"x": "x"}
+    assert [(one.key, "Lockstep's own topics" in one.reason) for one in desired.refused] == [((name,), True)]
+    (warning,) = internal_topic_warnings([name, "lockstep-ledger-of-another", "x"], settings)
+    assert warning.startswith(f"{name} of a becomes {name}")
+    assert desired_topics({name: 1}, flow_settings(properties)).refused == ()
+    excluded = flow_settings({"topics.exclude": name}, policy=IdentityReplicationPolicy())
+    assert desired_topics({name: 1}, excluded).refused == ()
 
 
 def test_a_topic_whose_partitions_cannot_be_seen_is_not_created() -> None:
