@@ -87,6 +87,8 @@ def _failover_lines(failover: Mapping[str, Any], said: str | None) -> Iterator[s
         yield f"failover: {failover['state']}{half}, by {failover['who']} at {failover['at']}"
     if made := failover.get("preflight"):
         yield f"preflight at {made['checked']}: {READY_WORDS[made['ready']]}, {_at_risk(made)}"
+        if unchecked := failover.get("not_checked"):
+            yield f"whether it could fail over now is not known: {unchecked['reason']}"
     for one in (failover.get("lost_before_copying") or {}).get("topics", ()):
         yield lost_line(one)
     if drill := failover.get("last_drill"):

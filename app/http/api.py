@@ -97,6 +97,9 @@ class Pulse(Protocol):
     def streams(self) -> bool:
         """Whether none of its queries stands still."""
 
+    def checks(self) -> bool:
+        """Whether none of its preflights hangs."""
+
 
 class Beating:
     """The `Pulse` of what has no main loop."""
@@ -105,6 +108,9 @@ class Beating:
         return True
 
     def streams(self) -> bool:
+        return True
+
+    def checks(self) -> bool:
         return True
 
 
@@ -149,9 +155,13 @@ class Api:
         )
 
     async def health(self, _: Request) -> Response:
-        """200 while the job's main loop turns, else 503: whoever supervises the process starts it again."""
-        alive = self._pulse.is_alive()
-        return as_json({"status": "up" if alive else "hangs"}, 200 if alive else 503)
+        """200 while the job's main loop turns, else 503: whoever supervises the process starts it again.
+
+        A preflight that hangs is told, and is no reason for a restart: passes go on, and its answers are UNKNOWN.
+        """
+        alive, checks = self._pulse.is_alive(), self._pulse.checks()
+        document = {"status": "up" if alive else "hangs", "preflights": "up" if checks else "hang"}
+        return as_json(document, 200 if alive else 503)
 
     async def ready(self, _: Request) -> Response:
         """200 once every flow had a pass, while none is stopped or stands by and no query stands still, else 503.

@@ -40,7 +40,13 @@ BOOLEAN = {"type": "boolean"}
 FINDING = _object(about=TEXT, reason=TEXT, remedy=TEXT, blocks=BOOLEAN, blocks_failover=BOOLEAN)
 ANSWER = {"enum": ["yes", "no", "unknown", "done"]}
 READINESS = {
-    **_object(answer=ANSWER, headline=TEXT, failover=_object(answer=ANSWER, headline=TEXT), findings=_list(FINDING)),
+    **_object(
+        answer=ANSWER,
+        headline=TEXT,
+        since=MAYBE_TEXT,
+        failover=_object(answer=ANSWER, headline=TEXT, since=MAYBE_TEXT),
+        findings=_list(FINDING),
+    ),
     "description": "Two questions. answer and headline: could the flow be cut over now, which loses nothing? failover: "
     "could the target take over without the source, and what would that lose? done: it has taken over.",
 }
@@ -86,6 +92,11 @@ FAILOVER_SCHEMA = {
         "why": MAYBE_TEXT,
         "at": MAYBE_TEXT,
         "preflight": PREFLIGHT_SCHEMA,
+        "not_checked": {
+            "type": ["object", "null"],
+            "description": "Why no preflight says now whether the flow could fail over; null: one does.",
+            "properties": {"reason": TEXT, "since": MAYBE_TEXT},
+        },
         "last_drill": {"type": ["object", "null"], "description": "The document of `lockstep drill`, with who and at."},
         "lost_before_copying": {
             "description": "Records, at most, that the source's retention took before MM2 copied them.",

@@ -17,7 +17,7 @@ from sinks.engine.times import utc_now, utc_text
 from sinks.engine.verify_status import STALLED, Comparing
 from sinks.failover.checks import COUNTED, CheckResult, group_check, kind_check
 from sinks.failover.in_step import in_step_of_status
-from sinks.failover.preflight import FailoverLoss, FailoverStatus
+from sinks.failover.preflight import NO_PREFLIGHT, FailoverLoss, FailoverStatus, NotChecked
 from sinks.failover.states import Command, State
 from sinks.flow_settings import FailoverRules
 from sinks.kinds.controller import GroupSummary
@@ -58,31 +58,41 @@ class ReadinessFinding:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer to one question, and a sentence for it."""
+    """The answer to one question, and a sentence for it. `since`: from when on no preflight says more than UNKNOWN."""
 
     answer: ReadinessAnswer
     headline: str
+    since: datetime | None = None
 
     def as_json(self) -> dict[str, Any]:
         """For the page."""
-        return {"answer": self.answer.value, "headline": self.headline}
+        since = utc_text(self.since) if self.since else None
+        return {"answer": self.answer.value, "headline": self.headline, "since": since}
 
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Two questions. `answer`, `headline`: could the flow be cut over now, which loses nothing? `failover`: could the
-    target take over without the source, and what would that lose? And what was found."""
+    """Two questions. `cutover`: could the flow be cut over now, which loses nothing? `failover`: could the target take
+    over without the source, and what would that lose? And what was found."""
 
-    answer: ReadinessAnswer
-    headline: str
+    cutover: Answered
     failover: Answered
     findings: tuple[ReadinessFinding, ...] = ()
+
+    @property
+    def answer(self) -> ReadinessAnswer:
+        """Of the cutover."""
+        return self.cutover.answer
+
+    @property
+    def headline(self) -> str:
+        """Of the cutover."""
+        return self.cutover.headline
 
     def as_json(self) -> dict[str, Any]:
         """For the page."""
         found = [finding.as_json() for finding in self.findings]
-        cutover = Answered(self.answer, self.headline)
-        return {**cutover.as_json(), "failover": self.failover.as_json(), "findings": found}
+        return {**self.cutover.as_json(), "failover": self.failover.as_json(), "findings": found}
 
 
 def readiness(
@@ -96,10 +106,10 @@ def readiness(
     the flow's, None: the defaults. `now`: None: the clock's."""
     if taken := _taken_over(status):
         state = ReadinessFinding("failover", _state_of(status), blocks=False, remedy=GOES_ON)
-        return Readiness(taken.answer, taken.headline, taken, (state,))
+        return Readiness(taken, taken, (state,))
     found = tuple(_findings(status, verdicts, rules or FailoverRules()))
-    cutover = _cutover(status, found, passes)
-    return Readiness(cutover.answer, cutover.headline, _failover(status, found, passes, now or utc_now()), found)
+    failover = _failover(status, found, passes, now or utc_now())
+    return Readiness(_cutover(status, found, passes), failover, found)
 
 
 def _state_of(status: FlowStatus) -> str:
@@ -136,11 +146,20 @@ def _cutover(status: FlowStatus, found: Sequence[ReadinessFinding], passes: int)
     blocking = [finding for finding in found if finding.blocks]
     if blocking:
         return Answered(ReadinessAnswer.NO, _reasons(status, blocking))
+    if unchecked := status.failover.not_checked:
+        return _not_known(unchecked)
     remarks = f", with {_count(len(found), 'remark')}" if found else ""
     return Answered(
         ReadinessAnswer.YES,
         f"All that Lockstep keeps is in step, and MirrorMaker 2 is heard{remarks}: it loses nothing",
     )
+
+
+def _not_known(unchecked: NotChecked) -> Answered:
+    """Records, brokers and rights were not checked, or too long ago."""
+    since = f", since {utc_text(unchecked.since)}" if unchecked.since else ""
+    asks = "`lockstep preflight` asks both clusters now"
+    return Answered(ReadinessAnswer.UNKNOWN, f"Not known{since}: {unchecked.reason}. {asks}", unchecked.since)
 
 
 NOT_COMPARED = "The first comparison is not over yet"
@@ -168,8 +187,11 @@ def _failover(status: FlowStatus, found: Sequence[ReadinessFinding], passes: int
     stopped = status.state in (FlowState.ERROR, FlowState.NO_JOB)
     if made is None or (stopped and made.trouble is None):
         asks = f"`lockstep failover --dry-run` asks {flow.target}"
-        why = status.reason if stopped else "The job has counted no records yet"
-        return Answered(ReadinessAnswer.UNKNOWN, f"{why}. What it would lose is not known here: {asks}")
+        why = status.reason if stopped else (status.failover.not_checked or NO_PREFLIGHT).reason
+        since = status.failover.not_checked.since if status.failover.not_checked else None
+        return Answered(ReadinessAnswer.UNKNOWN, f"{why}. What it would lose is not known here: {asks}", since)
+    if status.failover.not_checked:
+        return _not_known(status.failover.not_checked)
     if made.loss is None:
         return Answered(ReadinessAnswer.NO, made.trouble or "What it would lose is not known")
     if blocking := [finding for finding in found if finding.blocks_failover]:
@@ -254,7 +276,7 @@ def _of_preflight(failover: FailoverStatus, said: str) -> Iterator[ReadinessFind
         yield ReadinessFinding("failover", f"whether one is under way is not known{why}", blocks=False, remedy=remedy)
     elif record.state is not State.MIRRORING or record.doing is not None:
         yield ReadinessFinding("failover", f"the flow is {record.describe()}", blocks=False, remedy=GOES_ON)
-    if made is None:
+    if made is None or failover.not_checked:
         return
     if made.trouble and made.trouble not in said:
         yield ReadinessFinding("preflight", f"the clusters cannot be observed: {made.trouble}")

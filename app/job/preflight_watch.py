@@ -21,7 +21,7 @@ from sinks.engine.times import utc_now
 from sinks.failover.checks import ReadinessFacts
 from sinks.failover.in_step import in_step_of_status
 from sinks.failover.journal import mirrors
-from sinks.failover.preflight import FailoverLoss, Preflight, preflight_of
+from sinks.failover.preflight import FailoverLoss, Preflight, next_preflight, preflight_of
 from sinks.failover.unplanned import Prediction, remembered
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
@@ -35,18 +35,12 @@ log = logging.getLogger(__name__)
 TICK = 1.0
 """Seconds between two questions whether one is due."""
 
+LONGEST_PREFLIGHT_S = 600.0
+"""After which a preflight counts as hanging. Each request of one has its own limit; of thousands of partitions there
+are many. What it would say is UNKNOWN long before."""
+
 WATCHED_INTERVAL = 5.0
 """Seconds between two preflights while somebody looks at the page or the status."""
-
-LARGEST_SHARE = 0.1
-"""Of the time that a flow's preflights may take: of thousands of partitions that all move, one takes as long as dozens
-of passes, and these wait for the interpreter meanwhile."""
-
-
-def next_preflight(began: float, ended: float, interval: float) -> float:
-    """When the next one is due, after one that took so long: an interval after its begin, or when it has had its share
-    of the time. All in monotonic seconds."""
-    return max(began + interval, began + (ended - began) / LARGEST_SHARE)
 
 
 class PreflightWatch:
@@ -60,17 +54,28 @@ class PreflightWatch:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`settings`: those that are in force."""
+        self.flow = task.flow
         self._task, self._history, self._settings, self._clock = task, history, settings, clock
         self._began, self._ended = float("-inf"), float("-inf")
         self._last: Preflight | None = None
         self._in_error = False
         self._trouble: str | None = None
+        self._turned_at = clock()
         self._flow: FlowSettings | None = None
         self._survey: ReadinessSurvey | None = None
         self._opened = ExitStack()
 
+    @property
+    def hangs(self) -> bool:
+        """Whether it has not come to the end of a tick for longer than one may take. From any thread."""
+        return self._clock() - self._turned_at > LONGEST_PREFLIGHT_S
+
     def tick(self) -> None:
         """Makes a preflight where one is due. Raises nothing: its thread must outlive a defect of ours."""
+        self._tick()
+        self._turned_at = self._clock()
+
+    def _tick(self) -> None:
         began = self._clock()
         try:
             self._make_where_due()
@@ -193,19 +198,22 @@ def preflights(
     tasks: Mapping[Flow, FlowTask],
     histories: Mapping[Flow, FlowHistory],
     settings: Callable[[], Settings],
-) -> Iterator[None]:
-    """For the length of a `with` block, a thread for each flow; the end waits for none of them."""
+) -> Iterator[Callable[[], bool]]:
+    """For the length of a `with` block, a thread for each flow; the end waits for none of them.
+
+    Gives what says whether all of them turn; it may be called from any thread.
+    """
     ended = threading.Event()
+    watches = [PreflightWatch(task, histories[flow], settings) for flow, task in tasks.items()]
 
     def run(watch: PreflightWatch) -> None:
         while not ended.wait(TICK):
             watch.tick()
         watch.close()
 
-    for flow, task in tasks.items():
-        watch = PreflightWatch(task, histories[flow], settings)
-        threading.Thread(target=run, args=(watch,), name=f"preflight-{flow.name}", daemon=True).start()
+    for watch in watches:
+        threading.Thread(target=run, args=(watch,), name=f"preflight-{watch.flow.name}", daemon=True).start()
     try:
-        yield
+        yield lambda: not any(watch.hangs for watch in watches)
     finally:
         ended.set()

@@ -70,6 +70,7 @@ class Job:
         self._reloading = Reloading(*reread, settings, self._adopt, self._metrics.file) if reread else None
         self._stop = threading.Event()
         self._turned_at = time.monotonic()
+        self._checks: Callable[[], bool] = lambda: True
         self._reporters = Reporters(self._metrics.registry, self._metrics.count_reporter)
         self._overrides = OverrideWatch(settings.stored_overrides, permitted(settings.job_properties))
         self._adopted = AdoptedFlows()
@@ -183,7 +184,7 @@ class Job:
             stack.enter_context(listening(self._spark, self._metrics))
             stack.enter_context(sampling(self._tasks, self._histories))
             watched = {} if self._once else self._tasks
-            stack.enter_context(preflights(watched, self._histories, lambda: self._settings))
+            self._checks = stack.enter_context(preflights(watched, self._histories, lambda: self._settings))
             stack.enter_context(self._verifiers.running(None if self._once else self._settings))
             self._once_through(supervisors) if self._once else self._until_stopped(supervisors)
 
@@ -203,6 +204,10 @@ class Job:
     def is_alive(self) -> bool:
         """Whether the main loop turned lately. It does not while the job ends, which may take as long."""
         return time.monotonic() - self._turned_at <= LONGEST_TURN_S
+
+    def checks(self) -> bool:
+        """Whether its preflights turn."""
+        return self._checks()
 
     def streams(self) -> bool:
         """Whether none of its queries stands still."""

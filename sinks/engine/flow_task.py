@@ -25,7 +25,7 @@ from sinks.engine.status import FlowStatus, Heartbeats
 from sinks.engine.times import utc_now
 from sinks.engine.verify_status import VerifyStatus
 from sinks.failover.position_memory import Positions
-from sinks.failover.preflight import Preflight
+from sinks.failover.preflight import Preflight, not_checked
 from sinks.faults import NoAnswer, NotLeading
 from sinks.flow_settings import FailoverRules
 from streaming.errors import LockstepError
@@ -63,6 +63,7 @@ class FlowTask:
         self._passes = 0
         self._known = KnownStatus(reconcile.settings)
         self._preflight: Preflight | None = None
+        self._preflight_at, self._no_preflight_since = clock(), utc_now()
         self._watched_at = float("-inf")
         self.beside_another = False
         self.verify: VerifyStatus | None = None
@@ -192,14 +193,21 @@ class FlowTask:
 
     def status(self) -> FlowStatus:
         """How the flow stands now."""
-        known = self._known.status(self._reconcile.leader)
-        return replace(known, failover=replace(known.failover, preflight=self._preflight), verify=self.verify)
+        known, made = self._known.status(self._reconcile.leader), self._preflight
+        age, interval = self._clock() - self._preflight_at, self.failover_rules.preflight_interval
+        unchecked = not_checked(made, age, interval, self._no_preflight_since)
+        return replace(
+            known, failover=replace(known.failover, preflight=made, not_checked=unchecked), verify=self.verify
+        )
 
     def note_preflight(self, made: Preflight | None) -> None:
         """What the newest came to; None: there is none any more."""
         if made is not None or self._preflight is not None:
+            if made is None:
+                self._no_preflight_since = utc_now()
+            self._preflight_at = self._clock()
             self._preflight = made
-            self._metrics.preflight(self.flow, made)
+            self._metrics.preflight(self.flow, self.status().failover)
 
     def note_watched(self) -> None:
         """Somebody looks at the page or the status now. From any thread."""

@@ -15,7 +15,7 @@ from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import Report
 from sinks.engine.status import STATES_IN_A_JOB, FlowStatus, Task
 from sinks.engine.verify_status import VerifyStatus
-from sinks.failover.preflight import Preflight
+from sinks.failover.preflight import FailoverStatus
 from sinks.failover.states import State
 from sinks.kinds.controller import GroupSummary
 from sinks.printable import one_line
@@ -202,6 +202,8 @@ class Metrics:
         for step in State:
             known = failover.unknown is None
             self._failover.labels(*flow, step.value).set(step is failover.record.state if known else math.nan)
+        if failover.preflight is not None:
+            self.preflight(status.flow, failover)
         lost = sum(one.records or 0 for one in failover.lost.values())
         self._lost.labels(*flow).set(lost if failover.unknown is None else math.nan)
         self._verify.show(status.flow, status.verify)
@@ -216,9 +218,12 @@ class Metrics:
             if of_kind.last_success is not None:
                 self._last.labels(*flow, kind.value).set(of_kind.last_success.timestamp())
 
-    def preflight(self, flow: Flow, made: Preflight | None) -> None:
-        """What the last preflight came to; None: there is none any more."""
-        seen = (made.ready, made.records, made.age, made.seconds) if made else (None,) * 4
+    def preflight(self, flow: Flow, failover: FailoverStatus) -> None:
+        """What the last preflight came to. NaN: it does not count any more, or there is none."""
+        made = failover.preflight
+        counts = made if failover.not_checked is None else None
+        found = (failover.ready, counts.records, counts.age) if counts else (None,) * 3
+        seen = (*found, made.seconds if made else None)
         gauges = (self._ready, self._at_risk, self._risk_age, self._preflight)
         for gauge, value in zip(gauges, seen, strict=True):
             gauge.labels(flow.source, flow.target).set(math.nan if value is None else value)

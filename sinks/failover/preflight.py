@@ -97,6 +97,55 @@ def preflight_of(facts: ReadinessFacts, at: datetime, seconds: float, loss: Fail
     )
 
 
+LARGEST_SHARE = 0.1
+"""Of the time that a flow's preflights may take: of thousands of partitions that all move, one takes as long as dozens
+of passes, and these wait for the interpreter meanwhile."""
+
+COUNTS_FOR_INTERVALS = 3
+"""Intervals for which a preflight says how things are. A late one is no reason to distrust the last; several are."""
+
+COUNTS_AT_LEAST_S = 30.0
+"""For an interval so short that a busy machine misses several."""
+
+
+def next_preflight(began: float, ended: float, interval: float) -> float:
+    """When the next one is due, after one that took so long: an interval after its begin, or when it has had its share
+    of the time. All in monotonic seconds."""
+    return began + _pace(ended - began, interval)
+
+
+def _pace(seconds: float, interval: float) -> float:
+    return max(interval, seconds / LARGEST_SHARE)
+
+
+@dataclass(frozen=True, slots=True)
+class NotChecked:
+    """Why no preflight says whether the flow could fail over now, and since when; None: not known."""
+
+    reason: str
+    since: datetime | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """For status and page."""
+        return {"reason": self.reason, "since": utc_text(self.since) if self.since else None}
+
+
+NO_PREFLIGHT = NotChecked("no preflight was made")
+
+
+def not_checked(made: Preflight | None, age: float, interval: float, since: datetime) -> NotChecked | None:
+    """Why the last preflight does not count; None where it does. `age`: seconds since it was made. `interval`: between
+    two of them, 0 where the job makes none. `since`: from when on there is none."""
+    if made is None:
+        none = "the job makes no preflights: lockstep.failover.preflight.interval.seconds is 0"
+        return NotChecked("the job has made no preflight yet" if interval else none, since)
+    pace = _pace(made.seconds, interval)
+    if age <= max(COUNTS_AT_LEAST_S, COUNTS_FOR_INTERVALS * pace):
+        return None
+    due = f"one is due every {pace:.0f} s, and the last one was made at {utc_text(made.at)}"
+    return NotChecked(f"the job's preflight stands still: {due}", made.at)
+
+
 NOT_READ = "the ledger was not read yet"
 
 
@@ -105,15 +154,22 @@ class FailoverStatus:
     """How far a flow's failover is, and what it would cost. `drill`: the document of the last one that came to its end.
 
     `record` is what the ledger said when it was read last. `unknown`: why it may say something else by now; None where
-    it was read. `preflight`: None before the first, and where a job makes none. `lost`: records that retention took
-    from the source before MM2 copied them, and that nobody has acknowledged.
+    it was read. `preflight`: the last one; None before the first, and where a job makes none. `not_checked`: why it
+    does not say how things are now; None where it does. `lost`: records that retention took from the source before MM2
+    copied them, and that nobody has acknowledged.
     """
 
     record: FailoverRecord = field(default_factory=FailoverRecord)
     drill: LastDrill | None = None
     preflight: Preflight | None = None
+    not_checked: NotChecked | None = NO_PREFLIGHT
     unknown: str | None = None
     lost: LostRecords = field(default_factory=dict)
+
+    @property
+    def ready(self) -> bool | None:
+        """By a preflight that counts; None: nobody can tell."""
+        return None if self.preflight is None or self.not_checked else self.preflight.ready
 
     def as_json(self) -> dict[str, Any]:
         """`failover` of a flow in `status`."""
@@ -125,7 +181,8 @@ class FailoverStatus:
             "who": record.begun.who or None if record else None,
             "why": record.begun.why or None if record else None,
             "at": record.begun.at or None if record else None,
-            "preflight": self.preflight.as_json() if self.preflight else None,
+            "preflight": {**self.preflight.as_json(), "ready": self.ready} if self.preflight else None,
+            "not_checked": self.not_checked.as_json() if self.not_checked else None,
             "last_drill": self.drill,
             "lost_before_copying": lost_as_json(self.lost),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import datetime, timezone
 
 import pytest
@@ -18,7 +19,7 @@ from sinks.engine.status import FlowState, FlowStatus, Heartbeats, KindStatus, T
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.failover.last_drill import LastDrill
 from sinks.failover.lost_before_copying import Lost
-from sinks.failover.preflight import FailoverStatus, Preflight
+from sinks.failover.preflight import FailoverStatus, NotChecked, Preflight
 from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.states import Command, State
 from streaming.mm2.records import TopicPartition
@@ -77,7 +78,7 @@ def test_a_failover_under_way_what_is_at_risk_and_the_last_drill_are_a_line_each
         TopicPartition("orders", 1): Lost(None, 60, 1_000),
         TopicPartition("users", 0): Lost(None, 60, 1_000),
     }
-    failover = FailoverStatus(record, drill, made, lost=lost)
+    failover = FailoverStatus(record, drill, made, None, lost=lost)
     lines = shown(FlowStatus(FLOW, FlowState.LIVE, 1.0, failover=failover), capsys, monkeypatch)
     assert lines[1:] == [
         "  failover: FENCED, `cutover` is half done, by ann@ops at 2026-11-22T11:00:00Z",
@@ -87,6 +88,10 @@ def test_a_failover_under_way_what_is_at_risk_and_the_last_drill_are_a_line_each
         "  whether users lost records before they were copied is not known of 1 partition",
         "  last drill at 2026-11-21T12:00:00Z: as predicted",
     ]
+    old = replace(failover, not_checked=NotChecked("the job's preflight stands still", NOON))
+    lines = shown(FlowStatus(FLOW, FlowState.LIVE, 1.0, failover=old), capsys, monkeypatch)
+    assert lines[2].startswith("  preflight at 2026-11-22T12:00:00Z: not known, ")
+    assert lines[3] == "  whether it could fail over now is not known: the job's preflight stands still"
 
 
 def test_what_differs_of_a_paused_kind_is_called_unknown(

@@ -167,12 +167,16 @@ class ScriptedPulse:
 
     alive: bool = True
     streaming: bool = True
+    checking: bool = True
 
     def is_alive(self) -> bool:
         return self.alive
 
     def streams(self) -> bool:
         return self.streaming
+
+    def checks(self) -> bool:
+        return self.checking
 
 
 @pytest.mark.parametrize(
@@ -181,6 +185,7 @@ class ScriptedPulse:
         (ScriptedPulse(), 200, 200),
         (ScriptedPulse(alive=False), 503, 200),
         (ScriptedPulse(streaming=False), 200, 503),
+        (ScriptedPulse(checking=False), 200, 200),
     ],
 )
 def test_a_main_loop_that_hangs_is_unhealthy_and_a_query_that_hangs_is_not_ready(
@@ -190,6 +195,8 @@ def test_a_main_loop_that_hangs_is_unhealthy_and_a_query_that_hangs_is_not_ready
     server.start()
     try:
         with httpx.Client(base_url=server.address, trust_env=False, timeout=20) as client:
-            assert (client.get("/health").status_code, client.get("/ready").status_code) == (health, ready)
+            found = client.get("/health")
+            assert (found.status_code, client.get("/ready").status_code) == (health, ready)
+            assert found.json()["preflights"] == ("up" if pulse.checking else "hang")
     finally:
         server.stop()

@@ -20,7 +20,7 @@ from sinks.engine.verify_status import STALLED, VerifyStatus
 from sinks.failover import checks
 from sinks.failover.checks import COUNTED, Check, CheckResult, ReadinessFacts
 from sinks.failover.in_step import in_step_of_status
-from sinks.failover.preflight import FailoverLoss, FailoverStatus, Preflight
+from sinks.failover.preflight import FailoverLoss, FailoverStatus, NotChecked, Preflight
 from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.states import Command, State
 from sinks.flow_settings import FailoverRules
@@ -28,19 +28,44 @@ from sinks.kinds.controller import GroupSummary
 from streaming.flow import Flow
 
 ACTIVE = KindStatus(Task.ACTIVE, drift=0)
+NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 IN_STEP = FlowStatus(
-    Flow("a", "b"), FlowState.LIVE, 1.0, kinds={Kind.TOPIC: ACTIVE, Kind.ACL: KindStatus(Task.DISABLED)}
+    Flow("a", "b"),
+    FlowState.LIVE,
+    1.0,
+    kinds={Kind.TOPIC: ACTIVE, Kind.ACL: KindStatus(Task.DISABLED), Kind.GROUP_OFFSET: ACTIVE},
+    failover=FailoverStatus(preflight=Preflight(NOON, 0.1, loss=FailoverLoss(0, True)), not_checked=None),
 )
+OUTDATED = NotChecked("the job's preflight stands still", NOON)
 
 
 def preflighted(**made: Any) -> FlowStatus:
     """A flow that is well but for what its last preflight came to."""
-    return replace(IN_STEP, failover=FailoverStatus(preflight=Preflight(utc_now(), 0.1, **made)))
+    return replace(IN_STEP, failover=FailoverStatus(preflight=Preflight(utc_now(), 0.1, **made), not_checked=None))
 
 
 def test_a_flow_that_is_heard_and_in_step_is_a_yes() -> None:
     found = readiness(IN_STEP, {"SYNCED": 4}, 1)
     assert (found.answer, found.findings) == (ReadinessAnswer.YES, ())
+
+
+@pytest.mark.parametrize("made", [None, Preflight(NOON, 0.1, loss=FailoverLoss(0, True))])
+def test_without_a_preflight_and_with_an_old_one_neither_answer_is_known_and_both_say_since_when(
+    made: Preflight | None,
+) -> None:
+    found = readiness(replace(IN_STEP, failover=FailoverStatus(preflight=made, not_checked=OUTDATED)), {}, 1)
+    for answered in (found.cutover, found.failover):
+        assert (answered.answer, answered.since) == (ReadinessAnswer.UNKNOWN, NOON)
+        assert OUTDATED.reason in answered.headline
+    assert found.as_json()["since"] == found.as_json()["failover"]["since"] == "2026-11-22T12:00:00Z"
+
+
+def test_what_an_old_preflight_found_is_no_reason_any_more_and_what_passes_find_is_one() -> None:
+    lost = Check("records not copied", CheckResult.FAILED, "7, the oldest 90 s old", "0", "MM2 lags")
+    old = replace(IN_STEP, failover=FailoverStatus(preflight=Preflight(NOON, 0.1, of_clusters=(lost,))))
+    assert readiness(old, {}, 1).answer is ReadinessAnswer.UNKNOWN
+    drifting = replace(old, kinds={Kind.ACL: replace(ACTIVE, drift=2)})
+    assert readiness(drifting, {}, 1).answer is ReadinessAnswer.NO
 
 
 def test_before_the_first_pass_the_answer_is_not_known() -> None:
@@ -95,7 +120,7 @@ def test_a_preflight_that_could_not_look_is_a_no() -> None:
 
 
 def test_a_fence_is_said_and_stops_nothing() -> None:
-    found = readiness(replace(IN_STEP, failover=FailoverStatus(FailoverRecord(State.FENCED))), {}, 1)
+    found = readiness(replace(IN_STEP, failover=replace(IN_STEP.failover, record=FailoverRecord(State.FENCED))), {}, 1)
     assert (found.answer, found.findings[0].reason) == (ReadinessAnswer.YES, "the flow is FENCED")
 
 
@@ -127,7 +152,6 @@ def test_a_takeover_that_is_half_done_asks_for_its_command_again() -> None:
     assert "`failover` is half done. Run it again" in found.headline
 
 
-NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 OFFLINE = Check("offline on the target", CheckResult.FAILED, "a.x-0", "0", "bring it back")
 
 
@@ -135,7 +159,7 @@ def without_source(made: Preflight | None, passes: int = 1, verdicts: Mapping[st
     """The source gives no answer, 12 s after it was seen last."""
     kinds = as_far_as_known({Kind.ACL: replace(ACTIVE, last_success=NOON)}, FlowState.ERROR, NOON)
     status = replace(IN_STEP, state=FlowState.ERROR, reason="a: no answer", kinds=kinds)
-    shown = replace(status, failover=FailoverStatus(preflight=made))
+    shown = replace(status, failover=FailoverStatus(preflight=made, not_checked=None if made else OUTDATED))
     return readiness(shown, verdicts or {}, passes, now=NOON + timedelta(seconds=12))
 
 
@@ -188,7 +212,7 @@ def test_a_loss_that_is_over_its_limit_stops_a_failover_while_the_source_answers
 
 def test_a_figure_is_as_old_as_its_preflight() -> None:
     made = Preflight(NOON, 0.1, records=0, loss=FailoverLoss(0, True))
-    status = replace(IN_STEP, failover=FailoverStatus(preflight=made))
+    status = replace(IN_STEP, failover=FailoverStatus(preflight=made, not_checked=None))
     found = readiness(status, {}, 1, now=NOON + timedelta(seconds=40)).failover
     assert found.headline.startswith("It would lose 0 records of those that a had 40 s ago, and what came since")
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 from app.http.page_history import FlowHistory
-from app.job.preflight_watch import PreflightWatch, next_preflight
+from app.job.preflight_watch import LONGEST_PREFLIGHT_S, PreflightWatch
 from app.settings import Settings
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
-from tests.sinks.builders import World
+from sinks.failover.preflight import Preflight, next_preflight
+from tests.sinks.builders import NOON, World
+from tests.sinks.memory_flow import Clock
 
 
 def test_a_quick_preflight_is_made_once_an_interval() -> None:
@@ -32,3 +36,77 @@ def test_a_defect_is_the_trouble_of_one_preflight_and_the_next_is_made() -> None
         assert made.trouble is not None
         assert made.trouble.startswith("KeyError: ")
         assert made.ready is None
+
+
+def task_at(clock: Clock) -> FlowTask:
+    world = World()
+    world.clock = clock
+    return FlowTask(world.reconcile, Metrics("0"), clock=clock)
+
+
+def test_preflight_counts_for_three_intervals_and_then_nobody_knows_since_when_it_was_made() -> None:
+    clock = Clock()
+    task = task_at(clock)
+    task.note_preflight(Preflight(NOON, 0.5))
+    interval = task.failover_rules.preflight_interval
+    clock.now += 3 * interval
+    assert task.status().failover.not_checked is None
+    assert task.status().failover.as_json()["preflight"]["ready"] is True
+    clock.now += 1.0
+    found = task.status().failover
+    assert found.not_checked is not None
+    assert found.not_checked.since == NOON
+    assert "stands still" in found.not_checked.reason
+    assert found.as_json()["preflight"]["ready"] is None
+
+
+def test_preflight_that_takes_long_counts_for_as_much_longer() -> None:
+    clock = Clock()
+    task = task_at(clock)
+    task.note_preflight(Preflight(NOON, 40.0))
+    clock.now += 1200.0
+    assert task.status().failover.not_checked is None
+    clock.now += 1.0
+    assert task.status().failover.not_checked is not None
+
+
+def test_metric_of_an_old_preflight_is_no_number_and_its_alert_still_sees_that_there_was_one() -> None:
+    clock, metrics = Clock(), Metrics("0")
+    task = FlowTask(World().reconcile, metrics, clock=clock)
+    task.note_preflight(Preflight(NOON, 0.5, records=0, age=0.0))
+
+    def shown(name: str) -> float | None:
+        metrics.status(task.status())
+        return metrics.registry.get_sample_value(f"lockstep_failover_{name}", {"source": "a", "target": "b"})
+
+    assert (shown("ready"), shown("records_at_risk")) == (1.0, 0.0)
+    clock.now += 1000.0
+    for name in ("ready", "records_at_risk", "seconds_at_risk"):
+        assert math.isnan(shown(name) or 0.0)
+    assert shown("preflight_seconds") == 0.5
+
+
+def test_before_the_first_preflight_and_where_none_is_made_the_reason_is_said() -> None:
+    task = task_at(Clock())
+    found = task.status().failover.not_checked
+    assert found is not None
+    assert found.since is not None
+    assert "has made no preflight yet" in found.reason
+    task.note_preflight(Preflight(NOON, 0.5))
+    task.note_preflight(None)
+    assert task.status().failover.not_checked is not None
+
+
+def test_preflight_whose_thread_stands_still_for_longer_than_one_may_take_hangs_until_it_turns_again() -> None:
+    clock = Clock()
+    watch = PreflightWatch(task_at(clock), FlowHistory(), load_nothing, clock)
+    clock.now += LONGEST_PREFLIGHT_S
+    assert not watch.hangs
+    clock.now += 1.0
+    assert watch.hangs
+    watch.tick()
+    assert not watch.hangs
+
+
+def load_nothing() -> Settings:
+    raise KeyError("a defect")

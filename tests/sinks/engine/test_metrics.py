@@ -16,7 +16,7 @@ from sinks.engine.plan import Plan
 from sinks.engine.reconcile import Report
 from sinks.engine.status import STATES_IN_A_JOB, FlowState, FlowStatus, KindStatus, Task
 from sinks.engine.verify_status import STALLED, VerifyStatus
-from sinks.failover.preflight import Preflight
+from sinks.failover.preflight import FailoverStatus, Preflight
 from sinks.failover.states import State
 from sinks.faults import ItemFault, LedgerUntrusted
 from sinks.kinds.controller import GroupSummary
@@ -70,7 +70,8 @@ def metrics() -> Metrics:
             },
         )
     )
-    built.preflight(FLOW, Preflight(datetime(2024, 1, 1, tzinfo=timezone.utc), 0.25, records=3, age=1.5))
+    made = Preflight(datetime(2024, 1, 1, tzinfo=timezone.utc), 0.25, records=3, age=1.5)
+    built.preflight(FLOW, FailoverStatus(preflight=made, not_checked=None))
     built.count_request("b", "CreateTopics", "ok")
     built.count_listener(FLOW, "topic", "ok")
     built.count_reporter("acme.metrics:Reporter")
@@ -121,7 +122,7 @@ def test_a_failover_is_in_one_state_and_its_risk_is_that_of_the_last_preflight(m
 def test_without_a_preflight_that_could_look_nothing_is_said_to_be_at_risk(
     metrics: Metrics, made: Preflight | None
 ) -> None:
-    metrics.preflight(FLOW, made)
+    metrics.preflight(FLOW, FailoverStatus(preflight=made))
     found = samples(metrics)
     for name in ("ready", "records_at_risk", "seconds_at_risk"):
         assert math.isnan(value(found, f"lockstep_failover_{name}") or 0)

@@ -54,6 +54,7 @@ def test_json_is_the_document_that_interface_promises() -> None:
             "why": None,
             "at": None,
             "preflight": None,
+            "not_checked": {"reason": "no preflight was made", "since": None},
             "last_drill": None,
             "lost_before_copying": {"records": 0, "topics": []},
         },
