@@ -155,7 +155,7 @@ class Kind(str, Enum):
             enabled_by=(
                 Switch(
                     "lockstep.sync.client.quotas.enabled",
-                    doc="Whether client quotas (users, client ids, both, defaults, addresses) are kept on the target.",
+                    doc="Keep client quotas on the target: users, client ids, both, defaults, addresses.",
                 ),
             ),
             rights=(

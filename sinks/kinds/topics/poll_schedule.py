@@ -173,12 +173,12 @@ class PollSchedule:
 
 # How many topics may be polled now: a share of the time, measured from what polls took. Pure: times come in, seconds.
 #
-# A poll costs the source's brokers about 75 µs of CPU a topic (docs/benchmarks.md), so that what a small cluster does
-# not feel would be the whole of a large one's time. So the budget is time, not topics: `lockstep.observe.share` of each
-# second comes in, and what polls take goes out: the least that a topic took lately, for what a poll waits for others is
-# not the broker's work. What is not spent is saved, up to `SAVED_FOR` seconds' worth, but never less than two polls of
-# all topics: the first change after a while without any is found at once, and a storm of changes costs no more than the
-# share. `lockstep.observe.rate` limits the topics besides.
+# A poll costs the source's brokers about 75 µs of CPU a topic (bench/figures/benchmarks.md). What a small cluster does
+# not feel would be all of a large one's time. So the budget is time, not topics. Each second adds
+# `lockstep.observe.share`. A poll takes the least time that a topic needed lately, because waiting for others is not
+# the broker's work. Unspent time is saved: up to `SAVED_FOR` seconds' worth, and at least two polls of all topics. So
+# the first change after a pause is found at once, and a storm of changes costs no more than the share.
+# `lockstep.observe.rate` also limits the number of topics.
 
 
 SAVED_FOR = 30.0
