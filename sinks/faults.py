@@ -142,6 +142,13 @@ class NotSupported(LockstepError):
     code = "NOT_SUPPORTED"
 
 
+class NoRecords(LockstepError):
+    """Java's client takes a cluster's settings and librdkafka has nothing like them: no record can be read or written.
+    What only asks or changes the cluster goes on."""
+
+    code = "NOT_SUPPORTED"
+
+
 class DigestMismatch(LockstepError):
     """The plan made now is not the plan that was reviewed."""
 

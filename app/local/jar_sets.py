@@ -16,6 +16,9 @@ CHECKSUMS: Final = Path(__file__).resolve().parent / "checksums"
 HOME: Final = "LOCKSTEP_HOME"
 """Environment variable: the folder of fetched jars and of the demo, for all working directories together."""
 
+NAMED: Final = "LOCKSTEP_JARS"
+"""Environment variable: jars of the operator, separated by commas, such as those with a callback handler's class."""
+
 Artifact = tuple[str, str, str]
 """Organisation, name, version."""
 

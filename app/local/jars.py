@@ -20,12 +20,12 @@ from contextlib import AbstractContextManager
 from importlib.util import find_spec
 from pathlib import Path
 
-from app.local.jar_sets import CONNECTORS, KAFKA, KAFKA_JARS, PROJECT, Connector, JarSet, home
+from app.local.jar_sets import CONNECTORS, KAFKA, KAFKA_JARS, NAMED, PROJECT, Connector, JarSet, home
 from app.local.java import java
 from sinks.lock_file import locked
 from streaming.errors import LockstepError
 
-__all__ = ["KAFKA", "PROJECT", "connector_jars", "fetched", "kafka_jars", "pyspark_jar"]
+__all__ = ["KAFKA", "PROJECT", "connector_jars", "fetched", "kafka_jars", "named_jars", "pyspark_jar"]
 
 MODULE = """<ivy-module version="2.0">
   <info organisation="lockstep" module="local"/>
@@ -58,6 +58,17 @@ def kafka_jars(root: Path | None = None) -> list[Path]:
 def connector_jars(root: Path | None = None) -> list[Path]:
     """The Kafka connector for the Spark that is installed, about 10 MB; as `kafka_jars`."""
     return fetched(connector_for(spark_version()).jars, root)
+
+
+def named_jars() -> list[Path]:
+    """The jars in LOCKSTEP_JARS, for every JVM that has Kafka's client. Raises LockstepError where one is not there."""
+    jars = [Path(name.strip()).expanduser() for name in os.environ.get(NAMED, "").split(",") if name.strip()]
+    if (missing := next((jar for jar in jars if not jar.is_file() or not os.access(jar, os.R_OK)), None)) is not None:
+        raise LockstepError(
+            f"{NAMED} names {missing}, which is no file that this user may read: put the jar there, or correct the "
+            f"variable; several are separated by commas"
+        )
+    return [jar.resolve() for jar in jars]
 
 
 def connector_for(spark: str) -> Connector:

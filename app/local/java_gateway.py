@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from app.local.jar_sets import home
-from app.local.jars import connector_jars, pyspark_jar
+from app.local.jars import connector_jars, named_jars, pyspark_jar
 from app.local.java import QUICK_START, java
 from streaming.errors import LockstepError
 
@@ -66,7 +66,7 @@ class GatewayProcess:
 
     def __init__(self) -> None:
         self._program = java()
-        jars = [*(pyspark_jar(one) for one in PYSPARK_JARS), *connector_jars()]
+        jars = [*(pyspark_jar(one) for one in PYSPARK_JARS), *connector_jars(), *named_jars()]
         self._archive = _Archive(self._program, jars)
         options = (*OPTIONS, *self._archive.options())
         self._command = [

@@ -20,7 +20,7 @@ if __name__ == "__main__":
 
 import javaproperties
 
-from app.local.jars import connector_jars
+from app.local.jars import connector_jars, named_jars
 from streaming.errors import LockstepError
 
 DEFAULTS_FOLDER = Path(__file__).resolve().parent / "defaults"
@@ -71,16 +71,19 @@ def defaults(path: Path = SPARK_DEFAULTS) -> dict[str, str]:
 def with_lockstep(
     given: Mapping[str, str], connector: Callable[[], Sequence[Path]], *, local: bool = False
 ) -> dict[str, str]:
-    """Properties of Spark that the user gave, over our defaults, and the connector's jars beside those of the user.
+    """Properties of Spark that the user gave, over our defaults, and the connector's jars beside the user's, which
+    `spark.jars` and LOCKSTEP_JARS name.
 
     `connector` is asked unless the user names a connector of their own. `local`: all of Spark is in the driver's JVM,
-    which makes the secret of its RPC by itself. Raises UnsupportedDeployMode.
+    which makes the secret of its RPC by itself. Raises UnsupportedDeployMode, LockstepError.
     """
     if given.get(DEPLOY_MODE, "").strip() == "cluster":
         raise UnsupportedDeployMode(CLUSTER_MODE)
     merged = {**defaults(), **({AUTHENTICATE: "true"} if local else {}), **given}
     merged[JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={LOG4J.as_uri()} {given.get(JAVA_OPTIONS, '')}".strip()
-    own = [jar for jar in given.get(JARS, "").split(",") if jar]
+    own = [jar for jar in given.get(JARS, "").split(",") if jar] + [str(jar) for jar in named_jars()]
+    if own:
+        merged[JARS] = ",".join(own)
     if not any(CONNECTOR in named for named in (given.get(PACKAGES, ""), *own)):
         merged[JARS] = ",".join([*own, *map(str, connector())])
     return merged

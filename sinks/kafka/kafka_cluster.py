@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from sinks.kafka.jvm.java_admin import Gateway, JavaAdmin
+from sinks.kafka.jvm.java_token import JavaToken
 from sinks.kafka.jvm.jvm_acls import JvmAcls
 from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_groups import JvmGroups
@@ -19,7 +20,7 @@ from sinks.kafka.ports.cluster import (
     count_nothing,
 )
 from sinks.kafka.ports.permitted import ask_again
-from sinks.kafka.records.client_config import client_config
+from sinks.kafka.records.rd_clients import RdClients
 from sinks.kafka.records.rd_logs import Log
 from sinks.kafka.records.rd_records import KafkaRecords
 from streaming.errors import LockstepError
@@ -36,17 +37,18 @@ class KafkaCluster(JvmTopics):
         self, alias: str, properties: Mapping[str, str], gateway: Gateway, count: CountRequest = count_nothing
     ) -> None:
         self.alias, self.properties = alias, dict(properties)
-        # First, for it raises where confluent-kafka cannot have these settings.
-        self._config = client_config(alias, properties)
         self.admin = JavaAdmin(alias, properties, gateway, count)
+        self._token = JavaToken(self.admin)
+        # Before anything else it raises where these settings are wrong.
+        self._clients = RdClients(alias, properties, self._token.now)
         super().__init__(self.admin)
         self.acls, self.users, self.ends = JvmAcls(self.admin), JvmUsers(self.admin), JvmEnds(self.admin)
         self.groups = JvmGroups(self.admin, self.ends, self)
-        self._log = Log(alias, self._config, self.admin.timeout)
+        self._log = Log(alias, self._clients, self.admin.timeout)
 
     def records(self, isolation: str = "read_uncommitted") -> KafkaRecords:
         """A reader of records, to be closed by whom it is for."""
-        return KafkaRecords(self.alias, self._config, self.ends, self, isolation)
+        return KafkaRecords(self.alias, self._clients, self.ends, self, isolation)
 
     def create_log(self, topic: str, replication_factor: int | None, configs: Mapping[str, str]) -> None:
         if topic in self.names():
@@ -87,4 +89,5 @@ class KafkaCluster(JvmTopics):
 
     def close(self) -> None:
         self._log.close()
+        self._token.close()
         self.admin.close()

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import threading
-import time
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar
-from urllib.parse import parse_qs
 
 import pytest
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from pyspark.sql import DataFrame, SparkSession
 
+from app.local.jars import PROJECT
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from app.wiring import admin_of, open_cluster
@@ -34,74 +29,13 @@ from streaming.mm2.internal_topics import TopicRole
 from streaming.mm2.records import Heartbeat, RecordKind
 from streaming.query import collect_hints, start, why_it_ended
 from streaming.query_plan import ClusterSource, QueryPlan
+from tests.kafka.handler_jar import FILE_OPTION, HANDLER, handler_jar
+from tests.kafka.tokens import ALLOWED, CLIENT, LISTENER, LOGIN, SCOPE, SECRET, TokenEndpoint, token, token_endpoint
 from tests.quick_java import QUICK_KAFKA
 
 SOON = 30.0
-CLIENT, SECRET, SCOPE = "lockstep", "cl1ent-s3cret", "kafka"
-LOGIN = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 HANDLERS = ("oauthbearer.OAuthBearerLoginCallbackHandler", "oauthbearer.secured.OAuthBearerLoginCallbackHandler")
 """Kafka's name of it today, and an older one; the kafka-clients of Spark's connector has both."""
-
-ALLOWED = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls="
-KEY = rsa.generate_private_key(65537, 2048)
-LISTENER = {
-    "listener.name.sasl.sasl.enabled.mechanisms": "OAUTHBEARER",
-    "listener.name.sasl.oauthbearer.sasl.server.callback.handler.class": (
-        "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
-    ),
-    "listener.name.sasl.oauthbearer.sasl.jaas.config": f'{LOGIN} unsecuredLoginStringClaim_sub="broker";',
-}
-
-
-class TokenEndpoint(BaseHTTPRequestHandler):
-    """Gives a token to the one client that it knows, and its public key to all."""
-
-    granted: ClassVar[list[str]] = []
-
-    def do_POST(self) -> None:
-        """The grant `client_credentials` of RFC 6749, section 4.4."""
-        form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-        known = base64.b64encode(f"{CLIENT}:{SECRET}".encode()).decode()
-        if form.get("grant_type") != ["client_credentials"] or self.headers["Authorization"] != f"Basic {known}":
-            self.answer(HTTPStatus.UNAUTHORIZED, {"error": "invalid_client"})
-            return
-        self.granted.extend(form.get("scope", []))
-        self.answer(HTTPStatus.OK, {"access_token": token(), "token_type": "Bearer", "expires_in": 3600})
-
-    def do_GET(self) -> None:
-        """The keys, for the broker."""
-        self.answer(HTTPStatus.OK, key_set())
-
-    def answer(self, status: HTTPStatus, document: dict[str, object]) -> None:
-        body = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Says nothing on stderr."""
-
-
-def encoded(content: bytes) -> str:
-    """base64url without padding, as JOSE has it (RFC 7515)."""
-    return base64.urlsafe_b64encode(content).decode().rstrip("=")
-
-
-def token() -> str:
-    """A signed JWT, good for an hour. Java's client refuses one that nobody signed before it asks the broker."""
-    now = int(time.time())
-    claims = {"sub": CLIENT, "iat": now, "exp": now + 3600, "scope": SCOPE}
-    text = ".".join(encoded(json.dumps(part).encode()) for part in ({"alg": "RS256", "kid": "one"}, claims))
-    return f"{text}.{encoded(KEY.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
-
-
-def key_set() -> dict[str, object]:
-    """What the broker verifies tokens with (RFC 7517)."""
-    number = KEY.public_key().public_numbers()
-    key = {"kty": "RSA", "kid": "one", "alg": "RS256", "use": "sig", "n": encoded(number.n.to_bytes(256, "big"))}
-    return {"keys": [key | {"e": encoded(number.e.to_bytes(3, "big"))}]}
 
 
 @dataclass(frozen=True)
@@ -130,16 +64,14 @@ class Guarded:
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     """One broker and one token endpoint for all tests here."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), TokenEndpoint) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        folder, url = tmp_path_factory.mktemp("oauth"), f"http://127.0.0.1:{server.server_port}/token"
+    with token_endpoint() as url:
+        folder = tmp_path_factory.mktemp("oauth")
         overrides = LISTENER | {"sasl.oauthbearer.jwks.endpoint.url": url}
         options = (*QUICK_KAFKA, f"{ALLOWED}{url}")
         with LocalCluster(
             "o", folder, heap="256m", java_options=options, overrides=overrides, allow_everyone=True
         ) as cluster:
             yield Guarded(cluster, url)
-        server.shutdown()
 
 
 def make_topic(client: KafkaCluster, topic: str) -> TopicConfigs:
@@ -201,3 +133,49 @@ def test_a_wrong_client_secret_names_the_cluster_and_shows_no_secret(guarded: Gu
         client.ping()
     assert str(error.value).startswith("cluster o: ")
     assert "s3cret" not in str(error.value)
+
+
+READ_BY_A_COMMAND = """
+import sys
+from contextlib import closing
+import orjson
+from app.wiring import open_cluster
+with closing(open_cluster("o", orjson.loads(sys.argv[1]))) as client:
+    client.create_log("by-handler", 1, {})
+    client.append_log("by-handler", [(b"k", b"v")])
+    print(client.read_log("by-handler"))
+"""
+
+
+def run_with(jars: str, properties: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """A program of its own, with a JVM of its own, that asks the cluster and writes and reads a record."""
+    command = [sys.executable, "-c", READ_BY_A_COMMAND, json.dumps(properties)]
+    environment = {**os.environ, "LOCKSTEP_JARS": jars}
+    return subprocess.run(
+        command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def own_handler(guarded: Guarded, folder: Path, name: str = HANDLER) -> dict[str, str]:
+    """The login of a handler class that comes in a jar."""
+    (folder / "token").write_text(token())
+    jaas = f'{LOGIN} {FILE_OPTION}="{folder / "token"}";'
+    properties = {**guarded.properties(), "sasl.login.callback.handler.class": name, "sasl.jaas.config": jaas}
+    return {key: value for key, value in properties.items() if not key.startswith("sasl.oauthbearer.")}
+
+
+def test_handler_class_of_a_jar_logs_in_java_and_gives_librdkafka_its_token(guarded: Guarded, tmp_path: Path) -> None:
+    run = run_with(str(handler_jar(tmp_path)), own_handler(guarded, tmp_path))
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "[(b'k', b'v')]"
+
+
+def test_handler_class_that_is_in_no_jar_is_named_with_what_to_do(guarded: Guarded, tmp_path: Path) -> None:
+    run = run_with("", own_handler(guarded, tmp_path, "acme.Missing"))
+    assert "cluster o: Java finds no class acme.Missing" in run.stderr
+    assert "LOCKSTEP_JARS" in run.stderr
+
+
+def test_jar_that_is_not_there_is_named(guarded: Guarded, tmp_path: Path) -> None:
+    run = run_with(str(tmp_path / "none.jar"), own_handler(guarded, tmp_path))
+    assert f"LOCKSTEP_JARS names {tmp_path / 'none.jar'}, which is no file" in run.stderr

@@ -55,6 +55,9 @@ LOGIN_LIMITS = ("sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms", "
 TURNED_AWAY_PAUSE = 0.2
 """Seconds until a request that was turned away leaves again."""
 
+SETTING = re.compile(r"\b((?:sasl|ssl)\.[a-z.]*[a-z]|clientId|clientSecret)\b")
+"""The name of a setting in the text of Java's ConfigException, which may also have its value."""
+
 Gateway = Callable[[], Any]
 """Returns py4j's gateway to a JVM with Kafka's client; may start one, and raise LockstepError where that fails."""
 
@@ -397,29 +400,43 @@ def java_admin(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
     try:
         return jvm.org.apache.kafka.clients.admin.AdminClient.create(java_properties(alias, jvm, properties))
     except Py4JJavaError as error:
-        causes = list(_causes(error))
-        missing = next((found.group(1) for one in causes if (found := MISSING_CLASS.search(one))), None)
-        if missing is not None:
-            raise LockstepError(
-                f"cluster {alias}: Java finds no class {missing.replace('/', '.')}, which the settings of `{alias}.` "
-                "name: add the jar that has it to Java's class path"
-            ) from None
-        if any("bootstrap" in one for one in causes):
-            raise ClusterUnreachable(
-                f"cluster {alias}: no address of {alias}.bootstrap.servers can be resolved; is it right?"
-            ) from None
-        waited = time.monotonic() - began
-        if "LoginException" in map(java_class, causes) and waited * len(LOGIN_LIMITS) >= request_timeout(
-            alias, properties
-        ):
-            raise ClusterUnreachable(
-                f"cluster {alias}: its login got no token within {waited:.2g} s; is the token endpoint up?"
-            ) from None
-        names = ", ".join(java_class(one) for one in causes)
-        raise RightsMissing(
-            f"cluster {alias}: Java's client cannot be made with these settings: {names}; check "
-            f"the security settings of `{alias}.` in the properties file"
-        ) from None
+        raise unmade(alias, properties, error, time.monotonic() - began) from None
+
+
+def unmade(alias: str, properties: Mapping[str, str], error: Py4JJavaError, waited: float) -> LockstepError:
+    """Why Java's client, or its login, cannot be made. Of Java's text it has names of keys and classes alone.
+
+    `waited`: seconds.
+    """
+    causes = list(_causes(error))
+    missing = next((found.group(1) for one in causes if (found := MISSING_CLASS.search(one))), None)
+    if missing is not None:
+        return LockstepError(
+            f"cluster {alias}: Java finds no class {missing.replace('/', '.')}, which the settings of `{alias}.` "
+            "name. Correct the name, or put the jar that has the class into the environment variable LOCKSTEP_JARS "
+            "(under spark-submit: --jars)"
+        )
+    if any("bootstrap" in one for one in causes):
+        return ClusterUnreachable(
+            f"cluster {alias}: no address of {alias}.bootstrap.servers can be resolved; is it right?"
+        )
+    classes = [java_class(one) for one in causes]
+    if "LoginException" in classes and waited * len(LOGIN_LIMITS) >= request_timeout(alias, properties):
+        return ClusterUnreachable(
+            f"cluster {alias}: its login got no token within {waited:.2g} s; is the token endpoint up?"
+        )
+    names = ", ".join(dict.fromkeys(classes))
+    said = next((found[1] for one in causes if "ConfigException" in one and (found := SETTING.search(one))), None)
+    if said is not None:
+        check = f"check {said}, as `{alias}.{said}` or as an option of `{alias}.sasl.jaas.config`"
+    elif "LoginException" in classes:
+        check = (
+            f"the login failed. Check the user, secret or keytab in `{alias}.sasl.jaas.config`, and whether what "
+            "gives tokens or tickets answers"
+        )
+    else:
+        check = f"check the security settings of `{alias}.` in the properties file"
+    return RightsMissing(f"cluster {alias}: Java's client cannot be made with these settings: {names}; {check}")
 
 
 def java_class(text: str) -> str:

@@ -41,7 +41,8 @@ TLS_AND_SASL: Mapping[str, tuple[bool, bool]] = {
 
 
 def client_config(alias: str, properties: Mapping[str, str]) -> dict[str, str | int]:
-    """librdkafka's configuration. Raises LockstepError for a security setting that is wrong, or has no counterpart.
+    """librdkafka's configuration. Raises LockstepError for a security setting that is wrong, NoRecords for one that has
+    no counterpart.
 
     Reads the files that key and trust stores are in. What comes back holds secrets.
     """
@@ -53,7 +54,7 @@ def client_config(alias: str, properties: Mapping[str, str]) -> dict[str, str | 
     try:
         return config | security_config(properties)
     except LockstepError as error:
-        raise LockstepError(f"cluster {alias}: {error}") from error
+        raise type(error)(f"cluster {alias}: {error}") from error
 
 
 def security_config(properties: Mapping[str, str]) -> dict[str, str]:

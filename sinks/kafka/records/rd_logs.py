@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
@@ -12,6 +12,7 @@ from sinks.faults import ClusterUnreachable
 from sinks.kafka.ports.cluster import LogChunk, Placed
 from sinks.kafka.ports.log_chunks import in_chunks
 from sinks.kafka.records.error_codes import error_of, raised
+from sinks.kafka.records.rd_clients import RdClients
 from sinks.kafka.records.rd_log_tail import READING, LogTail
 
 MESSAGES_IN_A_READ = 1000
@@ -48,10 +49,10 @@ def _joined(chunks: Iterable[LogChunk]) -> LogChunk:
 class Log:
     """Reads and appends through clients of its own, which are made when they are needed first."""
 
-    def __init__(self, alias: str, config: Mapping[str, str | int], within: float) -> None:
+    def __init__(self, alias: str, clients: RdClients, within: float) -> None:
         """`within`: seconds that reading may go without progress, and that an append may take."""
         self._alias, self._within = alias, within
-        self._config = dict(config)
+        self._clients = clients
         self._producer: Producer | None = None
         # confluent-kafka frees a client that is closed while another thread is in it, which ends the process.
         self._reading, self._writing = threading.Lock(), threading.Lock()
@@ -71,7 +72,7 @@ class Log:
         if self._producer is None:
             # A log that was deleted is not recreated by a write, with whatever the broker's defaults are.
             fixed = {"acks": "all", "enable.idempotence": True, "linger.ms": 5, "allow.auto.create.topics": False}
-            self._producer = Producer(self._config | fixed)
+            self._producer = self._clients.producer(fixed)
         errors: list[KafkaError] = []
 
         def delivered(error: KafkaError | None, _: object) -> None:
@@ -142,7 +143,7 @@ class Log:
             reader.close()
 
     def _consumer(self) -> Consumer:
-        return Consumer(self._config | READING | {"enable.partition.eof": True, "fetch.wait.max.ms": 20})
+        return self._clients.consumer({**READING, "enable.partition.eof": True, "fetch.wait.max.ms": 20})
 
     def _chunks(self, topic: str, start: Start) -> Iterator[LogChunk]:
         consumer = self._consumer()
@@ -192,8 +193,8 @@ class Log:
 
     def follow(self, topic: str, position: int) -> LogTail:
         """From this offset on; from the first record where it is not there."""
-        begin_anew = {"auto.offset.reset": "earliest", "allow.auto.create.topics": False}
-        consumer = Consumer(self._config | READING | begin_anew)
+        begin_anew: dict[str, str | int] = {"auto.offset.reset": "earliest", "allow.auto.create.topics": False}
+        consumer = self._clients.consumer({**READING, **begin_anew})
         return LogTail(self._alias, consumer, topic, position)
 
     def close(self) -> None:

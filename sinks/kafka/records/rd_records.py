@@ -17,6 +17,7 @@ from sinks.kafka.jvm.jvm_topics import JvmTopics
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, Span, Stamp, Why
 from sinks.kafka.records.error_codes import UNREACHABLE, error_of, item_fault, raised
+from sinks.kafka.records.rd_clients import RdClients
 from sinks.kafka.records.rd_log_tail import READING
 from sinks.kafka.sweep import Sweep, sweeps_of, within_logs
 from streaming.mm2.records import TopicPartition
@@ -60,13 +61,13 @@ class KafkaRecords:
     def __init__(
         self,
         alias: str,
-        config: Mapping[str, str | int],
+        clients: RdClients,
         ends: JvmEnds,
         topics: JvmTopics,
         isolation: str = "read_uncommitted",
     ) -> None:
         self.alias, self._logs, self._topics = alias, ends, topics
-        self._config = dict(config) | READING | HERE_AND_THERE | {"isolation.level": isolation}
+        self._clients, self._isolation = clients, isolation
         # confluent-kafka frees a consumer on `close` while another thread is in it, which ends the process.
         self._using = threading.Lock()
         self._consumer: rd.Consumer | None = None
@@ -78,7 +79,7 @@ class KafkaRecords:
         return self._logs.latest(partitions)
 
     def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
-        return self._logs.ends(partitions, committed=self._config["isolation.level"] == "read_committed")
+        return self._logs.ends(partitions, committed=self._isolation == "read_committed")
 
     def offsets_for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
         seen = self._logs.for_times([one for one in times if one.timestamp >= 0])
@@ -131,7 +132,7 @@ class KafkaRecords:
 
     def _opened(self) -> rd.Consumer:
         if self._consumer is None:
-            self._consumer = rd.Consumer(self._config)
+            self._consumer = self._clients.consumer({**READING, **HERE_AND_THERE, "isolation.level": self._isolation})
         return self._consumer
 
     def _run(self, consumer: rd.Consumer, sweeps: Mapping[TopicPartition, Sweep], deadline: float) -> None:

@@ -1,77 +1,84 @@
 """The `sasl.` settings of a Java client in librdkafka's words.
 
-| Java                                                  | librdkafka                                           |
-|-------------------------------------------------------|------------------------------------------------------|
-| `sasl.mechanism`                                      | the same: PLAIN, SCRAM-SHA-256, -512, OAUTHBEARER    |
-| `sasl.jaas.config`: PlainLoginModule, ScramLoginModule | `sasl.username`, `sasl.password`                     |
-| `sasl.jaas.config`: OAuthBearerLoginModule            | `sasl.oauthbearer.method=oidc` and its client        |
-| `sasl.oauthbearer.token.endpoint.url`                 | the same; Kafka's client credentials (KIP-768)       |
-| `ssl.truststore.*` among its options                  | `https.ca.pem`                                       |
-| times and buffers of a login, settings of brokers     | left out                                             |
-| all others                                            | an error that names them                             |
+| Java                                              | librdkafka                                                  |
+|---------------------------------------------------|-------------------------------------------------------------|
+| `sasl.mechanism`: PLAIN, SCRAM-SHA-256, -512      | the same, with the login's `sasl.username`, `sasl.password` |
+| OAUTHBEARER                                       | the same; Java logs in, and is asked for the token          |
+| GSSAPI: Krb5LoginModule with a keytab             | `sasl.kerberos.keytab`, `sasl.kerberos.principal`           |
+| GSSAPI: Krb5LoginModule with a ticket cache       | the tickets of Kerberos' default cache, not renewed         |
+| times and buffers of a login, settings of brokers | left out                                                    |
+| all others                                        | NoRecords, which names them                                 |
 
-Source: `SaslConfigs`, `OAuthBearerLoginCallbackHandler` (its options); KIP-1258 for the newer names of these.
+Source: `SaslConfigs`; Java's `Krb5LoginModule`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
+from sinks.faults import NoRecords
 from sinks.kafka.security.jaas import LoginModule, parse_jaas
-from sinks.kafka.security.stores import trusted_certificates
 from streaming.errors import LockstepError
 
 JAAS: Final = "sasl.jaas.config"
-TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"
 OAUTH: Final = "OAUTHBEARER"
+KERBEROS: Final = "GSSAPI"
 MODULES: Mapping[str, str] = {
     "PLAIN": "PlainLoginModule",
     "SCRAM-SHA-256": "ScramLoginModule",
     "SCRAM-SHA-512": "ScramLoginModule",
     OAUTH: "OAuthBearerLoginModule",
+    KERBEROS: "Krb5LoginModule",
 }
 """The login module of each mechanism."""
 
-CLIENT_FIELDS: Mapping[str, tuple[str, str]] = {
-    "sasl.oauthbearer.client.id": ("clientId", "sasl.oauthbearer.client.credentials.client.id"),
-    "sasl.oauthbearer.client.secret": ("clientSecret", "sasl.oauthbearer.client.credentials.client.secret"),
-    "sasl.oauthbearer.scope": ("scope", "sasl.oauthbearer.scope"),
-}
-"""By librdkafka's name: Java's option of the login module, and its newer key, which wins."""
-
-EXTENSION: Final = "extension_"
-STORE: Final = "ssl."
 HANDLERS = frozenset({"sasl.login.callback.handler.class", "sasl.client.callback.handler.class"})
 KAFKAS: Final = "org.apache.kafka.common.security."
-TRANSLATED = frozenset({JAAS, TOKEN_URL, "sasl.mechanism", *(newer for _, newer in CLIENT_FIELDS.values())})
+SERVICE: Final = "sasl.kerberos.service.name"
+TRANSLATED = frozenset({JAAS, "sasl.mechanism"})
 UNTRANSLATED = (
     "sasl.kerberos.",
     "sasl.login.connect.",
     "sasl.login.read.",
     "sasl.login.refresh.",
     "sasl.login.retry.",
-    "sasl.oauthbearer.clock.skew.",
-    "sasl.oauthbearer.expected.",
-    "sasl.oauthbearer.jwks.",
-    "sasl.oauthbearer.scope.claim.",
-    "sasl.oauthbearer.sub.claim.",
+    "sasl.oauthbearer.",
 )
-"""Kerberos' settings say nothing to other mechanisms, and Kerberos itself is refused."""
+"""Each tunes Java's client, or one mechanism, and says nothing to the others."""
+
+PRINCIPAL = re.compile(r"[\w.$/@-]*[\w.$/@]")
+KEYTAB = re.compile(r'[^"$`\\\n]+')
+"""What librdkafka puts into a command line of `kinit`, a keytab between double quotes."""
+
+WHAT_NEEDS_RECORDS: Final = (
+    "Lockstep can ask and change this cluster, but cannot read or write its records. On a target that stops the job "
+    "and every command that writes, because the ledger is a topic there. On a source it stops preflight, cutover, "
+    "failover and drills, and matched offsets: set lockstep.offset.translation=conservative"
+)
+IAM: Final = (
+    "write sasl.mechanism=OAUTHBEARER, which the same brokers take, with "
+    "sasl.login.callback.handler.class=software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler, which is in "
+    "the same jar"
+)
 
 
 def sasl_config(properties: Mapping[str, str]) -> dict[str, str]:
-    """librdkafka's configuration of a login. Raises LockstepError that names the Java key, and no secret."""
-    mechanism = properties.get("sasl.mechanism", "GSSAPI")
+    """librdkafka's configuration of a login. Raises LockstepError that names the Java key, and no secret; NoRecords
+    for what only Java has."""
+    mechanism = properties.get("sasl.mechanism", KERBEROS)
     if mechanism not in MODULES:
-        raise LockstepError(f"sasl.mechanism={mechanism} is not supported; allowed: {', '.join(MODULES)}")
-    for name, value in properties.items():
-        if name.startswith("sasl.") and value and not _known(name, value):
-            raise LockstepError(f"{name} has no counterpart in librdkafka; it would be ignored: take it out")
+        remedy = IAM if mechanism == "AWS_MSK_IAM" else f"librdkafka has {', '.join(MODULES)}"
+        raise NoRecords(f"sasl.mechanism={mechanism} has no counterpart in librdkafka: {remedy}. {WHAT_NEEDS_RECORDS}")
     module = _module(properties, mechanism)
     if mechanism == OAUTH:
-        return {"sasl.mechanism": mechanism, **_oauth(module.options, properties)}
-    return {"sasl.mechanism": mechanism, **_user(module.options)}
+        return {"sasl.mechanism": mechanism}
+    config = _kerberos(module.options, properties) if mechanism == KERBEROS else _user(module.options)
+    for name, value in properties.items():
+        if name.startswith("sasl.") and value and not _known(name, value):
+            raise NoRecords(f"{name} has no counterpart in librdkafka. {WHAT_NEEDS_RECORDS}")
+    return {"sasl.mechanism": mechanism, **config}
 
 
 def _known(name: str, value: str) -> bool:
@@ -94,40 +101,25 @@ def _module(properties: Mapping[str, str], mechanism: str) -> LoginModule:
 
 
 def _user(options: Mapping[str, str]) -> dict[str, str]:
-    if options.get("tokenauth", "false").lower() == "true":
-        raise LockstepError(f"{JAAS}: tokenauth: librdkafka cannot log in with a delegation token")
     missing = [name for name in ("username", "password") if not options.get(name)]
     if missing:
         raise LockstepError(f"{JAAS}: {' and '.join(missing)} missing among its options")
+    if options.get("tokenauth", "false").lower() == "true":
+        raise NoRecords(f"{JAAS}: tokenauth: librdkafka cannot log in with a delegation token. {WHAT_NEEDS_RECORDS}")
     return {"sasl.username": options["username"], "sasl.password": options["password"]}
 
 
-def _oauth(options: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
-    if not properties.get(TOKEN_URL):
-        raise LockstepError(f"{TOKEN_URL} is missing: OAUTHBEARER gets its tokens there, with client credentials")
-    if not properties[TOKEN_URL].startswith(("https://", "http://")):
-        raise LockstepError(f"{TOKEN_URL} begins with neither https:// nor http://: a token in a file cannot be used")
-    if any(name.startswith("unsecuredLogin") for name in options):
-        raise LockstepError(f"{JAAS}: unsecured tokens cannot be made here: name a client with clientId, clientSecret")
-    config = {"sasl.oauthbearer.method": "oidc", TOKEN_URL: properties[TOKEN_URL]}
-    for name, (option, newer) in CLIENT_FIELDS.items():
-        if value := properties.get(newer) or options.get(option):
-            config[name] = value
-        elif option != "scope":
-            raise LockstepError(f"{JAAS}: {option} missing among the options of OAuthBearerLoginModule")
-    extensions = [f"{name[len(EXTENSION) :]}={value}" for name, value in options.items() if name.startswith(EXTENSION)]
-    if extensions:
-        config["sasl.oauthbearer.extensions"] = ",".join(extensions)
-    return config | _endpoint_trust(options)
-
-
-def _endpoint_trust(options: Mapping[str, str]) -> dict[str, str]:
-    """Whom the client trusts at the token endpoint: Kafka reads it from the login module's own options."""
-    store = {name: value for name, value in options.items() if name.startswith(STORE)}
-    if others := sorted(name for name in store if not name.startswith("ssl.truststore.")):
-        raise LockstepError(f"{JAAS}: {others[0]} has no counterpart in librdkafka for the token endpoint")
-    try:
-        trusted = trusted_certificates(store)
-    except LockstepError as error:
-        raise LockstepError(f"{JAAS}: {error}") from error
-    return {"https.ca.pem": trusted} if trusted else {}
+def _kerberos(options: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
+    service = properties.get(SERVICE) or options.get("serviceName")
+    if not service:
+        raise LockstepError(f"{SERVICE} is missing: it is the first part of the brokers' principals, mostly kafka")
+    config = {SERVICE: service}
+    if options.get("useKeyTab", "false").lower() != "true":
+        return config | {"sasl.kerberos.min.time.before.relogin": "0"}
+    for option, form in (("keyTab", KEYTAB), ("principal", PRINCIPAL)):
+        if not options.get(option):
+            raise LockstepError(f"{JAAS}: {option} missing among its options")
+        if not form.fullmatch(options[option]):
+            raise LockstepError(f"{JAAS}: its option {option} has a character that `kinit` cannot be given")
+    keytab = options["keyTab"].removeprefix("file:")
+    return config | {"sasl.kerberos.keytab": keytab, "sasl.kerberos.principal": options["principal"]}

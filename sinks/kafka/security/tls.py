@@ -7,13 +7,15 @@
 | `ssl.endpoint.identification.algorithm`            | the same; empty is `none`                               |
 | `ssl.protocol`, `ssl.enabled.protocols`            | left out: both sides take the newest that both know     |
 | what chooses among Java's own implementations      | left out                                                |
-| all others, e.g. `ssl.cipher.suites`               | an error that names them                                |
+| all others, e.g. `ssl.cipher.suites`               | NoRecords, which names them                             |
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sinks.faults import NoRecords
+from sinks.kafka.security.sasl import WHAT_NEEDS_RECORDS
 from sinks.kafka.security.stores import key_pair, trusted_certificates
 from streaming.errors import LockstepError
 
@@ -45,15 +47,16 @@ JAVA_ALONE = frozenset(
 
 
 def tls_config(properties: Mapping[str, str]) -> dict[str, str]:
-    """librdkafka's configuration of TLS. Raises LockstepError that names the Java key."""
-    for name, value in properties.items():
-        if name.startswith("ssl.") and value and name not in STORES | JAVA_ALONE | {HOSTNAME}:
-            raise LockstepError(f"{name} has no counterpart in librdkafka; it would be ignored: take it out")
+    """librdkafka's configuration of TLS. Raises LockstepError that names the Java key, NoRecords for what only Java
+    has."""
     config = {HOSTNAME: _hostname(properties.get(HOSTNAME, "https"))}
     if trusted := trusted_certificates(properties):
         config["ssl.ca.pem"] = trusted
     if pair := key_pair(properties):
         config |= {"ssl.certificate.pem": pair.chain, "ssl.key.pem": pair.key}
+    for name, value in properties.items():
+        if name.startswith("ssl.") and value and name not in STORES | JAVA_ALONE | {HOSTNAME}:
+            raise NoRecords(f"{name} has no counterpart in librdkafka. {WHAT_NEEDS_RECORDS}")
     return config
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.local.jar_sets import PROJECT
+from app.local.jars import named_jars
 from app.spark.submit_options import (
     JAVA_OPTIONS,
     SPARK_DEFAULTS,
@@ -70,6 +71,24 @@ def test_jars_of_the_users_are_there_beside_the_connector(options: list[str]) ->
 def test_a_connector_that_the_user_names_takes_the_place_of_ours(options: list[str]) -> None:
     properties = with_lockstep(given_by(options).all(), no_connector)
     assert OURS not in properties.get("spark.jars", "")
+
+
+def test_jars_of_the_environment_are_there_for_every_command_and_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jars = [tmp_path / "one.jar", tmp_path / "two.jar"]
+    for jar in jars:
+        jar.write_bytes(b"")
+    monkeypatch.setenv("LOCKSTEP_JARS", ", ".join(map(str, jars)))
+    assert named_jars() == jars
+    assert merged()["spark.jars"] == f"{jars[0]},{jars[1]},{OURS}"
+    assert merged("--packages", OTHER)["spark.jars"] == f"{jars[0]},{jars[1]}"
+
+
+def test_jar_of_the_environment_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCKSTEP_JARS", str(tmp_path / "none.jar"))
+    with pytest.raises(LockstepError, match=r"LOCKSTEP_JARS names .*none\.jar"):
+        merged()
 
 
 def test_a_package_that_is_no_connector_leaves_ours_in_place() -> None:

@@ -8,10 +8,11 @@ import sys
 CLOSED_WHILE_IN_USE = """
 import sys, threading
 from sinks.faults import ClusterUnreachable
+from sinks.kafka.records.rd_clients import RdClients
 from sinks.kafka.records.rd_logs import Log
 
 for number in range(20):
-    log = Log("b", {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, 0.1)
+    log = Log("b", RdClients("b", {"bootstrap.servers": "127.0.0.1:1"}, lambda: None), 0.1)
     client, use = USE
     began, told = threading.Event(), threading.Event()
 

@@ -145,7 +145,7 @@ def test_a_class_that_java_does_not_find_is_named_with_what_to_do(brokerless: st
     with closing(admin_at(brokerless, **handler)) as admin, pytest.raises(LockstepError) as raised:
         JvmTopics(admin).cluster_id()
     assert "Java finds no class com.example.MissingHandler" in str(raised.value)
-    assert "add the jar" in str(raised.value)
+    assert "put the jar that has the class into the environment variable LOCKSTEP_JARS (under" in str(raised.value)
 
 
 TOKEN_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"

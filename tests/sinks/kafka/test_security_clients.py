@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from app.local.certificates import signed
+from sinks.faults import NoRecords
 from sinks.kafka.records.client_config import client_config
 from streaming.errors import LockstepError
 
@@ -14,7 +15,7 @@ KAFKA = "org.apache.kafka.common.security"
 PLAIN = f"{KAFKA}.plain.PlainLoginModule"
 SCRAM = f"{KAFKA}.scram.ScramLoginModule"
 OAUTH = f"{KAFKA}.oauthbearer.OAuthBearerLoginModule"
-URL = "https://login.example/token"
+KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
 CA = signed("ca", authority=True).pem
 
 
@@ -28,6 +29,12 @@ def translated(**properties: str) -> dict[str, str | int]:
 def login(mechanism: str, jaas: str, **more: str) -> dict[str, str | int]:
     """The same over SASL_PLAINTEXT."""
     return translated(security_protocol="SASL_PLAINTEXT", sasl_mechanism=mechanism, sasl_jaas_config=jaas, **more)
+
+
+def kerberos(jaas: str, service: str = "") -> dict[str, str]:
+    """Java properties of a login with Kerberos, which not every confluent-kafka can do."""
+    own = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "GSSAPI", "sasl.jaas.config": jaas}
+    return BOOTSTRAP | own | ({"sasl.kerberos.service.name": service} if service else {})
 
 
 def refused(**properties: str) -> str:
@@ -88,7 +95,6 @@ def test_user_and_password_are_read_from_the_jaas_config(mechanism: str, module:
 @pytest.mark.parametrize(
     ("mechanism", "jaas", "reason"),
     [
-        ("GSSAPI", "", "sasl.mechanism=GSSAPI is not supported; allowed: PLAIN, SCRAM-SHA-256"),
         ("PLAIN", "", "sasl.jaas.config: is empty"),
         ("PLAIN", f'{SCRAM} required username="me" password="s3cret";', "its login module is not PlainLoginModule"),
         ("SCRAM-SHA-512", f'{SCRAM} required username="s3cret";', "password missing"),
@@ -104,66 +110,83 @@ def test_other_logins_are_refused_by_the_key_and_without_showing_a_password(
     assert reason in said
 
 
-def test_a_login_without_mechanism_is_kerberos_in_java_and_refused_as_such() -> None:
-    assert "sasl.mechanism=GSSAPI" in refused(security_protocol="SASL_SSL")
-
-
-def test_client_credentials_of_oauthbearer_are_translated() -> None:
-    jaas = f'{OAUTH} required clientId="me" clientSecret="s" scope="all" extension_logicalCluster="lkc-1";'
-    handler = f"{KAFKA}.oauthbearer.OAuthBearerLoginCallbackHandler"
-    config = login(
-        "OAUTHBEARER", jaas, sasl_oauthbearer_token_endpoint_url=URL, sasl_login_callback_handler_class=handler
-    )
-    assert {name: value for name, value in config.items() if name.startswith("sasl.")} == {
-        "sasl.mechanism": "OAUTHBEARER",
-        "sasl.oauthbearer.method": "oidc",
-        "sasl.oauthbearer.token.endpoint.url": URL,
-        "sasl.oauthbearer.client.id": "me",
-        "sasl.oauthbearer.client.secret": "s",
-        "sasl.oauthbearer.scope": "all",
-        "sasl.oauthbearer.extensions": "logicalCluster=lkc-1",
-    }
-
-
-def test_newer_keys_of_client_credentials_win_over_the_jaas_options() -> None:
-    config = login(
-        "OAUTHBEARER",
-        f'{OAUTH} required clientId="old" clientSecret="old";',
-        sasl_oauthbearer_token_endpoint_url=URL,
-        sasl_oauthbearer_client_credentials_client_id="new",
-        sasl_oauthbearer_client_credentials_client_secret="newer",
-    )
-    assert (config["sasl.oauthbearer.client.id"], config["sasl.oauthbearer.client.secret"]) == ("new", "newer")
+def test_login_without_mechanism_is_kerberos_as_in_java() -> None:
+    assert "sasl.mechanism=GSSAPI needs the login of a Krb5LoginModule" in refused(security_protocol="SASL_SSL")
 
 
 @pytest.mark.parametrize(
-    ("options", "url", "reason"),
+    "more",
     [
-        ('clientId="me" clientSecret="s3cret"', "", "sasl.oauthbearer.token.endpoint.url is missing"),
-        ('clientId="me" clientSecret="s3cret"', "file:///token", "neither https:// nor http://"),
-        ('clientId="me"', URL, "clientSecret missing"),
-        ('clientSecret="s3cret"', URL, "clientId missing"),
-        ('unsecuredLoginStringClaim_sub="s3cret"', URL, "unsecured tokens"),
-        ('clientId="me" clientSecret="s3cret" ssl.keystore.location="/k"', URL, "ssl.keystore.location"),
-        ('clientId="me" clientSecret="s3cret" ssl.truststore.location="/none"', URL, "/none cannot be read"),
+        {"sasl_oauthbearer_token_endpoint_url": "https://login.example/token"},
+        {"sasl_login_callback_handler_class": "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler"},
+        {"sasl_login_class": "x.Y", "sasl_oauthbearer_header_urlencode": "true"},
     ],
 )
-def test_what_oauthbearer_lacks_is_told(options: str, url: str, reason: str) -> None:
-    said = refused_login("OAUTHBEARER", f"{OAUTH} required {options};", sasl_oauthbearer_token_endpoint_url=url)
-    assert reason in said
+def test_what_oauthbearer_has_of_its_own_stays_with_java_which_is_asked_for_tokens(more: dict[str, str]) -> None:
+    config = login("OAUTHBEARER", f'{OAUTH} required clientId="me" clientSecret="s3cret";', **more)
+    assert {name: value for name, value in config.items() if name.startswith("sasl.")} == {
+        "sasl.mechanism": "OAUTHBEARER"
+    }
+
+
+def test_keytab_of_kerberos_is_named_to_librdkafka() -> None:
+    jaas = f'{KERBEROS} required useKeyTab=true keyTab="/etc/l.keytab" principal="lockstep/h@A.B" serviceName="k";'
+    config = client_config("b", kerberos(jaas))
+    assert {name: value for name, value in config.items() if name.startswith("sasl.")} == {
+        "sasl.mechanism": "GSSAPI",
+        "sasl.kerberos.keytab": "/etc/l.keytab",
+        "sasl.kerberos.principal": "lockstep/h@A.B",
+        "sasl.kerberos.service.name": "k",
+    }
+
+
+def test_tickets_that_are_in_a_cache_are_left_to_who_renews_them() -> None:
+    config = client_config("b", kerberos(f"{KERBEROS} required useTicketCache=true;", service="kafka"))
+    assert config["sasl.kerberos.min.time.before.relogin"] == "0"
+    assert "sasl.kerberos.keytab" not in config
+
+
+@pytest.mark.parametrize(
+    ("jaas", "service", "reason"),
+    [
+        (f"{KERBEROS} required useTicketCache=true;", "", "sasl.kerberos.service.name is missing"),
+        (f'{KERBEROS} required useKeyTab=true principal="l@A";', "kafka", "keyTab missing"),
+        (f'{KERBEROS} required useKeyTab=true keyTab="/k";', "kafka", "principal missing"),
+        (f'{KERBEROS} required useKeyTab=true keyTab="/k" principal="l@A; true";', "kafka", "principal"),
+        (f'{KERBEROS} required useKeyTab=true keyTab="/k\\"; true" principal="l@A";', "kafka", "keyTab"),
+        (f'{PLAIN} required username="me" password="s3cret";', "kafka", "its login module is not Krb5LoginModule"),
+    ],
+)
+def test_what_a_login_with_kerberos_lacks_is_told(jaas: str, service: str, reason: str) -> None:
+    with pytest.raises(LockstepError) as error:
+        client_config("b", kerberos(jaas, service=service))
+    assert str(error.value).startswith("cluster b: sasl.")
+    assert reason in str(error.value)
+    assert "s3cret" not in str(error.value)
+
+
+def test_mechanism_that_librdkafka_has_not_is_no_mistake_and_says_what_cannot_be_had() -> None:
+    with pytest.raises(NoRecords) as error:
+        translated(security_protocol="SASL_SSL", sasl_mechanism="AWS_MSK_IAM", sasl_jaas_config="x required;")
+    assert "IAMOAuthBearerLoginCallbackHandler" in str(error.value)
+    with pytest.raises(NoRecords) as error:
+        translated(security_protocol="SASL_SSL", sasl_mechanism="ACME", sasl_jaas_config="x required;")
+    assert "sasl.mechanism=ACME" in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["ssl_cipher_suites", "ssl_engine_factory_class"])
 def test_tls_setting_without_a_counterpart_is_refused_by_name(name: str) -> None:
-    assert refused(security_protocol="SSL", **{name: "x"}).startswith(f"cluster b: {name.replace('_', '.')}")
+    with pytest.raises(NoRecords, match=rf"^cluster b: {name.replace('_', '.')}"):
+        translated(security_protocol="SSL", **{name: "x"})
 
 
 @pytest.mark.parametrize(
-    "name", ["sasl_login_class", "sasl_client_callback_handler_class", "sasl_oauthbearer_header_urlencode"]
+    "name", ["sasl_login_class", "sasl_client_callback_handler_class", "sasl_login_callback_handler_class"]
 )
 def test_login_setting_without_a_counterpart_is_refused_by_name(name: str) -> None:
     jaas = f'{PLAIN} required username="me" password="s3cret";'
-    assert refused_login("PLAIN", jaas, **{name: "x.Y"}).startswith(f"cluster b: {name.replace('_', '.')}")
+    with pytest.raises(NoRecords, match=rf"^cluster b: {name.replace('_', '.')}"):
+        login("PLAIN", jaas, **{name: "x.Y"})
 
 
 @pytest.mark.parametrize(("java", "ours"), [({}, "https"), ({"ssl_endpoint_identification_algorithm": ""}, "none")])

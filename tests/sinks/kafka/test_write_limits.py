@@ -13,12 +13,14 @@ from app.local.java_gateway import process_jvm
 from app.local.ports import free_ports
 from sinks.faults import ClusterUnreachable, NotLeading
 from sinks.kafka.jvm.java_admin import JavaAdmin, K, Settled
+from sinks.kafka.jvm.java_token import Token
 from sinks.kafka.jvm.jvm_acls import ACLS_IN_A_REQUEST, JvmAcls
 from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_groups import GROUPS_IN_A_REQUEST, JvmGroups
 from sinks.kafka.jvm.jvm_topics import JvmTopics
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.permitted import ask_again, permitted
+from sinks.kafka.records.rd_clients import RdClients
 from sinks.kafka.records.rd_logs import Log
 from sinks.kafka.request_timeout import BEYOND, DEFAULT, longest_write
 from streaming.mm2.records import TopicPartition
@@ -27,6 +29,11 @@ from streaming.mm2.records import TopicPartition
 def silent() -> dict[str, str]:
     """A cluster of which nobody answers."""
     return {"bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}", "default.api.timeout.ms": "1000"}
+
+
+def no_token() -> Token:
+    """Of a cluster where no client logs in with one."""
+    raise AssertionError("no client logs in here")
 
 
 class LeadsFor:
@@ -73,13 +80,13 @@ def test_acls_beyond_one_request_are_not_written_once_another_leads() -> None:
 
 
 def test_append_that_was_permitted_is_given_up_before_another_may_lead() -> None:
-    log = Log("b", {"bootstrap.servers": silent()["bootstrap.servers"]}, 0.2)
+    log = Log("b", RdClients("b", silent(), no_token), 0.2)
     with pytest.raises(ClusterUnreachable, match=r"within 0\.2 s"):
         permitted(Appends(log), lambda: None).append_log("x", [(b"k", b"v")])
 
 
 def test_log_that_does_not_answer_is_given_up_after_the_time_of_a_request() -> None:
-    log = Log("b", {"bootstrap.servers": silent()["bootstrap.servers"]}, 0.2)
+    log = Log("b", RdClients("b", silent(), no_token), 0.2)
     began = time.monotonic()
     for read in (lambda: log.read("x"), lambda: log.read_from("x", 0)):
         with closing(log), pytest.raises(ClusterUnreachable):
