@@ -24,7 +24,7 @@ from sinks.engine.lease_log import LeaseLog
 from sinks.engine.lease_records import Act, LeaseRecord, ReadRecord, decoded, encoded, lease_key
 from sinks.engine.ledger import Ledger
 from sinks.engine.seal import Seal
-from sinks.engine.times import milliseconds, utc_now
+from sinks.engine.times import boot_clock, milliseconds, utc_now
 from sinks.faults import ClusterUnreachable, NotLeading
 from sinks.kafka.ports.cluster import Cluster, Record, Tail
 from streaming.errors import LockstepError
@@ -37,11 +37,6 @@ TEND_EVERY = 0.5
 
 Background = Callable[[Callable[[], None]], Callable[[], None]]
 """Calls something again and again; what it returns ends that."""
-
-
-def boot_clock() -> float:
-    """Seconds, monotonic; on Linux those in which the machine was asleep count, too."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def by_hand(tend: Callable[[], None]) -> Callable[[], None]:

@@ -15,7 +15,7 @@ from sinks.engine.ledger_contents import Contents
 from sinks.engine.ledger_entries import Entry, EntryKey, Remembered, entry_record, history_record
 from sinks.engine.model import Change, Key, Kind, Outcome
 from sinks.engine.seal import Seal
-from sinks.engine.times import milliseconds, utc_now
+from sinks.engine.times import boot_clock, milliseconds, utc_now
 from sinks.failover.fence_rules import is_fence_key
 from sinks.failover.record import FailoverRecord
 from sinks.faults import LedgerUntrusted, RightsMissing, WrongCluster
@@ -25,6 +25,9 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 UNSIGNED = Seal("")
+
+MAY_BE_UNSETTLED = (Entry.INTENT, Entry.OWNED)
+"""Entries that hold for a while only, unless the target shows what they are about."""
 
 
 class Ledger:
@@ -39,8 +42,10 @@ class Ledger:
         now: Callable[[], datetime] = utc_now,
         seal: Seal = UNSIGNED,
         permit: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = boot_clock,
     ) -> None:
-        """`writer` None: to read only. `permit`: called before each write, raises where it must not be.
+        """`writer` None: to read only. `permit`: called before each write, raises where it must not be. `clock`: never
+        jumps, as `now` may.
 
         `topic_id`: of the topic that was read; "" before, and on brokers without ids.
         Raises ClusterUnreachable, RightsMissing, LedgerUntrusted.
@@ -53,6 +58,7 @@ class Ledger:
         self._unread: set[bytes] = set()
         self._void: set[EntryKey] = set()
         self._begun: set[EntryKey] = set()
+        self._clock, self._known_since = clock, dict[EntryKey, float]()
         self.refresh()
 
     @property
@@ -71,6 +77,7 @@ class Ledger:
             return
         self.topic_id = id_of(self.topic, self._reader, self.topic_id)
         self._take_in()
+        self._note_unsettled()
 
     def check_same(self, topic_id: str) -> None:
         """Raises LedgerUntrusted where its topic is another than the one that had this id."""
@@ -117,8 +124,11 @@ class Ledger:
         for entry, value in differing.items():
             if value is None:
                 self._contents.entries.pop(entry, None)
+                self._known_since.pop(entry, None)
             else:
                 self._contents.entries[entry] = Remembered(value, since)
+                if entry[0] in MAY_BE_UNSETTLED:
+                    self._known_since[entry] = self._clock()
 
     def _append(self, records: Sequence[Record]) -> None:
         self._permit()
@@ -236,7 +246,26 @@ class Ledger:
 
         `present`: which of the unsettled keys exist, each with its topic's id ("" where there is none).
         """
-        self.put(ownership.settled(self._contents, kind, present, self._now()))
+        self.put(ownership.settled(self._contents, kind, present, self._is_fresh))
+
+    def _is_fresh(self, entry: EntryKey) -> bool:
+        """Whether an entry was made a moment ago by its own time, and this process has not known it for longer than
+        that: the wall clock may jump back again and again."""
+        now, known_since = self._clock(), self._known_since.get(entry)
+        known_for = 0.0 if known_since is None else now - known_since
+        fresh = ownership.is_fresh(self._contents.entries[entry].since, self._now())
+        return fresh and known_for <= ownership.FRESH.total_seconds()
+
+    def _note_unsettled(self) -> None:
+        """Notes since when this process knows what others left unsettled."""
+        now, there = self._clock(), self._contents.entries
+        self._known_since = {entry: since for entry, since in self._known_since.items() if entry in there}
+        for kind in Kind:
+            for key in self.unsettled(kind):
+                item = (kind.value, *key)
+                for entry in MAY_BE_UNSETTLED:
+                    if (entry, item) in there:
+                        self._known_since.setdefault((entry, item), now)
 
     def learn(self, kind: Kind, present: Mapping[Key, str]) -> None:
         """Settles intents and lets go of what is not ours any more, where all of the target's were seen: `present`."""

@@ -17,7 +17,7 @@ it is never deleted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from sinks.engine.ledger_contents import Contents
@@ -30,13 +30,15 @@ UNLEARNED = "?"
 FRESH = timedelta(minutes=10)
 """How long an intent, or a creation whose id is not known, may wait for being seen."""
 
+Fresh = Callable[[EntryKey], bool]
+
 Entries = dict[EntryKey, str | None]
 """Values to put into the ledger; None: forget."""
 
 
 def is_fresh(since: datetime, now: datetime) -> bool:
-    """Whether what began at `since` began a moment ago. What lies as far in the future did not: the clock was set back
-    since then. So a clock that jumps, whichever way, makes this true for twice `FRESH` at most."""
+    """Whether what began at `since` began a moment ago, by clocks that may jump. What lies as far in the future did
+    not: the clock was set back since then. A ledger asks a monotonic clock as well."""
     return abs(now - since) <= FRESH
 
 
@@ -112,10 +114,11 @@ def unsettled(contents: Contents, kind: Kind) -> set[Key]:
     return begun
 
 
-def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], now: datetime) -> Entries:
+def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], fresh: Fresh) -> Entries:
     """What to put for the unsettled keys of a kind, once all of the target's were seen.
 
-    `present`: which of them exist, each with its topic's id; "" where it has none, or it is not known.
+    `present`: which of them exist, each with its topic's id; "" where it has none, or it is not known. `fresh`: whether
+    an entry was made a moment ago.
     """
     entries: Entries = {}
     if not (waiting := unsettled(contents, kind)):
@@ -125,13 +128,12 @@ def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], now: dat
         item, seen = (kind.value, *key), present.get(key)
         intent, owned = contents.entries.get((Entry.INTENT, item)), contents.entries.get((Entry.OWNED, item))
         if intent is not None:
-            fresh = is_fresh(intent.since, now)
-            if fresh and seen is not None:
+            if seen is not None and fresh((Entry.INTENT, item)):
                 entries[Entry.OWNED, item] = (seen or UNLEARNED) if kind.row.data else ""
             if seen is not None:
                 entries[Entry.INTENT, item] = None
         elif owned is not None and seen:
-            waits = owned.value == UNLEARNED and is_fresh(owned.since, now)
+            waits = owned.value == UNLEARNED and fresh((Entry.OWNED, item))
             if waits or seen in confirmed:
                 entries[Entry.OWNED, item] = seen
     return entries

@@ -1,7 +1,9 @@
-"""Times in UTC: now, and how they are written wherever people or programs read one (ISO 8601, to the second)."""
+"""Times in UTC: now, and how they are written wherever people or programs read one (ISO 8601, to the second). A clock
+that never jumps."""
 
 from __future__ import annotations
 
+import time
 from datetime import datetime, timezone
 
 UTC_FORM = "%Y-%m-%dT%H:%M:%SZ"
@@ -10,6 +12,11 @@ UTC_FORM = "%Y-%m-%dT%H:%M:%SZ"
 def utc_now() -> datetime:
     """Now, in UTC."""
     return datetime.now(timezone.utc)
+
+
+def boot_clock() -> float:
+    """Seconds, monotonic; on Linux those in which the machine was asleep count, too."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def milliseconds(at: datetime) -> int:
