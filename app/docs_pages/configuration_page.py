@@ -29,7 +29,7 @@ Lockstep reads MM2's own properties file. `lockstep validate` reports every mist
 
 **Beside an MM2 of Kafka 3** write `topics.exclude = .*[\\\\-\\\\.]internal, .*\\\\.replica, __.*`: it never replicates topics that end in `.internal` or `-internal`. Beside one up to 3.0 also write `replication.policy.internal.topic.separator.enabled=false`.
 
-In the tables a *time* is `1 second`, `500 milliseconds`, `2 minutes` or plain seconds. *Patterns* are names and regular expressions, separated by commas. The last column says what a change in the file does to a running job; where it is empty, the change holds at once.
+In the tables a *time* is `1 second`, `500 milliseconds`, `2 minutes` or plain seconds. *Patterns* are names and regular expressions, separated by commas. Keys without an entry under *from* are Lockstep's own. The last column says what a changed line does to a running job; if it is empty, the change holds at once.
 """
 
 SHORT = {
@@ -40,6 +40,10 @@ SHORT = {
     TEXT.allowed: "text",
 }
 """What is allowed, in the words that the page explains once."""
+
+
+CHANGES = {Live.FLOW: "", Live.JOB: "restart the job"}
+"""What a changed line does, where that is said in fewer words than messages need."""
 
 
 def page() -> str:
@@ -58,9 +62,10 @@ def page() -> str:
 
 def _row(key: Key[object]) -> str:
     meaning = key.doc if key.acts is Acts.ALWAYS else f"{key.doc} Holds {key.acts.value}"
-    live = "" if key.live is Live.FLOW else key.live.value.removeprefix("at once; ")
+    live = CHANGES.get(key.live, key.live.value.removeprefix("at once; "))
+    source = "" if key.source == "Lockstep" else key.source
     allowed = SHORT.get(key.type.allowed, key.type.allowed)
-    cells = (f"`{key.name}`", allowed, _default(key), meaning, key.source, live)
+    cells = (f"`{key.name}`", allowed, _default(key), meaning, source, live)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
