@@ -159,7 +159,7 @@ class Deletions:
         self._standing: dict[Kind, _Standing] = {}
         self._seen: dict[Kind, _Seen] = {}
         self._created: list[tuple[float, Kind, int]] = []
-        self._confirmed = False
+        self._confirmed = self._counted_earlier = False
 
     @property
     def stopped(self) -> Mapping[Kind, str]:
@@ -267,6 +267,8 @@ class Deletions:
                 if kept:
                     plan = replace(plan, changes=tuple(one for one in plan.changes if one not in kept))
         now = [one for kind, one in self._standing.items() if kind in compared]
+        if not self._counted_earlier:
+            self._created, self._counted_earlier = created_earlier(context), True
         plan = self._limited(_with(plan, now), context.now, force)
         return _with(plan, before)
 
@@ -425,6 +427,18 @@ def _adds(change: Change) -> int:
         before = change.before.partitions if isinstance(change.before, TopicSpec) else 0
         return change.after.partitions - before
     return int(change.op is Op.CREATE)
+
+
+def created_earlier(context: PassContext) -> list[tuple[float, Kind, int]]:
+    """When items of each kind were created within an hour, and how many, by the ledger: a restart forgets none.
+
+    An item that was adopted counts, too. Partitions that a topic grew by count as old as the topic.
+    """
+    found, partitions = list[tuple[float, Kind, int]](), context.listed.target
+    for kind in (kind for kind in Kind if kind.row.owned):
+        for key, age in context.ledger.owned_within(kind, COUNTED_FOR_S).items():
+            found.append((context.now - age, kind, partitions.get(key[0], 1) if kind.row.data else 1))
+    return found
 
 
 def beyond_limit(plan: Plan, limits: Limits) -> dict[Kind, str]:

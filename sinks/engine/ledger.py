@@ -219,6 +219,12 @@ class Ledger:
         """
         return {key[0]: ownership.known_id(value) for key, value in ownership.owned(self._contents, kind).items()}
 
+    def owned_within(self, kind: Kind, seconds: float) -> dict[Key, float]:
+        """What became Lockstep's own so many seconds ago at most, with how many; 0 where a clock was set back since."""
+        now, ours = self._now(), self._contents.entries.of_kind(Entry.OWNED, kind.value)
+        ages = {key: max(0.0, (now - found.since).total_seconds()) for key, found in ours.items()}
+        return {key: age for key, age in ages.items() if age < seconds}
+
     def intend(self, changes: Iterable[Change]) -> None:
         """Remembers which creations are about to begin: to be called before they are applied.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from sinks.engine.model import Kind
 from sinks.flow_settings import Limits
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kinds.acls.controller import REST
-from tests.sinks.builders import World, flow_settings, put_topic
+from tests.sinks.builders import NOON, World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 
 HOUR = 3600.0
@@ -52,6 +54,28 @@ def test_flood_in_small_steps_is_held_as_well_until_an_hour_is_over() -> None:
         world.run_pass(after=REST)
     assert len(world.target_acls.bindings) <= 10
     world.source_acls.bindings -= granted(12, since=58)
+    world.run_pass(after=HOUR)
+    world.run_pass(after=REST)
+    assert len(world.target_acls.bindings) > 10
+
+
+def test_restarted_job_counts_what_was_created_before_until_an_hour_is_over() -> None:
+    world = world_with(5, 10)
+    began = world.clock.now
+    world.now = lambda: NOON + timedelta(seconds=world.clock.now - began)
+    put_topic(world.source, "large", 8)
+    world.settle()
+    for step in range(10):
+        world.restart()
+        world.source_acls.bindings |= granted(2, since=50 + 2 * step)
+        put_topic(world.source, f"y{step}")
+        world.run_pass(after=REST)
+        report = world.run_pass(after=REST)
+    assert len(world.target_acls.bindings) <= 10
+    assert sum(world.target.list_topics()[name] for name in world.target.list_topics() if name.startswith("a.")) <= 10
+    assert report.trouble.held.keys() == {Kind.ACL, Kind.TOPIC}
+    world.source_acls.bindings -= granted(12, since=58)
+    world.restart()
     world.run_pass(after=HOUR)
     world.run_pass(after=REST)
     assert len(world.target_acls.bindings) > 10
