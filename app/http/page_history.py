@@ -151,6 +151,10 @@ def _shortened(side: Any) -> Any:
     return f"{side[:LONGEST]}…" if isinstance(side, str) and len(side) > LONGEST else side
 
 
+SAMPLED_WITHIN_S = 5.0
+"""Seconds for which the end waits for a sample under way; its thread is a daemon's."""
+
+
 @contextmanager
 def sampling(tasks: Mapping[Flow, FlowTask], histories: Mapping[Flow, FlowHistory]) -> Iterator[None]:
     """Samples every flow for the length of a `with` block, in a thread: a pass that hangs must show."""
@@ -166,7 +170,7 @@ def sampling(tasks: Mapping[Flow, FlowTask], histories: Mapping[Flow, FlowHistor
         yield
     finally:
         ended.set()
-        thread.join()
+        thread.join(SAMPLED_WITHIN_S)
 
 
 def sample_all(tasks: Mapping[Flow, FlowTask], histories: Mapping[Flow, FlowHistory]) -> None:
