@@ -63,6 +63,7 @@ format: setup ## writes what `check` would complain about
 
 docs: setup ## writes the generated pages and tables in docs/ from the tables in the code
 	$(BIN)/python -m app.docs_pages.commands_page
+	$(BIN)/python -m app.docs_pages.http_page
 	$(BIN)/python -m app.docs_pages.configuration_page
 	$(BIN)/python -m app.docs_pages.rights_page
 	$(BIN)/python -m app.docs_pages.metrics_page

@@ -47,13 +47,13 @@ READINESS = {
         failover=_object(answer=ANSWER, headline=TEXT, since=MAYBE_TEXT),
         findings=_list(FINDING),
     ),
-    "description": "Two questions. answer and headline: could the flow be cut over now, which loses nothing? failover: "
-    "could the target take over without the source, and what would that lose? done: it has taken over.",
+    "description": "Two questions. answer, headline: could the flow be cut over now, without loss? failover: could the "
+    "target take over without the source, and what would that lose? done: it has taken over.",
 }
 CHECK = _object(name=TEXT, result=TEXT, figure=TEXT, limit=TEXT, remedy=TEXT)
 PREFLIGHT_SCHEMA = {
     "type": ["object", "null"],
-    "description": "What the last preflight came to; null: none was made. Of its checks those that are not well.",
+    "description": "Result of the last preflight, null if none was made. Lists only checks that are not well.",
     "properties": {
         "ready": {"type": ["boolean", "null"]},
         "checked": TEXT,
@@ -174,7 +174,7 @@ class Operation:
 KINDS = tuple(kind.value for kind in Kind)
 
 OPERATIONS: Sequence[Operation] = (
-    Operation("/openapi.json", "openapi", "this document", {"type": "object"}),
+    Operation("/openapi.json", "openapi", "the description of this API, as OpenAPI 3.1", {"type": "object"}),
     Operation(
         "/flows",
         "flows",
