@@ -129,6 +129,7 @@ class FlowPasses:
             over.set()
             with self._changed:
                 self._changed.notify_all()
+            # No limit: it serves what is due, waits for no pass, and looks whether it is over.
             server.result()
 
     def _next_at(self) -> float:
@@ -176,6 +177,7 @@ class FlowPasses:
         with self._changed:
             now = self._clock()
             running = [self._begin(one, now, everything=True) for one in self._flows.values() if not one.is_running]
+        # No limit: each request of a pass has one.
         wait(running)
 
     def worked(self) -> Work:
@@ -195,5 +197,9 @@ class FlowPasses:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Waits for the passes under way."""
+        """Waits for the passes under way.
+
+        Their requests have limits, and what was sent must be recorded. `/health` fails where an end
+        takes longer than a step of the main loop may.
+        """
         self._pool.shutdown()

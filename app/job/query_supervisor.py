@@ -273,6 +273,9 @@ def _moved_checkpoint(checkpoint: Path, reason: str) -> str:
 Serve = Callable[[float], None]
 """Lets the flows have passes as reasons come, for so many seconds."""
 
+SLICE_ENDS_WITHIN_S = 10.0
+"""After which a slice under way is left behind: its thread is a daemon's."""
+
 SLICE = 0.5
 """Seconds that it serves at a time: a micro-batch that comes meanwhile waits so long."""
 
@@ -334,10 +337,10 @@ class QueryFallback:
             self.take_turn()
 
     def close(self) -> None:
-        """Serves no more; waits for the slice under way."""
+        """Serves no more; waits for the slice under way, which begins passes and waits for none."""
         self._closed.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(SLICE_ENDS_WITHIN_S)
 
 
 # What of a query's sources can be read now: clusters that answer, topics that the client may READ.

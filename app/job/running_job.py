@@ -402,7 +402,10 @@ def ending_signals(stop: Callable[[], None], reload: Callable[[], None]) -> Iter
 
 
 def side_by_side(closes: Sequence[Callable[[], None]]) -> None:
-    """Calls each in a thread of its own, and returns when all are done. What one raises is logged."""
+    """Calls each in a thread of its own, and returns when all are done. What one raises is logged.
+
+    Their requests have limits; a lease that was given back lets another process lead at once.
+    """
     if not closes:
         return
     with ThreadPoolExecutor(len(closes), thread_name_prefix="close") as threads:

@@ -11,9 +11,13 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
+
+KILLED_WITHIN_S = 10.0
+"""A child that is still there so long after SIGKILL hangs in the kernel, and is left to it."""
 
 TERM_WITHIN = 20.0
 """Seconds that a child may take to end after SIGTERM; then comes SIGKILL."""
@@ -48,6 +52,7 @@ def spawn(
             started.set_exception(error)
 
     _spawner().put(start)
+    # No limit: it takes as long as one fork. A child that came after a limit would never be ended.
     child = started.result()
     _running.append(child)
     return child
@@ -62,7 +67,7 @@ def stop(*children: Child, within: float = TERM_WITHIN) -> None:
             child.wait(within)
         except subprocess.TimeoutExpired:
             child.kill()
-            child.wait()
+            _wait_killed(child)
         _forget(child)
 
 
@@ -71,8 +76,13 @@ def kill(*children: Child) -> None:
     for child in children:
         child.kill()
     for child in children:
-        child.wait()
+        _wait_killed(child)
         _forget(child)
+
+
+def _wait_killed(child: Child) -> None:
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(KILLED_WITHIN_S)
 
 
 def _forget(child: Child) -> None:

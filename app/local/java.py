@@ -20,6 +20,8 @@ VERSIONS = (17, 21)
 QUICK_START = ("-XX:TieredStopAtLevel=1",)
 """JVM options for short lives, as in tests: a broker is up after two thirds of the CPU time, and slower ever after."""
 
+SAYS_VERSION_WITHIN_S = 30.0
+
 LOG_LINES = 20
 
 
@@ -37,7 +39,16 @@ def java() -> str:
 
 @cache
 def _version(program: str) -> int | None:
-    said = subprocess.run([program, "-version"], capture_output=True, text=True, check=False).stderr
+    try:
+        ended = subprocess.run(
+            [program, "-version"], capture_output=True, text=True, check=False, timeout=SAYS_VERSION_WITHIN_S
+        )
+    except subprocess.TimeoutExpired:
+        waited = f"{SAYS_VERSION_WITHIN_S:g} s"
+        raise LockstepError(
+            f"{program} -version did not answer within {waited}: set JAVA_HOME to a Java 17 or 21 that does"
+        ) from None
+    said = ended.stderr
     found = re.search(r'version "(\d+)', said)
     return int(found.group(1)) if found else None
 

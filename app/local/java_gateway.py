@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
+from app.local.children import KILLED_WITHIN_S
 from app.local.jar_sets import home
 from app.local.jars import connector_jars, named_jars, pyspark_jar
 from app.local.java import QUICK_START, java
@@ -120,7 +121,8 @@ class GatewayProcess:
             return
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(KILLED_WITHIN_S)
         self._archive.give_up()
 
 

@@ -43,6 +43,11 @@ JVM_ENDED = (
 
 NOT_STARTED = f"Spark does not start: what it says above tells why; its options are those of {SUBMIT_ARGUMENTS}"
 
+NO_MASTER = (
+    "Spark does not start: no master answers at {}, or it ended the application at once. Check that the master runs, "
+    "and that this machine reaches it"
+)
+
 FEW_OFFSETS = 1_000_000
 """What a command reads of fewer is over before the JVM's better compiler has paid off."""
 
@@ -70,10 +75,30 @@ def session(name: str = "lockstep", *, offsets: int | None = None, started: Star
         _start(name, quick(properties) if is_short(offsets) else properties, left, started)
     elif UNDER_SPARK_SUBMIT in os.environ:
         started(lives_as_parent())
-    spark = SparkSession.builder.appName(name).getOrCreate()
+    spark = _get_or_create(name)
     ensure_callback_server_started(SparkContext._gateway)  # type: ignore[no-untyped-call]
     protect_callbacks(SparkContext._gateway)
     return spark
+
+
+def _get_or_create(name: str) -> SparkSession:
+    """Raises LockstepError where the context cannot be made, or its master gave it up in the meantime."""
+    try:
+        return SparkSession.builder.appName(name).getOrCreate()
+    except Exception as error:
+        # What Java raises is an exception of py4j's, which is not imported here.
+        context = SparkContext._active_spark_context
+        if context is not None and _is_stopped(context):
+            raise LockstepError(NO_MASTER.format(context.master)) from error
+        raise LockstepError(f"Spark does not start: {root_cause(str(error))}") from error
+
+
+def _is_stopped(context: SparkContext) -> bool:
+    """Whether Spark has stopped it by itself, as it does without a master. False where the JVM does not answer."""
+    try:
+        return bool(context._jsc.sc().isStopped())
+    except Exception:  # noqa: BLE001 - a JVM that has ended: its watch says so
+        return False
 
 
 @contextmanager

@@ -87,11 +87,11 @@ class PushGatewayReporter:
         self._thread.start()
 
     def close(self) -> None:
-        """Pushes once more, and returns when that is over."""
+        """Pushes once more, and returns when that is over, or the gateway has taken too long for two pushes."""
         with self._changed:
             self._ending = True
             self._changed.notify_all()
-        self._thread.join()
+        self._thread.join(2 * GATEWAY_ANSWERS_WITHIN)
 
     def _run(self, registry: CollectorRegistry) -> None:
         while self._interval_passed():

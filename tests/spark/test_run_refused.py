@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.local.jar_sets import PROJECT
 from app.local.jars import connector_jars
 from tests.silent_clusters import LOCKSTEP
 from tests.spark.test_run_ended import properties
@@ -25,6 +26,23 @@ def run(folder: Path, **environment: str) -> tuple[int, str]:
     said = subprocess.run(command, env=own | environment, capture_output=True, text=True, timeout=120, check=False)
     assert "Traceback" not in said.stderr, said.stderr
     return said.returncode, said.stderr.splitlines()[-1]
+
+
+@pytest.mark.endurance
+@pytest.mark.parametrize("submitted", [True, False])
+def test_a_spark_master_that_is_down_ends_in_one_sentence(tmp_path: Path, submitted: bool) -> None:
+    master, config = "spark://127.0.0.1:9", str(properties(tmp_path))
+    by_submit = [str(PROJECT / "spark-submit.sh"), "--master", master, "--", "--config", config]
+    options = {} if submitted else {"PYSPARK_SUBMIT_ARGS": f"--master {master} pyspark-shell"}
+    command = by_submit if submitted else [*LOCKSTEP, "run", "--config", config]
+    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"} | options
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=150, check=False)
+    assert "Traceback" not in said.stderr, said.stderr
+    assert said.returncode == 1
+    # Spark's own log may say in a line of its own that it does not sign off.
+    told = [line for line in said.stderr.splitlines()[-2:] if line.startswith("Spark does not start: ")]
+    assert len(told) == 1
+    assert f"no master answers at {master}" in told[0]
 
 
 def test_a_machine_without_java_is_told_which_one_to_install(tmp_path: Path) -> None:

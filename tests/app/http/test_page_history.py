@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import datetime, timedelta, timezone
 
+import pytest
+
+from app.http import page_history
 from app.http.page_history import CHANGES, LONGEST, SAMPLES, FlowHistory
+from sinks.engine.flow_task import FlowTask
+from sinks.engine.metrics import Metrics
 from sinks.engine.model import Change, Kind, Outcome, ScramSpec
 from sinks.engine.plan import Plan
 from sinks.engine.report import Report
 from sinks.engine.status import FlowState, FlowStatus
 from sinks.faults import ItemFault
-from tests.sinks.builders import FLOW, config_change, put_topic, world_in_step
+from tests.sinks.builders import FLOW, World, config_change, put_topic, world_in_step
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 
@@ -80,3 +86,28 @@ def test_passes_of_a_real_flow_tell_topics_and_changes() -> None:
     assert history.remote()["new"] == "a.new"
     assert ("topic", "a.new") in {(row["kind"], row["key"]["topic"]) for row in history.changes()}
     assert history.passes == 1
+
+
+class Silent(FlowTask):
+    """One whose status never comes."""
+
+    asked = threading.Event()
+
+    def status(self) -> FlowStatus:
+        self.asked.set()
+        threading.Event().wait()
+        raise AssertionError
+
+
+def test_end_leaves_a_sample_behind_that_never_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_history, "INTERVAL", 0.01)
+    monkeypatch.setattr(page_history, "SAMPLED_WITHIN_S", 0.05)
+    task, over = Silent(World().reconcile, Metrics("0")), threading.Event()
+
+    def run() -> None:
+        with page_history.sampling({FLOW: task}, {FLOW: FlowHistory()}):
+            task.asked.wait(10)
+        over.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    assert over.wait(10)
