@@ -27,7 +27,7 @@ from sinks.failover.preflight import NEVER_READ
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import EVERY_GROUP, Assembly, CompareProgress, GroupScope, assemble, no_progress
 from sinks.kinds.controller import Controller
-from sinks.kinds.listing import list_both
+from sinks.kinds.listing import PlainListing
 from sinks.kinds.offsets.controller import OffsetController
 from sinks.kinds.offsets.direction import GroupOffset
 from streaming.errors import LockstepError, MalformedRecord
@@ -111,13 +111,13 @@ def single_pass(
         for controller in made.controllers:
             stack.callback(controller.close)
         components = FlowComponents(
-            list_topics=lambda _: list_both(flow, clusters.source, clusters.target),
+            topics=PlainListing(flow, clusters.source, clusters.target),
             guard=guard(flow, clusters.source, clusters.target),
             open_ledger=partial(ledger, flow, clusters.target, to_write=writes is not None, permit=leadership.check),
             audit=audit(flow, clusters.target),
             controllers=made.controllers,
             writers=made.writers,
-            topic_ids=clusters.target.topic_ids,
+            target=clusters.target,
             obeys_failover=obeys_failover and not scope.back,
             leadership=leadership,
             source_epochs=here.epochs,

@@ -10,10 +10,10 @@ from functools import partial
 from app.settings import Settings
 from app.wiring import admin_of, audit, cluster_ports, connect, guard, lease, ledger
 from sinks.background import at_once, begun
+from sinks.engine.agenda import FullTurns
 from sinks.engine.claims import Claims
 from sinks.engine.flow_components import FlowComponents
-from sinks.engine.full_comparisons import FullTurns
-from sinks.engine.ledger import Ledger
+from sinks.engine.flow_ledger import LedgerListener, NoLedgerListener
 from sinks.engine.metrics import Metrics
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Observer
@@ -56,23 +56,19 @@ def _job_cluster(
     return JobCluster(cluster, account, cluster_ports(cluster, opening.enter_context(shared.used(account, acls))))
 
 
-def _no_ledger(ledger: Ledger) -> None:
-    """For who does not follow what ledgers say."""
-
-
 @dataclass(frozen=True)
 class JobHooks:
     """What a flow has of the job that it runs in.
 
     `on_signal` is called, from another thread, when the source's metadata log tells of a change, and while this process
-    may begin to lead; `on_ledger` by each pass that reads the ledger. `claims`: of all flows into this target;
+    may begin to lead; `overrides` sees each ledger that a pass has read. `claims`: of all flows into this target;
     `listings`, `acls`, `turns`: of all flows of the job.
     `observers`: get the reports of its passes, beside the flow's own listeners. `comes_again`: one pass follows the
     other by itself.
     """
 
     on_signal: Callable[[], None] = lambda: None
-    on_ledger: Callable[[Ledger], None] = _no_ledger
+    overrides: LedgerListener = field(default_factory=NoLedgerListener)
     claims: Claims = field(default_factory=Claims)
     listings: SharedListings = field(default_factory=SharedListings)
     acls: SharedJvmAcls = field(default_factory=SharedJvmAcls)
@@ -103,27 +99,26 @@ def flow_in_job(
         opened.callback(source_ends.close)
         opened.callback(flow.close)
         # From here on it is closed with the flow.
-        close = opened.pop_all().close
+        opened = opened.pop_all()
     return FlowReconcile(
         flow,
         FlowComponents(
-            list_topics=listing.list_topics,
+            topics=listing,
             guard=guard(flow, here.cluster, there.cluster, job=True),
             open_ledger=partial(ledger, flow, there.cluster, to_write=True, permit=leadership.check),
             audit=audit(flow, there.cluster),
             controllers=made.controllers,
             writers=made.writers,
-            topic_ids=there.cluster.topic_ids,
-            keep=source_ends.keep,
-            note_counted=source_ends.note_counted,
+            target=there.cluster,
+            source_ends=source_ends,
             signal=EpochSignal(sampled, hooks.on_signal),
             source_epochs=here.ports.epochs,
             observers=[*hooks.observers, *listening],
-            on_ledger=hooks.on_ledger,
+            overrides=hooks.overrides,
             leadership=leadership,
             turns=hooks.turns,
             claims=hooks.claims,
-            close=close,
+            opened=opened,
         ),
     )
 

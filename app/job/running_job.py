@@ -33,11 +33,11 @@ from app.reloading import ChangedLine, Reloading
 from app.settings import Settings
 from app.settings.plugin_reconfiguration import reconfigure_plugins
 from app.verify.flow_verifier import JobVerifiers
+from sinks.engine.agenda import FullTurns
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.claims import Claims
 from sinks.engine.deletions import LOOKS_AGAIN_S
 from sinks.engine.flow_task import FlowTask
-from sinks.engine.full_comparisons import FullTurns
 from sinks.engine.metrics import Metrics
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import FlowReconcile
@@ -92,10 +92,10 @@ class Job:
                 passes.take_on(task)
 
     def _flow(self, settings: Settings, flow: FlowSettings) -> FlowReconcile:
-        give, see = self._passes[flow.flow.target].give, self._overrides.see
+        give = self._passes[flow.flow.target].give
         hooks = JobHooks(
             on_signal=partial(give, flow.flow, Reason.SIGNAL),
-            on_ledger=partial(see, flow.flow),
+            overrides=self._overrides,
             claims=self._claims[flow.flow.target],
             listings=self._listings,
             acls=self._acls,

@@ -38,11 +38,6 @@ class Alike:
     refused: Mapping[Key, str] = field(default_factory=dict)
 
 
-def nothing_alike() -> Mapping[Kind, Alike]:
-    """Of a comparison that saw nothing, or of kinds that nobody owns."""
-    return {}
-
-
 @dataclass(frozen=True)
 class AdoptionPlan:
     """What of one kind of a flow would be taken over. `owned`: how many are Lockstep's already."""

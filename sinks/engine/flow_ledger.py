@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Protocol
 
 from sinks.engine.deletions import only_ours
 from sinks.engine.guard import Guard
@@ -19,6 +20,7 @@ from sinks.faults import ClusterUnreachable, LedgerUntrusted
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.listing import Listed
 from streaming.errors import LockstepError
+from streaming.flow import Flow
 
 ENDED = "the flow is {}: nothing is written for it any more. docs/failover.md says what leads on from there"
 
@@ -38,20 +40,36 @@ def check_not_copied(settings: FlowSettings, listed: Listed, ledger: str) -> Non
         raise LedgerUntrusted(COPIED.format(ledger, flow.name, " and ".join(copied), flow.source))
 
 
+class LedgerListener(Protocol):
+    """Sees the ledger of a flow whenever a pass has read it."""
+
+    def see(self, flow: Flow, ledger: Ledger) -> None:
+        """May raise what stops the flow."""
+
+
+class NoLedgerListener:
+    """For commands: they read overrides before they begin."""
+
+    def see(self, flow: Flow, ledger: Ledger) -> None:
+        """Nothing."""
+
+
 class FlowLedger:
     """`paused`, `ended` and `failover` are those of the last reading; `ended` is the reason, None while the flow is in
     step."""
 
     def __init__(
         self,
+        flow: Flow,
         guard: Guard,
         open_ledger: Callable[[], Ledger],
-        on_ledger: Callable[[Ledger], None],
+        listener: LedgerListener,
         *,
         obeys_failover: bool = True,
     ) -> None:
         """`obeys_failover`: False for who writes on behalf of a failover itself."""
-        self._guard, self._open, self._on_ledger, self._obeys = guard, open_ledger, on_ledger, obeys_failover
+        self._flow, self._listener = flow, listener
+        self._guard, self._open, self._obeys = guard, open_ledger, obeys_failover
         self._ledger: Ledger | None = None
         self._topic_id = ""
         self.paused: frozenset[Kind] = frozenset()
@@ -73,7 +91,7 @@ class FlowLedger:
                 ledger.check_same(self._topic_id)
             else:
                 self._read_again(ledger)
-        self._on_ledger(ledger)
+        self._listener.see(self._flow, ledger)
         self._ledger, self._topic_id, self.paused = ledger, ledger.topic_id, frozenset(ledger.paused())
         return ledger
 

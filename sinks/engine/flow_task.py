@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from sinks.engine.attempts import RetrySchedule
+from sinks.engine.agenda import RetrySchedule
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.flow_status import KnownStatus
 from sinks.engine.metrics import Metrics

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from typing import Protocol
 
 from sinks.engine.audit import Audit
 from sinks.engine.ledger import Ledger
@@ -11,15 +12,19 @@ from sinks.engine.model import Change, Key, Kind, Op, Outcome
 from sinks.engine.plan import Plan
 from streaming.errors import LockstepError
 
-TopicIds = Callable[[Collection[str]], Mapping[str, str]]
-"""The ids of topics on the target, by name."""
+
+class TopicIds(Protocol):
+    """Tells the ids of topics on the target."""
+
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        """By name."""
 
 
 class Recorder:
     """Of one flow. Remembers which refusals are events already."""
 
-    def __init__(self, audit: Audit, topic_ids: TopicIds) -> None:
-        self._audit, self._topic_ids = audit, topic_ids
+    def __init__(self, audit: Audit, target: TopicIds) -> None:
+        self._audit, self._target = audit, target
         self._recorded: frozenset[tuple[Kind, Op, Key]] = frozenset()
 
     def prepare(self) -> None:
@@ -47,7 +52,7 @@ class Recorder:
             if outcome.change.kind.row.data and outcome.change.op is Op.CREATE and not outcome.error
         }
         try:
-            return self._topic_ids(created) if created else {}
+            return self._target.topic_ids(created) if created else {}
         except LockstepError:
             return {}
 

@@ -1,22 +1,26 @@
 """What a pass is made of: controllers, each of which keeps one or a few kinds of resources that are polled together.
 
-In each pass a controller is asked, in this order:
+A pass (`sinks.engine.reconcile`) calls a controller's methods in this order:
 
 1. `poll`: does anything differ? As cheaply as possible.
-2. `compare`: if so, what is to be changed? The answer is a `Comparison`: a plan, and what to do with its outcomes.
-3. `status`: how do its kinds stand?
+2. `compare`: if so, what is to be changed? The answer is a `Comparison`, values alone.
+3. `look_up`: are these items really gone on the source? Only before deletions.
+4. `before_writing` and `settle`: around the writes, where it compared.
+5. `status`: how do its kinds stand?
 
+No controller writes, backs off, waits for what it created, or guards deletions: the engine does that for every kind.
 What a controller keeps between two passes is cheap to lose: after a restart everything is compared once more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Protocol, runtime_checkable
 
-from sinks.engine.adoption import Alike, nothing_alike
+from sinks.engine.adoption import Alike
+from sinks.engine.agenda import Agenda
 from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Key, Kind, Outcome
@@ -32,7 +36,7 @@ class PassContext:
     `now`: monotonic seconds. `signalled`: changes that the source's metadata log tells of, since this controller was
     polled; `signal_works`: whether none means that nothing changed. `requested`: upstream topics that were asked for.
     `everything`: compare all of both sides. `idle`: kinds that are paused, disabled, or wait for their interval.
-    `confirming`: kinds of which deletions wait for another comparison, which is due.
+    `confirming`: kinds of which deletions wait for another comparison, which is due. `agenda`: the flow's.
     """
 
     now: float
@@ -44,6 +48,7 @@ class PassContext:
     everything: bool = False
     idle: frozenset[Kind] = frozenset()
     confirming: frozenset[Kind] = frozenset()
+    agenda: Agenda = field(default_factory=Agenda)
 
 
 class Sighting(Enum):
@@ -77,31 +82,19 @@ class Wanted:
     kept: Collection[Key] = ()
 
 
-def nothing_to_settle(outcomes: Sequence[Outcome]) -> None:
-    """For a comparison that needs not know what became of its plan."""
-
-
-def nothing_to_forget() -> None:
-    """For a comparison that a write makes nothing untrue of."""
-
-
 @dataclass(frozen=True)
 class Comparison:
-    """What differs now. `settle` is called with the outcomes of this plan's changes once they are written, with none
-    where there was nothing to write; `before_writing` right before any of it is written.
+    """What differs now. Until it is settled a comparison counts as not made: what differed is compared again.
 
-    Until it is settled a comparison counts as not made: what differed is compared again. `present`: by kind, all that
-    the target has of it, each with its topic's id or ""; kinds of which not all was seen are left out. `alike`: by
-    kind, what the target has just as the source has it, whoever made it; asked for where it is to be adopted. `wanted`:
-    None where the source was not seen.
+    `present`: by kind, all that the target has of it, each with its topic's id or "". Kinds that were not seen
+    in full are left out. `wanted`: None where the source was not seen. `compared`: what was compared, remote topics
+    or groups, with which keys begin; None: everything.
     """
 
     plan: Plan
-    settle: Callable[[Sequence[Outcome]], None] = nothing_to_settle
-    before_writing: Callable[[], None] = nothing_to_forget
     present: Mapping[Kind, Mapping[Key, str]] = field(default_factory=dict)
-    alike: Callable[[], Mapping[Kind, Alike]] = nothing_alike
     wanted: Wanted | None = None
+    compared: Collection[str] | None = None
 
 
 class GroupRow(Protocol):
@@ -166,14 +159,26 @@ class Controller(Protocol):
         """Looks as cheaply as it can; whether `compare` has anything to do."""
 
     def compare(self, context: PassContext) -> Comparison:
-        """The changes that the target needs now, without those that are backed off."""
+        """Reads both sides; the changes that the target needs now. Backed-off changes are among them."""
 
     def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """Asks the source afresh for what the target should have no more, by name. What is not in the answer is not
         known."""
 
+    def before_writing(self, plan: Plan) -> None:
+        """Called right before any of this plan is written, which has these kinds' changes that are not backed off."""
+
+    def settle(self, context: PassContext, plan: Plan, outcomes: Sequence[Outcome]) -> None:
+        """Called with the outcomes of that plan's changes, with none where there was nothing to write."""
+
     def status(self, context: PassContext) -> ControllerStatus:
         """For the report, at the end of every pass."""
+
+    def alike(self, context: PassContext) -> Mapping[Kind, Alike]:
+        """By kind, what the last comparison found on the target just as the source has it, made by any client.
+
+        Asked where it is to be adopted.
+        """
 
     def close(self) -> None:
         """Lets go of its clients."""

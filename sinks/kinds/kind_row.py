@@ -97,6 +97,7 @@ class KindRow:
     - `data`: a deletion destroys records; owned items are then known by the topic's id.
     - `of_principals`: it is about principals, which several sources may have: `lockstep.acl.principals` covers it, and
       flows into one target claim what they want of it, so that none deletes what another still wants.
+    - `shown_late`: a broker may show minutes later what it created: until then it is not created once more.
     - `versioned`: the ledger keeps which version of the item was written, as it does of passwords.
     """
 
@@ -110,6 +111,7 @@ class KindRow:
     content: bool = False
     data: bool = False
     of_principals: bool = False
+    shown_late: bool = False
     versioned: bool = False
     needs_java: bool = False
     numbers: frozenset[str] = frozenset()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Protocol
 
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
@@ -35,6 +36,26 @@ class Listed:
 
 NOTHING_LISTED = Listed({}, {}, DesiredTopics({}))
 """Of a flow for which nothing is observed any more."""
+
+
+class TopicListing(Protocol):
+    """Lists the topics of a flow's clusters."""
+
+    def list_topics(self, freshness: Freshness) -> Listed:
+        """Both clusters', at least so fresh. Raises ClusterUnreachable, RightsMissing."""
+
+
+@dataclass(frozen=True)
+class PlainListing:
+    """Lists both anew each time, for a command's single pass."""
+
+    settings: FlowSettings
+    source: Reader
+    target: Reader
+
+    def list_topics(self, freshness: Freshness = Freshness.ALL_NOW) -> Listed:
+        """As `list_both`."""
+        return list_both(self.settings, self.source, self.target)
 
 
 def list_both(settings: FlowSettings, source: Reader, target: Reader) -> Listed:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sinks.engine.adoption import Alike
-from sinks.engine.backoff import Backoff
 from sinks.engine.model import Key, Kind, Op, Outcome
 from sinks.engine.plan import Plan, Refusal, Unobserved
-from sinks.engine.recent_creations import RecentCreations
 from sinks.faults import NotSupported, RightsMissing
 from sinks.kinds.absence import Absence
 from sinks.kinds.controller import Comparison, ControllerStatus, PassContext, Sighting, Wanted
@@ -40,39 +39,45 @@ ASKS_AFTER = 1.5
 @dataclass(frozen=True)
 class Surveyed:
     """A plan for all of a kind, the keys of what the target has of it now, and what the flow wants of it; None: not
-    seen. `remember`: called with its outcomes. `alike`: what of that is just as the source has it.
+    seen. `alike`: what of that is just as the source has it.
     """
 
     plan: Plan
     present: Collection[Key] | None
     wanted: Wanted | None
-    remember: Callable[[], None] = lambda: None
-    alike: Callable[[], Alike] = Alike
+    alike: Alike = field(default_factory=Alike)
 
 
-@dataclass(frozen=True)
-class Rules:
-    """What differs between the kinds that are polled.
+class ListedKind(ABC):
+    """A kind whose whole lists are compared, and what differs between such kinds.
 
-    `survey`: the plan for all of the kind; what could not be observed is in its `errors`. `look_up`: as
-    `Controller.look_up`. `inputs`: what the survey
-    depends on besides both lists: another value makes it due; None: it cannot be made yet. `rest`: seconds between two
-    polls without a signal, `signalled_rest` while the metadata-change signal works and is silent, `refused_rest` while
-    something is refused. `needs`: the right without which it cannot be observed. `close`: what is closed with the
-    controller. `shown_late`: alias of a target that may
-    show minutes later what was created there.
+    `rest`: seconds between two polls without a signal, `signalled_rest` while the metadata-change signal works and is
+    silent, `refused_rest` while something is refused. `needs`: the right without which it cannot be observed.
     """
 
     kind: Kind
-    survey: Callable[[PassContext], Surveyed]
-    look_up: Callable[[PassContext, Collection[Key]], Mapping[Key, Sighting]]
-    inputs: Callable[[PassContext], Hashable | None] = lambda context: ""
+    needs: str
     rest: float = 10.0
     signalled_rest: float = 10.0
     refused_rest: float = 10.0
-    needs: str = ""
-    close: Callable[[], None] = lambda: None
-    shown_late: str = ""
+
+    def inputs(self, context: PassContext) -> Hashable | None:
+        """What the survey depends on besides both lists: another value makes it due. None: it cannot be made yet."""
+        return ""
+
+    @abstractmethod
+    def survey(self, context: PassContext) -> Surveyed:
+        """The plan for all of the kind; what could not be observed is in its `errors`."""
+
+    @abstractmethod
+    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """As `Controller.look_up`."""
+
+    def remember(self, context: PassContext) -> None:  # noqa: B027 - most kinds have nothing to remember
+        """What the survey found is settled: the ledger may remember it."""
+
+    def close(self) -> None:  # noqa: B027 - most kinds open nothing
+        """Lets the clients of this kind go."""
 
 
 LAGS = 30.0
@@ -82,10 +87,10 @@ LAGS = 30.0
 class PolledController:
     """One kind of one flow. Without watches a poll is a comparison: such lists are short."""
 
-    def __init__(self, flow: Flow, rules: Rules, watches: tuple[ListWatch, ListWatch] | None = None) -> None:
+    def __init__(self, flow: Flow, listed: ListedKind, watches: tuple[ListWatch, ListWatch] | None = None) -> None:
         """`watches`: on the source and on the target."""
-        self._flow, self._rules, self._watches = flow, rules, watches
-        self._backoff, self._created = Backoff(), RecentCreations(rules.kind)
+        self._flow, self._listed, self._watches = flow, listed, watches
+        self.kinds = frozenset({listed.kind})
         self._inputs: Hashable | None = None
         self._lacks_inputs = False
         self._polled: float | None = None
@@ -97,23 +102,21 @@ class PolledController:
         self._absence = Absence[str]()
         self._last = Plan(flow)
         self._unsupported: str | None = None
-
-    @property
-    def kinds(self) -> frozenset[Kind]:
-        return frozenset({self._rules.kind})
+        self._alike = Alike()
 
     def poll(self, context: PassContext) -> bool:
         """Whether a list differs from the last poll, what it is compared by differs, or a refused change is due."""
         # A signal comes once: while the kind rests it is kept.
         self._signalled |= context.signalled > 0
-        inputs = None if self._rules.kind in context.idle else self._rules.inputs(context)
+        inputs = None if self._listed.kind in context.idle else self._listed.inputs(context)
         self._lacks_inputs = inputs is None
         if inputs is None:
             return False
-        self._dirty |= inputs != self._inputs or self._backoff.is_due(context.now)
+        mine = context.agenda.of[self.kinds]
+        self._dirty |= inputs != self._inputs or mine.backed_off.is_due(context.now)
         self._inputs = inputs
         # What the target took and did not show counts as ours until a comparison finds that it never will.
-        self._dirty |= context.everything and bool(self._created.missed)
+        self._dirty |= context.everything and bool(mine.created.missed)
         if context.everything and self._differed is not None:
             self._dirty = True
             if context.now - self._differed >= LAGS:
@@ -121,7 +124,7 @@ class PolledController:
         if self._is_due(context):
             self._polled, self._signalled = context.now, False
             self._poll_sides(context)
-        confirms = self._rules.kind in context.confirming
+        confirms = self._listed.kind in context.confirming
         self._dirty |= confirms
         return self._dirty and (confirms or not self._waits(context))
 
@@ -130,8 +133,8 @@ class PolledController:
         return context.everything or self._signalled or rested
 
     def _rest(self, context: PassContext) -> float:
-        rest = self._rules.signalled_rest if context.signal_works else self._rules.rest
-        return max(rest, self._rules.refused_rest) if self._last.refused else rest
+        rest = self._listed.signalled_rest if context.signal_works else self._listed.rest
+        return max(rest, self._listed.refused_rest) if self._last.refused else rest
 
     def _waits(self, context: PassContext) -> bool:
         """What could not be observed, is not supported, was refused or shows nothing of ours is compared again with
@@ -166,65 +169,62 @@ class PolledController:
         """Notes that a cluster has nothing of the kind; whether that is news."""
         is_news = self._unsupported is None
         if is_news:
-            log.info("%s: %s is left alone: %s", self._flow.name, self._rules.kind, error)
+            log.info("%s: %s is left alone: %s", self._flow.name, self._listed.kind, error)
         self._unsupported, self._dirty, self._fresh, self._last = str(error), False, False, Plan(self._flow)
         return is_news
 
     def compare(self, context: PassContext) -> Comparison:
-        """The plan for all of the kind, without the changes that are backed off."""
+        """The plan for all of the kind."""
+        self._alike = Alike()
         try:
-            seen = self._rules.survey(context)
+            seen = self._listed.survey(context)
         except NotSupported as error:
             self._lacks(error)
-            return Comparison(Plan(self._flow), wanted=Wanted(self._rules.kind, (), 0, ""))
+            return Comparison(Plan(self._flow), wanted=Wanted(self._listed.kind, (), 0, ""))
         except RightsMissing as error:
             seen = Surveyed(self._denied(error), None, None)
-        plan, kind = self._without_awaited(seen, context.now), self._rules.kind
-        self._unsupported = None
+        plan = self._without_awaited(seen, context)
+        self._unsupported, self._alike = None, seen.alike
         for note in plan.notes:
             if note not in self._last.notes:
                 log.info("%s: %s", self._flow.name, note)
         self._last = plan
-        self._backoff.retain(plan.changes)
-        todo, waiting = self._backoff.split(plan.changes, context.now)
-        ready = replace(plan, changes=tuple(todo), refused=(*plan.refused, *waiting))
-        return Comparison(
-            ready,
-            lambda outcomes: self._settle(context, ready, outcomes, seen.remember),
-            lambda: self._forget(ready),
-            self._believed(context, seen.present),
-            lambda: {kind: seen.alike()},
-            seen.wanted,
-        )
+        return Comparison(plan, self._believed(context, seen.present), seen.wanted)
+
+    def alike(self, context: PassContext) -> Mapping[Kind, Alike]:
+        """What the last comparison found."""
+        return {self._listed.kind: self._alike}
 
     def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """What the source says of these items now."""
-        return self._rules.look_up(context, keys)
+        return self._listed.look_up(context, keys)
 
-    def _without_awaited(self, seen: Surveyed, now: float) -> Plan:
-        if not self._rules.shown_late or seen.present is None:
+    def _without_awaited(self, seen: Surveyed, context: PassContext) -> Plan:
+        kind, created = self._listed.kind, context.agenda.of[self.kinds].created
+        if not kind.row.shown_late or seen.present is None:
             return seen.plan
-        awaited = self._created.awaited(seen.present.__contains__, now)
+        awaited = created.awaited(seen.present.__contains__, context.now)
         waiting = {one.key for one in seen.plan.changes if one.op is Op.CREATE and one.key in awaited}
-        late = self._created.unobserved(waiting.__contains__, self._rules.shown_late)
+        late = created.unobserved(kind, waiting.__contains__, self._flow.target)
         changes = tuple(one for one in seen.plan.changes if one.key not in waiting)
         return replace(seen.plan, changes=changes, errors=(*seen.plan.errors, *late))
 
     def _believed(self, context: PassContext, present: Collection[Key] | None) -> dict[Kind, dict[Key, str]]:
         """What of the kind the target has. Where some was ours, nothing is believed only after a while."""
-        kind, self._doubtful = self._rules.kind, False
+        kind, self._doubtful = self._listed.kind, False
         if present is None:
             return {}
         lacks_ours = not present and bool(context.ledger.owned(kind))
         self._absence.observe({kind.value} if lacks_ours else (), 1, context.now)
         self._doubtful = lacks_ours and not self._absence.lasting()
-        return {} if self._doubtful else {kind: dict.fromkeys((*present, *self._created.missed), "")}
+        missed = context.agenda.of[self.kinds].created.missed
+        return {} if self._doubtful else {kind: dict.fromkeys((*present, *missed), "")}
 
     def _denied(self, error: RightsMissing) -> Plan:
-        reason = f"{error}; {self._rules.needs}" if self._rules.needs else str(error)
-        return Plan(self._flow, errors=(Unobserved(self._rules.kind, reason),))
+        reason = f"{error}; {self._listed.needs}" if self._listed.needs else str(error)
+        return Plan(self._flow, errors=(Unobserved(self._listed.kind, reason),))
 
-    def _forget(self, plan: Plan) -> None:
+    def before_writing(self, plan: Plan) -> None:
         """Forgets both sides: going back to what a watch saw last would not look like a change.
 
         On the target that was before our write. On the source it may be older than what was compared: an item that came
@@ -234,12 +234,11 @@ class PolledController:
             for watch in self._watches:
                 watch.forget()
 
-    def _settle(
-        self, context: PassContext, plan: Plan, outcomes: Sequence[Outcome], remember: Callable[[], None]
-    ) -> None:
-        remember()
-        self._created.note(outcomes if self._rules.shown_late else (), context.now)
-        self._backoff.learn(outcomes, context.now)
+    def settle(self, context: PassContext, plan: Plan, outcomes: Sequence[Outcome]) -> None:
+        """What was compared differs no more, but for what was not written, and what could not be seen."""
+        if self._unsupported is not None:
+            return
+        self._listed.remember(context)
         retried = any(outcome.error is not None and outcome.error.retriable for outcome in outcomes)
         # What was planned and not tried, since the plan was refused, stands out as before.
         self._untried = bool(set(plan.changes) - {outcome.change for outcome in outcomes})
@@ -248,8 +247,11 @@ class PolledController:
 
     def status(self, context: PassContext) -> ControllerStatus:
         """What the target cannot have, changes that are backed off, and why the kind cannot be observed."""
-        unsupported = {self._rules.kind: self._unsupported} if self._unsupported else {}
-        refused: tuple[Refusal, ...] = (*self._last.refused, *self._backoff.waiting(context.now))
+        unsupported = {self._listed.kind: self._unsupported} if self._unsupported else {}
+        refused: tuple[Refusal, ...] = (
+            *self._last.refused,
+            *context.agenda.of[self.kinds].backed_off.waiting(context.now),
+        )
         return ControllerStatus(refused, self._last.errors, unsupported, due=self._due(context))
 
     def _due(self, context: PassContext) -> float:
@@ -259,10 +261,10 @@ class PolledController:
         if self._dirty and not self._rests():
             return context.now
         polled = context.now if self._polled is None else self._polled
-        return min(polled + ASKS_AFTER * self._rest(context), self._backoff.next_at())
+        return min(polled + ASKS_AFTER * self._rest(context), context.agenda.of[self.kinds].backed_off.next_at())
 
     def close(self) -> None:
         """Closes the watches, and what the kind says."""
         for watch in self._watches or ():
             watch.close()
-        self._rules.close()
+        self._listed.close()

@@ -46,6 +46,7 @@ class Kind(str, Enum):
             order={Op.CREATE: 0, Op.UPDATE: 10, Op.DELETE: 200},
             written_with={Op.CREATE: "CREATE", Op.UPDATE: "ALTER", Op.DELETE: "DELETE"},
             data=True,
+            shown_late=True,
             enabled_by=(Switch("refresh.topics.enabled"),),
             interval_key="refresh.topics.interval.seconds",
             rights=(
@@ -94,6 +95,7 @@ class Kind(str, Enum):
             order={(Op.CREATE, DENY): 80, (Op.CREATE, ALLOW): 81, (Op.DELETE, ALLOW): 82, (Op.DELETE, DENY): 83},
             written_with=dict.fromkeys(Op, "ALTER"),
             of_principals=True,
+            shown_late=True,
             enabled_by=(Switch("sync.topic.acls.enabled"), Switch("sync.full.acl.enabled")),
             rights=(
                 RequiredRight(SOURCE, On.CLUSTER, ("DESCRIBE",), "reads ACLs"),

@@ -190,13 +190,13 @@ class World:
         made = assemble(Assembly(self.settings, *ports, comes_again=True, claims=self.claims))
         self.controllers = made.controllers
         components = FlowComponents(
-            list_topics=lister(self.settings, source, self.target, self.listings),
+            topics=lister(self.settings, source, self.target, self.listings),
             guard=Guard(self.settings.flow, self.source, self.target, pins=self.pins),
             open_ledger=self.ledger,
             audit=self.audit or Audit(self.settings.internal.audit, self.target, 1, "tester@here", self.now),
             controllers=made.controllers,
             writers=made.writers,
-            topic_ids=self.target.topic_ids,
+            target=self.target,
             observers=self.observers,
             leadership=self.leadership,
             claims=self.claims,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sinks.flow_settings import FlowSettings
@@ -15,7 +15,7 @@ from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.cluster import Cluster, Reader
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.watches import PlainGroupWatch
-from sinks.kinds.listing import Freshness, Listed, list_both
+from sinks.kinds.listing import PlainListing, TopicListing
 from sinks.kinds.shared_listings import FlowListing, SharedListings
 from sinks.kinds.users.credentials import Credential
 
@@ -46,13 +46,11 @@ class Clock:
         return self.now
 
 
-def lister(
-    settings: FlowSettings, source: Reader, target: Reader, shared: SharedListings | None
-) -> Callable[[Freshness], Listed]:
+def lister(settings: FlowSettings, source: Reader, target: Reader, shared: SharedListings | None) -> TopicListing:
     """Lists both clusters: in each pass, or as a running job does where its listings are `shared`."""
     if shared is None:
-        return lambda _: list_both(settings, source, target)
-    return FlowListing(settings, source, target, shared, target.alias).list_topics
+        return PlainListing(settings, source, target)
+    return FlowListing(settings, source, target, shared, target.alias)
 
 
 def memory_ports(

@@ -14,7 +14,7 @@ from sinks.kinds.acls.staged_writes import staged_entries
 from sinks.kinds.acls.survey import Fences, KeptTranslation, look_up_acls, survey_acls
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.controller import PassContext, Sighting
-from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
+from sinks.kinds.polled_controller import ListedKind, PolledController, Surveyed
 
 REST = 2.0
 """Seconds between two polls where no metadata log tells of changes: each asks a broker for all ACLs."""
@@ -23,46 +23,50 @@ SIGNALLED_REST = 10.0
 """The same while the metadata log tells of changes and is silent; at a signal there is a poll at once."""
 
 
+class ListedAcls(ListedKind):
+    """The kind `acl` of one flow."""
+
+    kind, needs = Kind.ACL, "reading ACLs needs DESCRIBE on the CLUSTER of both sides"
+    rest, signalled_rest = REST, SIGNALLED_REST
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly, self._sides = assembly, (assembly.source.acls, assembly.target.acls)
+        self._reverse = ReverseFences(assembly.settings.internal.reverse_ledger, assembly.source.cluster)
+        self._translated = KeptTranslation()
+        self._staged: frozenset[AclBinding] | None = None
+
+    def inputs(self, context: PassContext) -> Hashable:
+        """The replicated topics."""
+        return frozenset(context.listed.desired.remote)
+
+    def survey(self, context: PassContext) -> Surveyed:
+        """The plan for all ACLs. Raises as `survey_acls`."""
+        if context.everything:
+            self._translated.forget()
+        owned, fences = context.ledger.owned(Kind.ACL), _fences(context, self._reverse)
+        settings, confirms = self._assembly.settings, Kind.ACL in context.confirming
+        self._staged = None
+        seen = survey_acls(settings, *self._sides, context.listed, owned, fences, self._translated, afresh=confirms)
+        self._assembly.principals.current, self._staged = seen.principals, seen.staged
+        return Surveyed(seen.plan, seen.present, seen.wanted, seen.alike)
+
+    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """As `look_up_acls`."""
+        fences = _fences(context, self._reverse)
+        return look_up_acls(self._assembly.settings, *self._sides, context.listed, keys, fences)
+
+    def remember(self, context: PassContext) -> None:
+        """What is held back, for a failover."""
+        if self._staged is not None:
+            context.ledger.put(staged_entries(self._staged, context.ledger.values(Entry.STAGED)))
+
+
 def assemble(assembly: Assembly) -> Assembled:
     """The kind `acl` of one flow."""
     if not assembly.is_enabled(Kind.ACL):
         return Assembled()
-
-    reverse = ReverseFences(assembly.settings.internal.reverse_ledger, assembly.source.cluster)
-    translated, sides = KeptTranslation(), (assembly.source.acls, assembly.target.acls)
-
-    def survey(context: PassContext) -> Surveyed:
-        owned = context.ledger.owned(Kind.ACL)
-        if context.everything:
-            translated.forget()
-        fences, confirms = _fences(context, reverse), Kind.ACL in context.confirming
-        seen = survey_acls(assembly.settings, *sides, context.listed, owned, fences, translated, afresh=confirms)
-        assembly.principals.current = seen.principals
-
-        def remember() -> None:
-            if seen.staged is not None:
-                context.ledger.put(staged_entries(seen.staged, context.ledger.values(Entry.STAGED)))
-
-        return Surveyed(seen.plan, seen.present, seen.wanted, remember, seen.alike)
-
-    def look_up(context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        return look_up_acls(assembly.settings, *sides, context.listed, keys, _fences(context, reverse))
-
-    def inputs(context: PassContext) -> Hashable:
-        return frozenset(context.listed.desired.remote)
-
-    rules = Rules(
-        kind=Kind.ACL,
-        survey=survey,
-        look_up=look_up,
-        inputs=inputs,
-        rest=REST,
-        signalled_rest=SIGNALLED_REST,
-        needs="reading ACLs needs DESCRIBE on the CLUSTER of both sides",
-        shown_late=assembly.settings.flow.target,
-    )
     watches = assembly.source.acl_watch(), assembly.target.acl_watch()
-    controller = PolledController(assembly.settings.flow, rules, watches)
+    controller = PolledController(assembly.settings.flow, ListedAcls(assembly), watches)
     return Assembled([controller], {Kind.ACL: AclWriter(assembly.target.acls)})
 
 

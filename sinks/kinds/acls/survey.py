@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sinks.engine.adoption import Alike
 from sinks.engine.model import Key, Kind
@@ -37,7 +37,7 @@ class AclSurvey:
     principals: Mapping[str, str] | None = None
     present: frozenset[Key] = frozenset()
     staged: frozenset[AclBinding] | None = None
-    alike: Callable[[], Alike] = Alike
+    alike: Alike = field(default_factory=Alike)
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def survey_acls(
     wanted = Wanted(Kind.ACL, {acl.key for acl in desired.wanted}, shown, items, kept=kept)
     if owned and not shown:
         return AclSurvey(plan, wanted, present=present)
-    return AclSurvey(plan, wanted, desired.principals, present, desired.staged, lambda: _alike(desired, present))
+    return AclSurvey(plan, wanted, desired.principals, present, desired.staged, _alike(desired, present))
 
 
 @dataclass(frozen=True)

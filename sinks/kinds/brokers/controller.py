@@ -33,7 +33,7 @@ from sinks.kinds.brokers.rules import (
     surplus,
 )
 from sinks.kinds.controller import PassContext, Sighting, Wanted
-from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
+from sinks.kinds.polled_controller import ListedKind, PolledController, Surveyed
 from sinks.kinds.topics.config_writer import Values, settle
 from sinks.kinds.topics.effective import broker_drifts, groups_of, warnings
 
@@ -44,37 +44,41 @@ REFUSED_REST = 60.0
 """The same while something is refused: to see whether it still is takes all configs of a broker."""
 
 
+class ListedBrokerConfigs(ListedKind):
+    """The kind `broker-config` of one flow."""
+
+    kind, needs = Kind.BROKER_CONFIG, "reading broker configs needs DESCRIBE_CONFIGS on the CLUSTER of both sides"
+    rest, signalled_rest, refused_rest = REST, REST, REFUSED_REST
+
+    def __init__(self, assembly: Assembly, source: ConfigLevels, target: ConfigLevels) -> None:
+        self._settings, self._once, self._source, self._target = assembly.settings, assembly.once, source, target
+        self._configs = BrokerConfigRules({PROPERTIES: ",".join(assembly.settings.broker_configs)})
+
+    def survey(self, context: PassContext) -> Surveyed:
+        """As `survey_brokers`."""
+        owned, sides = context.ledger.owned(Kind.BROKER_CONFIG), (self._source, self._target)
+        seen = survey_brokers(self._settings, self._configs, *sides, owned)
+        if not self._once:
+            return seen
+        return replace(seen, plan=with_effective_drift(self._settings, self._configs, *sides, seen.plan))
+
+    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """As `look_up_brokers`."""
+        return look_up_brokers(self._source, self._settings.flow.source, keys)
+
+    def close(self) -> None:
+        """Both sides' clients."""
+        self._source.close()
+        self._target.close()
+
+
 def assemble(assembly: Assembly) -> Assembled:
     """The kind `broker-config` of one flow."""
     if not assembly.is_enabled(Kind.BROKER_CONFIG):
         return Assembled()
-    settings = assembly.settings
     source, target = assembly.source.levels(), assembly.target.levels()
-    configs = BrokerConfigRules({PROPERTIES: ",".join(settings.broker_configs)})
-
-    def survey(context: PassContext) -> Surveyed:
-        owned = context.ledger.owned(Kind.BROKER_CONFIG)
-        seen = survey_brokers(settings, configs, source, target, owned)
-        if not assembly.once:
-            return seen
-        return replace(seen, plan=with_effective_drift(settings, configs, source, target, seen.plan))
-
-    def close() -> None:
-        source.close()
-        target.close()
-
-    rules = Rules(
-        kind=Kind.BROKER_CONFIG,
-        survey=survey,
-        look_up=lambda context, keys: look_up(source, settings.flow.source, keys),
-        rest=REST,
-        signalled_rest=REST,
-        refused_rest=REFUSED_REST,
-        needs="reading broker configs needs DESCRIBE_CONFIGS on the CLUSTER of both sides",
-        close=close,
-    )
-    writer = BrokerWriter(target)
-    return Assembled([PolledController(settings.flow, rules)], {Kind.BROKER_CONFIG: writer})
+    controller = PolledController(assembly.settings.flow, ListedBrokerConfigs(assembly, source, target))
+    return Assembled([controller], {Kind.BROKER_CONFIG: BrokerWriter(target)})
 
 
 def with_effective_drift(
@@ -156,10 +160,10 @@ def survey_brokers(
     )
     # A source may have none of its own: a broker is asked which it follows, before any is deleted.
     wanted = Wanted(Kind.BROKER_CONFIG, [("", name) for name in desired.wanted], 1 + len(upstream), "broker config")
-    return Surveyed(plan, present, wanted, alike=lambda: Alike({("", name): "" for name in same(desired, downstream)}))
+    return Surveyed(plan, present, wanted, Alike({("", name): "" for name in same(desired, downstream)}))
 
 
-def look_up(source: LevelReader, alias: str, keys: Collection[Key]) -> dict[Key, Sighting]:
+def look_up_brokers(source: LevelReader, alias: str, keys: Collection[Key]) -> dict[Key, Sighting]:
     """What the source has of these: in its cluster-wide default, and in force at one of its brokers, who is asked
     itself. Raises ClusterUnreachable, RightsMissing."""
     default, followed = _described(source, DEFAULT_OF_ALL, alias), any_broker(source, alias)

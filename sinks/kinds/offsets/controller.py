@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from sinks.engine.backoff import Backoff
+from sinks.engine.adoption import Alike
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Key, Kind, Outcome
-from sinks.engine.plan import Unobserved, make_plan
+from sinks.engine.plan import Plan, Unobserved, make_plan
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import Assembled, Assembly, GroupScope
 from sinks.kinds.controller import Comparison, ControllerStatus, GroupSummary, PassContext, Sighting
@@ -70,7 +70,7 @@ class OffsetController:
         self._scope, self._shown, self._clock = scope, scope is not None and scope.shown, clock
         self._settings, self._ends, self._memory, self._matches, self._emit = settings, ends, memory, matches, emit
         self._rows: dict[str, list[GroupOffset]] = {}
-        self._schedule, self._backoff = GroupSchedule(), Backoff()
+        self._schedule, self._turn, self._began = GroupSchedule(), list[str](), 0.0
         self._ledger: Ledger | None = None
         self._reading, self._owes_all = PacedReading(MirrorReading(memory, ends.topics), reads_for, clock), False
         self._listed: Mapping[str, int] = {}
@@ -94,7 +94,7 @@ class OffsetController:
             return False
         partitions = context.listed.source.get(COMMITS_TOPIC, 0) if self._scope is None else 0
         moved = self._ends.polled.poll(context.now, everything, partitions)
-        self._forget(moved.gone)
+        self._forget(moved.gone, context)
         self._schedule.committed(moved.committed)
         chosen = self._ends.polled.chosen
         if everything:
@@ -145,21 +145,22 @@ class OffsetController:
             self._matches.forget((), again)
         return again
 
-    def _forget(self, groups: Collection[str]) -> None:
+    def _forget(self, groups: Collection[str], context: PassContext) -> None:
         if not groups:
             return
         self._memory.forget_groups(groups)
         if self._matches is not None:
             self._matches.forget(groups)
         self._schedule.forget(groups)
-        self._backoff.settled(groups, ())
+        context.agenda.of[self.kinds].backed_off.settled(groups, ())
         for group in groups:
             self._rows.pop(group, None)
         self._summary = None
 
     def compare(self, context: PassContext) -> Comparison:
         """The offsets to write, of the groups whose turn it is."""
-        start, groups = self._clock(), self._schedule.turn(context.now, everyone=self._scope is not None)
+        self._began, groups = self._clock(), self._schedule.turn(context.now, everyone=self._scope is not None)
+        self._turn = groups
         rows = self._survey(context.listed, groups)
         if self._recognize(context.listed, topics_to_write(context.listed, rows)):
             rows = self._survey(context.listed, groups)
@@ -171,10 +172,7 @@ class OffsetController:
             self._rows.setdefault(row.group, []).append(row)
         self._summary = None
         changes = [change for row in rows if (change := row.change)]
-        self._backoff.settled(groups, changes)
-        todo, waiting = self._backoff.split(changes, context.now)
-        plan = make_plan(self._settings.flow, todo, refused=waiting)
-        return Comparison(plan, lambda outcomes: self._settle(context, groups, outcomes, start))
+        return Comparison(make_plan(self._settings.flow, changes), compared=groups)
 
     def _survey(self, listed: Listed, groups: Collection[str]) -> list[GroupOffset]:
         direction = self._direction(listed)
@@ -182,9 +180,12 @@ class OffsetController:
         matches = None if self._schedule.behind else self._matches
         return survey_offsets(self._settings, direction, replicated_offsets(direction, groups), self._memory, matches)
 
-    def _settle(self, context: PassContext, groups: Sequence[str], outcomes: Sequence[Outcome], start: float) -> None:
-        """What was written is where it should be; what was refused is backed off; checkpoints are emitted."""
-        self._backoff.learn(outcomes, context.now)
+    def before_writing(self, plan: Plan) -> None:
+        """Nothing: no watch remembers what groups had."""
+
+    def settle(self, context: PassContext, plan: Plan, outcomes: Sequence[Outcome]) -> None:
+        """What was written is where it should be; checkpoints are emitted."""
+        groups, self._turn = self._turn, []
         done = {outcome.change.key for outcome in outcomes if outcome.error is None}
         onto = self._settings.flow.source if self._scope and self._scope.back else self._settings.flow.target
         for group in {outcome.change.key[0] for outcome in outcomes}:
@@ -192,7 +193,7 @@ class OffsetController:
         self._waiting = {group for group in self._waiting | set(groups) if waits_for_syncs(self._rows.get(group, ()))}
         for group in groups:
             self._schedule.compared(group, self._rows.get(group, ()), context.now)
-        self._schedule.took(len(groups), self._clock() - start)
+        self._schedule.took(len(groups), self._clock() - self._began)
         if self._emit is not None:
             self._emit([row for group in groups for row in self._rows.get(group, ())])
 
@@ -200,9 +201,13 @@ class OffsetController:
         """Nothing: a group's offsets are its own, and never deleted."""
         return {}
 
+    def alike(self, context: PassContext) -> Mapping[Kind, Alike]:
+        """Nothing: groups are never adopted."""
+        return {}
+
     def status(self, context: PassContext) -> ControllerStatus:
         """How many partitions have each verdict, and offsets that the target refused."""
-        refused = self._backoff.waiting(context.now)
+        refused = context.agenda.of[self.kinds].backed_off.waiting(context.now)
         if (reason := self._reading.reason) is not None:
             errors = (Unobserved(Kind.GROUP_OFFSET, reason),) if self._active else ()
             warnings = self._ends.polled.unmatched

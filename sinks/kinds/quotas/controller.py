@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sinks.engine.adoption import Alike
 from sinks.engine.model import Change, Key, Kind, Outcome
@@ -10,7 +10,7 @@ from sinks.engine.plan import make_plan
 from sinks.kinds.acls.principals import PrincipalFilter
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.controller import PassContext, Sighting, Wanted
-from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
+from sinks.kinds.polled_controller import ListedKind, PolledController, Surveyed
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
 from sinks.kinds.quotas.quota_port import ClientQuotas, Entity, QuotaReader
 from sinks.kinds.quotas.rules import desired_quotas, entity_of, is_protected, keys_of, plan_quotas
@@ -20,30 +20,40 @@ REST = 10.0
 """Seconds between two polls without a metadata-change signal."""
 
 
+class ListedQuotas(ListedKind):
+    """The kind `client-quota` of one flow."""
+
+    kind, needs = Kind.CLIENT_QUOTA, "reading client quotas needs DESCRIBE_CONFIGS on the CLUSTER of both sides"
+    rest, signalled_rest = REST, REST
+
+    def __init__(self, assembly: Assembly, source: ClientQuotas, target: ClientQuotas) -> None:
+        self._assembly, self._source, self._target = assembly, source, target
+
+    def survey(self, context: PassContext) -> Surveyed:
+        """As `survey_quotas`."""
+        return survey_quotas(self._assembly, context, self._source, self._target)
+
+    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """As `look_up_quotas`."""
+        return look_up_quotas(self._assembly, self._source, keys)
+
+    def close(self) -> None:
+        """Both sides' clients."""
+        self._source.close()
+        self._target.close()
+
+
 def assemble(assembly: Assembly) -> Assembled:
     """The kind `client-quota` of one flow."""
     if not assembly.is_enabled(Kind.CLIENT_QUOTA):
         return Assembled()
     source: ClientQuotas = assembly.source.port(PORT, JvmQuotas, QuotaReader)
     target: ClientQuotas = assembly.target.port(PORT, JvmQuotas, QuotaReader)
-
-    def close() -> None:
-        source.close()
-        target.close()
-
-    rules = Rules(
-        kind=Kind.CLIENT_QUOTA,
-        survey=lambda context: survey(assembly, context, source, target),
-        look_up=lambda context, keys: look_up(assembly, source, keys),
-        rest=REST,
-        signalled_rest=REST,
-        needs="reading client quotas needs DESCRIBE_CONFIGS on the CLUSTER of both sides",
-        close=close,
-    )
-    return Assembled([PolledController(assembly.settings.flow, rules)], {Kind.CLIENT_QUOTA: QuotaWriter(target)})
+    controller = PolledController(assembly.settings.flow, ListedQuotas(assembly, source, target))
+    return Assembled([controller], {Kind.CLIENT_QUOTA: QuotaWriter(target)})
 
 
-def survey(assembly: Assembly, context: PassContext, source: ClientQuotas, target: ClientQuotas) -> Surveyed:
+def survey_quotas(assembly: Assembly, context: PassContext, source: ClientQuotas, target: ClientQuotas) -> Surveyed:
     """The plan for all quotas. Raises ClusterUnreachable, RightsMissing, NotSupported."""
     flow, acls = assembly.settings.flow, assembly.settings.acls
     created = context.ledger.owned(Kind.CLIENT_QUOTA)
@@ -60,15 +70,13 @@ def survey(assembly: Assembly, context: PassContext, source: ClientQuotas, targe
         skipped=desired.skipped,
     )
 
-    def alike() -> Alike:
-        return Alike({key: "" for key, value in desired.wanted.items() if existing.get(key) == value})
-
     wanted = Wanted(Kind.CLIENT_QUOTA, desired.wanted, len(upstream), "client quota", kept=created - owned)
-    return Surveyed(plan, present, wanted, alike=alike)
+    same = {key: "" for key, value in desired.wanted.items() if existing.get(key) == value}
+    return Surveyed(plan, present, wanted, Alike(same))
 
 
-def look_up(assembly: Assembly, source: ClientQuotas, keys: Collection[Key]) -> dict[Key, Sighting]:
-    """What the source says of quotas of these users, client ids and addresses now. Raises as `survey`."""
+def look_up_quotas(assembly: Assembly, source: ClientQuotas, keys: Collection[Key]) -> dict[Key, Sighting]:
+    """What the source says of quotas of these users, client ids and addresses now. Raises as `survey_quotas`."""
     acls, upstream = assembly.settings.acls, source.describe()
     if not upstream:
         return {}

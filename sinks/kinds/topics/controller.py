@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 
 from sinks.engine.adoption import Alike
-from sinks.engine.attempts import RetrySchedule
-from sinks.engine.backoff import Backoff
+from sinks.engine.agenda import RetrySchedule
 from sinks.engine.model import Key, Kind, Outcome
 from sinks.engine.plan import Plan, Refusal, Unobserved
-from sinks.engine.recent_creations import RecentCreations
-from sinks.engine.recorder import TopicIds
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.watches import Watch
@@ -44,19 +40,16 @@ class TopicController:
         watches: tuple[Watch, Watch],
         progress: CompareProgress = no_progress,
         *,
-        topic_ids: TopicIds,
-        writing_note: Callable[[], str | None] = lambda: None,
+        configs: ConfigWriter | None = None,
         once: bool = False,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`watches`: on the source and on the target. `topic_ids`: of many topics on the target. `writing_note`: what
-        plans that change configs say of the way they are written. `once`: for a single pass, of a command. `clock`:
-        measures polls."""
+        """`watches`: on the source and on the target. `configs`: what writes configs; None: they are not written.
+        `once`: for a single pass, of a command. `clock`: measures polls."""
         self._settings, self._source, self._target, self._progress = settings, source, target, progress
         self._source_watch, self._target_watch = watches
-        self._once, self._clock, self._writing_note = once, clock, writing_note
+        self._once, self._clock, self._configs = once, clock, configs
         self._schedule = PollSchedule(settings.pace)
-        self._backoff = Backoff()
         self._dirty: set[str] = set()
         self._fresh: set[str] = set()
         self._lacks, self._lists_again = set[str](), False
@@ -64,8 +57,9 @@ class TopicController:
         self._unobserved, self._surplus = UnobservedTopics(), dict[str, str]()
         self._refused: dict[str, Sequence[Refusal]] = {}
         self._drifts = TopicDrifts()
-        self._first, self._second, self._created = True, SecondComparison(), RecentCreations(Kind.TOPIC)
-        self._polled, self.explained, self._ids = 0, 0, OwnedIds(topic_ids)
+        self._first, self._second = True, SecondComparison()
+        self._polled, self.explained, self._ids = 0, 0, OwnedIds(target)
+        self._seen: Survey | None = None
 
     def poll(self, context: PassContext) -> bool:
         """Adds what differs from the last poll to what must be compared."""
@@ -74,7 +68,7 @@ class TopicController:
         self._ids.note(context)
         # Whether or not configs are polled now, so that a time that has come does not stay.
         again = self._unobserved.turn(context.listed.desired.remote, context.now)
-        self._backoff.keep(
+        context.agenda.of[self.kinds].backed_off.keep(
             partial(is_still_wanted, frozenset(context.listed.desired.remote.values()), context.listed.target)
         )
         self._schedule.follow(context.signal_works)
@@ -110,7 +104,7 @@ class TopicController:
                 self._first, self._fresh = False, set()
             else:
                 self._second.owe_some(remote)
-        retried = upstream_of(remote, self._backoff.due(context.now))
+        retried = upstream_of(remote, context.agenda.of[self.kinds].backed_off.due(context.now))
         dirty = self._dirty.union(retried, again, context.requested)
         # Back in a later listing, it is compared like a new one: what differs now was not settled.
         self._source_watch.forget(dirty - remote.keys())
@@ -147,13 +141,14 @@ class TopicController:
         return (self.kinds & self._settings.synced) - context.idle
 
     def _awaited(self, context: PassContext) -> Collection[Key]:
-        return self._created.awaited(lambda key: key[0] in context.listed.target, context.now)
+        created = context.agenda.of[self.kinds].created
+        return created.awaited(lambda key: key[0] in context.listed.target, context.now)
 
     def compare(self, context: PassContext) -> Comparison:
-        """The plan for what differs, without the changes that are backed off."""
+        """The plan for what differs."""
         active = Kind.TOPIC in self._active(context)
         surplus = self._surplus = surplus_topics(self._settings, context) if active else {}
-        seen = survey(
+        seen = self._seen = survey(
             self._settings,
             self._source,
             self._target,
@@ -165,43 +160,44 @@ class TopicController:
             paused=context.idle,
             progress=self._progress,
         )
-        self._backoff.settled(self._remote_names(seen.covered), seen.plan.changes)
-        todo, waiting = self._backoff.split(seen.plan.changes, context.now)
-        plan = replace(seen.plan, changes=tuple(todo), refused=(*seen.plan.refused, *waiting))
-        if any(change.kind is Kind.TOPIC_CONFIG for change in todo) and (note := self._writing_note()):
+        plan, compared = seen.plan, self._remote_names(seen.covered)
+        changes_configs = any(change.kind is Kind.TOPIC_CONFIG for change in plan.changes)
+        if changes_configs and self._configs is not None and (note := self._configs.note):
             plan = plan.noting((), [note])
+        wanted = [(name,) for name in context.listed.desired.partitions]
         return Comparison(
             plan,
-            lambda outcomes: self._settle(context, seen, outcomes),
-            lambda: self._forget_written(seen, plan),
-            {Kind.TOPIC: self._ids.present(context, self._remote_names(seen.covered))},
-            lambda: {Kind.TOPIC: adoptable_topics(self._settings, context.listed, self._target.topic_ids)},
-            Wanted(
-                Kind.TOPIC, [(name,) for name in context.listed.desired.partitions], len(context.listed.source), "topic"
-            ),
+            {Kind.TOPIC: self._ids.present(context, compared)},
+            Wanted(Kind.TOPIC, wanted, len(context.listed.source), "topic"),
+            compared,
         )
+
+    def alike(self, context: PassContext) -> Mapping[Kind, Alike]:
+        """The copies that MM2 made."""
+        return {Kind.TOPIC: adoptable_topics(self._settings, context.listed, self._target.topic_ids)}
 
     def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """What both clusters say of these topics now."""
         return look_up_topics(self._settings, self._source, self._target, context, keys)
 
-    def _forget_written(self, seen: Survey, plan: Plan) -> None:
+    def before_writing(self, plan: Plan) -> None:
         """Forgets what is written, on both sides: going back to what a watch saw last would not look like a change.
 
         On the target that was before our write. On the source it may be older than what was compared: a change that
         came in between is written now, and taken back it would look as if nothing had happened.
         """
-        remote, upstream = {change.key[0] for change in plan.changes}, self._upstream(seen.covered)
+        covered = self._seen.covered if self._seen is not None else ()
+        remote = {change.key[0] for change in plan.changes}
         self._target_watch.forget(remote)
-        self._written |= {upstream[name] for name in remote if name in upstream}
+        names = zip(covered, self._remote_names(covered), strict=True)
+        self._written |= {topic for topic, name in names if name in remote}
         self._source_watch.forget(self._written)
 
-    def _settle(self, context: PassContext, seen: Survey, outcomes: Sequence[Outcome]) -> None:
-        """What was refused is backed off; what passes by itself is compared again."""
-        # What of a kind that is not synced was refused on creation is in the audit, and never tried again.
-        synced = [outcome for outcome in outcomes if self._settings.enabled[outcome.change.kind]]
-        self._backoff.learn(synced, context.now)
-        self._created.note(outcomes, context.now)
+    def settle(self, context: PassContext, plan: Plan, outcomes: Sequence[Outcome]) -> None:
+        """What was compared differs no more, but for what could not be seen, and what passes by itself."""
+        seen, self._seen = self._seen, None
+        if seen is None:
+            return
         unsettled = {outcome.change.key[0] for outcome in outcomes if is_to_compare_again(outcome)}
         # What was not compared, because its kind is paused, stays dirty: the watch will not report it again.
         self._dirty -= seen.covered
@@ -215,16 +211,14 @@ class TopicController:
     def _remote_names(self, topics: Iterable[str]) -> list[str]:
         return [self._settings.policy.format_remote_topic(self._settings.flow.source, topic) for topic in topics]
 
-    def _upstream(self, topics: Collection[str]) -> dict[str, str]:
-        return dict(zip(self._remote_names(topics), topics, strict=True))
-
     def status(self, context: PassContext) -> ControllerStatus:
         """What is refused or backed off, what could not be read, what differs in effect, and when a pass is due."""
         wanted, names = context.listed.desired.remote.keys(), frozenset(context.listed.desired.remote.values())
         untaken = [one for topic, rows in self._refused.items() if topic in wanted for one in rows]
-        refused = (*context.listed.desired.refused, *untaken, *self._backoff.waiting(context.now))
+        mine = context.agenda.of[self.kinds]
+        refused = (*context.listed.desired.refused, *untaken, *mine.backed_off.waiting(context.now))
         self._drifts.keep(wanted)
-        late = self._created.unobserved(lambda key: key[0] in names, self._target.alias)
+        late = mine.created.unobserved(Kind.TOPIC, lambda key: key[0] in names, self._target.alias)
         active = self._active(context)
         due = self._schedule.due(context.now, polls=Kind.TOPIC_CONFIG in active)
         due = min(due, context.now + TURN) if self._lists_again else due
@@ -236,7 +230,7 @@ class TopicController:
             (*self._unobserved.reasons(wanted), *late),
             effective=self._drifts.groups(),
             polled=self._polled,
-            due=min(due, self._backoff.next_at(), self._unobserved.next_at()),
+            due=min(due, mine.backed_off.next_at(), self._unobserved.next_at()),
         )
 
     def close(self) -> None:
@@ -255,8 +249,7 @@ def assemble(assembly: Assembly) -> Assembled:
         target.cluster,
         (source.config_watch(), target.config_watch()),
         assembly.progress,
-        topic_ids=target.cluster.topic_ids,
-        writing_note=lambda: configs.note,
+        configs=configs,
         once=assembly.once,
     )
     return Assembled([controller], {Kind.TOPIC: TopicWriter(target.cluster, configs), Kind.TOPIC_CONFIG: configs})
@@ -291,9 +284,8 @@ def can_be_compared(dirty: Collection[str], listed: Listed, lacks: Collection[st
 class OwnedIds:
     """Of one flow. Asks for all of them once for each full comparison, else for few."""
 
-    def __init__(self, topic_ids: TopicIds) -> None:
-        """`topic_ids`: asks the target."""
-        self._topic_ids, self._owes_all = topic_ids, True
+    def __init__(self, target: Reader) -> None:
+        self._target, self._owes_all = target, True
 
     def note(self, context: PassContext) -> None:
         """A pass begins."""
@@ -310,7 +302,7 @@ class OwnedIds:
         if not self._owes_all:
             ours &= {key[0] for key in unsettled}.union(compared)
         there = ours & context.listed.target.keys()
-        ids = self._topic_ids(there) if there else {}
+        ids = self._target.topic_ids(there) if there else {}
         self._owes_all = False
         return {(name,): found for name, found in ids.items()}
 

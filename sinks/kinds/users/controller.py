@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from functools import partial
 
 from sinks.engine.claims import Claim
 from sinks.engine.ledger import Ledger
@@ -15,7 +14,7 @@ from sinks.kafka.ports.users import Upsertion, UserFaults, UserReader, Users
 from sinks.kinds.acls.survey import NamedPrincipals, named_principals, principals_of
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.controller import PassContext, Sighting, Wanted
-from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
+from sinks.kinds.polled_controller import ListedKind, PolledController, Surveyed
 from sinks.kinds.users.credentials import CredentialProvider, known_versions, provider_fault
 from sinks.kinds.users.rules import (
     NOT_OURS,
@@ -58,62 +57,70 @@ class NamedByAcls:
         return shared.current
 
 
+class ListedUsers(ListedKind):
+    """The kind `scram-user` of one flow."""
+
+    kind, needs = Kind.SCRAM_USER, "reading SCRAM users needs DESCRIBE on the CLUSTER of both sides"
+    rest, signalled_rest = REST, REST
+
+    def __init__(self, assembly: Assembly, provider: CredentialProvider) -> None:
+        self._assembly, self._provider, self._named = assembly, provider, NamedByAcls(assembly)
+
+    def inputs(self, context: PassContext) -> Hashable | None:
+        """The principals whose users are wanted."""
+        principals = self._named(context)
+        return None if principals is None else frozenset(principals.items())
+
+    def survey(self, context: PassContext) -> Surveyed:
+        """As `survey_users`."""
+        assembly, named = self._assembly, self._named(context) or {}
+        sides, claim = (assembly.source.users, assembly.target.users), assembly.claim(Kind.SCRAM_USER)
+        return survey_users(assembly.settings, *sides, named, self._provider, context.ledger, claim)
+
+    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """As `look_up_users`."""
+        principals = _named_now(self._assembly, context, keys)
+        if principals is None:
+            return {}
+        return look_up_users(self._assembly.settings, self._assembly.source.users, principals, keys)
+
+
+class RevokedUsers(ListedKind):
+    """The users that Lockstep made, where `sync.full.acl.enabled` was turned off: it deletes them."""
+
+    kind, needs = ListedUsers.kind, ListedUsers.needs
+    rest, signalled_rest = REST, REST
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+
+    def survey(self, context: PassContext) -> Surveyed:
+        """As `survey_revoked`."""
+        return survey_revoked(self._assembly.settings, self._assembly.target.users, context.ledger)
+
+    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """As `look_up_revoked`."""
+        principals = _named_now(self._assembly, context, keys)
+        return {} if principals is None else look_up_revoked(self._assembly.source.users, principals, keys)
+
+
+def _named_now(assembly: Assembly, context: PassContext, keys: Collection[Key]) -> NamedPrincipals | None:
+    asked = {f"{PRINCIPAL}{user}" for user, _ in keys}
+    return named_principals(assembly.settings, assembly.source.acls, context.listed, asked)
+
+
 def assemble(assembly: Assembly) -> Assembled:
     """The kind `scram-user` of one flow."""
     provider = assembly.settings.provider
-    if provider is None:
+    if provider is not None:
+        listed: ListedKind = ListedUsers(assembly, provider)
+    elif assembly.is_enabled(Kind.ACL) and not assembly.settings.acls.full:
+        listed = RevokedUsers(assembly)
+    else:
         # Without a provider that the file asks for, nothing is known of users.
-        revokes = assembly.is_enabled(Kind.ACL) and not assembly.settings.acls.full
-        return _revoking(assembly) if revokes else Assembled()
-    named = NamedByAcls(assembly)
-
-    def inputs(context: PassContext) -> Hashable | None:
-        principals = named(context)
-        return None if principals is None else frozenset(principals.items())
-
-    def survey(context: PassContext) -> Surveyed:
-        source, target = assembly.source.users, assembly.target.users
-        claim = assembly.claim(Kind.SCRAM_USER)
-        return survey_users(assembly.settings, source, target, named(context) or {}, provider, context.ledger, claim)
-
-    def look_up(context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        source = assembly.source
-        asked = {f"{PRINCIPAL}{user}" for user, _ in keys}
-        principals = named_principals(assembly.settings, source.acls, context.listed, asked)
-        return {} if principals is None else look_up_users(assembly.settings, source.users, principals, keys)
-
-    rules = Rules(
-        kind=Kind.SCRAM_USER,
-        survey=survey,
-        look_up=look_up,
-        inputs=inputs,
-        rest=REST,
-        signalled_rest=REST,
-        needs="reading SCRAM users needs DESCRIBE on the CLUSTER of both sides",
-    )
-    writer = UserWriter(assembly.target.users, provider)
-    return Assembled([PolledController(assembly.settings.flow, rules)], {Kind.SCRAM_USER: writer})
-
-
-def _revoking(assembly: Assembly) -> Assembled:
-    """Takes away the users that Lockstep made, where `sync.full.acl.enabled` was turned off."""
-    settings, source, target = assembly.settings, assembly.source, assembly.target
-
-    def look_up(context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        asked = {f"{PRINCIPAL}{user}" for user, _ in keys}
-        principals = named_principals(settings, source.acls, context.listed, asked)
-        return {} if principals is None else look_up_revoked(source.users, principals, keys)
-
-    rules = Rules(
-        kind=Kind.SCRAM_USER,
-        survey=lambda context: survey_revoked(settings, target.users, context.ledger),
-        look_up=look_up,
-        rest=REST,
-        signalled_rest=REST,
-        needs="reading SCRAM users needs DESCRIBE on the CLUSTER of both sides",
-    )
-    writer = UserWriter(target.users, None)
-    return Assembled([PolledController(settings.flow, rules)], {Kind.SCRAM_USER: writer})
+        return Assembled()
+    controller = PolledController(assembly.settings.flow, listed)
+    return Assembled([controller], {Kind.SCRAM_USER: UserWriter(assembly.target.users, provider)})
 
 
 CHANGED = ItemFault("CREDENTIAL_PROVIDER", "the password was changed while it was written", retriable=True)
@@ -196,10 +203,9 @@ def survey_users(
         refused=refused,
         existing={Kind.SCRAM_USER: len(owned & present)},
     )
-    alike = partial(alike_users, desired, downstream, written)
     items = "SCRAM user that its ACLs name"
     shown = Wanted(Kind.SCRAM_USER, desired.wanted, len(upstream), items, owned | written.keys(), kept=created - owned)
-    return Surveyed(plan, present, shown, alike=alike)
+    return Surveyed(plan, present, shown, alike_users(desired, downstream, written))
 
 
 def survey_revoked(settings: FlowSettings, target: UserReader, ledger: Ledger) -> Surveyed:

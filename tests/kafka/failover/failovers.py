@@ -40,7 +40,7 @@ from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.assembly import Assembly, assemble
-from sinks.kinds.listing import list_both
+from sinks.kinds.listing import PlainListing
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
 from tests.inline_executor import InlineExecutor
@@ -116,13 +116,14 @@ class Flow:
             assembly = Assembly(flow, *clusters.ports)
             made, syncs = assemble(assembly, [Kind.GROUP_OFFSET]), assembly.memory.histories.latest
             components = FlowComponents(
-                list_topics=lambda _: list_both(flow, clusters.source, clusters.target),
+                topics=PlainListing(flow, clusters.source, clusters.target),
                 guard=guard(flow, clusters.source, clusters.target),
                 open_ledger=partial(ledger, flow, clusters.target, to_write=True),
                 audit=audit(flow, clusters.target),
                 controllers=made.controllers,
                 writers=made.writers,
-                keep=SourceEndOffsetStore(records, 5.0, executor=InlineExecutor(), syncs=syncs).keep,
+                target=clusters.target,
+                source_ends=SourceEndOffsetStore(records, 5.0, executor=InlineExecutor(), syncs=syncs),
             )
             job = FlowReconcile(flow, components)
             job.run_pass(everything=True)

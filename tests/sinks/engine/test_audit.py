@@ -170,7 +170,7 @@ def test_trouble_with_ledger_or_audit_does_not_keep_the_outcome_from_the_other(s
     change = topic_change("a.t", None, 1)
     at[silent].reachable = False
     with pytest.raises(ClusterUnreachable):
-        Recorder(topic, lambda topics: {}).record(make_plan(FLOW, [change]), [Outcome(change)], [change], ledger)
+        Recorder(topic, MemoryCluster("target")).record(make_plan(FLOW, [change]), [Outcome(change)], [change], ledger)
     assert (ledger.owned(Kind.TOPIC) == {("a.t",)}) is (silent == "audit")
     assert (topic.waiting == 0) is (silent == "ledger")
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.engine.attempts import LONGEST_WAIT
+from sinks.engine.agenda import LONGEST_WAIT
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.ledger import Entry

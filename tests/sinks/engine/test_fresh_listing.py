@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.reconcile import SETTLED_AFTER, FreshListing
-from sinks.kinds.listing import NOTHING_LISTED, Freshness, Listed
+from sinks.engine.agenda import SETTLED_AFTER, FreshListing
+from sinks.kinds.listing import Freshness
 from sinks.kinds.shared_listings import SharedListings
 from tests.sinks.builders import World, put_topic
 from tests.sinks.kinds.test_shared_listings import CountedCluster
@@ -13,44 +13,40 @@ from tests.sinks.memory_flow import Clock
 from tests.sinks.one_signal import with_signal
 
 
+def list_at(listing: FreshListing, moment: float, *, everything: bool = False, asked: bool = False) -> Freshness:
+    """How fresh a listing at this moment is, which shows no topic."""
+    freshness = listing.freshness(everything=everything, asked=asked)
+    listing.listed(moment, freshness, {})
+    return freshness
+
+
 def listed_at(*moments: float, moved: float = 100.0) -> FreshListing:
     """A source whose log moved last at one of them, and was listed at the others."""
-    listing = FreshListing(lambda freshness: NOTHING_LISTED)
+    listing = FreshListing()
     listing.sampled(moved, silent=True)
     for moment in moments:
-        listing.listed(moment, everything=False, asked=False)
+        list_at(listing, moment)
     return listing
 
 
 def test_a_listing_after_a_long_silence_holds() -> None:
-    assert listed_at(100.0 + SETTLED_AFTER).wanted is Freshness.QUIET
+    assert listed_at(100.0 + SETTLED_AFTER).freshness(everything=False, asked=False) is Freshness.QUIET
 
 
 def test_a_listing_right_after_a_signal_may_be_a_lagging_brokers_and_does_not_hold() -> None:
-    assert listed_at(100.0 + SETTLED_AFTER - 1).wanted is Freshness.SOURCE_NOW
+    assert listed_at(100.0 + SETTLED_AFTER - 1).freshness(everything=False, asked=False) is Freshness.SOURCE_NOW
 
 
 def test_a_signal_ends_it() -> None:
     listing = listed_at(200.0)
     listing.sampled(201.0, silent=False)
-    assert listing.wanted is Freshness.SOURCE_NOW
+    assert listing.freshness(everything=False, asked=False) is Freshness.SOURCE_NOW
 
 
 def test_a_log_that_was_never_followed_is_not_silent() -> None:
-    listing = FreshListing(lambda freshness: NOTHING_LISTED)
-    listing.listed(1000.0, everything=False, asked=False)
-    assert listing.wanted is Freshness.SOURCE_NOW
-
-
-class Lister:
-    """Notes how fresh it was asked to be."""
-
-    def __init__(self) -> None:
-        self.seen: list[Freshness] = []
-
-    def __call__(self, freshness: Freshness) -> Listed:
-        self.seen.append(freshness)
-        return NOTHING_LISTED
+    listing = FreshListing()
+    list_at(listing, 1000.0)
+    assert listing.freshness(everything=False, asked=False) is Freshness.SOURCE_NOW
 
 
 @pytest.mark.parametrize(
@@ -63,23 +59,19 @@ class Lister:
     ],
 )
 def test_who_asks_gets_all_as_it_is_now(everything: bool, asked: bool, wanted: Freshness) -> None:
-    lister = Lister()
-    listing = FreshListing(lister)
+    listing = FreshListing()
     listing.sampled(100.0, silent=True)
-    listing.listed(200.0, everything=False, asked=False)
-    listing.listed(300.0, everything=everything, asked=asked)
-    assert lister.seen == [Freshness.ALL_NOW, wanted]
+    seen = [list_at(listing, 200.0), list_at(listing, 300.0, everything=everything, asked=asked)]
+    assert seen == [Freshness.ALL_NOW, wanted]
 
 
 def test_what_was_written_is_listed_anew_once() -> None:
-    lister = Lister()
-    listing = FreshListing(lister)
+    listing = FreshListing()
     listing.sampled(100.0, silent=True)
-    listing.listed(200.0, everything=False, asked=False)
+    seen = [list_at(listing, 200.0)]
     listing.want_anew()
-    for moment in (201.0, 202.0):
-        listing.listed(moment, everything=False, asked=False)
-    assert lister.seen == [Freshness.ALL_NOW, Freshness.ALL_NOW, Freshness.QUIET]
+    seen += [list_at(listing, moment) for moment in (201.0, 202.0)]
+    assert seen == [Freshness.ALL_NOW, Freshness.ALL_NOW, Freshness.QUIET]
 
 
 def test_passes_list_a_silent_source_with_each_full_comparison_only_and_at_once_after_a_signal() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.full_comparisons import LATEST, FullComparisons, FullTurns
+from sinks.engine.agenda import LATEST, FullComparisons, FullTurns
 from sinks.faults import ClusterUnreachable
+from sinks.kinds.listing import PlainListing
 from tests.sinks.builders import World, put_topic
 from tests.sinks.memory_flow import Clock
 
@@ -67,12 +68,12 @@ def test_a_pass_that_fails_gives_its_turn_back(monkeypatch: pytest.MonkeyPatch) 
     world, turns = World(clock=Clock()), FullTurns()
     put_topic(world.source, "x")
     world.settle()
-    world.reconcile._full = FullComparisons(INTERVAL, turns)
+    world.reconcile._agenda.full = FullComparisons(INTERVAL, turns)
 
     def silent(*_: object) -> None:
         raise ClusterUnreachable("silent for a moment")
 
-    monkeypatch.setattr(world.reconcile._listing, "_list_topics", silent)
+    monkeypatch.setattr(PlainListing, "list_topics", silent)
     with pytest.raises(ClusterUnreachable):
         world.run_pass(everything=True)
     assert turns.take()

@@ -2,49 +2,35 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-from sinks.engine.attempts import Attempts
-from sinks.engine.kind_trouble import KindTrouble
+from sinks.engine.agenda import NEVER, Agenda, KindIntervals, Kinds
 from sinks.engine.model import Kind
-from sinks.engine.reconcile import NEVER, KindIntervals, due_at
 from sinks.faults import CoordinatorUnavailable
-from sinks.kinds.controller import Controller, ControllerStatus, PassContext
+
+ACLS, TOPICS, GROUPS = (
+    frozenset({Kind.ACL}),
+    frozenset({Kind.TOPIC, Kind.TOPIC_CONFIG}),
+    frozenset({Kind.GROUP_OFFSET}),
+)
 
 
-class Wanting:
-    """A controller of some kinds."""
-
-    def __init__(self, *kinds: Kind) -> None:
-        self.kinds = frozenset(kinds)
-
-
-def due(*wanted: tuple[Wanting, float], idle: frozenset[Kind] = frozenset(), attempts: Attempts | None = None) -> float:
-    controllers = [cast(Controller, controller) for controller, _ in wanted]
-    status = [ControllerStatus(due=at) for _, at in wanted]
-    return due_at(controllers, status, attempts or Attempts(), idle, [60.0])
+def due(*wishes: tuple[Kinds, float], idle: Kinds = frozenset(), agenda: Agenda | None = None) -> float:
+    return (agenda or Agenda()).due_at(wishes, idle, [60.0])
 
 
 def test_the_earliest_wish_counts() -> None:
-    assert due((Wanting(Kind.ACL), 7.0), (Wanting(Kind.TOPIC), 9.0)) == 7.0
-    assert due((Wanting(Kind.ACL), NEVER)) == 60.0
+    assert due((ACLS, 7.0), (TOPICS, 9.0)) == 7.0
+    assert due((ACLS, NEVER)) == 60.0
 
 
 def test_a_controller_all_of_whose_kinds_are_idle_wants_nothing() -> None:
-    one = Wanting(Kind.TOPIC, Kind.TOPIC_CONFIG)
-    assert due((one, 1.0), idle=frozenset({Kind.TOPIC, Kind.TOPIC_CONFIG})) == 60.0
-    assert due((one, 1.0), idle=frozenset({Kind.TOPIC})) == 1.0
+    assert due((TOPICS, 1.0), idle=TOPICS) == 60.0
+    assert due((TOPICS, 1.0), idle=frozenset({Kind.TOPIC})) == 1.0
 
 
 def test_a_controller_in_trouble_is_asked_when_it_is_tried_again() -> None:
-    attempts, one = Attempts(), Wanting(Kind.GROUP_OFFSET)
-
-    def fails(context: PassContext) -> bool:
-        raise CoordinatorUnavailable("away")
-
-    context = cast(PassContext, type("At", (), {"now": 10.0, "everything": False, "requested": ()}))
-    attempts.ask(cast(Controller, one), context, KindTrouble(), fails)
-    assert due((one, 1.0), attempts=attempts) == 11.0
+    agenda = Agenda()
+    agenda.of[GROUPS].failed(CoordinatorUnavailable("away"), 10.0)
+    assert due((GROUPS, 1.0), agenda=agenda) == 11.0
 
 
 def test_kinds_that_rest_wake_after_their_interval_and_others_do_not() -> None:

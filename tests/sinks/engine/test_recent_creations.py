@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from sinks.engine.agenda import LAGS
 from sinks.engine.model import Kind, Op
-from sinks.engine.recent_creations import LAGS
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.acl_binding import AclBinding

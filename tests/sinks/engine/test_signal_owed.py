@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import pytest
 
-from sinks.engine.attempts import LONGEST_WAIT
+from sinks.engine.agenda import LONGEST_WAIT
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.model import Kind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -106,7 +106,7 @@ class BelievingMachine(ListsMachine):
     def _believe(self) -> None:
         for one in self.world.controllers:
             if isinstance(one, PolledController):
-                one._rules = replace(one._rules, look_up=all_gone)
+                vars(one._listed)["look_up"] = all_gone
 
 
 @pytest.mark.hypothesis

@@ -24,7 +24,7 @@ from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, LevelledEntry, Level
 from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.brokers.controller import REST
 from sinks.kinds.brokers.rules import PROPERTIES, BrokerConfigRules
-from sinks.kinds.listing import list_both
+from sinks.kinds.listing import PlainListing
 from tests.sinks.builders import NOON, Clock, flow_settings, memory_ports
 
 
@@ -83,12 +83,13 @@ class BrokerWorld:
             [Kind.BROKER_CONFIG],
         )
         components = FlowComponents(
-            list_topics=lambda _: list_both(self.settings, upstream, self.topics),
+            topics=PlainListing(self.settings, upstream, self.topics),
             guard=Guard(self.settings.flow, upstream, self.topics),
             open_ledger=self.ledger,
             audit=Audit(internal.audit, self.topics, 1, "tester@here", lambda: NOON),
             controllers=made.controllers,
             writers=made.writers,
+            target=self.topics,
         )
         self.reconcile = FlowReconcile(self.settings, components, self.clock)
 

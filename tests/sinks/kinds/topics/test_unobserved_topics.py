@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sinks.engine.attempts import LONGEST_WAIT
+from sinks.engine.agenda import LONGEST_WAIT
 from sinks.engine.model import Kind
 from sinks.engine.plan import Unobserved
 from sinks.kinds.topics.controller import UnobservedTopics
