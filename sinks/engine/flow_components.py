@@ -15,7 +15,7 @@ from sinks.engine.flow_ledger import LedgerListener, NoLedgerListener
 from sinks.engine.guard import Guard
 from sinks.engine.leadership import Leadership, Unled
 from sinks.engine.ledger import Ledger
-from sinks.engine.recorder import TopicIds
+from sinks.engine.recorder import TopicIdReader
 from sinks.engine.report import Observer
 from sinks.failover.position_memory import Positions
 from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal, NoSignal, no_epochs
@@ -59,7 +59,7 @@ class FlowComponents:
     audit: Audit
     controllers: Sequence[Controller]
     writers: Writers
-    target: TopicIds
+    target: TopicIdReader
     signal: MetadataSignal = field(default_factory=NoSignal)
     source_epochs: MetadataEpochs = no_epochs
     observers: Sequence[Observer] = ()

@@ -13,7 +13,7 @@ from sinks.engine.plan import Plan
 from streaming.errors import LockstepError
 
 
-class TopicIds(Protocol):
+class TopicIdReader(Protocol):
     """Tells the ids of topics on the target."""
 
     def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
@@ -23,7 +23,7 @@ class TopicIds(Protocol):
 class Recorder:
     """Of one flow. Remembers which refusals are events already."""
 
-    def __init__(self, audit: Audit, target: TopicIds) -> None:
+    def __init__(self, audit: Audit, target: TopicIdReader) -> None:
         self._audit, self._target = audit, target
         self._recorded: frozenset[tuple[Kind, Op, Key]] = frozenset()
 
