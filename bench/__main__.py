@@ -40,7 +40,7 @@ def main(
         # Kept in a file of its own.
         groups_page.save(groups_page.RESULTS, measure_groups(FULL, WAYS, ["lockstep"]))
     if not (render_only or groups):
-        # Ways that are measured no more would stand beside those of another run.
+        # Otherwise ways that are no longer measured would stand beside ways of another run.
         results = [row for row in results if row.name in {scenario.name for scenario in SCENARIOS}]
         facts |= _facts() | {"decoding": _decoding()}
         if acls:

@@ -71,7 +71,7 @@ class BouncedPair:
         self.kinds.offset = at
 
     def equal(self) -> bool:
-        """Whether the target has the last change of every kind; if not, `missing` says of which it has not."""
+        """Whether the target has the last change of every kind; if not, `missing` names the kinds that lack it."""
         try:
             self.missing = self.kinds.missing()
         except LockstepError as error:

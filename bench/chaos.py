@@ -1,8 +1,8 @@
 """Faults, one after another and several at once, on real brokers, MM2 and the job: `python -m bench.chaos --help`.
 
-After each storm of faults the source changes, and it is timed until source and target are equal again. At the end what
-is somebody else's on the target must be untouched, and the audit topic must tell of everything that was made there.
-Exit 1 where one of these does not hold.
+After each storm of faults the source changes, and the time until source and target are equal again is measured. At the
+end foreign items on the target must be untouched, and the audit topic must have everything that Lockstep created there.
+Exit 1 if one of these does not hold.
 """
 
 from __future__ import annotations

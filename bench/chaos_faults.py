@@ -1,6 +1,6 @@
 """What may go wrong in `bench.chaos`: how each fault begins, and how it is over.
 
-A fault that is a change by somebody's hand is over at once; the job has to undo it, or to leave it alone.
+A change by another client's hand is over at once. The job must undo it, or leave it alone.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _revoke_on_the_source(pair: ChaosPair) -> None:
 
 
 def _lose_the_ledger(pair: ChaosPair) -> None:
-    """The flow must stop, and say why; then somebody does what the message says."""
+    """The flow must stop and say why. Then the bench does what the message says, as an operator would."""
     cluster = pair.kinds.target.ports.cluster
     cluster.delete_topics([LEDGER])
     wait_for(lambda: _stopped(pair), STARTS_WITHIN, "the flow to stop, its ledger being gone")
@@ -152,7 +152,7 @@ FAULTS: Mapping[str, Fault] = {
 
 
 def drawn(chance: random.Random, most: int) -> dict[str, Fault]:
-    """Up to so many faults that touch different things, by name; those of hands first, while clusters answer."""
+    """At most `most` faults that touch different things, by name. Changes by hand come first, while clusters answer."""
     chosen: dict[str, Fault] = {}
     for _ in range(chance.randint(1, most)):
         touched = {fault.touches for fault in chosen.values()}

@@ -1,4 +1,4 @@
-"""What chaos falls on: two clusters, MM2 and the job between them, and things of somebody else's on the target."""
+"""What chaos falls on: two clusters, MM2 and the job between them, and foreign items on the target."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class ChaosPair:
         }
 
     def foreign(self) -> dict[str, Any]:
-        """What is somebody else's on the target, as it is now. Raises LockstepError."""
+        """The foreign items on the target, as they are now. Raises LockstepError."""
         side, where = self.kinds.target, TopicPartition(THEIRS, 0)
         cluster, groups = side.ports.cluster, side.ports.groups
         configs = cluster.describe_topic_configs([THEIRS]).items.get(THEIRS, {})
@@ -118,7 +118,7 @@ class ChaosPair:
         }
 
     def untold(self) -> list[str]:
-        """What Lockstep created on the target, and of which no event tells. Raises LockstepError."""
+        """What Lockstep created on the target without an audit event. Raises LockstepError."""
         side = self.kinds.target
         told = {(event.kind, event.key) for event in read_audit(AUDIT, side.ports.cluster)}
         there: dict[Kind, set[Key]] = {
@@ -136,7 +136,7 @@ class ChaosPair:
         self.job.stop()
 
     def signal_job(self, number: signal.Signals) -> None:
-        """To all of its processes: those of Spark are in a process group of their own."""
+        """Sends the signal to all processes of the job. Spark's are in a process group of their own."""
         for pid in self.job.pids:
             with suppress(psutil.NoSuchProcess):
                 first = psutil.Process(pid)
@@ -146,7 +146,7 @@ class ChaosPair:
 
 
 def foreign_acl() -> AclBinding:
-    """Of somebody else's, on a topic that Lockstep keeps."""
+    """A foreign ACL, on a topic that Lockstep keeps in step."""
     return AclBinding(TOPIC, THERE.topic, LITERAL, f"User:{THEIRS}", "*", "READ", "ALLOW")
 
 
@@ -165,7 +165,7 @@ def _put_foreign(kinds: EveryKind) -> None:
 
 @contextmanager
 def chaos_pair(root: Path, seed: int) -> Iterator[ChaosPair]:
-    """Everything is up and equal; what is somebody else's is there."""
+    """Everything is up and equal, and the foreign items are there."""
     with ExitStack() as stack:
         a, b = (LocalCluster(alias, root / alias, heap="512m") for alias in "ab")
         for cluster in (a, b):

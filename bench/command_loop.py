@@ -23,7 +23,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "offsets": ("offsets", "-o", "json"),
 }
 ENDS_WITHIN: Final = 180.0
-"""Seconds: a dozen requests, each of which may wait for `admin.timeout.ms`."""
+"""Seconds: a dozen requests that may each wait for `admin.timeout.ms`."""
 
 EXPECTED: Final = frozenset({0, 1, 3, 4})
 """Exit codes: done, failed with a reason, changes are pending, no job answers."""

@@ -49,7 +49,7 @@ KEYS: Mapping[str, str] = {
 def credential_keys(folder: Path) -> dict[str, str]:
     """Of the properties file, once the folder has the user's password."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / USER).write_text("of no use to anybody")
+    (folder / USER).write_text("of no use")
     return {"lockstep.credential.store": str(folder)}
 
 

@@ -72,7 +72,7 @@ def measure_groups(
 ) -> dict[str, Any]:
     """`{"groups": …, "topics": …, "ages": {way: seconds}, "cpu": {way: …}, "passes": {way: …}}`.
 
-    Ways are those of `WAYS` and where the groups are; `cpu`: the job's CPU seconds a minute meanwhile. `many`: ways of
+    The keys are `WAYS` with the groups' places. `cpu`: the job's CPU seconds a minute meanwhile. `many`: ways of
     the pass over many groups. `keep`: gets what there is after each of them, also where one fails.
     """
     found: dict[str, Any] = {"groups": size.groups, "topics": size.topics, "others": size.others}
@@ -192,7 +192,7 @@ def _many(pair: GroupsPair, way: str, size: GroupsSize) -> dict[str, Any]:
 
 
 def _sync_one(pair: GroupsPair, way: str, one: Mapping[str, int]) -> None:
-    """Whoever commits is at work after that. The group will not be committed again."""
+    """Returns when the program that commits is at work. The group will not be committed again."""
     start = time.monotonic()
     pair.commit(one, RECORDS)
     wait_for(lambda: pair.synced(one), WITHIN, "a first commit to be synced")

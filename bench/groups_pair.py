@@ -82,7 +82,7 @@ class GroupsPair:
         commit_all(self.source, {name: dict.fromkeys(self.partitions(n), offset) for name, n in groups.items()})
 
     def synced(self, groups: Mapping[str, int], past: int = PAST) -> set[str]:
-        """Those of them whose offsets on the target are all there, and behind this one."""
+        """The groups whose offsets on the target are all there, and greater than `past`."""
         seen = self.target.groups.committed(groups).items
         return {
             name

@@ -27,7 +27,7 @@ LATE: Final = (0.0, 0.03, 0.08)
 """Mean seconds by which a beat is seen late: an idle broker, one with work, a busy one."""
 
 LIMIT: Final = 120.0
-"""Seconds after which nobody waits any more."""
+"""Seconds after which a simulation gives up."""
 
 
 def main(runs: int = 60, seed: int = 1) -> None:

@@ -1,8 +1,8 @@
 """Ten times as large: one job with four flows, and MM2 beside it, from 500 topics on: `python -m bench.scale`.
 
 Five clusters of one broker: four sources with the same number of topics, groups and ACLs each, and one target. First
-the job makes all of the target's topics and ACLs and syncs all groups; then another one, with all in step, is timed and
-priced; then MM2 alone with the same four flows.
+the job makes all of the target's topics and ACLs and syncs all groups. Then another job, with all in step, is timed and
+priced. Then MM2 runs alone with the same four flows.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ from bench.topic_changes import Changes, topic_name
 WITHIN: Final = 1800.0
 IDLE: Final = 60.0
 SETTLED_AFTER: Final = 30.0
-"""Seconds that are left alone after the last change, before an idle minute begins: what it told of is looked at once
-more, and the log of its source is sampled more often."""
+"""Seconds between the last change and an idle minute. After a change its topics are compared once more, and the
+source's log is sampled more often."""
 FULL_ROUNDS: Final = 3
 ACLS: Final = 12
 KINDS: Final = ("topic", "topic-config", "acl", "group-offset")
@@ -38,9 +38,11 @@ OWN: Final = {"lockstep.sync.group.offsets.enabled": "true", "sync.full.acl.enab
 
 
 def first_contact(clusters: ScaleClusters) -> dict[str, Any]:
-    """The target is empty: seconds from the job's start until each kind is in step and all groups are synced; from when
-    MM2's records and offset-syncs are there until all groups have moved on; the most memory meanwhile; seconds from
-    SIGTERM to the job's end."""
+    """What a job with an empty target needs.
+
+    Seconds from its start until each kind is in step and all groups are synced. Seconds from MM2's records and
+    offset-syncs until all groups have moved on. The most memory meanwhile. Seconds from SIGTERM to the job's end.
+    """
     with _job(clusters, "first") as (job, began), peak_memory(job.pids) as peak:
         seconds = _compared(job, began)
         groups = clusters.topics * len(FLOWS)
@@ -58,8 +60,11 @@ def first_contact(clusters: ScaleClusters) -> dict[str, Any]:
 
 
 def steady(clusters: ScaleClusters, timed: Sequence[tuple[float, int]], seed: int) -> dict[str, Any]:
-    """Everything is in step: seconds until each kind was compared, of full comparisons of one flow and of all side by
-    side, of changes (by their mean gap; `timed`: gap and count); the price of an idle minute; memory."""
+    """What a job needs that finds everything in step.
+
+    Seconds until each kind was compared, of full comparisons of one flow and of all side by side, and of changes, by
+    their mean gap (`timed`: gap and count). The price of an idle minute. Memory.
+    """
     with _job(clusters, "steady") as (job, began), peak_memory(job.pids) as peak:
         first = _compared(job, began)
         wait_for(lambda: _synced(job) >= clusters.topics * len(FLOWS), WITHIN, "all groups to be compared")
@@ -78,7 +83,7 @@ def steady(clusters: ScaleClusters, timed: Sequence[tuple[float, int]], seed: in
 
 
 def changed(clusters: ScaleClusters, timed: Sequence[tuple[float, int]], seed: int) -> dict[str, list[float]]:
-    """Seconds of each change, by their mean gap. Whoever copies is at work: a first change has arrived before."""
+    """Seconds of each change, by their mean gap. A first change arrives before: the copier is at work."""
     load = Changes(clusters.source_bootstraps, clusters.target.bootstrap, clusters.topics, seed)
     first = load.run(1, 0.1, WITHIN)
     say(f"a first change took {first[0]:.1f} s")

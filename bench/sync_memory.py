@@ -1,7 +1,7 @@
 """What a job takes that reads a large offset-syncs topic at its first start: `python -m bench.sync_memory`.
 
-The topics are there, and empty: what is measured is how syncs come from the source through Spark into Python, not what
-is kept of them, which is bounded by partition.
+The topics exist and are empty. The bench measures how syncs come from the source through Spark into Python. It does not
+measure what is kept of them, which is bounded by partition.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ class Api:
         )
 
     async def health(self, _: Request) -> Response:
-        """200 while the job's main loop turns, else 503: whoever supervises the process starts it again.
+        """200 while the job's main loop turns, else 503: then a supervisor should restart the process.
 
         A preflight that hangs is told, and is no reason for a restart: passes go on, and its answers are UNKNOWN.
         """
@@ -331,8 +331,8 @@ def _words(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 # A connection to the job's server that must not wait for ever for its next request.
 #
-# uvicorn has a time-out between two requests, and none before the first byte of one or within its head: a hundred
-# connections that say nothing would be all that `limit_concurrency` allows.
+# uvicorn has a time-out between two requests, but none before a request's first byte or within its head. A hundred
+# silent connections would be all that `limit_concurrency` allows.
 
 
 HEAD_WITHIN = 10.0

@@ -1,7 +1,7 @@
 """Who listens where a job's server would: whose process it is, and which flows another job of Lockstep's leads.
 
 While no job runs, any user of the machine can take its port. Linux says whose a socket is, so the token is sent to a
-process of this user, of root and of the job's own user alone. Of another machine's process nobody knows.
+process of this user, of root and of the job's own user alone. On other machines it cannot be found out.
 """
 
 from __future__ import annotations

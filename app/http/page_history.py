@@ -73,7 +73,7 @@ class FlowHistory:
     def passed(self, report: Report) -> None:
         """Keeps what a pass did and saw."""
         now = utc_now()
-        # A first pass has tens of thousands, of which no more are kept.
+        # A first pass has tens of thousands: only the newest are kept.
         newest = [outcome for outcome in report.outcomes if is_event(outcome)][-CHANGES:]
         made = [_change(outcome, now) for outcome in newest]
         with self._lock:

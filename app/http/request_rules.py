@@ -1,7 +1,7 @@
 """Which requests the job's server answers: by host, origin, content type and token. Pure.
 
-Whoever opens a page in a browser on the job's machine must not let that page speak to the job: a name of theirs that
-leads to a loopback address (DNS rebinding) is refused by its `Host`, a page of another site by its `Origin`.
+A foreign page in a browser on the job's machine must not reach the job. `Host` refuses a foreign name that leads to a
+loopback address (DNS rebinding), `Origin` refuses a page of another site.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RequestRules:
 def is_authorized(header: str, token: str, method: str) -> bool:
     """Whether an `Authorization` carries the token, compared in constant time.
 
-    As a password (Basic) it is taken for reading alone: a browser sends that by itself, whoever made the page.
+    As a password (Basic) it allows reading only: a browser sends it by itself, for foreign pages too.
     """
     scheme, _, value = header.partition(" ")
     given = value.strip()

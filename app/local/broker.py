@@ -22,7 +22,7 @@ PLAIN_USERS: Final = (
     + ";"
 )
 SCRAM_USERS: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-"""Those of SCRAM are made with requests to the cluster."""
+"""SCRAM users are created with requests to the cluster."""
 
 LISTENER_PROTOCOLS: Final = {
     "PLAINTEXT": "PLAINTEXT",

@@ -109,7 +109,7 @@ def trust_store(trusted: Sequence[Signed], password: str) -> bytes:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """A file that nobody else can read, not even for the moment before its rights are set."""
+    """A file that only its owner can read, also in the moment before its rights are set."""
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)

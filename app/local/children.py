@@ -38,7 +38,7 @@ def spawn(
 ) -> Child:
     """Starts the command in a session of its own, stdout and stderr appended to `log`.
 
-    `environment`: variables that it gets besides those of this program.
+    `environment`: variables that it gets besides this program's own.
 
     Raises OSError when it cannot be started. If this program dies, even by SIGKILL, the child gets the signal
     `at_death` (Linux; on other systems this program must come to its end in order).

@@ -17,7 +17,7 @@ ENDED = "the Java process that asks clusters has ended: something killed it (is 
 
 
 class _Client(GatewayClient):  # type: ignore[misc]  # py4j brings no types
-    """Once Ctrl-C ended a wait for Java, nobody waits for it any more: what is left to be closed ends with the process.
+    """After Ctrl-C ended a wait for Java, no call waits for Java again. What is left open ends with the process.
 
     py4j itself would close the connection by a method that this kind of connection lacks (py4j's pull request 440).
     """

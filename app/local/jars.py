@@ -1,7 +1,7 @@
 """Jars fetched once by the Ivy that pyspark ships, and compared with checksums: nothing but Java is needed.
 
-Ivy runs with a home folder of its own: what a Maven of this machine keeps in `~/.m2` must not count, since a POM
-there without its jar would end the download.
+Ivy runs with a home folder of its own, because a POM without its jar in this machine's `~/.m2` would end the
+download.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _fetch(root: Path, folder: Path, jars: JarSet) -> None:
 
 
 def _checked(folder: Path, jars: JarSet) -> list[Path]:
-    """The listed jars of a folder. Raises LockstepError unless they are there, and are those of the list."""
+    """The listed jars of a folder. Raises LockstepError unless they are there and match the list."""
     expected = jars.expected()
     try:
         found = _digests(jar for name in expected if (jar := folder / name).exists())

@@ -56,7 +56,7 @@ def _version(program: str) -> int | None:
 class JavaProcess:
     """One main class. It starts when this is built, and ends when the `with` block or the program does.
 
-    `environment`: variables that it gets besides those of this program.
+    `environment`: variables that it gets besides this program's own.
     """
 
     def __init__(

@@ -61,8 +61,8 @@ LEFT_AFTER: Final = 600.0
 class GatewayProcess:
     """The process, which begins to start with this. It ends with this program, however that ends.
 
-    It is in a session of its own, so that Ctrl-C leaves it to whoever has something to finish, and asks for a secret
-    that this program alone has. Raises LockstepError where Java, or a jar, is missing.
+    It is in a session of its own, so that Ctrl-C does not end it while this program finishes its work. It asks for a
+    secret that only this program has. Raises LockstepError where Java, or a jar, is missing.
     """
 
     def __init__(self) -> None:
@@ -127,8 +127,8 @@ class GatewayProcess:
 
 
 class _Archive:
-    """The classes that the process loads. Made once by the first process, moved to its place once it is whole, and
-    used only where no other user could have written it: unlike jars, it cannot be compared with a checksum."""
+    """The classes that the process loads. The first process makes it, and moves it to its place once it is
+    whole. It is used only if no other user could have written it: unlike jars, it has no checksum to compare with."""
 
     def __init__(self, program: str, jars: Sequence[Path]) -> None:
         digest = hashlib.sha256(repr((os.path.realpath(program), OPTIONS)).encode())

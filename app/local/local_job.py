@@ -24,7 +24,7 @@ END_WITHIN = 90.0
 
 
 class LocalJob(Startable):
-    """`lockstep run` with this properties file; `port` and `token` are those of `lockstep.http` in it.
+    """`lockstep run` with this properties file; `port` and `token` stand in it under `lockstep.http`.
 
     `submit_options`: of spark-submit, which a checkout alone can use.
     """

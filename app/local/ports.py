@@ -16,7 +16,7 @@ broker restarts."""
 
 
 def free_ports(count: int) -> list[int]:
-    """So many different ports of 127.0.0.1 that nobody listens on now."""
+    """That many different ports of 127.0.0.1 on which no process listens now."""
     found: list[int] = []
     with ExitStack() as stack:
         for port in random.sample(CANDIDATES, len(CANDIDATES)):

@@ -27,7 +27,7 @@ def main(
     smoke: Annotated[bool, typer.Option(help="Short rounds with few groups: two of them take two minutes.")] = False,
     many: Annotated[
         bool,
-        typer.Option(help="Shorter rounds, fifty of which take an hour, for bench/figures/benchmarks-failover.md."),
+        typer.Option(help="Shorter rounds, fifty an hour, for bench/figures/benchmarks-failover.md."),
     ] = False,
     first: Annotated[int, typer.Option(help="The number of the first round, for rounds that others did not play.")] = 0,
     out: Annotated[Path | None, typer.Option(help="The file for the results.")] = None,

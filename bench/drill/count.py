@@ -52,7 +52,7 @@ class Partition:
         return min(needed, default=self.end)
 
     def missing(self, position: int) -> int:
-        """Records that a group at `position` needs and of which the target has no copy: not the offset's fault."""
+        """Number of records that a group at `position` needs and the target does not have. No offset could help."""
         return len(self._needed(position) - {name for _, name in self._copied()})
 
     def _skipped(self, position: int, start: int) -> int:

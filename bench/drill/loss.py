@@ -27,7 +27,7 @@ LEDGER = "lockstep-ledger.a.internal"
 class Loss:
     """Of one partition at one moment. Records.
 
-    `counted` and `exact`: as `preflight`, `failover` and `cutover` count with the source; None: nobody can tell.
+    `counted` and `exact`: as `preflight`, `failover` and `cutover` count with the source; None: unknown.
     `measured`: records that a consumer of the source could read and that the target did not have, by their ids.
     `predicted`: from what the job had kept in the ledger, as `failover` without the source; `measured_known`: what was
     missing of what the job had seen. None where no job kept anything of the partition.
@@ -49,7 +49,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Cut:
-    """Both clusters at one moment, the target first, as whoever counts does. `known`: the source's ends in the ledger.
+    """Both clusters at one moment, the target first, as commands do. `known`: the source's ends in the ledger.
 
     Partitions by their names on the source; `source` up to what a consumer could read.
     """

@@ -77,7 +77,7 @@ def _of(partition: Partition, position: int, start: int | None) -> tuple[int, in
 
 
 def aborted(readers: Sequence[DrillReader], target: Logs) -> int:
-    """Records on the target that no consumer of the source could read: those of transactions that were aborted."""
+    """Number of records on the target from aborted transactions, which no consumer of the source could read."""
     written: dict[TopicPartition, set[int]] = {}
     for one in readers:
         written |= {where: {name for _, name in one.topic.written[where]} for where in one.topic.partitions}

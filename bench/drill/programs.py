@@ -18,7 +18,7 @@ EVERY_SECOND: Final = ("refresh.topics", "refresh.groups", "emit.checkpoints", "
 
 
 def mm2_properties(clusters: Mapping[str, str], writer: str, topics: str, groups: str, **more: str) -> dict[str, str]:
-    """MM2's file, for bootstrap servers by alias; its checkpoints are on whoever commits. `more`: further keys."""
+    """MM2's file, for bootstrap servers by alias; checkpoints are on for both writers. `more`: further keys."""
     every_second = {f"{name}.interval.seconds": "1" for name in EVERY_SECOND}
     own = {
         "topics": topics,
