@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from app.cli.output import DONE, FAILED
+from app.cli.output import FAILED
 from app.local.waiting import wait_for
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from tests.kafka.configs_tool.conftest import SOON, Ran, Three
@@ -76,16 +76,3 @@ def test_where_nobody_answers_any_more_the_command_says_that_it_does_not_know(
         ran = altered(place, proxies.enter_context(at_writes(place.cluster, *acts)))
     assert (ran.code, "it is written whole or not at all, check with --describe" in ran.err) == (FAILED, True), ran
     wait_for(lambda: own(place) == there, SOON, f"the cluster-wide default to have {there}")
-
-
-def test_connection_that_is_lost_once_is_nothing_to_tell(place: Three) -> None:
-    cuts = [cut]
-
-    def once() -> None:
-        if cuts:
-            cuts.pop()()
-
-    with at_writes(place.cluster, after=once) as bootstrap:
-        ran = altered(place, bootstrap)
-    assert (ran.code, cuts) == (DONE, []), ran
-    assert own(place) == AFTER
