@@ -15,8 +15,9 @@ BASE = """clusters=a,b,c
 a.bootstrap.servers=127.0.0.1:1
 b.bootstrap.servers=127.0.0.1:2
 c.bootstrap.servers=127.0.0.1:3
-security.protocol=SASL_SSL
-sasl.mechanism=NONE
+security.protocol=SSL
+ssl.truststore.type=NONE
+ssl.truststore.location=/nowhere
 a->b.enabled=true
 a->c.enabled=true
 """
