@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,24 +74,36 @@ class EveryKind:
 
     def change(self, offset: int) -> None:
         """Changes something of every kind on the source; its group is at `offset`. Raises LockstepError."""
-        self.step += 1
-        source = self.source.ports
-        quota, levels = {QUOTA: 1000.0 + self.step}, {BROKER_CONFIG: self._milliseconds}
-        faults: list[object] = [
-            *source.cluster.create_topics({f"{NAME}-{self.step}": TopicSpec(1, self.brokers)}).values(),
-            *source.cluster.alter_topic_configs({NAME: {"retention.ms": self._milliseconds}}).values(),
-            *source.acls.create([self._acl(NAME)]).values(),
-            *source.users.upsert([Upsertion(*CREDENTIAL, self._iterations, "the source's")]).values(),
-            *self.source.quotas.alter({Entity(USER): quota}).values(),
-            *self.source.levels.alter({DEFAULT_OF_ALL: levels}).values(),
-            *source.groups.commit({GROUP: {HERE: offset}})[GROUP].values(),
-        ]
+        faults = [fault for change in self.changes(offset).values() for fault in change()]
         if found := [fault for fault in faults if fault is not None]:
             raise ClusterUnreachable(f"not every change was taken: {found[0]}")
 
+    def changes(self, offset: int) -> dict[Kind, Callable[[], Iterable[object]]]:
+        """The next change of each kind: makes it, and returns what the source has against it, None where nothing."""
+        self.step += 1
+        source = self.source.ports
+        quota, levels = {QUOTA: 1000.0 + self.step}, {BROKER_CONFIG: self._milliseconds}
+        topic = {f"{NAME}-{self.step}": TopicSpec(1, self.brokers)}
+        config = {NAME: {"retention.ms": self._milliseconds}}
+        user = [Upsertion(*CREDENTIAL, self._iterations, "the source's")]
+        return {
+            Kind.TOPIC: lambda: source.cluster.create_topics(topic).values(),
+            Kind.TOPIC_CONFIG: lambda: source.cluster.alter_topic_configs(config).values(),
+            Kind.ACL: lambda: source.acls.create([self._acl(NAME)]).values(),
+            Kind.SCRAM_USER: lambda: source.users.upsert(user).values(),
+            Kind.CLIENT_QUOTA: lambda: self.source.quotas.alter({Entity(USER): quota}).values(),
+            Kind.BROKER_CONFIG: lambda: self.source.levels.alter({DEFAULT_OF_ALL: levels}).values(),
+            Kind.GROUP_OFFSET: lambda: source.groups.commit({GROUP: {HERE: offset}})[GROUP].values(),
+        }
+
     def missing(self) -> dict[Kind, str]:
         """Of each kind that is not as it should be on the target, what is there. Raises LockstepError."""
-        has: Mapping[Kind, Callable[[], tuple[object, object]]] = {
+        seen = {kind: look() for kind, look in self.looks().items()}
+        return {kind: f"{there}, not {due}" for kind, (there, due) in seen.items() if there != due}
+
+    def looks(self) -> Mapping[Kind, Callable[[], tuple[object, object]]]:
+        """For each kind, what tells what the target has, and what it should have. They raise LockstepError."""
+        return {
             Kind.TOPIC: lambda: (f"a.{NAME}-{self.step}" in self.target.ports.cluster.list_topics(), True),
             Kind.TOPIC_CONFIG: lambda: (self._retention(), self._milliseconds),
             Kind.ACL: lambda: (self._acl(THERE.topic) in self.target.ports.acls.describe(), True),
@@ -100,8 +112,6 @@ class EveryKind:
             Kind.BROKER_CONFIG: lambda: (self._broker_config(), self._milliseconds),
             Kind.GROUP_OFFSET: lambda: (self._committed(), self.offset),
         }
-        seen = {kind: look() for kind, look in has.items()}
-        return {kind: f"{there}, not {due}" for kind, (there, due) in seen.items() if there != due}
 
     @property
     def _milliseconds(self) -> str:

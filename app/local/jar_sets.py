@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -46,15 +46,17 @@ class JarSet:
         return {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
 
 
-KAFKA_JARS: Final = JarSet(
-    f"kafka-{KAFKA}",
-    (
-        ("org.apache.kafka", "kafka_2.13", KAFKA),
-        ("org.apache.kafka", "connect-mirror", KAFKA),
-        ("org.apache.kafka", "kafka-tools", KAFKA),
-        ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),
-    ),
-)
+LOG4J_2: Final[Artifact] = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
+"""How Kafka 4 logs."""
+
+
+def kafka_set(version: str, modules: Iterable[str], logging: Artifact = LOG4J_2, checksums: Path = CHECKSUMS) -> JarSet:
+    """Modules of Kafka of one version, `connect-mirror` say, and what they log with."""
+    artifacts = tuple(("org.apache.kafka", module, version) for module in modules)
+    return JarSet(f"kafka-{version}", (*artifacts, logging), checksums=checksums)
+
+
+KAFKA_JARS: Final = kafka_set(KAFKA, ("kafka_2.13", "connect-mirror", "kafka-tools"))
 
 
 @dataclass(frozen=True)

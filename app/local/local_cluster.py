@@ -12,9 +12,10 @@ import javaproperties
 
 from app.local.broker import Node, nodes, server_properties
 from app.local.certificates import Stores, make_stores, write_private
-from app.local.jars import kafka_jars
+from app.local.jar_sets import KAFKA_JARS, JarSet
+from app.local.jars import fetched
 from app.local.java import QUICK_START, JavaProcess, stop_all
-from app.local.log4j2 import log4j2_option
+from app.local.java_logging import logging_options
 from app.local.ports import HOST, brokers_known_at
 from app.local.startable import Startable
 from app.local.waiting import wait_for
@@ -30,7 +31,7 @@ class LocalCluster(Startable):
     `heap`: of each node, in the words of `-Xmx`. `java_options`: of each node. `overrides`: server properties.
     `allow_everyone`: what no ACL speaks of is allowed (else only super users may). `proxied`: every node listens
     once more, for a proxy in front of it; see `proxies`. `secured`: and once with TLS and SASL, with a certificate
-    made on the spot; see `secured_properties`.
+    made on the spot; see `secured_properties`. `jars`: of the version of Kafka that it runs.
     """
 
     def __init__(
@@ -45,8 +46,9 @@ class LocalCluster(Startable):
         allow_everyone: bool = False,
         proxied: bool = False,
         secured: bool = False,
+        jars: JarSet = KAFKA_JARS,
     ) -> None:
-        self.alias, self._folder = alias, folder.resolve()
+        self.alias, self._folder, self._jars = alias, folder.resolve(), jars
         self._nodes, self._proxied = nodes(brokers), proxied
         self._overrides = {"allow.everyone.if.no.acl.found": str(allow_everyone).lower(), **(overrides or {})}
         self._options = [f"-Xmx{heap}", "-XX:+UseSerialGC", *java_options]
@@ -108,7 +110,7 @@ class LocalCluster(Startable):
         if self.pids:
             return
         self._processes = []
-        self._format(kafka_jars())
+        self._prepare(fetched(self._jars))
         for node in self._nodes:
             self._processes.append(self._started(node))
         if wait:
@@ -136,8 +138,8 @@ class LocalCluster(Startable):
             raise
 
     def _started(self, node: Node) -> JavaProcess:
-        options = [*self._options, log4j2_option(self._folder)]
-        return JavaProcess("kafka.Kafka", [str(self._file(node))], kafka_jars(), self._log(node), options)
+        options = [*self._options, *logging_options(self._folder)]
+        return JavaProcess("kafka.Kafka", [str(self._file(node))], fetched(self._jars), self._log(node), options)
 
     def _serves(self) -> bool:
         for process in self._processes:
@@ -160,7 +162,8 @@ class LocalCluster(Startable):
         self.stop()
         self.start()
 
-    def _format(self, classpath: Sequence[Path]) -> None:
+    def _prepare(self, classpath: Sequence[Path]) -> None:
+        """Before the first node starts: writes their files, and formats their storage."""
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
         processes = []
         for node in self._nodes:
@@ -179,12 +182,15 @@ class LocalCluster(Startable):
             stop_all(processes)
 
     def _write(self, node: Node) -> Path:
-        properties = server_properties(node, self._nodes, self._data(node), self._proxied, self._stores)
         path = self._file(node)
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = javaproperties.dumps(properties | self._overrides, timestamp=False)
+        text = javaproperties.dumps(self._properties(node), timestamp=False)
         write_private(path, text.encode("latin-1"))
         return path
+
+    def _properties(self, node: Node) -> dict[str, str]:
+        of_node = server_properties(node, self._nodes, self._data(node), self._proxied, self._stores)
+        return of_node | self._overrides
 
     def _data(self, node: Node) -> Path:
         return self._folder / f"data-{node.id}"

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import javaproperties
 
-from app.local.jars import kafka_jars
+from app.local.jar_sets import KAFKA_JARS, JarSet
+from app.local.jars import fetched
 from app.local.java import JavaProcess
-from app.local.log4j2 import log4j2_option
+from app.local.java_logging import logging_options
 from app.local.startable import Startable
 from app.local.waiting import wait_for
 
@@ -60,7 +61,10 @@ def with_discovery(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 class LocalMirror(Startable):
-    """MM2 with these properties; its log is in `folder`, and the file that it gets, unless `file` is it."""
+    """MM2 with these properties; its log is in `folder`, and the file that it gets, unless `file` is it.
+
+    `jars`: of its version of Kafka.
+    """
 
     def __init__(
         self,
@@ -70,8 +74,9 @@ class LocalMirror(Startable):
         heap: str = "512m",
         java_options: Sequence[str] = (),
         file: Path | None = None,
+        jars: JarSet = KAFKA_JARS,
     ) -> None:
-        self._properties, self._folder, self._file = dict(properties), folder.resolve(), file
+        self._properties, self._folder, self._file, self._jars = dict(properties), folder.resolve(), file, jars
         self._options = [f"-Xmx{heap}", "-XX:+UseSerialGC", *java_options]
         self._process: JavaProcess | None = None
 
@@ -92,8 +97,8 @@ class LocalMirror(Startable):
         if file is None:
             file = self._folder / "mirror.properties"
             file.write_text(javaproperties.dumps(with_discovery(self._properties), timestamp=False), encoding="latin-1")
-        options = [*self._options, log4j2_option(self._folder)]
-        self._process = JavaProcess(MAIN, [str(file)], kafka_jars(), self._folder / "mirror.log", options)
+        options = [*self._options, *logging_options(self._folder)]
+        self._process = JavaProcess(MAIN, [str(file)], fetched(self._jars), self._folder / "mirror.log", options)
         if wait:
             self.wait_until_ready()
 

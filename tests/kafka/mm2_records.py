@@ -14,7 +14,7 @@ from app.local.jars import kafka_jars
 from app.local.java import JavaProcess
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import mirror_properties
-from app.local.log4j2 import log4j2_option
+from app.local.java_logging import logging_options
 from app.local.waiting import wait_for
 from streaming.mm2 import codec, records
 from streaming.mm2.records import RecordKind
@@ -189,7 +189,7 @@ def read_by_kafka(cluster: LocalCluster, internal: Internal, count: int, folder:
     arguments = ["--bootstrap-server", cluster.bootstrap, "--topic", internal.topic, "--from-beginning"]
     arguments += ["--formatter", f"org.apache.kafka.connect.mirror.formatters.{internal.formatter}"]
     arguments += ["--max-messages", str(count), "--timeout-ms", "60000"]
-    options = [*QUICK_KAFKA, "-Dstdout.encoding=UTF-8", "-Dfile.encoding=UTF-8", log4j2_option(folder)]
+    options = [*QUICK_KAFKA, "-Dstdout.encoding=UTF-8", "-Dfile.encoding=UTF-8", *logging_options(folder)]
     main = "org.apache.kafka.tools.consumer.ConsoleConsumer"
     with JavaProcess(main, arguments, kafka_jars(), log, options) as consumer:
         wait_for(consumer.succeeded, SOON, f"Kafka's console consumer to print {internal.topic} (see {log})")

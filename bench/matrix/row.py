@@ -1,0 +1,318 @@
+"""One row of the matrix: two clusters, an MM2 and the job, and every command between them as a user would type it.
+
+A step that fails is kept with what it said, and the row goes on where it can.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from app.local.jar_sets import PROJECT
+from app.local.java import QUICK_START
+from app.local.local_cluster import LocalCluster, started
+from app.local.local_job import LocalJob
+from app.local.local_mirror import LocalMirror, mirror_properties
+from app.local.waiting import wait_for
+from bench.every_kind import GROUP, HERE, KEYS, NAME, THERE, EveryKind, credential_keys, every_kind
+from bench.job_file import write_job_file
+from bench.matrix.releases import MIRRORS, RELEASES, Release, version_of
+from bench.matrix.zookeeper import ZookeeperCluster
+from sinks.engine.model import Kind
+from sinks.kafka.ports.cluster import TopicSpec
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+
+SOON: Final = 120.0
+ENDS_WITHIN: Final = 300.0
+"""Seconds for a command: the slowest waits for MM2."""
+
+RECORDS: Final = 20
+BACK: Final = f"{NAME}-back"
+"""A topic of the target, which the way back copies."""
+
+INTERNAL: Final = (f"{NAME}.own.internal", f"{NAME}-own-internal")
+"""Topics of an application that MM2 3 takes for internal ones, and MM2 4 does not."""
+
+QUICK_MM2: Final = {
+    f"{name}.interval.seconds": "1"
+    for name in ("emit.heartbeats", "emit.checkpoints", "refresh.topics", "refresh.groups")
+} | {"offset.lag.max": "0", "offset.flush.interval.ms": "1000"}
+
+OK, FAILED, SKIPPED = "ok", "failed", "skipped"
+
+
+@dataclass(frozen=True)
+class Row:
+    """Names of releases: brokers of source and target, and MM2."""
+
+    source: str
+    target: str
+    mirror: str
+
+    @property
+    def name(self) -> str:
+        """As the command line has it."""
+        return f"{self.source}:{self.target}:{self.mirror}"
+
+    def versions(self) -> dict[str, str]:
+        """In full."""
+        source, target = RELEASES[self.source], RELEASES[self.target]
+        return {"source": source.version, "target": target.version, "mirror": version_of(MIRRORS[self.mirror])}
+
+
+@dataclass
+class Step:
+    """One step. `said`: what it said where it failed or was left out, and what is worth reading where not."""
+
+    name: str
+    result: str
+    seconds: float
+    said: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Ran:
+    """A command that ended."""
+
+    code: int
+    out: dict[str, Any]
+    said: list[str]
+
+
+class StepFailed(Exception):
+    """`said`: lines."""
+
+    def __init__(self, said: Sequence[str]) -> None:
+        super().__init__("; ".join(said))
+        self.said = list(said)
+
+
+@dataclass
+class Pair:
+    """What a row works with. `steps`: those that are over."""
+
+    row: Row
+    root: Path
+    a: LocalCluster
+    b: LocalCluster
+    mirror: LocalMirror
+    job: LocalJob
+    config: Path
+    kinds: EveryKind
+    steps: list[Step] = field(default_factory=list)
+    written: int = 0
+
+    def lockstep(self, *words: str, config: Path | None = None, codes: Sequence[int] = (0,)) -> Ran:
+        """A command of a process of its own. Raises StepFailed where it ended with another code."""
+        command = [sys.executable, "-m", "app.main", *words, "--config", str(config or self.config), "-o", "json"]
+        try:
+            done = subprocess.run(
+                command, cwd=PROJECT, capture_output=True, text=True, timeout=ENDS_WITHIN, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise StepFailed([f"`lockstep {' '.join(words)}` did not end within {ENDS_WITHIN:g} s"]) from None
+        said = [line for line in done.stderr.splitlines() if line.strip()]
+        if done.returncode not in codes or "Traceback" in done.stderr:
+            raise StepFailed([f"`lockstep {' '.join(words)}`: exit code {done.returncode}", *said[-6:]])
+        return Ran(done.returncode, orjson.loads(done.stdout) if done.stdout.strip() else {}, said)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[list[str]]:
+        """Records it, with the lines that are appended to what it yields; nothing is raised but Ctrl-C."""
+        said: list[str] = []
+        begun, result = time.monotonic(), OK
+        try:
+            yield said
+        except (StepFailed, LockstepError) as error:
+            result = FAILED
+            said += error.said if isinstance(error, StepFailed) else [str(error)]
+        self.steps.append(Step(name, result, round(time.monotonic() - begun, 1), said))
+        sys.stderr.write(f"{self.row.name} {name}: {result} {self.steps[-1].seconds:.1f} s {said or ''}\n")
+
+    def write(self, topic: str = NAME, *, target: bool = False) -> None:
+        """Records to a topic of the source, or of the target."""
+        side = self.kinds.target if target else self.kinds.source
+        side.ports.cluster.append_log(topic, [(b"%d" % number, b"v") for number in range(RECORDS)])
+        self.written += RECORDS
+
+    def end(self, where: TopicPartition, *, target: bool = False) -> int:
+        """Of a partition; 0 where it is not known."""
+        side = self.kinds.target if target else self.kinds.source
+        side.ports.cluster.list_topics()
+        seen = side.ports.groups.ends([where]).items
+        return seen[where].end if where in seen else 0
+
+    def wait_until_copied(self) -> None:
+        """Until MM2 has copied all of the source's topic."""
+        wait_for(
+            lambda: 0 < self.end(HERE) <= self.end(THERE, target=True), SOON, f"MM2 to copy the records of {NAME}"
+        )
+
+
+def run(row: Row, root: Path, short: bool = False) -> dict[str, Any]:
+    """All steps of a row, as `page` shows them. `short`: without the failover and the way back."""
+    begun = time.monotonic()
+    with pair(row, root) as made:
+        prepare(made)
+        for part in (look, keep) if short else (look, keep, move, lose_source, lead_back):
+            part(made)
+        made.job.stop()
+    seconds = round(time.monotonic() - begun, 1)
+    return {**asdict(row), "versions": row.versions(), "seconds": seconds, "steps": [asdict(one) for one in made.steps]}
+
+
+def cluster_of(release: Release, alias: str, root: Path) -> LocalCluster:
+    """Of one broker."""
+    made = ZookeeperCluster if release.zookeeper else LocalCluster
+    return made(alias, root / alias, heap="384m", java_options=QUICK_START, jars=release.jars)
+
+
+@contextmanager
+def pair(row: Row, root: Path) -> Iterator[Pair]:
+    """Clusters that run, and a file with every kind; neither MM2 nor the job has started."""
+    with ExitStack() as stack:
+        a, b = (cluster_of(RELEASES[name], alias, root) for name, alias in ((row.source, "a"), (row.target, "b")))
+        begun = time.monotonic()
+        stack.enter_context(started(a, b))
+        seconds = round(time.monotonic() - begun, 1)
+        own = {"lockstep.failover.fence.proof": "1 second", "lockstep.trigger.interval": "2 seconds"}
+        keys = {**KEYS, **QUICK_MM2, **own, **credential_keys(root / "passwords")}
+        properties = mirror_properties({"a": a.bootstrap, "b": b.bootstrap}, ["a->b"], **keys)
+        config, port = write_job_file(properties, root)
+        kinds = stack.enter_context(every_kind(config, 1))
+        mirror = LocalMirror(properties, root / "mirror", java_options=QUICK_START, jars=MIRRORS[row.mirror])
+        stack.callback(mirror.stop)
+        job = LocalJob(config, port, root / "job.log")
+        stack.callback(job.stop)
+        made = Pair(row, root, a, b, mirror, job, config, kinds)
+        made.steps.append(Step("brokers start", OK, seconds))
+        yield made
+
+
+def prepare(made: Pair) -> None:
+    """Topics, records and a group on the source."""
+    with made.step("source has topics, a group"):
+        source = made.kinds.source.ports
+        names = (NAME, *INTERNAL)
+        faults = source.cluster.create_topics(dict.fromkeys(names, TopicSpec(1, 1)))
+        if any(faults.values()):
+            raise StepFailed([str(fault) for fault in faults.values() if fault])
+        wait_for(lambda: set(names) <= source.cluster.list_topics().keys(), SOON, "the topics to be listed")
+        for name in names:
+            made.write(name)
+
+
+def look(made: Pair) -> None:
+    """What writes nothing, and `apply`. MM2 starts meanwhile."""
+    with made.step("validate") as said:
+        said += [row["message"] for row in made.lockstep("validate").out["warnings"]]
+    made.mirror.start(wait=False)
+    with made.step("plan") as said:
+        found = made.lockstep("plan", codes=(0, 3)).out["flows"][0]
+        said += [f"{row['kind']}: {row['reason']}" for row in [*found["refused"], *found["errors"]]]
+    with made.step("apply") as said:
+        found = made.lockstep("apply", "--yes").out["flows"][0]
+        said += [f"{row['kind']}: {row['reason']}" for row in [*found["refused"], *found["errors"]]]
+    with made.step("MM2 copies"):
+        made.mirror.wait_until_ready()
+        made.wait_until_copied()
+
+
+def keep(made: Pair) -> None:
+    """The running job, and a change of each kind."""
+    with made.step("job starts"):
+        made.job.start()
+        made.job.wait_until_compared()
+    made.wait_until_copied()
+    made.write()
+    made.kinds.offset = made.end(HERE)
+    for kind, change in made.kinds.changes(made.end(HERE)).items():
+        _keep_kind(made, kind, partial(_changed, change))
+    with made.step("offsets") as said:
+        rows = made.lockstep("offsets", "--group", GROUP).out["flows"][0]["offsets"]
+        said += [f"{row['verdict']} by {row['method']}" for row in rows]
+    with made.step("status") as said:
+        flow = made.lockstep("status", codes=(0, 4)).out["flows"][0]
+        said += [flow["state"]]
+        said += [f"{kind}: {row['task']}: {row['reason']}" for kind, row in flow["kinds"].items() if row["reason"]]
+        if flow["state"] != "LIVE":
+            raise StepFailed([flow["reason"]])
+    with made.step("verify") as said:
+        made.lockstep("verify")
+    with made.step("preflight") as said:
+        flow = made.lockstep("preflight", codes=(0, 3)).out["flows"][0]
+        said += _checks(flow)
+        if not flow["ready"]:
+            raise StepFailed([])
+
+
+def _checks(flow: Mapping[str, Any]) -> list[str]:
+    return [f"{row['name']}: {row['figure']}" for row in flow["checks"] if row["result"] != "OK"]
+
+
+def _changed(change: Callable[[], Any]) -> None:
+    faults = [str(fault) for fault in change() if fault is not None]
+    if faults:
+        raise StepFailed([f"the source refuses the change: {faults[0]}"])
+
+
+def _keep_kind(made: Pair, kind: Kind, change: Callable[[], None]) -> None:
+    with made.step(f"job: {kind.value}"):
+        change()
+        look = made.kinds.looks()[kind]
+
+        def equal() -> bool:
+            there, due = look()
+            return there == due
+
+        wait_for(equal, SOON, f"the target to have the change of {kind.value}")
+
+
+def move(made: Pair) -> None:
+    """A planned failover, and back to mirroring without one."""
+    with made.step("cutover"):
+        made.lockstep("cutover", "--yes", "--within", "60")
+    with made.step("failback"):
+        made.lockstep("failback", "--out", str(made.root / "first-back.properties"))
+        made.lockstep("failback", "--done", "--yes", "unknown")
+
+
+def lose_source(made: Pair) -> None:
+    """The source is killed while it is written to."""
+    made.write()
+    made.a.kill()
+    with made.step("failover, source dead") as said:
+        found = made.lockstep("failover", "--dry-run").out["flows"][0]["prediction"]
+        said.append(f"predicts {found['records']}")
+        made.lockstep("failover", "--yes", "unknown" if found["records"] is None else str(found["records"]))
+
+
+def lead_back(made: Pair) -> None:
+    """The source comes back, and the way back with an MM2 of its own."""
+    reverse = made.root / "back.properties"
+    with made.step("source comes back"):
+        made.a.start()
+    with made.step("failback, counted"):
+        made.lockstep("failback", "--discard", "1000000", "--out", str(reverse))
+    made.mirror.stop()
+    made.kinds.target.ports.cluster.create_topics({BACK: TopicSpec(1, 1)})
+    with LocalMirror({}, made.root / "back", java_options=QUICK_START, file=reverse, jars=MIRRORS[made.row.mirror]):
+        with made.step("way back: apply"):
+            made.lockstep("apply", "--yes", config=reverse)
+        with made.step("way back: cutover"):
+            made.write(BACK, target=True)
+            made.lockstep("cutover", "--yes", "--within", "60", config=reverse)
+        with made.step("way back: offsets --reverse --execute"):
+            made.lockstep("offsets", "--reverse", "--execute", "--yes")
+        with made.step("failback --done"):
+            made.lockstep("failback", "--done")
