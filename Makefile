@@ -14,7 +14,7 @@ ROUNDS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test tests endurance check lint unit fuzz format docs screenshots checksums package bench clean docs-site
+.PHONY: help setup demo test tests endurance check lint unit fuzz format docs screenshots checksums package bench matrix clean docs-site
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -81,7 +81,7 @@ screenshots: setup ## pictures of the page, for docs/page.md; needs chromium
 	$(BIN)/python -m tests.browser.screenshots docs/images
 
 checksums: setup ## fetches all jars and writes their checksums anew: after a version was changed
-	$(BIN)/python -m app.local.renew_checksums app.local.jar_sets:SETS tests.fetched_jars:SETS
+	$(BIN)/python -m app.local.renew_checksums app.local.jar_sets:SETS tests.fetched_jars:SETS bench.matrix.releases:SETS
 
 package: setup ## dist/: the wheel, and an environment with all that it needs, for hosts without PyPI
 	rm -rf dist build/environment
@@ -93,6 +93,9 @@ package: setup ## dist/: the wheel, and an environment with all that it needs, f
 
 bench: setup ## side by side with MM2; writes bench/figures/benchmarks.md (an hour)
 	$(BIN)/python -m bench $(ARGS)
+
+matrix: setup ## brokers and MM2 of other versions, row by row; writes docs/compatibility.md (over an hour; ARGS=3.9:4.3:3.9: one row)
+	$(BIN)/python -m bench.matrix $(ARGS)
 
 clean: ## removes .venv and everything fetched or made
 	rm -rf $(VENV) .lockstep build dist

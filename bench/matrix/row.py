@@ -8,10 +8,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,7 +52,7 @@ OK, FAILED, SKIPPED = "ok", "failed", "skipped"
 
 
 @dataclass(frozen=True)
-class Row:
+class VersionRow:
     """Names of releases: brokers of source and target, and MM2."""
 
     source: str
@@ -71,7 +71,7 @@ class Row:
 
 
 @dataclass
-class Step:
+class RowStep:
     """One step. `said`: what it said where it failed or was left out, and what is worth reading where not."""
 
     name: str
@@ -81,7 +81,7 @@ class Step:
 
 
 @dataclass
-class Ran:
+class EndedCommand:
     """A command that ended."""
 
     code: int
@@ -98,10 +98,10 @@ class StepFailed(Exception):
 
 
 @dataclass
-class Pair:
-    """What a row works with. `steps`: those that are over."""
+class RowClusters:
+    """What a row works with. `steps`: those that are over; `kept`: kinds that the source has."""
 
-    row: Row
+    row: VersionRow
     root: Path
     a: LocalCluster
     b: LocalCluster
@@ -109,10 +109,10 @@ class Pair:
     job: LocalJob
     config: Path
     kinds: EveryKind
-    steps: list[Step] = field(default_factory=list)
-    written: int = 0
+    steps: list[RowStep] = field(default_factory=list)
+    kept: list[Kind] = field(default_factory=list)
 
-    def lockstep(self, *words: str, config: Path | None = None, codes: Sequence[int] = (0,)) -> Ran:
+    def lockstep(self, *words: str, config: Path | None = None, codes: Sequence[int] = (0,)) -> EndedCommand:
         """A command of a process of its own. Raises StepFailed where it ended with another code."""
         command = [sys.executable, "-m", "app.main", *words, "--config", str(config or self.config), "-o", "json"]
         try:
@@ -124,7 +124,7 @@ class Pair:
         said = [line for line in done.stderr.splitlines() if line.strip()]
         if done.returncode not in codes or "Traceback" in done.stderr:
             raise StepFailed([f"`lockstep {' '.join(words)}`: exit code {done.returncode}", *said[-6:]])
-        return Ran(done.returncode, orjson.loads(done.stdout) if done.stdout.strip() else {}, said)
+        return EndedCommand(done.returncode, orjson.loads(done.stdout) if done.stdout.strip() else {}, said)
 
     @contextmanager
     def step(self, name: str) -> Iterator[list[str]]:
@@ -136,14 +136,13 @@ class Pair:
         except (StepFailed, LockstepError) as error:
             result = FAILED
             said += error.said if isinstance(error, StepFailed) else [str(error)]
-        self.steps.append(Step(name, result, round(time.monotonic() - begun, 1), said))
+        self.steps.append(RowStep(name, result, round(time.monotonic() - begun, 1), said))
         sys.stderr.write(f"{self.row.name} {name}: {result} {self.steps[-1].seconds:.1f} s {said or ''}\n")
 
     def write(self, topic: str = NAME, *, target: bool = False) -> None:
         """Records to a topic of the source, or of the target."""
         side = self.kinds.target if target else self.kinds.source
         side.ports.cluster.append_log(topic, [(b"%d" % number, b"v") for number in range(RECORDS)])
-        self.written += RECORDS
 
     def end(self, where: TopicPartition, *, target: bool = False) -> int:
         """Of a partition; 0 where it is not known."""
@@ -154,21 +153,20 @@ class Pair:
 
     def wait_until_copied(self) -> None:
         """Until MM2 has copied all of the source's topic."""
-        wait_for(
-            lambda: 0 < self.end(HERE) <= self.end(THERE, target=True), SOON, f"MM2 to copy the records of {NAME}"
-        )
+        wait_for(lambda: 0 < self.end(HERE) <= self.end(THERE, target=True), SOON, f"MM2 to copy the records of {NAME}")
 
 
-def run(row: Row, root: Path, short: bool = False) -> dict[str, Any]:
-    """All steps of a row, as `page` shows them. `short`: without the failover and the way back."""
+def run(row: VersionRow, root: Path) -> dict[str, Any]:
+    """All steps of a row, as `page` shows them."""
     begun = time.monotonic()
     with pair(row, root) as made:
-        prepare(made)
-        for part in (look, keep) if short else (look, keep, move, lose_source, lead_back):
+        for part in (prepare, look, keep, ready, move, lose_source, lead_back):
             part(made)
         made.job.stop()
     seconds = round(time.monotonic() - begun, 1)
-    return {**asdict(row), "versions": row.versions(), "seconds": seconds, "steps": [asdict(one) for one in made.steps]}
+    today = datetime.now(tz=timezone.utc).date().isoformat()
+    about = {**asdict(row), "versions": row.versions(), "date": today, "seconds": seconds}
+    return {**about, "steps": [asdict(one) for one in made.steps]}
 
 
 def cluster_of(release: Release, alias: str, root: Path) -> LocalCluster:
@@ -178,7 +176,7 @@ def cluster_of(release: Release, alias: str, root: Path) -> LocalCluster:
 
 
 @contextmanager
-def pair(row: Row, root: Path) -> Iterator[Pair]:
+def pair(row: VersionRow, root: Path) -> Iterator[RowClusters]:
     """Clusters that run, and a file with every kind; neither MM2 nor the job has started."""
     with ExitStack() as stack:
         a, b = (cluster_of(RELEASES[name], alias, root) for name, alias in ((row.source, "a"), (row.target, "b")))
@@ -194,12 +192,12 @@ def pair(row: Row, root: Path) -> Iterator[Pair]:
         stack.callback(mirror.stop)
         job = LocalJob(config, port, root / "job.log")
         stack.callback(job.stop)
-        made = Pair(row, root, a, b, mirror, job, config, kinds)
-        made.steps.append(Step("brokers start", OK, seconds))
+        made = RowClusters(row, root, a, b, mirror, job, config, kinds)
+        made.steps.append(RowStep("brokers start", OK, seconds))
         yield made
 
 
-def prepare(made: Pair) -> None:
+def prepare(made: RowClusters) -> None:
     """Topics, records and a group on the source."""
     with made.step("source has topics, a group"):
         source = made.kinds.source.ports
@@ -210,9 +208,14 @@ def prepare(made: Pair) -> None:
         wait_for(lambda: set(names) <= source.cluster.list_topics().keys(), SOON, "the topics to be listed")
         for name in names:
             made.write(name)
+    made.kinds.offset = made.end(HERE)
+    for kind, change in made.kinds.changes(made.kinds.offset).items():
+        with made.step(f"source: {kind.value}"):
+            _change(change)
+            made.kept.append(kind)
 
 
-def look(made: Pair) -> None:
+def look(made: RowClusters) -> None:
     """What writes nothing, and `apply`. MM2 starts meanwhile."""
     with made.step("validate") as said:
         said += [row["message"] for row in made.lockstep("validate").out["warnings"]]
@@ -226,9 +229,14 @@ def look(made: Pair) -> None:
     with made.step("MM2 copies"):
         made.mirror.wait_until_ready()
         made.wait_until_copied()
+    for kind in made.kept:
+        # A group has an offset on the target once its records are there.
+        if kind is not Kind.GROUP_OFFSET:
+            with made.step(f"applied: {kind.value}"):
+                _wait_until_equal(made, kind)
 
 
-def keep(made: Pair) -> None:
+def keep(made: RowClusters) -> None:
     """The running job, and a change of each kind."""
     with made.step("job starts"):
         made.job.start()
@@ -236,8 +244,11 @@ def keep(made: Pair) -> None:
     made.wait_until_copied()
     made.write()
     made.kinds.offset = made.end(HERE)
-    for kind, change in made.kinds.changes(made.end(HERE)).items():
-        _keep_kind(made, kind, partial(_changed, change))
+    for kind, change in made.kinds.changes(made.kinds.offset).items():
+        if kind in made.kept:
+            with made.step(f"job: {kind.value}"):
+                _change(change)
+                _wait_until_equal(made, kind)
     with made.step("offsets") as said:
         rows = made.lockstep("offsets", "--group", GROUP).out["flows"][0]["offsets"]
         said += [f"{row['verdict']} by {row['method']}" for row in rows]
@@ -247,8 +258,12 @@ def keep(made: Pair) -> None:
         said += [f"{kind}: {row['task']}: {row['reason']}" for kind, row in flow["kinds"].items() if row["reason"]]
         if flow["state"] != "LIVE":
             raise StepFailed([flow["reason"]])
-    with made.step("verify") as said:
+    with made.step("verify"):
         made.lockstep("verify")
+
+
+def ready(made: RowClusters) -> None:
+    """Could the flow fail over?"""
     with made.step("preflight") as said:
         flow = made.lockstep("preflight", codes=(0, 3)).out["flows"][0]
         said += _checks(flow)
@@ -260,25 +275,23 @@ def _checks(flow: Mapping[str, Any]) -> list[str]:
     return [f"{row['name']}: {row['figure']}" for row in flow["checks"] if row["result"] != "OK"]
 
 
-def _changed(change: Callable[[], Any]) -> None:
+def _change(change: Callable[[], Iterable[object]]) -> None:
     faults = [str(fault) for fault in change() if fault is not None]
     if faults:
         raise StepFailed([f"the source refuses the change: {faults[0]}"])
 
 
-def _keep_kind(made: Pair, kind: Kind, change: Callable[[], None]) -> None:
-    with made.step(f"job: {kind.value}"):
-        change()
-        look = made.kinds.looks()[kind]
+def _wait_until_equal(made: RowClusters, kind: Kind) -> None:
+    look = made.kinds.looks()[kind]
 
-        def equal() -> bool:
-            there, due = look()
-            return there == due
+    def equal() -> bool:
+        there, due = look()
+        return there == due
 
-        wait_for(equal, SOON, f"the target to have the change of {kind.value}")
+    wait_for(equal, SOON, f"the target to have the change of {kind.value}")
 
 
-def move(made: Pair) -> None:
+def move(made: RowClusters) -> None:
     """A planned failover, and back to mirroring without one."""
     with made.step("cutover"):
         made.lockstep("cutover", "--yes", "--within", "60")
@@ -287,7 +300,7 @@ def move(made: Pair) -> None:
         made.lockstep("failback", "--done", "--yes", "unknown")
 
 
-def lose_source(made: Pair) -> None:
+def lose_source(made: RowClusters) -> None:
     """The source is killed while it is written to."""
     made.write()
     made.a.kill()
@@ -297,7 +310,7 @@ def lose_source(made: Pair) -> None:
         made.lockstep("failover", "--yes", "unknown" if found["records"] is None else str(found["records"]))
 
 
-def lead_back(made: Pair) -> None:
+def lead_back(made: RowClusters) -> None:
     """The source comes back, and the way back with an MM2 of its own."""
     reverse = made.root / "back.properties"
     with made.step("source comes back"):
