@@ -28,6 +28,13 @@ class Incremental(str, Enum):
     NEVER = "never"
 
 
+class MirrorVersion(str, Enum):
+    """`lockstep.mm2.version`: which Kafka the MM2 that runs a flow is of."""
+
+    KAFKA_3 = "3"
+    KAFKA_4 = "4"
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """When a plan refuses itself: it deletes more than `max_delete_percent` of a kind, or creates more than
@@ -154,6 +161,7 @@ class FlowSettings:
     enabled: Mapping[Kind, bool]
     disabled_reasons: Mapping[Kind, str] = field(default_factory=dict)
     heartbeats_replication: bool = True
+    mm2: MirrorVersion = MirrorVersion.KAFKA_4
     incremental: Incremental = Incremental.REQUESTED
     replication_factor: int = 2
     topic_deletes: bool = False

@@ -19,7 +19,7 @@ from app.settings import ConfigurationError, Mistake, Settings
 from app.wiring import FlowClusters, both_clusters, client_mistakes, guard, ledger, with_ledger_in_use
 from sinks.faults import RightsMissing
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.file_warnings import file_warnings, unmatched_groups
+from sinks.kinds.file_warnings import file_warnings, uncopied_internal_names, unmatched_groups
 from sinks.kinds.listing import Listed
 from sinks.kinds.topics.rules import desired_topics, internal_topic_warnings
 from streaming.errors import LockstepError
@@ -81,6 +81,8 @@ def _said_of_names(flow: FlowSettings, clusters: FlowClusters) -> list[str]:
     topics = clusters.source.list_topics()
     listed = Listed(topics, clusters.target.list_topics(), desired_topics(topics, flow))
     said = [*internal_topic_warnings(topics, flow), *file_warnings(flow, listed)]
+    with suppress(LockstepError):
+        said += uncopied_internal_names(flow, listed, clusters.source.groups.ends, clusters.target.groups.ends)
     # Groups that may not be seen are the job's trouble, and that of `--rights`.
     with suppress(LockstepError):
         said += unmatched_groups(flow, clusters.source.groups.names)

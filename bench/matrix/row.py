@@ -183,7 +183,11 @@ def pair(row: VersionRow, root: Path) -> Iterator[RowClusters]:
         begun = time.monotonic()
         stack.enter_context(started(a, b))
         seconds = round(time.monotonic() - begun, 1)
-        own = {"lockstep.failover.fence.proof": "1 second", "lockstep.trigger.interval": "2 seconds"}
+        own = {
+            "lockstep.failover.fence.proof": "1 second",
+            "lockstep.trigger.interval": "2 seconds",
+            "lockstep.mm2.version": row.mirror[0],
+        }
         keys = {**KEYS, **QUICK_MM2, **own, **credential_keys(root / "passwords")}
         properties = mirror_properties({"a": a.bootstrap, "b": b.bootstrap}, ["a->b"], **keys)
         config, port = write_job_file(properties, root)

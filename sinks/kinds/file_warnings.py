@@ -6,15 +6,20 @@ A typo in `topics` stops what was kept in step, and everything looks well: what 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
+from sinks.faults import Observed
 from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.listing import Listed
-from sinks.kinds.topics.rules import is_replicated
+from sinks.kinds.topics.rules import is_internal_to_kafka_3, is_replicated
+from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_filters import DefaultGroupFilter, DefaultTopicFilter
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 from streaming.nearest import nearest
 from streaming.number_of import number_of
+
+Ends = Callable[[Collection[TopicPartition]], Observed[TopicPartition, LogRange]]
 
 SHOWN = 3
 """How many names a warning gives."""
@@ -64,6 +69,34 @@ def left_behind(settings: FlowSettings, listed: Listed) -> list[str]:
     names = ", ".join(found[:SHOWN]) + (", …" if len(found) > SHOWN else "")
     left = f"{number_of(len(found), 'topic', 'topics')} of {flow.source}"
     return [f"the properties file leaves out {left} with a copy on {flow.target}, not kept in step: {names}"]
+
+
+def uncopied_internal_names(settings: FlowSettings, listed: Listed, source: Ends, target: Ends) -> list[str]:
+    """What to say of topics that MM2 of Kafka 3 takes for internal, where none of their records is on the target.
+
+    `source`, `target`: tell the ends of partitions there. Raises what they raise.
+    """
+    remote = listed.desired.remote
+    suspects = {topic: listed.source[topic] for topic in remote if is_internal_to_kafka_3(topic)}
+    if not suspects:
+        return []
+    written = _with_records(suspects, source)
+    copies = {name: suspects[topic] for topic in written if (name := remote[topic]) in listed.target}
+    copied = _with_records(copies, target)
+    if not (found := sorted(topic for topic in written if remote[topic] not in copied)):
+        return []
+    names = ", ".join(found[:SHOWN]) + (", …" if len(found) > SHOWN else "")
+    return [
+        f"MM2 has copied no record of {number_of(len(found), 'topic')} of {settings.flow.source}: {names}. MM2 of "
+        "Kafka 3 never copies a topic whose name ends in .internal or -internal. If such an MM2 runs this flow, say "
+        "lockstep.mm2.version=3"
+    ]
+
+
+def _with_records(partitions: Mapping[str, int], ends: Ends) -> set[str]:
+    """The topics of which a partition has records; what cannot be seen has none."""
+    asked = [TopicPartition(topic, number) for topic, count in partitions.items() for number in range(count)]
+    return {where.topic for where, log in ends(asked).items.items() if log.end > log.start} if asked else set()
 
 
 def file_warnings(settings: FlowSettings, listed: Listed) -> tuple[str, ...]:

@@ -79,6 +79,14 @@ INTERNAL_SEPARATOR = Key(
     "Use replication.policy.separator in the names of MM2's internal topics too. false: a dot.",
     live=Live.QUERY,
 )
+MM2_VERSION = Key(
+    "lockstep.mm2.version",
+    one_of("3", "4"),
+    "4",
+    "Lockstep",
+    "Which Kafka the MM2 that runs this flow is of: 3 never replicates topics whose names end in .internal or "
+    "-internal, 4 does (KIP-1074). Say 4 again when you upgrade MM2.",
+)
 OFFSET_SYNCS_LOCATION = Key(
     "offset-syncs.topic.location",
     one_of("source", "target"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from sinks.engine.backoff import BackedOff
 from sinks.engine.model import Change, Kind, Op
 from sinks.engine.plan import Refusal
-from sinks.flow_settings import FlowSettings
+from sinks.flow_settings import FlowSettings, MirrorVersion
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.errors import NamingError
 from streaming.mm2.replication_policy import replicates
@@ -60,9 +60,16 @@ def is_replicated(settings: FlowSettings, topic: str) -> bool:
 
 def _is_copied(settings: FlowSettings, topic: str) -> bool:
     """MM2's `shouldReplicateTopic`: to MM2, Lockstep's own topics are topics like any other."""
+    if settings.mm2 is MirrorVersion.KAFKA_3 and is_internal_to_kafka_3(topic):
+        return False
     return replicates(
         settings.policy, settings.topic_filter, topic, settings.flow.target, settings.heartbeats_replication
     )
+
+
+def is_internal_to_kafka_3(topic: str) -> bool:
+    """What Kafka 3's `ReplicationPolicy.isInternalTopic` has beyond Kafka 4's (KIP-1074): names of Connect's topics."""
+    return topic.endswith((".internal", "-internal"))
 
 
 def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> DesiredTopics:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sinks.engine.backoff import BackedOff
 from sinks.engine.model import Change, Kind, Op
 from sinks.engine.plan import Refusal
 from sinks.faults import ItemFault
-from sinks.flow_settings import FlowSettings
+from sinks.flow_settings import FlowSettings, MirrorVersion
 from sinks.kinds.topics.rules import (
     desired_topics,
     internal_topic_warnings,
@@ -49,6 +51,14 @@ def test_internal_excluded_and_cyclic_topics_are_not_replicated(defaults: FlowSe
     desired = desired_topics({topic: 1}, defaults)
     assert desired.remote == {}
     assert desired.refused == ()
+
+
+@pytest.mark.parametrize("topic", ["orders.internal", "orders-internal", "connect-configs-internal"])
+def test_beside_an_mm2_of_kafka_3_no_topic_that_ends_in_internal_is_replicated(topic: str) -> None:
+    """Kafka 3's `ReplicationPolicy.isInternalTopic`; Kafka 4 replicates them (KIP-1074)."""
+    beside_3 = replace(flow_settings(), mm2=MirrorVersion.KAFKA_3)
+    assert desired_topics({topic: 1, "orders": 1, "internal": 1}, beside_3).remote.keys() == {"orders", "internal"}
+    assert topic in desired_topics({topic: 1}, flow_settings()).remote
 
 
 def test_heartbeats_are_replicated_whatever_the_filter_says() -> None:
