@@ -14,11 +14,13 @@ from app.cli.failures import Failed, failure_of, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
 from app.cli.rights_command import as_json, ledger_line, print_rights, who_writes_ledger
+from app.missing_features import missing_features
 from app.rights.rights_check import RightVerdict, check_rights
 from app.settings import ConfigurationError, Mistake, Settings
 from app.wiring import FlowClusters, both_clusters, client_mistakes, guard, ledger, with_ledger_in_use
 from sinks.faults import RightsMissing
 from sinks.flow_settings import FlowSettings
+from sinks.kafka.jvm.epoch_signal import follows_metadata_log
 from sinks.kinds.file_warnings import file_warnings, uncopied_internal_names, unmatched_groups
 from sinks.kinds.listing import Listed
 from sinks.kinds.topics.rules import desired_topics, internal_topic_warnings
@@ -81,6 +83,7 @@ def _said_of_names(flow: FlowSettings, clusters: FlowClusters) -> list[str]:
     topics = clusters.source.list_topics()
     listed = Listed(topics, clusters.target.list_topics(), desired_topics(topics, flow))
     said = [*internal_topic_warnings(topics, flow), *file_warnings(flow, listed)]
+    said += missing_features(flow, *clusters.ports, partial(follows_metadata_log, clusters.source.admin))
     with suppress(LockstepError):
         said += uncopied_internal_names(flow, listed, clusters.source.groups.ends, clusters.target.groups.ends)
     # Groups that may not be seen are the job's trouble, and that of `--rights`.

@@ -10,7 +10,7 @@ import orjson
 
 from app.local.jar_sets import PROJECT
 
-RESULTS: Final = PROJECT / "docs" / "compatibility.json"
+RESULTS: Final = PROJECT / "bench" / "figures" / "compatibility.json"
 PAGE: Final = PROJECT / "docs" / "compatibility.md"
 KIND: Final = "job: "
 """How the steps that keep one kind in step begin."""

@@ -41,6 +41,8 @@ BACKWARDS_FOR = 5.0
 TIMEOUT_MS = 5_000
 
 API = "ApiVersions"
+KRAFT_FEATURE = "metadata.version"
+"""A feature that each cluster in KRaft mode has (KIP-778)."""
 
 
 class EpochSignal:
@@ -117,6 +119,15 @@ class EpochSignal:
         if records:
             self._pace.signalled(now)
             self._on_signal()
+
+
+def follows_metadata_log(admin: JavaAdmin) -> bool:
+    """Whether brokers are in KRaft mode, and so tell how far they followed the metadata log.
+
+    Brokers in ZooKeeper mode tell an epoch too, which does not move.
+    """
+    features = admin.call(API, lambda client: client.describeFeatures().featureMetadata())
+    return bool(features.finalizedFeatures().containsKey(KRAFT_FEATURE))
 
 
 class SamplePace:

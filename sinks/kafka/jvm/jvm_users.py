@@ -102,7 +102,8 @@ class JvmUsers:
             raise self._too_old(str(error)) from error
 
     def _too_old(self, said: str) -> NotSupported:
-        return NotSupported(f"cluster {self._admin.alias}: {said}; SCRAM users need Kafka 2.7 (KIP-554)")
+        needed = "SCRAM users need Kafka 2.7 (KIP-554), in KRaft mode 3.5"
+        return NotSupported(f"cluster {self._admin.alias}: {said}; {needed}")
 
 
 def _altered(client: Any, *, rows: JavaRows, names: Any, wanted: Any) -> Any:

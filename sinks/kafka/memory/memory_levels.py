@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sinks.faults import ItemFault, Observed
+from sinks.faults import IncrementalUnsupported, ItemFault, Observed
 from sinks.kafka.memory.memory_answers import GONE, permit
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import (
@@ -82,6 +82,7 @@ class MemoryLevels:
 
     `unknown`: names that these brokers, of another version, do not have. `writes` counts write requests; `denied`
     names the operations (`describe`, `alter`) that are not permitted. Not `reachable`, it answers nothing.
+    `incremental`: whether brokers know IncrementalAlterConfigs.
     """
 
     alias: str
@@ -92,6 +93,7 @@ class MemoryLevels:
     unknown: set[str] = field(default_factory=set)
     denied: set[str] = field(default_factory=set)
     reachable: bool = True
+    incremental: bool = True
     writes: int = 0
 
     def brokers(self) -> list[str]:
@@ -107,6 +109,8 @@ class MemoryLevels:
         self, wanted: Mapping[ConfigEntity, ConfigValues], validate_only: bool = False
     ) -> dict[ConfigEntity, ItemFault | None]:
         permit(self.alias, self.reachable, self.denied, "alter")
+        if not self.incremental:
+            raise IncrementalUnsupported(f"{self.alias}: the broker does not know IncrementalAlterConfigs")
         self.writes += bool(wanted) and not validate_only
         faults: dict[ConfigEntity, ItemFault | None] = {}
         for entity, changes in wanted.items():

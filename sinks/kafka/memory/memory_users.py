@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from sinks.engine.model import Key
-from sinks.faults import ItemFault
+from sinks.faults import ItemFault, NotSupported
 from sinks.kafka.memory.memory_answers import permit
 from sinks.kafka.ports.users import Upsertion, UserFaults
 
@@ -32,6 +32,7 @@ class Stored:
 @dataclass
 class MemoryUsers:
     """`writes` counts write requests; `denied` names the operations (`describe`, `alter`) that are not permitted.
+    `supported`: whether brokers know the requests.
 
     Not `reachable`, it answers nothing.
     """
@@ -41,6 +42,7 @@ class MemoryUsers:
     policy: UserPolicy = _no_policy
     denied: set[str] = field(default_factory=set)
     reachable: bool = True
+    supported: bool = True
     writes: int = 0
 
     def describe(self, users: Collection[str] | None = None) -> dict[str, dict[str, int]]:
@@ -84,3 +86,5 @@ class MemoryUsers:
 
     def _check(self, operation: str) -> None:
         permit(self.alias, self.reachable, self.denied, operation)
+        if not self.supported:
+            raise NotSupported(f"{self.alias}: its brokers know no SCRAM users (in-memory cluster)")
