@@ -1,6 +1,6 @@
 """`make matrix`: every command and a change of each kind between brokers and MM2 of several versions, row by row.
 
-Writes bench/figures/compatibility.json after each row, and docs/compatibility.md from it. `source:target:mirror` chooses rows.
+Writes bench/figures/compatibility.json after each row, and docs/compatibility.md from it.
 """
 
 from __future__ import annotations

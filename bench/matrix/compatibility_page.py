@@ -15,25 +15,41 @@ PAGE: Final = PROJECT / "docs" / "compatibility.md"
 KIND: Final = "job: "
 """How the steps that keep one kind in step begin."""
 
+MOST_LINES: Final = 4
+"""Lines that are shown of what a failed step said."""
+
 Found = Mapping[str, Any]
 
 INTRO: Final = """# What it runs with
 
-Real brokers and a real MM2 of each version, with every kind turned on and every command as a user types it. `make matrix` makes this page; `make matrix ARGS=3.9:4.3:3.9` runs one row. Each cluster has one broker. The rows ran on {dates}.
+Real brokers and a real MM2 of each version, with every kind turned on. Each row types every command as a user does. `make matrix` makes this page, and `make matrix ARGS=3.9:4.3:3.9` runs one row. Each cluster has one broker. The rows ran on {dates}.
 
-A row goes through `validate`, `plan`, `apply`, the running job with a change of each kind, `offsets`, `status`, `verify`, `preflight`, `cutover`, `failback`, `failover` after the source was killed, and the way back with an MM2 of its own. A step that fails is listed with the command's own sentence.
+A row goes through these steps, in this order:
+- `validate`, `plan`, `apply`;
+- the running job, with a change of each kind, then `offsets`, `status`, `verify`, `preflight`;
+- `cutover` and `failback`;
+- `failover` after the source was killed;
+- the way back, with an MM2 of its own.
+
+A step that fails is listed with the command's own sentence. The rows shared a busy machine, so seconds are an upper bound.
 
 """
 
 RULES: Final = """## What a version lacks
+`lockstep validate` asks both clusters and names what they lack.
+
 | version | lacks | what Lockstep does |
 |---|---|---|
-| brokers before 2.3 | IncrementalAlterConfigs | not tried here. `plan` and `apply` write topic configs with the old AlterConfigs and say so; broker configs are refused |
-| brokers before 2.7, KRaft before 3.5 | SCRAM users | the kind is `NOT_SUPPORTED`, and `validate` says so; the other kinds go on |
-| brokers before 2.8 | topic ids | a recreated topic is not told from the one before; deletions of topics are held back |
-| brokers before 3.0 | transactions by name | a fence waits for open transactions, and cannot abort them |
+| brokers before 2.3 | IncrementalAlterConfigs | not tried here. Topic configs are written with the old AlterConfigs; broker configs are refused |
+| brokers before 2.7, KRaft before 3.5 | SCRAM users | the kind is `NOT_SUPPORTED`; the other kinds go on |
+| brokers before 2.8 | topic ids | a topic that was deleted and created again is not noticed for certain |
+| brokers before 3.0 | names of open transactions | a fence waits for them and cannot end them |
 | ZooKeeper mode | the metadata log | no metadata-change signal: topics are polled in turns |
-| MM2 3 | Kafka 4's notion of internal topics | it copies no topic whose name ends in `.internal` or `-internal` |
+| MM2 3 | Kafka 4's notion of internal topics | `lockstep.mm2.version=3` leaves out topics that end in `.internal` or `-internal`, as MM2 3 does |
+
+MM2 of 4.1 and later writes its version to its status topic. MM2 of 3.9 and of 4.0 write none and look alike there, though 4.0 copies such topics. So Lockstep does not guess: the key says it, and `validate` names such topics while MM2 has copied nothing of them.
+
+There is no MM2 4.4 here: Maven Central has the brokers of 4.4.0, and not its `connect-mirror`.
 """
 
 
@@ -115,5 +131,5 @@ def _said_of(row: Found) -> Iterator[str]:
     if failed:
         yield f"**{_title(row)}**\n"
         for step in failed:
-            yield f"- {step['name']}: {' '.join(step['said'][:4])}"
+            yield f"- {step['name']}: `{' '.join(step['said'][:MOST_LINES]).replace('`', '')}`"
         yield ""

@@ -94,7 +94,7 @@ def uncopied_internal_names(settings: FlowSettings, listed: Listed, source: Ends
 
 
 def _with_records(partitions: Mapping[str, int], ends: Ends) -> set[str]:
-    """The topics of which a partition has records; what cannot be seen has none."""
+    """The topics that have a record in some partition; what cannot be seen has none."""
     asked = [TopicPartition(topic, number) for topic, count in partitions.items() for number in range(count)]
     return {where.topic for where, log in ends(asked).items.items() if log.end > log.start} if asked else set()
 

@@ -29,4 +29,4 @@ def test_a_row_whose_steps_all_worked_shows_versions_modes_and_seconds() -> None
 def test_a_step_that_failed_is_named_with_what_the_command_said() -> None:
     page = render({"one": row(("plan", "ok", ""), ("job: acl", "failed", "no authorizer"))})
     assert "1 of 2; not job: acl" in page
-    assert "- job: acl: no authorizer" in page
+    assert "- job: acl: `no authorizer`" in page
