@@ -25,6 +25,7 @@ INTRO: Final = """# What it runs with
 Real brokers and a real MM2 of each version, with every kind turned on. Each row types every command as a user does. `make matrix` makes this page, and `make matrix ARGS=3.9:4.3:3.9` runs one row. Each cluster has one broker. The rows ran on {dates}.
 
 A row goes through these steps, in this order:
+
 - `validate`, `plan`, `apply`;
 - the running job, with a change of each kind, then `offsets`, `status`, `verify`, `preflight`;
 - `cutover` and `failback`;
