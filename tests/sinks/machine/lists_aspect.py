@@ -13,7 +13,7 @@ from sinks.engine.model import Key, Kind, Op
 from sinks.engine.report import Report
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.memory.memory_users import MemoryUsers, Stored
-from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.acl_binding import GROUP, TOPIC, AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kinds.acls.principals import PRINCIPALS, PrincipalFilter
@@ -242,13 +242,28 @@ class ListsAspect(Stage):
             ]
             wanted = {key for origin in known for key in origin.wanted(kind, self.world.provider)}
             gone = {one.key for one in written if one.kind is kind and one.op is Op.DELETE}
-            assert not gone & wanted, f"deleted, and still on a source: {gone & wanted}"
+            gone = {key for key in gone & wanted if not (kind is Kind.ACL and self._reads_nothing(key))}
+            assert not gone, f"deleted, and still on a source: {gone}"
         sees_acls = self._sees_acls and not self.narrowed
         unseen = set(LISTS) if self.narrowed else self.upstream.blank | self.upstream.misread
         self.known.passed(flow, report, unseen, self.onto.items)
         self.upstream.misread.clear()
         saw = report is not None and report.everything and Kind.ACL not in report.paused and sees_acls
         self.compared = set(self.origins[0].acls.bindings) if saw else set()
+
+    def _reads_nothing(self, key: Key) -> bool:
+        """Whether this is a group's right of who may read no topic on the target, and has none to read there."""
+        right = AclBinding.from_key(key)
+        if right.resource_type != GROUP:
+            return False
+        readable = {
+            f"{origin.alias}.{one.resource_name}"
+            for origin in self.origins
+            for one in origin.acls.bindings
+            if (one.resource_type, one.principal) == (TOPIC, right.principal)
+        }
+        may_read = {(one.resource_type, one.principal) for one in self.onto.acls.bindings}
+        return (TOPIC, right.principal) not in may_read and not readable & self.target.topics.keys()
 
     def differences(self, world: World) -> Iterator[Difference]:
         yield from super().differences(world)
