@@ -106,7 +106,7 @@ LatestSyncs = Callable[[], Mapping[TopicPartition, LatestSync] | None]
 
 NoteShrunk = Callable[[Ledger, Mapping[str, int], Mapping[TopicPartition, int]], None]
 """Called with the ledger, how many partitions the source's topics have, and where those logs end that became shorter:
-before the ledger forgets the ends that they had."""
+before the ledger forgets the ends that they had. Called again where it raised, or where that write failed."""
 
 
 class SourceEndOffsetStore:
@@ -146,6 +146,8 @@ class SourceEndOffsetStore:
         self._lock = threading.Lock()
         self._counted: dict[TopicPartition, KnownPosition] = {}
         self._met, self._unborn = set[str](), set[str]()
+        # The ledger lacks what these found. Oldest first, each with the topics that were gone by then.
+        self._unwritten: list[tuple[Read, Collection[str]]] = []
         self._there: Collection[str] | None = None
         self._absence = Absence[str]()
 
@@ -283,8 +285,6 @@ class SourceEndOffsetStore:
             return
         self._reading = None
         read = reading.read.result()
-        if read.shrunk:
-            self._note_shrunk(context.ledger, context.listed.source, read.shrunk)
         self._absence.observe(read.gone - context.listed.source.keys(), reading.listed, context.now)
         lasting = self._absence.lasting()
         for topic in lasting:
@@ -294,7 +294,11 @@ class SourceEndOffsetStore:
         seen = {topic for topic, ends in read.ends.items() if UNSEEN not in ends}
         self._met, self._unborn = self._met - gone, self._unborn - gone - seen
         newest = read.ends, read.positions
-        if newest == self._newest and not (read.lost or read.others) and not self._is_due(context.now):
+        for where, one in sorted(read.lost.items()):
+            log.error("%s", lost_line(where, one))
+        if read.lost or read.others or gone:
+            self._unwritten.append((read, gone))
+        if newest == self._newest and not self._unwritten and not self._is_due(context.now):
             self._same_at_ms = reading.at_ms
             return
         if self._newest is not None and self._same_at_ms is not None:
@@ -304,19 +308,23 @@ class SourceEndOffsetStore:
         kept: dict[Key, Mapping[str, KeptEndOffsets]] = {
             (str(number),): chunk for number, chunk in enumerate(chunks(self._known))
         }
-        self._write(context, kept, self._lost_entries(context.ledger, read, gone))
+        for unwritten, _ in self._unwritten:
+            if unwritten.shrunk:
+                self._note_shrunk(context.ledger, context.listed.source, unwritten.shrunk)
+        self._write(context, kept, self._lost_entries(context.ledger))
         self._newest = newest
+        self._unwritten.clear()
 
-    def _lost_entries(self, ledger: Ledger, read: Read, gone: Collection[str]) -> dict[EntryKey, str | None]:
-        """What the ledger is to have of lost records, where it changes. `gone`: topics."""
-        if not (read.lost or read.others or gone):
+    def _lost_entries(self, ledger: Ledger) -> dict[EntryKey, str | None]:
+        """What the ledger is to have of lost records, where it changes."""
+        if not self._unwritten:
             return {}
-        for where, one in sorted(read.lost.items()):
-            log.error("%s", lost_line(where, one))
-        before = kept_lost(ledger)
-        others = read.others | {where for where in before if where.topic in gone}
+        lost = before = kept_lost(ledger)
+        for read, gone in self._unwritten:
+            others = read.others | {where for where in lost if where.topic in gone}
+            lost = merged(begun_anew(lost, others), read.lost)
         old: dict[EntryKey, str | None] = {(Entry.LOST, (where.topic,)): None for where in before}
-        return old | entries_of(merged(begun_anew(before, others), read.lost))
+        return old | entries_of(lost)
 
     def _is_due(self, now: float) -> bool:
         return any(now - written_at >= AT_LEAST_EVERY for written_at, _ in self._written.values())

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from sinks.engine.ledger import Ledger
 from sinks.failover import lost_before_copying, source_end_offsets
 from sinks.failover.kept_end_offsets import kept_end_offsets
 from sinks.failover.known_positions import KnownPosition, LatestSync
@@ -32,6 +33,7 @@ from sinks.failover.read_records import ReadLimits
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_records import MemoryLog
+from sinks.kinds.controller import PassContext
 from sinks.kinds.offsets.histories import Histories
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
@@ -550,3 +552,48 @@ def test_what_was_lost_is_shown_by_topic() -> None:
             {"topic": "x", "records": 5, "partitions_not_known": 1, "since": "1970-01-01T00:00:01Z"},
         ],
     }
+
+
+def not_led() -> None:
+    raise ClusterUnreachable("the target has not confirmed this process's lease")
+
+
+@dataclass
+class UnwrittenLoss:
+    """Five records that retention took, and that the job found while it could not write the ledger."""
+
+    mirror: LossyMirror = field(default_factory=LossyMirror)
+
+    def __post_init__(self) -> None:
+        world = self.mirror.built.world
+        self.mirror.write(5)
+        self.mirror.expire(100)
+        self.mirror.write(3)
+        self.mirror.copy(1000)
+        self.ledger = Ledger(world.settings.internal.ledger, world.target, world.target, 1, permit=not_led)
+        self.look(70.0)
+        self.look()
+        assert self.mirror.reported == {}
+
+    def look(self, seconds: float = 5.0) -> None:
+        """A pass whose writes fail."""
+        self.mirror.now += seconds
+        self.mirror.job.keep(PassContext(self.mirror.now, self.mirror.built.scene().listed(), self.ledger))
+
+
+def test_loss_whose_write_failed_is_written_later() -> None:
+    mirror = UnwrittenLoss().mirror
+    mirror.look()
+    assert mirror.reported[X0].records == 5
+    mirror.look()
+    assert mirror.reported[X0].records == 5
+
+
+def test_loss_whose_write_failed_adds_up_with_that_of_a_log_made_anew() -> None:
+    unwritten = UnwrittenLoss()
+    mirror = unwritten.mirror
+    mirror.here.records.clear()
+    mirror.here.end = mirror.here.start = 1
+    unwritten.look()
+    mirror.look()
+    assert mirror.reported[X0] == Lost(5, 0, 1075_000)

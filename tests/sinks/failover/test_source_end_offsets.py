@@ -13,6 +13,7 @@ from sinks.engine.ledger import Ledger
 from sinks.failover.kept_end_offsets import kept_end_offsets
 from sinks.failover.known_positions import KnownPosition, LatestSync
 from sinks.failover.source_end_offsets import SourceEndOffsetStore, known_end_offsets
+from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_records import MemoryLog
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
@@ -178,3 +179,28 @@ def test_log_that_is_seen_to_be_shorter_is_told_of_before_the_ledger_forgets_its
     # By the next process: the one before saw nothing of it.
     look(built, 1010.0, SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor(), note_shrunk=note))
     assert told == [{where: 13}]
+
+
+def test_log_that_is_seen_to_be_shorter_is_told_of_again_where_that_could_not_be_written() -> None:
+    built = stage()
+    told: list[dict[TopicPartition, int]] = []
+
+    def note(ledger: Ledger, listed: Mapping[str, int], ends: Mapping[TopicPartition, int]) -> None:
+        known = known_end_offsets(ledger)
+        assert known is not None
+        assert known.ends["x"] == (10, 15)
+        told.append(dict(ends))
+        if len(told) == 1:
+            raise ClusterUnreachable("b gives no answer")
+
+    where = TopicPartition("x", 1)
+    store = SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor(), note_shrunk=note)
+    built.write("x", 1, 5)
+    look(built, 1000.0, store)
+    built.here.logs[where] = MemoryLog(end=13)
+    for now in (1010.0, 1020.0, 1030.0):
+        look(built, now, store)
+    assert told == [{where: 13}, {where: 13}]
+    known = known_end_offsets(built.ledger())
+    assert known is not None
+    assert known.ends["x"] == (10, 13)
