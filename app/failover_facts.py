@@ -17,7 +17,7 @@ from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
 from sinks.failover.arrival import pairs_of, sharing, unlisted
 from sinks.failover.arrival_memory import ArrivalMemory, ArrivalsSeen
-from sinks.failover.checks import ReadinessFacts
+from sinks.failover.checks import GroupsUnseen, ReadinessFacts
 from sinks.failover.divergence import as_at_takeover
 from sinks.failover.fence_rules import fenced_topics, is_copy
 from sinks.failover.in_step import InStep, in_step_of_pass
@@ -29,7 +29,7 @@ from sinks.failover.position_memory import Positions
 from sinks.failover.record import FailoverRecord
 from sinks.failover.red_flags import red_flags
 from sinks.failover.scene import both_readers
-from sinks.faults import CoordinatorUnavailable, NotSupported, RightsMissing
+from sinks.faults import ItemFault, NoAnswer, NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
@@ -72,7 +72,7 @@ class _Seldom:
     missing_reads: Collection[str]
     authorizer: bool
     flags: Collection[str]
-    unsynced: int | None
+    unsynced: int | GroupsUnseen
 
 
 class ReadinessSurvey:
@@ -165,6 +165,9 @@ class ReadinessSurvey:
     def _seen_seldom(self, listed: Listed, topics: list[str], remote: list[str]) -> _Seldom:
         known, now, source = self._seldom, self._clock(), self._clusters.source
         if known is not None and known.topics == topics and now - known.at < SELDOM:
+            if isinstance(known.unsynced, GroupsUnseen) and not known.unsynced.denied:
+                # A broker may be back by now.
+                return replace(known, unsynced=self._unsynced(listed))
             return known
         authorizer, acls = _acls_of(source)
         lacking = ""
@@ -177,24 +180,30 @@ class ReadinessSurvey:
             *self._missing_rights(),
             authorizer,
             [*([lacking] if lacking else []), *red_flags(topics, source.describe_topic_configs(topics).items)],
-            _unsynced(self._flow, self._clusters, listed),
+            self._unsynced(listed),
         )
+
+    def _unsynced(self, listed: Listed) -> int | GroupsUnseen:
+        here, there = (ClusterGroups(one, one.groups) for one in (self._clusters.source, self._clusters.target))
+        return unsynced(self._flow, here, there, listed)
 
     def _missing_rights(self) -> tuple[list[str], list[str]]:
         findings = check_rights(self._flow, self._clusters, failover_rights(self._flow))
         return missing_of(findings)
 
 
-def _unsynced(flow: FlowSettings, clusters: FlowClusters, listed: Listed) -> int | None:
-    """Partitions of groups without an offset on the target, where the flow writes none; None: they may not be read."""
+def unsynced(flow: FlowSettings, here: ClusterGroups, there: ClusterGroups, listed: Listed) -> int | GroupsUnseen:
+    """Partitions of groups without an offset on the target, where the flow writes none; or why that is not known."""
     if flow.enabled.get(Kind.GROUP_OFFSET):
         return 0
-    here, there = (ClusterGroups(one, one.groups) for one in (clusters.source, clusters.target))
     try:
-        groups = chosen_groups(flow, clusters.source.groups.names())
-        return without_offset_there(forward(flow, here, there, listed), groups)
-    except (RightsMissing, CoordinatorUnavailable):
-        return None
+        groups = chosen_groups(flow, here.groups.names())
+        found = without_offset_there(forward(flow, here, there, listed), groups)
+    except RightsMissing as error:
+        return GroupsUnseen(str(error), denied=True)
+    except NoAnswer as error:
+        return GroupsUnseen(str(error))
+    return GroupsUnseen(str(found), found.is_denied) if isinstance(found, ItemFault) else found
 
 
 def _watched(ledger: Ledger) -> Collection[TopicPartition]:

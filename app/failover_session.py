@@ -152,7 +152,10 @@ def write_groups(reconcile: FlowReconcile, controllers: Collection[Controller], 
     for a group whose offsets could not be read, or that is held in ERROR."""
     compared = reconcile.compare(everything=True)
     for reason in compared.trouble.faulted.values():
-        raise LockstepError(f"the groups' last offsets cannot be written: {reason}")
+        raise LockstepError(
+            f"the groups' last offsets cannot be written: {reason}. Mend that and run the command again. If the source "
+            "is lost, `lockstep failover --accept-loss` with a number or `unknown` ends the flow without them"
+        )
     outcomes = reconcile.apply(compared).outcomes
     failed = [outcome for outcome in outcomes if outcome.error]
     if failed:

@@ -59,6 +59,14 @@ class TopicLoss:
     exact: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class GroupsUnseen:
+    """Why it is not known which groups lack an offset on the target. `denied`: a right is missing."""
+
+    reason: str
+    denied: bool = False
+
+
 @dataclass(frozen=True)
 class ReadinessFacts:
     """What was seen of both clusters. Ages in seconds.
@@ -69,7 +77,7 @@ class ReadinessFacts:
     alias. `missing_rights`, `missing_reads`: in words; the latter are those with which the count of missing records is
     made. `by_job`: its principal need not have what only a person's commands need. `authorizer`: whether the source
     has one. `unsynced`: partitions of groups without an offset on the target, where Lockstep syncs
-    none; None: they may not be read. `flags`: what no tool carries over, in words.
+    none, or why that is not known. `flags`: what no tool carries over, in words.
     `lost`: what retention took before it was copied; `unwatched`: partitions of which no job kept how far they were
     copied, so that this does not show of them.
     """
@@ -84,7 +92,7 @@ class ReadinessFacts:
     refused: Mapping[Kind, int] = field(default_factory=dict)
     faulted: Mapping[Kind, str] = field(default_factory=dict)
     verdicts: Mapping[Verdict, int] = field(default_factory=dict)
-    unsynced: int | None = 0
+    unsynced: int | GroupsUnseen = 0
     read_twice: int = 0
     partitions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     remote: Collection[str] = ()
@@ -241,15 +249,25 @@ def _unsynced_groups(facts: ReadinessFacts) -> Iterator[Check]:
         return
     number, most = facts.unsynced, facts.rules.max_groups_skipping
     limit = f"{most} that may skip records"
-    if number is None:
-        result = CheckResult.WARNING if facts.by_job else CheckResult.UNKNOWN
-        remedy = "grant the right to see groups on both clusters: docs/rights.md"
-        yield Check("groups", result, "not known: the groups may not be read", limit, remedy)
+    if isinstance(number, GroupsUnseen):
+        yield _groups_unseen(number, limit, facts.by_job)
         return
     figure = f"{number_of(number, 'partition')} of groups without an offset on the target: offsets are not synced"
     remedy = "set sync.group.offsets.enabled, or leave the groups out with groups.exclude" if number else ""
     result = CheckResult.FAILED if number > most else CheckResult.WARNING if number else CheckResult.OK
     yield Check("groups", result, figure if number else NO_GROUP, limit, remedy)
+
+
+def _groups_unseen(why: GroupsUnseen, limit: str, by_job: bool) -> Check:
+    if why.denied:
+        result = CheckResult.WARNING if by_job else CheckResult.UNKNOWN
+        remedy = "grant the right to see groups on both clusters: docs/rights.md"
+        return Check("groups", result, "not known: the groups may not be read", limit, remedy)
+    remedy = (
+        "see that all brokers of both clusters are up; if the source is lost, `lockstep failover --accept-loss` with a "
+        "number or `unknown` asks no group"
+    )
+    return Check("groups", CheckResult.UNKNOWN, f"not known: {why.reason}", limit, remedy)
 
 
 def _target(facts: ReadinessFacts) -> Iterator[Check]:

@@ -1,14 +1,25 @@
-"""Which of the rights that are missing keep a preflight from counting."""
+"""What keeps a preflight from counting, and what it says of groups that it cannot see."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from app.failover_facts import missing_of
+import pytest
+
+from app.failover_facts import missing_of, unsynced
 from app.rights.failover_rights import failover_rights
 from app.rights.flow_rights import rights_of_flow
-from app.rights.rights_check import RightFinding, RightVerdict
+from app.rights.rights_check import RightFinding, RightVerdict, asked_groups
+from sinks.engine.model import Kind
+from sinks.failover.checks import GroupsUnseen
+from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault, JavaGone, NoAnswer, RightsMissing
+from sinks.kafka.memory.memory_groups import MemoryGroups
+from sinks.kinds.listing import list_both
+from sinks.kinds.offsets.direction import ClusterGroups
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
 from tests.app.rights.test_rights import settings_of
+from tests.sinks.builders import World, flow_settings, put_topic
 
 
 def test_what_a_preflight_reads_with_is_told_from_what_later_commands_need(tmp_path: Path) -> None:
@@ -27,3 +38,47 @@ def test_with_the_least_rights_of_the_job_a_preflight_counts(tmp_path: Path) -> 
         if (right.cluster, right.resource_type, right.resource_name, right.operation) not in granted
     ]
     assert missing_of([RightFinding(right, RightVerdict.MISSING) for right in lacking])[1] == []
+
+
+class Unlisted(MemoryGroups):
+    """Groups of a cluster that does not list them."""
+
+    def __init__(self, alias: str, fault: LockstepError) -> None:
+        super().__init__(alias)
+        self.fault = fault
+
+    def names(self) -> set[str]:
+        raise self.fault
+
+
+def unsynced_of(source: MemoryGroups, target: MemoryGroups) -> int | GroupsUnseen:
+    """Where Lockstep writes no offsets, with a topic on both sides."""
+    world = World(flow_settings(enabled=[Kind.TOPIC]))
+    put_topic(world.source, "x")
+    put_topic(world.target, "a.x")
+    listed = list_both(world.settings, world.source, world.target)
+    here, there = ClusterGroups(world.source, source), ClusterGroups(world.target, target)
+    return unsynced(world.settings, here, there, listed)
+
+
+@pytest.mark.parametrize("error", [ClusterUnreachable, CoordinatorUnavailable, JavaGone, NoAnswer])
+def test_groups_that_a_half_dead_source_does_not_list_are_not_known(error: type[NoAnswer]) -> None:
+    assert unsynced_of(Unlisted("a", error("a: no answer")), MemoryGroups("b")) == GroupsUnseen("a: no answer")
+
+
+def test_groups_that_may_not_be_listed_are_not_known_for_a_right() -> None:
+    found = unsynced_of(Unlisted("a", RightsMissing("a denies it")), MemoryGroups("b"))
+    assert found == GroupsUnseen("a denies it", denied=True)
+
+
+@pytest.mark.parametrize("code", ["COORDINATOR_NOT_AVAILABLE", "GROUP_AUTHORIZATION_FAILED"])
+def test_group_whose_offsets_cannot_be_read_has_its_own_reason(code: str) -> None:
+    source = MemoryGroups("a", {"g": {TopicPartition("x", 0): 1}}, unreadable={"g": ItemFault(code, "why")})
+    assert unsynced_of(source, MemoryGroups("b")) == GroupsUnseen(f"{code}: why", denied=code.startswith("GROUP"))
+
+
+def test_rights_are_asked_for_while_a_half_dead_source_does_not_list_its_groups(tmp_path: Path) -> None:
+    (flow,) = settings_of(tmp_path, "sync.group.offsets.enabled=true").flows
+    required = failover_rights(flow)
+    assert any(right.resource_type == "GROUP" for right in required)
+    assert asked_groups(flow, Unlisted("a", CoordinatorUnavailable("a: no answer")), required) == set()

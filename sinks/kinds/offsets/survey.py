@@ -50,15 +50,16 @@ def replicated_offsets(direction: Direction, groups: Collection[str]) -> Observe
     return Observed({group: offsets for group, offsets in sorted(found.items()) if offsets}, seen.errors)
 
 
-def without_offset_there(direction: Direction, groups: Collection[str]) -> int | None:
+def without_offset_there(direction: Direction, groups: Collection[str]) -> int | ItemFault:
     """How many partitions of these groups have an offset where they come from, and none where they go to.
 
-    None where the offsets of a group could not be read. Raises ClusterUnreachable, RightsMissing.
+    Where the offsets of a group could not be read: why. Raises ClusterUnreachable, RightsMissing.
     """
     here = replicated_offsets(direction, groups)
     there = direction.there.groups.committed(here.items)
-    if here.errors or there.errors:
-        return None
+    # A right is what an operator can mend now.
+    for fault in sorted([*here.errors.values(), *there.errors.values()], key=lambda one: not one.is_denied):
+        return fault
     return sum(
         direction.across(where) not in there.items.get(group, {})
         for group, offsets in here.items.items()

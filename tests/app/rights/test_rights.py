@@ -151,7 +151,7 @@ def test_a_right_is_judged_by_what_the_cluster_says_of_the_topics_it_is_about(
         ({"g": frozenset({"DESCRIBE", "READ"})}, RightVerdict.GRANTED, ""),
         ({"g": frozenset({"DESCRIBE"})}, RightVerdict.MISSING, "on 1 of 1 groups, e.g. g"),
         ({"g": "GROUP_AUTHORIZATION_FAILED"}, RightVerdict.MISSING, "may not even be seen"),
-        ({"g": "GROUP_ID_NOT_FOUND"}, RightVerdict.UNKNOWN, "no group yet"),
+        ({"g": "GROUP_ID_NOT_FOUND"}, RightVerdict.UNKNOWN, "no group was seen"),
     ],
 )
 def test_a_right_on_groups_is_judged_by_what_the_cluster_says_of_groups(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sinks.engine.model import Kind
-from sinks.failover.checks import Check, CheckResult, ReadinessFacts, TopicLoss, is_ready, readiness
+from sinks.failover.checks import Check, CheckResult, GroupsUnseen, ReadinessFacts, TopicLoss, is_ready, readiness
 from sinks.failover.lost_before_copying import Lost
 from sinks.failover.open_transactions import Undecided
 from sinks.failover.red_flags import red_flags
@@ -58,7 +58,8 @@ def test_a_flow_with_which_all_is_well_is_ready() -> None:
         ("groups", {"verdicts": {Verdict.TOPIC_MISSING: 1}}),
         ("groups", {"verdicts": {Verdict.ERROR: 1}}),
         ("groups", {"drift": {}, "unsynced": 1}),
-        ("groups", {"drift": {}, "unsynced": None}),
+        ("groups", {"drift": {}, "unsynced": GroupsUnseen("denied", denied=True)}),
+        ("groups", {"drift": {}, "unsynced": GroupsUnseen("a gives no answer")}),
         ("groups", {"faulted": {Kind.GROUP_OFFSET: "not compared yet"}}),
         ("users without a credential", {"refused": {Kind.SCRAM_USER: 2}}),
         ("records lost before copying", {"lost": {PARTITION: Lost(5, 10, 1_000)}}),
@@ -154,7 +155,15 @@ def test_groups_whose_offsets_are_not_synced_are_looked_for() -> None:
     assert unsynced.figure == "2 partitions of groups without an offset on the target: offsets are not synced"
     assert "sync.group.offsets.enabled" in unsynced.remedy
     assert check("groups", drift={}).result is CheckResult.OK
-    assert check("groups", drift={}, unsynced=None, by_job=True).result is CheckResult.WARNING
+    denied = GroupsUnseen("DESCRIBE on GROUP g is missing", denied=True)
+    assert check("groups", drift={}, unsynced=denied, by_job=True).result is CheckResult.WARNING
+
+
+@pytest.mark.parametrize("by_job", [False, True])
+def test_groups_of_a_cluster_without_an_answer_are_unknown_with_the_reason_and_the_way_on(by_job: bool) -> None:
+    found = check("groups", drift={}, unsynced=GroupsUnseen("a gives no answer"), by_job=by_job)
+    assert (found.result, found.figure) == (CheckResult.UNKNOWN, "not known: a gives no answer")
+    assert "`lockstep failover --accept-loss`" in found.remedy
 
 
 def test_what_is_not_known_of_records_that_retention_took_is_said_and_blocks_nothing() -> None:

@@ -228,8 +228,10 @@ def test_partitions_of_groups_without_an_offset_on_the_target_are_counted(stage:
     stage.on_a.offsets["h"] = {X: 7}
     stage.on_b.offsets["h"] = {AX: 7}
     assert without_offset_there(stage.direction(), ["g", "h"]) == 1
+    stage.on_b.unreadable["g"] = ItemFault("COORDINATOR_NOT_AVAILABLE", "")
+    assert without_offset_there(stage.direction(), ["g", "h"]) == stage.on_b.unreadable["g"]
     stage.on_b.unreadable["h"] = ItemFault("GROUP_AUTHORIZATION_FAILED", "Group authorization failed.")
-    assert without_offset_there(stage.direction(), ["g", "h"]) is None
+    assert without_offset_there(stage.direction(), ["g", "h"]) == stage.on_b.unreadable["h"]
 
 
 def test_verdicts_are_counted(stage: Stage) -> None:
