@@ -10,12 +10,12 @@ from app.overrides.with_overrides import load_with_overrides
 from app.passes import single_pass
 from app.settings import Settings
 from app.wiring import FlowClusters, both_clusters
-from sinks.engine.model import Kind
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
 from sinks.kinds.offsets.direction import GroupOffset
 from sinks.kinds.offsets.verdicts import Verdict
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError, MalformedRecord
 from streaming.mm2.codec import decode_checkpoint
 from streaming.mm2.records import TopicPartition

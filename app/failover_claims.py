@@ -8,7 +8,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from sinks.engine.audit import process_identity
+from sinks.ledger.audit import process_identity
 
 CLAIM = re.compile(r"(?P<who>.*)@(?P<host>[^@/]*?)(?:/(?P<place>[0-9a-f]+))?:(?P<pid>[1-9][0-9]*)", re.DOTALL)
 

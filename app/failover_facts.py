@@ -7,26 +7,21 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from app.in_step import InStep, in_step_of_pass
 from app.passes import newest_heartbeat, single_pass
 from app.rights.failover_rights import failover_rights
 from app.rights.rights_check import RightFinding, RightVerdict, check_rights
 from app.settings import Settings
 from app.wiring import FlowClusters
 from sinks.engine.flow_status import age_of
-from sinks.engine.ledger import Ledger
-from sinks.engine.model import Kind
 from sinks.failover.arrival import pairs_of, sharing, unlisted
 from sinks.failover.arrival_memory import ArrivalMemory, ArrivalsSeen
 from sinks.failover.checks import GroupsUnseen, ReadinessFacts
 from sinks.failover.divergence import as_at_takeover
-from sinks.failover.fence_rules import fenced_topics, is_copy
-from sinks.failover.in_step import InStep, in_step_of_pass
-from sinks.failover.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.failover.losses import losses_of, untold
 from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
 from sinks.failover.open_transactions import Undecided, undecided
 from sinks.failover.position_memory import Positions
-from sinks.failover.record import FailoverRecord
 from sinks.failover.red_flags import red_flags
 from sinks.failover.scene import both_readers
 from sinks.faults import ItemFault, NoAnswer, NotSupported, RightsMissing
@@ -37,10 +32,15 @@ from sinks.kafka.ports.brokers import Replicas
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.acls.survey import left_out, source_topics
-from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.chosen_groups import chosen_groups
 from sinks.kinds.offsets.direction import ClusterGroups, forward, summary_of
 from sinks.kinds.offsets.survey import without_offset_there
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.fence_rules import fenced_topics, is_copy
+from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
+from sinks.ledger.ledger import Ledger
+from sinks.model.changes import Kind
+from sinks.protocol.listing import Listed
 from streaming.mm2.records import TopicPartition
 
 SELDOM = 600.0

@@ -12,23 +12,23 @@ from app.failover_verify import CopyComparison
 from app.passes import group_offsets, single_pass
 from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
-from sinks.engine.audit import process_identity
-from sinks.engine.ledger import Ledger
-from sinks.engine.model import Kind
 from sinks.engine.reconcile import FlowReconcile
 from sinks.failover.fence_notes import OtherLedgers
 from sinks.failover.fence_proof import Proof
-from sinks.failover.fence_rules import shown
 from sinks.failover.journal import Journal, StateObserver
-from sinks.failover.record import Begun
 from sinks.failover.scene import Choices, CopyCheck, Scene
 from sinks.failover.steps import failover_steps
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
-from sinks.kinds.controller import Controller
 from sinks.kinds.offsets.direction import GroupOffset, count_verdicts
 from sinks.kinds.offsets.verdicts import Verdict
+from sinks.ledger.audit import process_identity
+from sinks.ledger.failover_record import Begun
+from sinks.ledger.fence_rules import shown
+from sinks.ledger.ledger import Ledger
+from sinks.model.changes import Kind
+from sinks.protocol.controller import Controller
 from streaming.errors import LockstepError
 from streaming.number_of import number_of
 

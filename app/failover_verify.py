@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 
 from app.settings import Settings
 from app.verify.spark_jobs import SparkOnDemand
-from sinks.failover.fence_rules import shown
 from sinks.flow_settings import FlowSettings
+from sinks.ledger.fence_rules import shown
 from sinks.verify.differences import Difference
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport
 from streaming.errors import LockstepError

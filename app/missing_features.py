@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, Final
 
-from sinks.engine.model import Kind
 from sinks.faults import IncrementalUnsupported, NotSupported
 from sinks.flow_settings import FlowSettings, Incremental
 from sinks.kafka.ports.cluster_ports import ClusterPorts
@@ -15,6 +14,7 @@ from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
 from sinks.kinds.quotas.quota_port import ClientQuotas, QuotaReader
 from sinks.kinds.topics.config_writer import REPLACES
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 
 NOBODY: Final = "lockstep-validate"

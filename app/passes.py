@@ -10,26 +10,26 @@ from functools import partial
 
 from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, lease, ledger
-from sinks.engine.claims import Claims
 from sinks.engine.deletions import LOOKS_AGAIN_S
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.flow_status import first_statuses, status_without_job
-from sinks.engine.leadership import Leader, Leadership, Unled
-from sinks.engine.lease_records import decoded, last_leader
-from sinks.engine.ledger import Ledger
-from sinks.engine.model import Kind
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Compared
-from sinks.engine.seal import Seal
 from sinks.engine.status import Failing, FlowState, FlowStatus, Heartbeats, as_far_as_known
-from sinks.engine.times import utc_now
 from sinks.failover.preflight import NEVER_READ
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import EVERY_GROUP, Assembly, CompareProgress, GroupScope, assemble, no_progress
-from sinks.kinds.controller import Controller
-from sinks.kinds.listing import PlainListing
 from sinks.kinds.offsets.controller import OffsetController
 from sinks.kinds.offsets.direction import GroupOffset
+from sinks.kinds.shared_listings import PlainListing
+from sinks.ledger.leadership import Leader, Leadership, Unled
+from sinks.ledger.lease_records import decoded, last_leader
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.seal import Seal
+from sinks.model.changes import Kind
+from sinks.model.times import utc_now
+from sinks.protocol.claims import Claims
+from sinks.protocol.controller import Controller
 from streaming.errors import LockstepError, MalformedRecord
 from streaming.mm2.codec import decode_heartbeat
 

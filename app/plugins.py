@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.properties.keys.key import MIRROR
-from sinks.failover.listener import DefaultFailoverListener, FailoverListener
-from sinks.kinds.users.credentials import CredentialProvider, close_nothing, version_of_credential
 from sinks.notify.metrics_reporting import MetricsReporter
-from sinks.notify.replication_listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
-from sinks.plugin_closing import close_plugin
+from sinks.plugins.credential_provider import CredentialProvider, close_nothing, version_of_credential
+from sinks.plugins.failover_listener import DefaultFailoverListener, FailoverListener
+from sinks.plugins.plugin_closing import close_plugin
+from sinks.plugins.replication_listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from streaming.errors import LockstepError, PluginError
 from streaming.mm2.replication_filters import (
     ConfigPropertyFilter,

@@ -15,7 +15,7 @@ from app.properties.live import live
 from app.properties.mistakes import SANE_KEY
 from app.properties.scoped_keys import PREFIX, ScopedKey
 from app.settings import ConfigurationError, Settings
-from sinks.engine.times import utc_now, utc_text
+from sinks.model.times import utc_now, utc_text
 from sinks.secret_values import HIDDEN
 from streaming.errors import LockstepError
 from streaming.flow import Flow

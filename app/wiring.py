@@ -15,14 +15,7 @@ from typing import Any
 
 from app.local.java_gateway import process_jvm
 from app.settings import Settings
-from sinks.engine.audit import Audit, process_identity
-from sinks.engine.audit_events import audit_seal
 from sinks.engine.guard import Guard, former_ledger
-from sinks.engine.leadership import Identity
-from sinks.engine.lease import Lease
-from sinks.engine.ledger import Ledger
-from sinks.engine.pins import PinFile
-from sinks.engine.seal import Seal
 from sinks.faults import LedgerUntrusted
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.java_admin import JavaAdmin
@@ -37,6 +30,13 @@ from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.watches import UnwatchedConfigs, UnwatchedGroups, UnwatchedList
 from sinks.kafka.records.client_config import client_config
 from sinks.kafka.request_timeout import longest_write, request_timeout
+from sinks.ledger.audit import Audit, process_identity
+from sinks.ledger.audit_events import audit_seal
+from sinks.ledger.leadership import Identity
+from sinks.ledger.lease import Lease
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.pins import PinFile
+from sinks.ledger.seal import Seal
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

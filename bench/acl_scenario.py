@@ -21,9 +21,9 @@ from app.wiring import open_cluster
 from bench.results import quantile
 from bench.scenario import Bench, Scenario, bench_of, started
 from bench.topic_changes import topic_name
-from sinks.engine.model import ALLOW
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
+from sinks.model.changes import ALLOW
 
 TOPICS = 500
 ACLS = 10_000

@@ -32,9 +32,9 @@ from bench.command_loop import CommandLoop
 from bench.every_kind import HERE, KEYS, NAME, THERE, EveryKind, credential_keys, every_kind, tried
 from bench.job_file import write_job_file
 from bench.verify_load import SYNCS
-from sinks.engine.model import Kind
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync

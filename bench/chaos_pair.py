@@ -19,15 +19,15 @@ from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
 from bench.every_kind import HERE, KEYS, NAME, THERE, USER, EveryKind, KindsSide, credential_keys, every_kind, tried
 from bench.job_file import write_job_file
-from sinks.engine.audit_events import read_audit
-from sinks.engine.ledger import Ledger
-from sinks.engine.model import Key, Kind
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kafka.ports.users import Upsertion
 from sinks.kinds.quotas.quota_port import Entity
 from sinks.kinds.quotas.rules import keys_of
+from sinks.ledger.audit_events import read_audit
+from sinks.ledger.ledger import Ledger
+from sinks.model.changes import Key, Kind
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 

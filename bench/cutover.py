@@ -19,6 +19,7 @@ import typer
 
 from app.failover_facts import ReadinessSurvey
 from app.failover_session import FailoverCall, failover_session
+from app.in_step import InStep
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
@@ -27,13 +28,12 @@ from app.wiring import both_clusters, open_cluster
 from bench.endurance_page import save
 from bench.failover_figures_page import CUTOVER, write
 from sinks.failover import commands
-from sinks.failover.in_step import InStep
 from sinks.failover.scene import Scene
-from sinks.failover.states import Step
 from sinks.failover.steps import failover_steps
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
-from sinks.kinds.listing import list_both
+from sinks.kinds.shared_listings import list_both
+from sinks.ledger.failover_states import Step
 from streaming.mm2.records import TopicPartition
 
 SOON = 600.0

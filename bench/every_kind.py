@@ -10,7 +10,6 @@ from typing import Final
 
 from app.settings.load import load
 from app.wiring import both_clusters
-from sinks.engine.model import Kind
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
@@ -19,6 +18,7 @@ from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigLevels
 from sinks.kafka.ports.users import Mechanism, Upsertion
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
 from sinks.kinds.quotas.quota_port import ClientQuotas, Entity
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 

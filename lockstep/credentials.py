@@ -7,7 +7,7 @@ from app.credentials.credential_providers import (
     EnvironmentCredentialProvider,
     FileCredentialProvider,
 )
-from sinks.kinds.users.credentials import Credential, CredentialProvider
+from sinks.plugins.credential_provider import Credential, CredentialProvider
 
 __all__ = [
     "Credential",

@@ -5,10 +5,10 @@ LogListener keeps compacted topics on the target, WebhookListener posts signed J
 
 from __future__ import annotations
 
-from sinks.failover.listener import DefaultFailoverListener, FailoverListener
 from sinks.notify.log_listener import LogListener
-from sinks.notify.replication_listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from sinks.notify.webhook import WebhookListener
+from sinks.plugins.failover_listener import DefaultFailoverListener, FailoverListener
+from sinks.plugins.replication_listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 
 __all__ = [
     "DefaultFailoverListener",

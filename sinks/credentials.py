@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from sinks.kinds.users.credentials import Credential, CredentialProvider
+from sinks.plugins.credential_provider import Credential, CredentialProvider
 
 __all__ = ["Credential", "CredentialProvider"]
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from sinks.engine.model import Kind
-from sinks.failover.listener import DefaultFailoverListener, FailoverListener
-from sinks.kinds.acls.principals import NOBODY, NamedPrincipals, PrincipalFilter, PrincipalMapping
-from sinks.kinds.users.credentials import CredentialProvider
-from sinks.notify.replication_listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
-from sinks.plugin_closing import PluginClosing
+from sinks.model.changes import Kind
+from sinks.model.principals import NOBODY, NamedPrincipals, PrincipalFilter, PrincipalMapping
+from sinks.plugins.credential_provider import CredentialProvider
+from sinks.plugins.failover_listener import DefaultFailoverListener, FailoverListener
+from sinks.plugins.plugin_closing import PluginClosing
+from sinks.plugins.replication_listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from streaming.flow import Flow
 from streaming.mm2.internal_topics import InternalTopics
 from streaming.mm2.replication_filters import ConfigPropertyFilter, GroupFilter, TopicFilter

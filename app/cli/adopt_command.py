@@ -18,9 +18,9 @@ from app.passes import SinglePass, expected_claims, single_pass
 from app.settings import Settings
 from app.wiring import audit, guard
 from sinks.engine.adopting import Adoptable, adoptable, take_over
-from sinks.engine.adoption import AdoptionPlan
-from sinks.engine.model import Kind, key_as_text
 from sinks.faults import DigestMismatch
+from sinks.ledger.adoption import AdoptionPlan
+from sinks.model.changes import Kind, key_as_text
 from streaming.errors import LockstepError, WrongUsage
 
 OWNED = tuple(kind.value for kind in Kind if kind.row.owned)

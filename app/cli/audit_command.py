@@ -18,12 +18,12 @@ from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOpti
 from app.cli.output import Output, complain, print_json, print_line, print_table
 from app.cli.time_options import parse_since
 from app.wiring import both_clusters
-from sinks.engine.audit_events import EVENT_KINDS, Event, audit_seal, events_of, read_audit
-from sinks.engine.seal import Seal
-from sinks.engine.times import utc_now, utc_text
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader, Tail
+from sinks.ledger.audit_events import EVENT_KINDS, Event, audit_seal, events_of, read_audit
+from sinks.ledger.seal import Seal
+from sinks.model.times import utc_now, utc_text
 from sinks.printable import one_line
 from streaming.nearest import nearest
 

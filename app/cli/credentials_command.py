@@ -29,13 +29,13 @@ from app.properties.scoped_keys import Properties
 from app.settings import Settings
 from app.settings.cluster_sections import aliases
 from app.wiring import admin_of, audit, connect
-from sinks.engine.audit_events import CredentialWrite
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_login import can_log_in
 from sinks.kafka.jvm.jvm_users import JvmUsers
 from sinks.kafka.ports.users import Mechanism
-from sinks.kinds.users.credentials import Credential, CredentialProvider
 from sinks.kinds.users.rules import PRINCIPAL
+from sinks.ledger.audit_events import CredentialWrite
+from sinks.plugins.credential_provider import Credential, CredentialProvider
 from streaming.errors import LockstepError, WrongUsage
 from streaming.flow import Flow
 from streaming.number_of import number_of

@@ -27,15 +27,15 @@ from app.failover_session import FailoverCall
 from app.private_files import replace_file
 from sinks.failover.failing_back import check_resume, resume
 from sinks.failover.failing_back import failback as lead_back
-from sinks.failover.fence_rules import shown
 from sinks.failover.losses import losses_as_json, losses_of
-from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
-from sinks.failover.states import Command, State
 from sinks.failover.unplanned import Prediction, predict
 from sinks.failover.unplanned import failover as fail_over
 from sinks.failover.unreplicated import Unreplicated
 from sinks.flow_settings import FlowSettings
+from sinks.ledger.failover_record import FailoverRecord, NotNow
+from sinks.ledger.failover_states import Command, State
+from sinks.ledger.fence_rules import shown
 from streaming.errors import LockstepError, WrongUsage
 from streaming.flow import Flow
 from streaming.number_of import number_of

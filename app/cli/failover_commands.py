@@ -28,10 +28,10 @@ from app.cli.output import Output
 from app.failover_session import FailoverCall
 from sinks.failover import commands
 from sinks.failover.fence_lifting import check_liftable
-from sinks.failover.fence_rules import shown
 from sinks.failover.foreseen import moved_groups
 from sinks.failover.scene import Scene
-from sinks.failover.states import Command, State
+from sinks.ledger.failover_states import Command, State
+from sinks.ledger.fence_rules import shown
 from streaming.errors import WrongUsage
 from streaming.number_of import number_of
 

@@ -20,10 +20,10 @@ from app.settings import Settings
 from app.settings.flow_sections import not_enabled
 from sinks.failover.foreseen import foreseen
 from sinks.failover.journal import StateObserver
-from sinks.failover.record import FailoverRecord
 from sinks.failover.scene import Scene
-from sinks.failover.states import Command
 from sinks.flow_settings import FlowSettings
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.failover_states import Command
 from streaming.errors import WrongUsage
 from streaming.number_of import number_of
 

@@ -13,10 +13,10 @@ from app.cli.output import Output
 from app.cli.wrong_names import refuse_wrong_topics
 from app.failover_session import FailoverCall, failover_session
 from app.settings import Settings
-from sinks.failover.record import FailoverRecord
 from sinks.failover.scene import Scene
-from sinks.failover.states import Command
 from sinks.flow_settings import FlowSettings
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.failover_states import Command
 
 
 def nothing_more() -> dict[str, Any]:

@@ -14,12 +14,6 @@ import typer
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, loaded
 from app.cli.output import FAILED, complain, print_line, print_table
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger, with_ledger_in_use
-from sinks.engine.audit import Audit
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import ENTRY_SCHEMA, HISTORY_KEY, Entry
-from sinks.engine.pins import PinFile
-from sinks.engine.seal import TOLERATED_MS, Seal, unsealed
-from sinks.engine.times import milliseconds, utc_now, utc_text
 from sinks.failover.lost_before_copying import (
     LostRecords,
     LostTopic,
@@ -33,7 +27,13 @@ from sinks.failover.lost_before_copying import (
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Record
-from sinks.kinds.listing import list_both
+from sinks.kinds.shared_listings import list_both
+from sinks.ledger.audit import Audit
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import ENTRY_SCHEMA, HISTORY_KEY, Entry
+from sinks.ledger.pins import PinFile
+from sinks.ledger.seal import TOLERATED_MS, Seal, unsealed
+from sinks.model.times import milliseconds, utc_now, utc_text
 from streaming.errors import LockstepError, WrongUsage
 from streaming.number_of import number_of
 

@@ -12,7 +12,7 @@ from app.cli.output import DONE, FAILED, PENDING, Output, print_json, print_line
 from app.cli.plan_text import paused_lines
 from app.cli.running import JobRefused, ask, ask_reload
 from app.cli.time_options import seconds
-from sinks.engine.model import Kind
+from sinks.model.changes import Kind
 
 
 def reload(config: ConfigOption = DEFAULT_CONFIG, output: OutputOption = Output.TEXT) -> None:

@@ -17,14 +17,14 @@ from app.cli.wrong_names import wrong_group
 from app.passes import SinglePass, single_pass
 from app.settings import Settings
 from app.wiring import FlowClusters
-from sinks.engine.model import Kind
 from sinks.engine.report import Compared
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
-from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.chosen_groups import chosen_groups
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, count_verdicts, forward
 from sinks.kinds.offsets.survey import replicated_offsets
+from sinks.kinds.shared_listings import list_both
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError, WrongUsage
 from streaming.number_of import number_of
 

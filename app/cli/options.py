@@ -14,8 +14,8 @@ from app.cli.failures import Failed
 from app.cli.output import Output, complain, errors
 from app.cli.shared_options import chosen
 from app.settings import Settings, load
-from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError, WrongUsage
 from streaming.nearest import nearest
 

@@ -30,8 +30,8 @@ from app.properties.parse import read
 from app.settings import Settings, load
 from app.settings.load import read_properties
 from app.settings.stored_overrides import Overrides, Reference
-from sinks.engine.overrides import InLedger, OverrideLevel, texts_at
 from sinks.flow_settings import FlowSettings
+from sinks.ledger.overrides import InLedger, OverrideLevel, texts_at
 from streaming.errors import LockstepError, WrongUsage
 from streaming.flow import Flow
 from streaming.nearest import nearest

@@ -10,10 +10,10 @@ from app.cli.running import ask
 from app.settings import Settings
 from app.wiring import audit as flow_audit
 from app.wiring import both_clusters, guard, ledger
-from sinks.engine.audit import Audit
-from sinks.engine.ledger import Entry
-from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
+from sinks.ledger.audit import Audit
+from sinks.ledger.ledger import Entry
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 
 FOLLOWS_WITHIN = 10.0

@@ -27,10 +27,10 @@ from app.cli.plan_text import kinds_by_reason, print_outcomes, print_plan
 from app.held_interrupts import held_interrupts
 from app.passes import SinglePass, expected_claims, single_pass
 from app.settings import Settings
-from sinks.engine.model import Kind, Outcome
-from sinks.engine.plan import Plan
 from sinks.engine.report import Compared
 from sinks.faults import DigestMismatch, IncrementalUnsupported
+from sinks.model.changes import Kind, Outcome
+from sinks.model.plan import Plan
 from streaming.errors import LockstepError, WrongUsage
 from streaming.number_of import number_of
 

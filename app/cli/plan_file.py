@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 from app.private_files import replace_file
-from sinks.engine.plan import Plan, digest_of
 from sinks.faults import DigestMismatch
+from sinks.model.plan import Plan, digest_of
 from streaming.errors import WrongUsage
 from streaming.flow import Flow
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from app.cli.output import print_line, print_table
-from sinks.engine.model import Change, Kind, Outcome
-from sinks.engine.plan import Plan, Refusal
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.model.changes import Change, Kind, Outcome
+from sinks.model.plan import Plan, Refusal
 from streaming.number_of import number_of
 
 SYMBOLS = {"create": "+", "update": "~", "delete": "-"}

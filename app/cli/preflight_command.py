@@ -18,7 +18,7 @@ from app.private_files import write_report
 from sinks.failover.checks import Check, ReadinessFacts, is_ready, readiness
 from sinks.failover.losses import losses_as_json
 from sinks.failover.lost_before_copying import lost_as_json
-from sinks.failover.record import FailoverRecord
+from sinks.ledger.failover_record import FailoverRecord
 from sinks.printable import one_line
 from streaming.errors import LockstepError
 from streaming.flow import Flow

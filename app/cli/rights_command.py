@@ -17,10 +17,10 @@ from app.rights.flow_rights import EVERY, Right, rights_of_flow
 from app.rights.rights_check import RightFinding, RightVerdict
 from app.settings import Settings
 from app.wiring import FlowClusters
-from sinks.engine.model import ALLOW
 from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acl_binding import LITERAL, PREFIXED, TOPIC, WILDCARD, AclBinding
+from sinks.model.changes import ALLOW
 from streaming.errors import WrongUsage
 
 ADMIN_FILE = "admin.properties"

@@ -154,7 +154,8 @@ def of_job(job: JobSettings, flows: Collection[str]) -> StatusSeen:
 
 def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
     """The topics that are replicated now, with their name on both sides."""
-    from sinks.kinds.listing import list_both, replicated_topics
+    from sinks.kinds.shared_listings import list_both
+    from sinks.protocol.listing import replicated_topics
 
     def found(one: FlowSettings, clusters: FlowClusters) -> list[dict[str, str]]:
         found = replicated_topics(list_both(one, clusters.source, clusters.target))

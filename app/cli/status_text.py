@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.cli.output import print_line, print_table
-from sinks.engine.model import Kind
 from sinks.engine.verify_status import STALLED
-from sinks.failover.states import typed_name
 from sinks.kinds.topics.effective import REMEDY
+from sinks.ledger.failover_states import typed_name
+from sinks.model.changes import Kind
 from streaming.number_of import number_of
 
 MIRRORING = "MIRRORING"

@@ -10,7 +10,7 @@ from typing import Final
 
 import typer
 
-from sinks.engine.times import time_of
+from sinks.model.times import time_of
 from streaming.durations import seconds_of
 
 ALLOWED: Final = "a time ago such as 90s, 15m, 1h or 2d, or a time in UTC such as 2026-11-22 or 2026-11-22T14:30:00Z"

@@ -12,11 +12,11 @@ from app.offset_translation import Translated, translate_each
 from app.passes import single_pass
 from app.settings import Settings
 from app.wiring import both_clusters, guard
-from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
 from sinks.kinds.offsets.chosen_groups import chosen_groups
 from sinks.kinds.offsets.translation import Unanswered
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError, WrongUsage
 from streaming.mm2.java_regex import compile_java
 from streaming.mm2.records import TopicPartition

@@ -22,8 +22,8 @@ from sinks.faults import RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.epoch_signal import follows_metadata_log
 from sinks.kinds.file_warnings import file_warnings, uncopied_internal_names, unmatched_groups
-from sinks.kinds.listing import Listed
 from sinks.kinds.topics.rules import desired_topics, internal_topic_warnings
+from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 
 RightsOption = Annotated[

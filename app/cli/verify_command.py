@@ -21,9 +21,9 @@ from app.cli.wrong_names import topics_of_flows
 from app.private_files import make_new_folder, write_report
 from app.settings import Settings
 from app.verify.spark_jobs import SparkOnDemand
-from sinks.engine.times import utc_now
 from sinks.failover.lost_before_copying import lost_as_json
 from sinks.flow_settings import FlowSettings
+from sinks.model.times import utc_now
 from sinks.verify.log_survey import LAST, ComparisonScope
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport, VerifyLevel, as_time
 from streaming.errors import LockstepError

@@ -23,7 +23,7 @@ from urllib.parse import quote
 from app.credentials.encoder_settings import open_store, provider_class, store_path
 from app.credentials.store import CredentialStore
 from app.plugins import load_plugin
-from sinks.kinds.users.credentials import Credential, CredentialProvider
+from sinks.plugins.credential_provider import Credential, CredentialProvider
 from streaming.errors import LockstepError, WrongUsage
 
 VARIABLE = "LOCKSTEP_CREDENTIAL_"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from app.credentials.store import CredentialStore
 from sinks.kafka.ports.users import Upsertion, Users
-from sinks.kinds.users.credentials import Credential
+from sinks.plugins.credential_provider import Credential
 from streaming.errors import LockstepError, WrongUsage
 
 

@@ -21,9 +21,9 @@ import orjson
 
 from app.credentials.encoder import EncoderSettings, PasswordEncoder, UndecodablePassword
 from app.private_files import FileStamp, file_stamp
-from sinks.engine.times import utc_now
-from sinks.kinds.users.credentials import Credential
 from sinks.lock_file import locked
+from sinks.model.times import utc_now
+from sinks.plugins.credential_provider import Credential
 from streaming.errors import LockstepError, WrongUsage
 
 CHECK = "lockstep credentials"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.docs_pages.made_part import with_made_part
 from app.local.jars import PROJECT
-from sinks.failover.states import TRANSITIONS, Command, State, commands_from
+from sinks.ledger.failover_states import TRANSITIONS, Command, State, commands_from
 
 FAILOVER_PAGE = PROJECT / "docs" / "failover.md"
 LED_THROUGH = (Command.FENCE, Command.DRAIN, Command.PROMOTE)

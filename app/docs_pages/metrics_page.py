@@ -7,12 +7,12 @@ from enum import Enum
 
 from app.local.jars import PROJECT
 from sinks.engine.metrics import EFFECTIVE, WORST, WORST_ROWS, Family, Metrics
-from sinks.engine.model import Kind, Op
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.status import STATES_IN_A_JOB, Task
 from sinks.engine.verify_status import STALLED
-from sinks.failover.states import State
 from sinks.kinds.offsets.verdicts import Verdict
+from sinks.ledger.failover_states import State
+from sinks.model.changes import Kind, Op
 from sinks.notify.notifier import CallResult
 from sinks.verify.differences import Difference
 from sinks.verify.partition_report import NOT_DIFFERENT

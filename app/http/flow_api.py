@@ -20,10 +20,10 @@ from app.http.protection import as_json
 from app.http.readiness import readiness
 from app.http.remedies import advice
 from sinks.engine.flow_task import FlowTask
-from sinks.engine.plan import Refusal
 from sinks.engine.status import FlowStatus
-from sinks.engine.times import utc_now, utc_text
-from sinks.kinds.controller import GroupRow
+from sinks.model.plan import Refusal
+from sinks.model.times import utc_now, utc_text
+from sinks.protocol.controller import GroupRow
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

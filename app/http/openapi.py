@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.http.paging import LIMIT, MOST
-from sinks.engine.model import Kind
 from sinks.kinds.offsets.verdicts import Verdict
+from sinks.model.changes import Kind
 
 API_BASE = "/api/v1"
 FLOW = "flow"

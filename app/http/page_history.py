@@ -15,12 +15,12 @@ from datetime import datetime
 from typing import Any
 
 from sinks.engine.flow_task import FlowTask
-from sinks.engine.model import Outcome, key_as_json, value_as_json
 from sinks.engine.recorder import is_event
 from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus
-from sinks.engine.times import utc_now, utc_text
-from sinks.kinds.controller import GroupSummary
+from sinks.model.changes import Outcome, key_as_json, value_as_json
+from sinks.model.times import utc_now, utc_text
+from sinks.protocol.controller import GroupSummary
 from streaming.flow import Flow
 
 INTERVAL = 10.0

@@ -12,16 +12,16 @@ from enum import Enum
 from typing import Any
 
 from app.http.remedies import advice
+from app.in_step import in_step_of_status
 from sinks.engine.status import FlowState, FlowStatus, Task, silence
-from sinks.engine.times import utc_now, utc_text
 from sinks.engine.verify_status import STALLED, Comparing
 from sinks.failover.checks import COUNTED, CheckResult, group_check, kind_check
-from sinks.failover.in_step import in_step_of_status
 from sinks.failover.preflight import NO_PREFLIGHT, FailoverLoss, FailoverStatus, NotChecked
-from sinks.failover.states import Command, State
 from sinks.flow_settings import FailoverRules
-from sinks.kinds.controller import GroupSummary
 from sinks.kinds.offsets.verdicts import Verdict
+from sinks.ledger.failover_states import Command, State
+from sinks.model.times import utc_now, utc_text
+from sinks.protocol.controller import GroupSummary
 from sinks.verify.differences import Difference
 from streaming.number_of import noun_of
 

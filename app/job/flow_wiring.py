@@ -10,8 +10,6 @@ from functools import partial
 from app.settings import Settings
 from app.wiring import admin_of, audit, cluster_ports, connect, guard, lease, ledger
 from sinks.background import at_once, begun
-from sinks.engine.agenda import FullTurns
-from sinks.engine.claims import Claims
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.flow_ledger import LedgerListener, NoLedgerListener
 from sinks.engine.metrics import Metrics
@@ -25,12 +23,17 @@ from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import CountRequest
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.assembly import Assembly, assemble
+from sinks.kinds.offsets.controller import offset_memory
 from sinks.kinds.offsets.direction import ClusterGroups
+from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.shared_listings import FlowListing, SharedListings
+from sinks.notify.announcements import Announcements
 from sinks.notify.latest import Patience
 from sinks.notify.listener_observer import ListenerObserver
 from sinks.notify.log_listener import LogListener
-from sinks.notify.replication_listeners import Announcements, wants_nothing
+from sinks.plugins.replication_listeners import wants_nothing
+from sinks.protocol.agenda import FullTurns
+from sinks.protocol.claims import Claims
 from streaming.flow import Flow
 
 
@@ -95,7 +98,7 @@ def flow_in_job(
         # A client for it alone: its samples do not wait for the answers of others.
         sampled = admin_of(flow.flow.source, here.cluster.properties, count)
         listing = FlowListing(flow, here.cluster, there.cluster, hooks.listings, there.account)
-        source_ends = _source_ends(flow, here.ports, there.ports, assembly)
+        source_ends = _source_ends(flow, here.ports, there.ports, offset_memory(made.controllers))
         opened.callback(source_ends.close)
         opened.callback(flow.close)
         # From here on it is closed with the flow.
@@ -124,15 +127,15 @@ def flow_in_job(
 
 
 def _source_ends(
-    flow: FlowSettings, here: ClusterPorts, there: ClusterPorts, assembly: Assembly
+    flow: FlowSettings, here: ClusterPorts, there: ClusterPorts, memory: OffsetMemory
 ) -> SourceEndOffsetStore:
     return SourceEndOffsetStore(
         here.records(flow.isolation),
         flow.failover.ends_interval,
-        syncs=assembly.memory.histories.latest,
+        syncs=memory.histories.latest,
         # What a transaction of MM2's that it did not end brought is taken back.
         target=there.records("read_committed"),
-        note_shrunk=assembly.memory.note_source_shrunk,
+        note_shrunk=memory.note_source_shrunk,
     )
 
 

@@ -13,20 +13,20 @@ from functools import partial
 
 from app.failover_facts import ReadinessSurvey
 from app.http.page_history import FlowHistory
+from app.in_step import in_step_of_status
 from app.settings import Settings
 from app.wiring import both_clusters, guard, ledger
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.status import FlowState
-from sinks.engine.times import utc_now
 from sinks.failover.checks import ReadinessFacts
-from sinks.failover.in_step import in_step_of_status
 from sinks.failover.journal import mirrors
 from sinks.failover.preflight import FailoverLoss, Preflight, next_preflight, preflight_of
 from sinks.failover.unplanned import Prediction, remembered
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.listing import Listed
 from sinks.kinds.topics.rules import desired_topics
+from sinks.model.times import utc_now
+from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

@@ -17,9 +17,9 @@ from pyspark.sql import DataFrame
 
 from app.settings import Settings
 from app.wiring import open_cluster
-from sinks.engine.times import utc_now
 from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.jvm_rights import ask_allowed
+from sinks.model.times import utc_now
 from streaming.errors import LockstepError
 from streaming.mm2.internal_topics import roles_of_flow
 from streaming.query import STOP_WITHIN, Queries, QueryRefused, RunningQuery, Sink

@@ -33,9 +33,6 @@ from app.reloading import ChangedLine, Reloading
 from app.settings import Settings
 from app.settings.plugin_reconfiguration import reconfigure_plugins
 from app.verify.flow_verifier import JobVerifiers
-from sinks.engine.agenda import FullTurns
-from sinks.engine.audit_events import SettingChange
-from sinks.engine.claims import Claims
 from sinks.engine.deletions import LOOKS_AGAIN_S
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
@@ -45,7 +42,10 @@ from sinks.engine.status import FlowState, FlowStatus, Task
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_acls import SharedJvmAcls
 from sinks.kinds.shared_listings import SharedListings
+from sinks.ledger.audit_events import SettingChange
 from sinks.notify.metrics_reporting import Reporters
+from sinks.protocol.agenda import FullTurns
+from sinks.protocol.claims import Claims
 from streaming.flow import Flow
 from streaming.query import STOP_WITHIN, SparkQueries, collect_hints, describe_jobs
 from streaming.restarts import QueryState, QueryStatus

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.overrides.overridable import is_hidden
-from sinks.engine.audit_events import SettingChange
-from sinks.engine.model import Key
-from sinks.engine.overrides import InLedger, Override, OverrideLevel, altered, texts_at
+from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.overrides import InLedger, Override, OverrideLevel, altered, texts_at
+from sinks.model.changes import Key
 from sinks.secret_values import HIDDEN
 from streaming.errors import LockstepError
 from streaming.flow import Flow

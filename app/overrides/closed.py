@@ -12,7 +12,7 @@ from app.properties import keys
 from app.properties.keys import TABLE, KeyScope, Live
 from app.properties.known import ENDS, ROLES, flow_names, kafka_names, top_names
 from app.properties.value_types import CLASS
-from sinks.engine.overrides import InLedger, Override, OverrideLevel, at_level
+from sinks.ledger.overrides import InLedger, Override, OverrideLevel, at_level
 from sinks.secret_values import is_secret
 from streaming.errors import LockstepError
 

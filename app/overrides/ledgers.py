@@ -11,13 +11,13 @@ from threading import BoundedSemaphore
 from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
 from sinks.background import awaited, begun
-from sinks.engine.audit_events import SettingChange
-from sinks.engine.ledger import Entry, Ledger
-from sinks.engine.model import Key
-from sinks.engine.overrides import InLedger
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.kafka_cluster import KafkaCluster
+from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.ledger import Entry, Ledger
+from sinks.ledger.overrides import InLedger
+from sinks.model.changes import Key
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

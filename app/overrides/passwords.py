@@ -10,8 +10,8 @@ from app.overrides.overridable import is_hidden
 from app.properties import keys
 from app.properties.mistakes import REFERENCE
 from app.settings.stored_overrides import Decoded, Reference
-from sinks.engine.model import Key
-from sinks.engine.overrides import InLedger, Override, OverrideLevel, at_level, effective
+from sinks.ledger.overrides import InLedger, Override, OverrideLevel, at_level, effective
+from sinks.model.changes import Key
 from sinks.secret_values import is_secret
 from streaming.errors import LockstepError
 

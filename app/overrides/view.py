@@ -12,7 +12,7 @@ from app.overrides.overridable import can_be_overridden, is_hidden
 from app.properties.keys import TABLE, Acts
 from app.properties.mistakes import PropertyLine
 from app.properties.scoped_keys import Properties, scoped_key
-from sinks.engine.overrides import InLedger, Override, OverrideLevel, at_level
+from sinks.ledger.overrides import InLedger, Override, OverrideLevel, at_level
 from sinks.secret_values import HIDDEN
 from streaming.flow import Flow
 

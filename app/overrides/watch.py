@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from app.overrides.closed import refusals, refused_text
-from sinks.engine.ledger import Entry, Ledger
-from sinks.engine.overrides import InLedger
+from sinks.ledger.ledger import Entry, Ledger
+from sinks.ledger.overrides import InLedger
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

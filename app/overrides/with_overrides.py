@@ -17,7 +17,7 @@ from app.properties.mistakes import ConfigurationError, Mistake
 from app.settings import Settings, load
 from app.settings.reading import USUAL, Reading
 from app.settings.stored_overrides import Overrides
-from sinks.engine.overrides import InLedger
+from sinks.ledger.overrides import InLedger
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

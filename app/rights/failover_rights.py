@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 
 from app.rights.flow_rights import Right, drill_copy_prefix, rights_of_flow
 from app.rights.rights_table import FlowSide, On, RightRule
-from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
+from sinks.model.changes import Kind
 
 FAILOVER_RULES: tuple[RightRule, ...] = (
     RightRule(

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.kind_row import FlowSide, On, RequiredRight
-from sinks.kinds.registry import Kind
+from sinks.model.kind_row import FlowSide, On, RequiredRight
+from sinks.model.registry import Kind
 from sinks.notify.log_listener import LogListener
-from sinks.notify.replication_listeners import wants_nothing
+from sinks.plugins.replication_listeners import wants_nothing
 
 When = Callable[[FlowSettings], bool]
 

@@ -41,8 +41,8 @@ from app.properties.keys import (
 )
 from app.properties.mistakes import Findings
 from app.properties.scoped_keys import Properties
-from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
+from sinks.model.changes import Kind
 from streaming.flow import Flow
 from streaming.mm2.replication_cycles import endless_cycles
 from streaming.mm2.replication_filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter

@@ -15,9 +15,6 @@ from app.properties.scoped_keys import Properties
 from app.properties.shown import hidden_texts
 from app.settings.cluster_sections import check_aliases, cluster_settings
 from app.settings.contradictions import READ_BY, check_flow, check_plugins
-from sinks.engine.model import Kind
-from sinks.engine.pins import FILE
-from sinks.failover.listener import FailoverListener
 from sinks.flow_settings import (
     AclRules,
     FailoverRules,
@@ -31,10 +28,13 @@ from sinks.flow_settings import (
     Verifying,
 )
 from sinks.kafka.security.own_principal import OwnPrincipal, own_principal
-from sinks.kinds.acls.principals import ADOPT, PROTECTED, NamedPrincipals, PrincipalFilter, PrincipalMapping
-from sinks.kinds.users.credentials import CredentialProvider
-from sinks.notify.replication_listeners import GroupListener, TopicListener
-from sinks.plugin_closing import close_plugin
+from sinks.ledger.pins import FILE
+from sinks.model.changes import Kind
+from sinks.model.principals import ADOPT, PROTECTED, NamedPrincipals, PrincipalFilter, PrincipalMapping
+from sinks.plugins.credential_provider import CredentialProvider
+from sinks.plugins.failover_listener import FailoverListener
+from sinks.plugins.plugin_closing import close_plugin
+from sinks.plugins.replication_listeners import GroupListener, TopicListener
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 from streaming.mm2.internal_topics import InternalTopics, internal_topics

@@ -9,9 +9,9 @@ from pathlib import Path
 from app.properties.mistakes import Mistake
 from app.properties.scoped_keys import ScopedKey
 from app.settings.stored_overrides import Overrides
-from sinks.engine.overrides import InLedger
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.request_timeout import WHOLE
+from sinks.ledger.overrides import InLedger
 from sinks.notify.metrics_reporting import MetricsReporter
 from streaming.flow import Flow
 

@@ -17,7 +17,7 @@ from app.plugins import OLD_NAMES
 from app.properties import keys
 from app.properties.mistakes import Findings, PropertyLine
 from app.properties.scoped_keys import Properties
-from sinks.engine.model import Kind
+from sinks.model.changes import Kind
 from streaming.flow import Flow
 
 FORWARDING_ADMIN = "forwarding.admin.class"

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 from app.settings import Settings
 from app.verify.spark_jobs import record_jobs, refuse_transforms
 from app.wiring import FlowClusters, both_clusters, guard, ledger
-from sinks.engine.ledger import Ledger
 from sinks.failover.cut_reader import AsItWas
 from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.exact_runs import remember
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import read_memory
 from sinks.kinds.offsets.mirror_records import mirror_topics
+from sinks.kinds.shared_listings import list_both
+from sinks.ledger.ledger import Ledger
 from sinks.verify.log_survey import ComparisonScope, LogSurvey, survey
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_report import counted

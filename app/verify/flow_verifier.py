@@ -16,11 +16,11 @@ from app.verify.spark_jobs import record_jobs, refuse_transforms
 from app.wiring import both_clusters, guard, ledger
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.guard import Guard
-from sinks.engine.ledger import Ledger
 from sinks.engine.verify_status import Comparing, VerifyStatus
 from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.offsets.mirror_records import mirror_topics
+from sinks.ledger.ledger import Ledger
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.continuous_comparison import ComparedFlow, ContinuousComparison
 from sinks.verify.flow_progress import FlowProgress

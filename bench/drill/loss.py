@@ -10,14 +10,14 @@ from typing import Any
 from app.local.local_cluster import LocalCluster
 from bench.drill.snapshot import Logs, read_logs, remote
 from bench.drill.source_load import Topic
-from sinks.engine.ledger import Ledger
 from sinks.failover.arrival import Arrival, arrivals
 from sinks.failover.cut_reader import AsItWas
-from sinks.failover.kept_end_offsets import kept_end_offsets
 from sinks.failover.predicted_losses import predicted
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.stored_histories import stored_histories
+from sinks.ledger.kept_end_offsets import kept_end_offsets
+from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
 
 LEDGER = "lockstep-ledger.a.internal"

@@ -27,8 +27,8 @@ from bench.every_kind import GROUP, HERE, KEYS, NAME, THERE, EveryKind, credenti
 from bench.job_file import write_job_file
 from bench.matrix.releases import MIRRORS, RELEASES, Release, version_of
 from bench.matrix.zookeeper import ZookeeperCluster
-from sinks.engine.model import Kind
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sinks.engine.adoption import AdoptionPlan, Alike, adopted, plan_adoption
-from sinks.engine.audit import Audit
 from sinks.engine.flow_ledger import ENDED
 from sinks.engine.guard import Guard
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Key, Kind
-from sinks.engine.plan import Unobserved
 from sinks.engine.reconcile import FlowReconcile
+from sinks.ledger.adoption import AdoptionPlan, Alike, adopted, plan_adoption
+from sinks.ledger.audit import Audit
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Key, Kind
+from sinks.model.plan import Unobserved
 from streaming.errors import LockstepError
 
 

@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from sinks.engine.kind_trouble import stops_flow, stops_flow_at_the_end
-from sinks.engine.model import Change, Kind, Outcome
-from sinks.engine.plan import Plan
 from sinks.faults import CoordinatorUnavailable, ItemFault, JavaGone, NoAnswer
+from sinks.model.changes import Change, Kind, Outcome
+from sinks.model.plan import Plan
+from sinks.protocol.controller import Writer
 from streaming.errors import LockstepError
 
 T = TypeVar("T")
 
 CHANGES_IN_A_REQUEST = 500
 """Changes in one write request, of a kind whose row says nothing else."""
-
-
-class Writer(Protocol):
-    """Writes changes of one kind to the target."""
-
-    def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """An outcome for each change, and for what was tried apart. Raises LockstepError for what concerns all."""
 
 
 Writers = Mapping[Kind, Writer]

@@ -23,16 +23,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sinks.engine.claims import Claims
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Change, Key, Kind, Op, Outcome, count_by, key_as_text
-from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.flow_settings import FlowSettings, Limits
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal
-from sinks.kinds.absence import NEVER, Absence
-from sinks.kinds.controller import Comparison, Controller, PassContext, Sighting, Wanted
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Change, Key, Kind, Op, Outcome, count_by, key_as_text
+from sinks.model.plan import Plan, Refusal, Unobserved
+from sinks.protocol.absence import NEVER, Absence
+from sinks.protocol.claims import Claims
+from sinks.protocol.controller import Comparison, Controller, PassContext, Sighting, Wanted
 from streaming.errors import LockstepError
 from streaming.number_of import number_of
 

@@ -7,20 +7,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sinks.engine.agenda import FullTurns
 from sinks.engine.apply import Writers
-from sinks.engine.audit import Audit
-from sinks.engine.claims import Claims
 from sinks.engine.flow_ledger import LedgerListener, NoLedgerListener
 from sinks.engine.guard import Guard
-from sinks.engine.leadership import Leadership, Unled
-from sinks.engine.ledger import Ledger
 from sinks.engine.recorder import TopicIdReader
 from sinks.engine.report import Observer
 from sinks.failover.position_memory import Positions
 from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal, NoSignal, no_epochs
-from sinks.kinds.controller import Controller, PassContext
-from sinks.kinds.listing import TopicListing
+from sinks.ledger.audit import Audit
+from sinks.ledger.leadership import Leadership, Unled
+from sinks.ledger.ledger import Ledger
+from sinks.protocol.agenda import FullTurns
+from sinks.protocol.claims import Claims
+from sinks.protocol.controller import Controller, PassContext
+from sinks.protocol.listing import TopicListing
 
 
 class SourceEnds(Protocol):

@@ -9,16 +9,16 @@ from typing import Protocol
 
 from sinks.engine.deletions import only_ours
 from sinks.engine.guard import Guard
-from sinks.engine.ledger import Ledger
-from sinks.engine.model import Kind
-from sinks.engine.plan import Plan
 from sinks.failover.last_drill import last_drill
 from sinks.failover.lost_before_copying import kept_lost, unacknowledged
 from sinks.failover.preflight import NEVER_READ, NOT_READ, FailoverStatus
-from sinks.failover.record import FailoverRecord
 from sinks.faults import ClusterUnreachable, LedgerUntrusted
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.listing import Listed
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.ledger import Ledger
+from sinks.model.changes import Kind
+from sinks.model.plan import Plan
+from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

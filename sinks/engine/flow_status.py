@@ -8,9 +8,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sinks.engine.effective_drift import DriftGroup
-from sinks.engine.leadership import Leader
-from sinks.engine.model import Kind, Outcome
 from sinks.engine.report import Report
 from sinks.engine.status import (
     Failing,
@@ -25,11 +22,14 @@ from sinks.engine.status import (
     silence,
     standing_by,
 )
-from sinks.engine.times import utc_now
 from sinks.failover.preflight import NEVER_READ, FailoverStatus
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.kind_row import FlowSide
+from sinks.ledger.leadership import Leader
+from sinks.model.changes import Kind, Outcome
+from sinks.model.effective_drift import DriftGroup
+from sinks.model.kind_row import FlowSide
+from sinks.model.times import utc_now
 from streaming.hints import age_seconds, replaces
 from streaming.number_of import number_of
 

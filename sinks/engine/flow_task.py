@@ -14,20 +14,20 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from sinks.engine.agenda import RetrySchedule
-from sinks.engine.audit_events import SettingChange
 from sinks.engine.flow_status import KnownStatus
 from sinks.engine.metrics import Metrics
-from sinks.engine.plan import Plan
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus, Heartbeats
-from sinks.engine.times import utc_now
 from sinks.engine.verify_status import VerifyStatus
 from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import Preflight, not_checked
 from sinks.faults import NoAnswer, NotLeading
 from sinks.flow_settings import FailoverRules
+from sinks.ledger.audit_events import SettingChange
+from sinks.model.plan import Plan
+from sinks.model.times import utc_now
+from sinks.protocol.agenda import RetrySchedule
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 

@@ -3,7 +3,7 @@
 | known from                                    | knows                                          |
 |-----------------------------------------------|------------------------------------------------|
 | the properties file, `ALIAS.lockstep.cluster.id` | which cluster is meant, whatever was before |
-| the local file (`sinks.engine.pins`)          | which clusters this machine's job worked with  |
+| the local file (`sinks.ledger.pins`)          | which clusters this machine's job worked with  |
 | the ledger on the target                      | which clusters any job worked with             |
 | ledgers on either cluster, at first contact   | that source and target are exchanged           |
 """
@@ -16,12 +16,12 @@ from collections.abc import Callable, Collection, Mapping
 import orjson
 
 from sinks.background import awaited, begun
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import ENTRY_SCHEMA, Entry, EntryKey
-from sinks.engine.pins import NoPins, Pins, PinStore
-from sinks.engine.seal import unsealed
 from sinks.faults import ClusterUnreachable, LedgerUntrusted, RightsMissing, WrongCluster
 from sinks.kafka.ports.cluster import Reader
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import ENTRY_SCHEMA, Entry, EntryKey
+from sinks.ledger.pins import NoPins, Pins, PinStore
+from sinks.ledger.seal import unsealed
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 from streaming.mm2.internal_topics import former_ledgers

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sinks.engine.model import Kind
 from sinks.faults import (
     CoordinatorUnavailable,
     IncrementalUnsupported,
@@ -27,6 +26,7 @@ from sinks.faults import (
     NotSupported,
     WrongCluster,
 )
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 
 FLOW_WIDE = (NoAnswer, WrongCluster, LedgerUntrusted, NotLeading)

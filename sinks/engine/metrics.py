@@ -10,15 +10,15 @@ from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from sinks.engine.model import Kind
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import Report
 from sinks.engine.status import STATES_IN_A_JOB, FlowStatus, Task
 from sinks.engine.verify_status import VerifyStatus
 from sinks.failover.preflight import FailoverStatus
-from sinks.failover.states import State
-from sinks.kinds.controller import GroupSummary
+from sinks.ledger.failover_states import State
+from sinks.model.changes import Kind
 from sinks.printable import one_line
+from sinks.protocol.controller import GroupSummary
 from streaming.flow import Flow
 from streaming.restarts import QueryState, QueryStatus
 

@@ -17,25 +17,25 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from sinks.engine.agenda import Agenda
 from sinks.engine.apply import apply_steps
-from sinks.engine.audit_events import SettingChange
 from sinks.engine.deletions import Deletions, FollowedLog
 from sinks.engine.flow_components import FlowComponents, close_all
 from sinks.engine.flow_ledger import FlowLedger, check_not_copied
 from sinks.engine.kind_trouble import KindTrouble, stops_flow
-from sinks.engine.leadership import Leader
-from sinks.engine.model import Change, Key, Kind, Outcome
-from sinks.engine.plan import join_plans
 from sinks.engine.recorder import Recorder
 from sinks.engine.report import Compared, Report, Stopwatch, notify, with_status
 from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import FailoverStatus
 from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.controller import Comparison, Controller, PassContext, Sighting, SignalExplainer, StreamListener
 from sinks.kinds.file_warnings import file_warnings
-from sinks.kinds.listing import NOTHING_LISTED, Listed, missing_internal_topics
+from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.leadership import Leader
+from sinks.model.changes import Change, Key, Kind, Outcome
+from sinks.model.plan import join_plans
+from sinks.protocol.agenda import Agenda
+from sinks.protocol.controller import Comparison, Controller, PassContext, Sighting, SignalExplainer, StreamListener
+from sinks.protocol.listing import NOTHING_LISTED, Listed, missing_internal_topics
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from sinks.engine.audit import Audit
-from sinks.engine.ledger import Ledger
-from sinks.engine.model import Change, Key, Kind, Op, Outcome
-from sinks.engine.plan import Plan
+from sinks.ledger.audit import Audit
+from sinks.ledger.ledger import Ledger
+from sinks.model.changes import Change, Key, Kind, Op, Outcome
+from sinks.model.plan import Plan
 from streaming.errors import LockstepError
 
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.kind_trouble import KindTrouble
-from sinks.engine.model import Kind, Outcome
-from sinks.engine.plan import Plan, Refusal
 from sinks.failover.preflight import FailoverStatus
-from sinks.kinds.controller import Comparison, Controller, ControllerStatus, GroupSummary, PassContext
-from sinks.kinds.listing import Listed
+from sinks.model.changes import Kind, Outcome
+from sinks.model.effective_drift import DriftGroup
+from sinks.model.plan import Plan, Refusal
+from sinks.protocol.controller import Comparison, Controller, ControllerStatus, GroupSummary, PassContext
+from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 
 log = logging.getLogger(__name__)

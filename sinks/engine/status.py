@@ -8,13 +8,13 @@ from datetime import datetime, timezone
 from enum import Enum
 from typing import Any
 
-from sinks.engine.effective_drift import DriftGroup, effective_as_json
-from sinks.engine.leadership import Leader
-from sinks.engine.model import Kind
-from sinks.engine.plan import Refusal
-from sinks.engine.times import utc_text
 from sinks.engine.verify_status import VerifyStatus
 from sinks.failover.preflight import FailoverStatus
+from sinks.ledger.leadership import Leader
+from sinks.model.changes import Kind
+from sinks.model.effective_drift import DriftGroup, effective_as_json
+from sinks.model.plan import Refusal
+from sinks.model.times import utc_text
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from sinks.engine.times import utc_text
+from sinks.model.times import utc_text
 
 STALLED = "STALLED"
 """A partition stands still on the target while its source moves: its verdict, and a kind of difference."""

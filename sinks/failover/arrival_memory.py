@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from sinks.failover.arrival import Arrival, arrivals
 from sinks.failover.cut_reader import AsItWas
-from sinks.failover.known_positions import KnownPosition
 from sinks.failover.resent import Pairs
 from sinks.failover.tails import Behind
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import RecordReader
+from sinks.ledger.known_positions import KnownPosition
 from streaming.mm2.records import TopicPartition
 
 ALL_THERE = Behind(0, None, True)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from sinks.engine.model import Kind
-from sinks.engine.times import utc_text
-from sinks.failover.fence_rules import MM2_ACLS_OFF, shown
 from sinks.failover.lost_before_copying import LostRecords, by_topic
 from sinks.failover.open_transactions import Undecided
 from sinks.flow_settings import FailoverRules
 from sinks.kafka.ports.brokers import Replicas
 from sinks.kinds.offsets.verdicts import Verdict
+from sinks.ledger.fence_rules import MM2_ACLS_OFF, shown
+from sinks.model.changes import Kind
+from sinks.model.times import utc_text
 from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
 

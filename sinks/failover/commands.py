@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from sinks.engine.model import Key
 from sinks.failover.compared_copies import compare_copies
 from sinks.failover.divergence import divergences
 from sinks.failover.fence_lifting import check_deniable, check_liftable, lift_fence
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_proof import FenceBroken
-from sinks.failover.fence_rules import fence_acls, shown
 from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer
 from sinks.failover.open_transactions import NotDrained, check_decided
-from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
-from sinks.failover.states import Command, State, Step
 from sinks.failover.steps import describe_missing, hold_fence, missing_records, prove_again, tell_late, wanted_pairs
+from sinks.ledger.failover_record import FailoverRecord, NotNow
+from sinks.ledger.failover_states import Command, State, Step
+from sinks.ledger.fence_rules import fence_acls, shown
+from sinks.model.changes import Key
 from streaming.number_of import number_of
 
 

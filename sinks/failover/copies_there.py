@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sinks.failover.fence_rules import fenced_topics
-from sinks.failover.kept_end_offsets import UNSEEN
 from sinks.failover.scene import Scene
 from sinks.failover.unplanned import Prediction
 from sinks.kinds.topics.rules import is_replicated
+from sinks.ledger.fence_rules import fenced_topics
+from sinks.ledger.kept_end_offsets import UNSEEN
 
 
 def copies_on_target(scene: Scene) -> dict[str, tuple[str, int]]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from sinks.failover.known_positions import KnownPosition
 from sinks.failover.read_records import ReadLimits, read_records
 from sinks.kafka.ports.record_reader import Record, RecordReader, Why
+from sinks.ledger.known_positions import KnownPosition
 from streaming.mm2.records import TopicPartition
 
 AHEAD_LIMITS = ReadLimits(most=5000, seconds=2.0)

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 
 import orjson
 
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry
 from sinks.failover.arrival import Arrival, arrivals
 from sinks.failover.cut_reader import AsItWas
 from sinks.failover.resent import Pairs
 from sinks.kafka.ports.record_reader import RecordReader
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 

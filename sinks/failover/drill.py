@@ -16,7 +16,6 @@ from sinks.failover.arrival import arrivals
 from sinks.failover.cut_reader import AsItWas, all_records
 from sinks.failover.drill_names import check_drill_name
 from sinks.failover.fence_notes import own_fences
-from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import Fence, NoAuthorizer
 from sinks.failover.scene import Scene, WaitLines
 from sinks.failover.unreplicated import not_among
@@ -25,6 +24,7 @@ from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.record_reader import Record, RecordReader
 from sinks.kinds.offsets.direction import GroupOffset
+from sinks.ledger.fence_rules import fence_acls
 from streaming.errors import LockstepError, WrongUsage
 from streaming.mm2.records import TopicPartition
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sinks.engine.ledger import Ledger
-from sinks.engine.seal import Seal
 from sinks.failover.fence_lifting import check_liftable
-from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
-from sinks.failover.states import ENDED, Command, State, Step
 from sinks.failover.unplanned import TYPED_UNKNOWN
 from sinks.failover.unreplicated import Unreplicated, unreplicated
 from sinks.faults import LedgerUntrusted, RightsMissing
+from sinks.ledger.failover_record import FailoverRecord, NotNow
+from sinks.ledger.failover_states import ENDED, Command, State, Step
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.seal import Seal
 from streaming.flow import Flow
 from streaming.number_of import number_of
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
-from sinks.engine.model import Key
 from sinks.failover.fence_notes import own_fences, unclear_fences
-from sinks.failover.fence_rules import shown
 from sinks.failover.fencing import Fence
 from sinks.failover.scene import Scene
+from sinks.ledger.fence_rules import shown
+from sinks.model.changes import Key
 from streaming.number_of import number_of
 
 

@@ -11,7 +11,7 @@
 Any other text is another flow's, too.
 
 An intent without an outcome (a crash, a time-out) counts as ownership only while it is fresh, as those of
-`sinks.engine.ownership`: later, somebody else may have made the same. Nor does it then keep another flow from taking
+`sinks.ledger.ownership`: later, somebody else may have made the same. Nor does it then keep another flow from taking
 away what that one made for certain, for the `fence` that left it never came to its end.
 """
 
@@ -21,12 +21,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Key
-from sinks.engine.ownership import is_fresh
-from sinks.engine.times import time_of, utc_text
-from sinks.failover.states import Command, State
+from sinks.ledger.failover_states import Command, State
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
+from sinks.ledger.ownership import is_fresh
+from sinks.model.changes import Key
+from sinks.model.times import time_of, utc_text
 
 OWNED, INTENT, UNNAMED, UNCLEAR = "OWNED", "INTENT", "", "somebody's"
 

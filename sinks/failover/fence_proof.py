@@ -13,12 +13,12 @@ from datetime import datetime
 
 import orjson
 
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry, EntryKey
-from sinks.engine.times import time_of, utc_text
-from sinks.failover.fence_rules import shown, topics_of
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import RecordReader, Span, Why
+from sinks.ledger.fence_rules import shown, topics_of
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry, EntryKey
+from sinks.model.times import time_of, utc_text
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 

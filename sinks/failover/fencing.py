@@ -6,10 +6,6 @@ from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import NamedTuple
 
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Key
-from sinks.engine.times import utc_now
 from sinks.failover.fence_notes import (
     ANOTHERS,
     NO_OTHERS,
@@ -26,7 +22,11 @@ from sinks.failover.fence_notes import (
     relies_on,
     unclear_fences,
 )
-from sinks.failover.fence_rules import (
+from sinks.faults import NotSupported, RightsMissing
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.acls import Acls
+from sinks.ledger.fence_rules import (
     CLOSED_BY_WHOM,
     MM2_ACLS_OFF,
     MM2_COPIES_FENCE,
@@ -35,10 +35,10 @@ from sinks.failover.fence_rules import (
     fence_acls,
     shown,
 )
-from sinks.faults import NotSupported, RightsMissing
-from sinks.flow_settings import FlowSettings
-from sinks.kafka.ports.acl_binding import AclBinding
-from sinks.kafka.ports.acls import Acls
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Key
+from sinks.model.times import utc_now
 from streaming.errors import LockstepError
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from sinks.engine.model import Kind
 from sinks.failover.divergence import divergences
 from sinks.failover.fence_notes import own_fences
-from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import known_end_offsets
-from sinks.failover.states import TRANSITIONS, Command, State, Step
 from sinks.failover.unreplicated import counted_topics
 from sinks.kinds.offsets.chosen_groups import chosen_groups
+from sinks.ledger.failover_record import FailoverRecord, NotNow
+from sinks.ledger.failover_states import TRANSITIONS, Command, State, Step
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 
 

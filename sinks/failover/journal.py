@@ -7,13 +7,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sinks.engine.audit import Audit
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.times import utc_now
 from sinks.failover.last_drill import DRILL_KEY, drill_as_text
-from sinks.failover.record import Begun, FailoverRecord, NotNow, begin, completed, stamp
-from sinks.failover.states import Command, State, Step
+from sinks.ledger.audit import Audit
+from sinks.ledger.failover_record import Begun, FailoverRecord, NotNow, begin, completed, stamp
+from sinks.ledger.failover_states import Command, State, Step
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.times import utc_now
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

@@ -8,8 +8,8 @@ from typing import Any, Protocol, TypedDict, cast
 
 import orjson
 
-from sinks.engine.ledger_entries import Entry, EntryKey
-from sinks.engine.times import UTC_FORM, utc_text
+from sinks.ledger.ledger_entries import Entry, EntryKey
+from sinks.model.times import UTC_FORM, utc_text
 
 DRILL_KEY: EntryKey = (Entry.DRILL, ("last",))
 

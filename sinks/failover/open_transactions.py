@@ -12,8 +12,6 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from sinks.engine.times import milliseconds, utc_text
-from sinks.failover.fence_rules import shown
 from sinks.failover.scene import Scene, WaitLines
 from sinks.faults import ItemFault
 from sinks.kafka.ports.record_reader import RecordReader
@@ -24,6 +22,8 @@ from sinks.kafka.ports.transactions import (
     CoordinatorsView,
     Transactions,
 )
+from sinks.ledger.fence_rules import shown
+from sinks.model.times import milliseconds, utc_text
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of

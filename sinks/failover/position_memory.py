@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from sinks.failover.known_positions import FAR, KnownPosition, LatestSync, furthest
+from sinks.ledger.known_positions import FAR, KnownPosition, LatestSync, furthest
 from streaming.mm2.records import TopicPartition
 
 Positions = Mapping[TopicPartition, KnownPosition]

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sinks.failover.arrival import Arrival
-from sinks.failover.kept_end_offsets import UNSEEN, KeptEndOffsets
-from sinks.failover.known_positions import KnownPosition, LatestSync, most_missing
 from sinks.failover.new_copies import new_copies
 from sinks.failover.tails import Behind
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.offsets.history import History
+from sinks.ledger.kept_end_offsets import UNSEEN, KeptEndOffsets
+from sinks.ledger.known_positions import KnownPosition, LatestSync, most_missing
 from streaming.mm2.records import TopicPartition
 
 NEVER_SEEN = "where its log on the source ends was never seen"

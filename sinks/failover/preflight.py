@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sinks.engine.times import utc_text
 from sinks.failover.checks import FROM_CLUSTERS, OF_TARGET, Check, CheckResult, ReadinessFacts, is_ready, readiness
 from sinks.failover.last_drill import LastDrill
 from sinks.failover.lost_before_copying import LostRecords, lost_as_json
-from sinks.failover.record import FailoverRecord
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.model.times import utc_text
 
 
 @dataclass(frozen=True)

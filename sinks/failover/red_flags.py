@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from sinks.failover.fence_rules import shown
 from sinks.kafka.ports.cluster import TopicConfigs
+from sinks.ledger.fence_rules import shown
 
 FLAGGED_NAMES: tuple[tuple[Callable[[str], bool], str], ...] = (
     (

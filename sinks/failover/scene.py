@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from sinks.failover.arrival import pairs_of, unlisted
 from sinks.failover.fence_notes import NO_OTHERS, OtherLedgers
 from sinks.failover.fence_proof import Proof, Waiting
-from sinks.failover.fence_rules import check_names, fenced_topics, shown
 from sinks.failover.journal import Journal
-from sinks.failover.states import Step
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.record_reader import RecordReader
-from sinks.kinds.listing import Listed, list_both
+from sinks.kinds.shared_listings import list_both
+from sinks.ledger.failover_states import Step
+from sinks.ledger.fence_rules import check_names, fenced_topics, shown
+from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 

@@ -10,23 +10,7 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 
 from sinks.background import DaemonExecutor
-from sinks.engine.ledger import TOPIC_GONE, Ledger
-from sinks.engine.ledger_entries import Entry, EntryKey
-from sinks.engine.model import Key
 from sinks.failover.counted_ahead import counted_ahead
-from sinks.failover.kept_end_offsets import (
-    UNSEEN,
-    CopiedTo,
-    KeptEndOffsets,
-    by_partition,
-    chunks,
-    end_offsets_by_topic,
-    kept_end_offsets,
-    positions_by_topic,
-    renewed_all,
-    to_text,
-)
-from sinks.failover.known_positions import KnownPosition, LatestSync
 from sinks.failover.lost_before_copying import (
     Lost,
     begun_anew,
@@ -42,8 +26,24 @@ from sinks.failover.position_memory import CopyEvidence, PositionMemory, Positio
 from sinks.faults import Observed
 from sinks.kafka.ports.groups import LogRange, ends_of
 from sinks.kafka.ports.record_reader import RecordReader
-from sinks.kinds.absence import Absence
-from sinks.kinds.controller import PassContext
+from sinks.ledger.kept_end_offsets import (
+    UNSEEN,
+    CopiedTo,
+    KeptEndOffsets,
+    by_partition,
+    chunks,
+    end_offsets_by_topic,
+    kept_end_offsets,
+    positions_by_topic,
+    renewed_all,
+    to_text,
+)
+from sinks.ledger.known_positions import KnownPosition, LatestSync
+from sinks.ledger.ledger import TOPIC_GONE, Ledger
+from sinks.ledger.ledger_entries import Entry, EntryKey
+from sinks.model.changes import Key
+from sinks.protocol.absence import Absence
+from sinks.protocol.controller import PassContext
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 

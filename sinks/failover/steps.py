@@ -7,8 +7,6 @@ from contextlib import closing
 from datetime import datetime, timedelta
 from functools import partial
 
-from sinks.engine.ledger_entries import Entry, EntryKey
-from sinks.engine.model import Kind
 from sinks.failover.arrival import Arrival
 from sinks.failover.compared_copies import compare_copies
 from sinks.failover.copies_there import with_all_copies
@@ -23,16 +21,18 @@ from sinks.failover.fence_proof import (
     prove_still,
     written_since,
 )
-from sinks.failover.fence_rules import fence_acls, shown, topics_of
 from sinks.failover.moved_clients import WrittenSince
 from sinks.failover.moved_clients import written_since as written_on_target
 from sinks.failover.open_transactions import NotDrained as NotDrained
 from sinks.failover.open_transactions import await_decided, check_decided, last_writers, tell_open
 from sinks.failover.scene import Scene, WaitLines
-from sinks.failover.states import ENDED, TRANSITIONS, Command, State, Step
 from sinks.failover.unplanned import Prediction, counted, keep_divergence, predict
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.acls.staged_writes import granted_later
+from sinks.ledger.failover_states import ENDED, TRANSITIONS, Command, State, Step
+from sinks.ledger.fence_rules import fence_acls, shown, topics_of
+from sinks.ledger.ledger_entries import Entry, EntryKey
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of

@@ -9,22 +9,22 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from sinks.engine.ledger import Ledger
 from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted
 from sinks.failover.divergence import Divergence, arrivals_at_takeover, as_at_takeover, keep_divergences
-from sinks.failover.fence_rules import check_names, fenced_topics, shown
-from sinks.failover.kept_end_offsets import UNSEEN, end_offsets_by_topic, kept_end_offsets, with_ends
 from sinks.failover.losses import untold
 from sinks.failover.predicted_losses import predicted
-from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import EndOffsets
-from sinks.failover.states import Command, State
 from sinks.failover.tails import Behind
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.offsets.stored_histories import stored_histories
+from sinks.ledger.failover_record import FailoverRecord, NotNow
+from sinks.ledger.failover_states import Command, State
+from sinks.ledger.fence_rules import check_names, fenced_topics, shown
+from sinks.ledger.kept_end_offsets import UNSEEN, end_offsets_by_topic, kept_end_offsets, with_ends
+from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from sinks.failover.arrival import Arrival, arrivals, pairs_of, unlisted
 from sinks.failover.cut_reader import AsItWas, TooManyRecords, all_records
 from sinks.failover.divergence import Divergence, divergences, takeover_ends
-from sinks.failover.fence_rules import fenced_topics, shown, topics_of
-from sinks.failover.kept_end_offsets import UNSEEN
 from sinks.failover.open_transactions import undecided
 from sinks.failover.scene import Scene
 from sinks.failover.tails import fingerprint_of
 from sinks.kafka.ports.record_reader import Record
-from sinks.kinds.listing import Listed
+from sinks.ledger.fence_rules import fenced_topics, shown, topics_of
+from sinks.ledger.kept_end_offsets import UNSEEN
+from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 

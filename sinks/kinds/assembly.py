@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 from sinks.background import Beside, at_once
-from sinks.engine.apply import Writer
-from sinks.engine.claims import Claim, Claims
-from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
-from sinks.kinds.controller import Controller
-from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.model.changes import Kind
+from sinks.protocol.claims import Claim, Claims
+from sinks.protocol.controller import Controller, Writer
 
 CompareProgress = Callable[[int, int], None]
 """Called with (topics compared, topics to compare)."""
@@ -57,7 +55,7 @@ class Assembly:
     `once`: a command's single pass, which compares everything however long it takes; else a job's. `comes_again`: other
     passes follow by themselves, so that what would hold up the other kinds may take several of them. `beside`: runs
     what passes need not wait for.
-    `claims`: one for all flows of the process into this target. `memory`: what is known of offsets.
+    `claims`: one for all flows of the process into this target.
     """
 
     settings: FlowSettings
@@ -70,7 +68,6 @@ class Assembly:
     scope: GroupScope = EVERY_GROUP
     principals: SyncedPrincipals = field(default_factory=SyncedPrincipals)
     claims: Claims = field(default_factory=Claims)
-    memory: OffsetMemory = field(default_factory=OffsetMemory)
 
     def claim(self, kind: Kind) -> Claim:
         """What other flows into the target claim of a kind."""

@@ -8,12 +8,12 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from sinks.engine.adoption import Alike
-from sinks.engine.model import Key, Kind, Op, Outcome
-from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.faults import NotSupported, RightsMissing
-from sinks.kinds.absence import Absence
-from sinks.kinds.controller import Comparison, ControllerStatus, PassContext, Sighting, Wanted
+from sinks.ledger.adoption import Alike
+from sinks.model.changes import Key, Kind, Op, Outcome
+from sinks.model.plan import Plan, Refusal, Unobserved
+from sinks.protocol.absence import Absence
+from sinks.protocol.controller import Comparison, ControllerStatus, PassContext, Sighting, Wanted
 from streaming.flow import Flow
 
 log = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from sinks.background import awaited
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
-from sinks.kinds.listing import Freshness, Listed
-from sinks.kinds.topics.rules import DesiredTopics, desired_topics
+from sinks.kinds.topics.rules import desired_topics
+from sinks.protocol.listing import DesiredTopics, Freshness, Listed
 
 TARGET_LISTED_FOR = {Freshness.ALL_NOW: 0.0, Freshness.ALL: 5.0, Freshness.SOURCE_NOW: 15.0, Freshness.QUIET: 15.0}
 """Seconds for which a target's listing is good enough: no signal tells of the target's changes, so that one which
@@ -85,3 +85,22 @@ class FlowListing:
         if freshness in ALL or source != self._listed:
             self._listed, self._desired = source, desired_topics(source, self._settings)
         return Listed(source, target, self._desired)
+
+
+@dataclass(frozen=True)
+class PlainListing:
+    """Lists both anew each time, for a command's single pass."""
+
+    settings: FlowSettings
+    source: Reader
+    target: Reader
+
+    def list_topics(self, freshness: Freshness = Freshness.ALL_NOW) -> Listed:
+        """As `list_both`."""
+        return list_both(self.settings, self.source, self.target)
+
+
+def list_both(settings: FlowSettings, source: Reader, target: Reader) -> Listed:
+    """The metadata of both clusters, listed now. Raises ClusterUnreachable, RightsMissing."""
+    listed = source.list_topics()
+    return Listed(listed, target.list_topics(), desired_topics(listed, settings))

@@ -6,11 +6,11 @@ from itertools import islice
 
 from sinks.engine.report import Report
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.listing import Listed, replicated_topics
 from sinks.kinds.offsets.chosen_groups import chosen_groups
 from sinks.kinds.offsets.direction import ClusterGroups, forward
 from sinks.kinds.offsets.survey import replicated_offsets
-from sinks.notify.replication_listeners import Announcements
+from sinks.notify.announcements import Announcements
+from sinks.protocol.listing import Listed, replicated_topics
 
 GROUP_LIST_INTERVAL = 10.0
 """Seconds between two listings of groups."""

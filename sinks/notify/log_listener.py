@@ -15,8 +15,8 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 
 from sinks.compact_json import compact_json
-from sinks.engine.ledger import LEDGER_TOPIC_CONFIGS
 from sinks.kafka.ports.cluster import Cluster, Record
+from sinks.ledger.ledger import LEDGER_TOPIC_CONFIGS
 
 RECORDS_IN_A_WRITE = 10_000
 """Records in one append: a client's queue holds 100,000."""

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from sinks.engine.ledger import Ledger
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.listing import Listed, list_both
 from sinks.kinds.offsets.exact_runs import ExactOffsets, ExactRuns, remember
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.verified_stretches import Checked
+from sinks.kinds.shared_listings import list_both
+from sinks.ledger.ledger import Ledger
+from sinks.protocol.listing import Listed
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.flow_progress import FlowProgress, PartitionPair
 from sinks.verify.log_survey import compacted_topics, surplus_partitions

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import PartitionTime, RecordReader
-from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.translation import without_truncated
 from sinks.kinds.offsets.verified_stretches import unverified_from
+from sinks.protocol.listing import Listed
 from sinks.verify.differences import Difference
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel

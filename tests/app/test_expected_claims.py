@@ -6,7 +6,7 @@ from pathlib import Path
 
 from app.passes import expected_claims
 from app.settings import load
-from sinks.engine.model import Change, Kind
+from sinks.model.changes import Change, Kind
 from streaming.flow import Flow
 
 FILE = """clusters=a,b,c

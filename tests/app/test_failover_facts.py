@@ -10,12 +10,12 @@ from app.failover_facts import missing_of, unsynced
 from app.rights.failover_rights import failover_rights
 from app.rights.flow_rights import rights_of_flow
 from app.rights.rights_check import RightFinding, RightVerdict, asked_groups
-from sinks.engine.model import Kind
 from sinks.failover.checks import GroupsUnseen
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault, JavaGone, NoAnswer, RightsMissing
 from sinks.kafka.memory.memory_groups import MemoryGroups
-from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.direction import ClusterGroups
+from sinks.kinds.shared_listings import list_both
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from tests.app.rights.test_rights import settings_of

@@ -13,9 +13,9 @@ import pytest
 
 from app.cli.failover_output import failover_hooks
 from app.failover_claims import claim_of_this_process, may_be_alive
-from sinks.failover.record import Begun, FailoverRecord
-from sinks.failover.states import State
 from sinks.flow_settings import FailoverRules
+from sinks.ledger.failover_record import Begun, FailoverRecord
+from sinks.ledger.failover_states import State
 from tests.sinks.builders import flow_settings
 
 BEFORE, AFTER = FailoverRecord(State.DRAINED), FailoverRecord(State.PROMOTED, begun=Begun("ann", "now", "a move"))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.missing_features import missing_features
-from sinks.engine.model import Kind
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings, Incremental
 from sinks.kafka.memory.memory_acls import MemoryAcls
@@ -18,6 +17,7 @@ from sinks.kafka.memory.memory_records import MemoryRecords
 from sinks.kafka.memory.memory_transactions import MemoryTransactions
 from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kinds.quotas.memory_quotas import MemoryQuotas
+from sinks.model.changes import Kind
 from tests.sinks.builders import flow_settings, put_topic
 from tests.sinks.memory_flow import memory_ports
 

@@ -10,8 +10,8 @@ import pytest
 from app.passes import SinglePass
 from app.wiring import FlowClusters
 from sinks.engine.deletions import LOOKS_AGAIN_S
-from sinks.engine.model import Kind
 from sinks.kafka.memory.memory_acls import MemoryAcls
+from sinks.model.changes import Kind
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

@@ -16,7 +16,7 @@ import yaml
 
 from app.local.jars import PROJECT
 from sinks.engine.metrics import Metrics
-from sinks.failover.states import ENDED
+from sinks.ledger.failover_states import ENDED
 from tests.conf.promql import metrics_in, tokens
 
 ALERTS = PROJECT / "conf" / "prometheus" / "alerts.yml"

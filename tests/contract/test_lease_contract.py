@@ -10,16 +10,16 @@ import pytest
 
 from app.local.waiting import wait_for
 from app.wiring import open_cluster
-from sinks.engine.leadership import Identity
-from sinks.engine.lease import Lease, by_hand
-from sinks.engine.lease_log import MARGIN
-from sinks.engine.lease_records import Act
-from sinks.engine.ledger import Ledger
-from sinks.engine.seal import Seal
 from sinks.faults import ClusterUnreachable, NotLeading
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Cluster
+from sinks.ledger.leadership import Identity
+from sinks.ledger.lease import Lease, by_hand
+from sinks.ledger.lease_log import MARGIN
+from sinks.ledger.lease_records import Act
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.seal import Seal
 from tests.sinks.engine.leases import RESERVE, SECONDS
 
 SOON = 30.0

@@ -12,11 +12,11 @@ import pytest
 from app.local.jars import PROJECT
 from app.local.waiting import wait_for
 from app.wiring import admin_of
-from sinks.engine.model import ALLOW
 from sinks.kafka.jvm.jvm_login import can_log_in
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import LITERAL, PREFIXED, TOPIC, AclBinding
 from sinks.kafka.ports.users import Upsertion
+from sinks.model.changes import ALLOW
 from tests.conftest import Clusters
 from tests.kafka.staging import client_of, create, write_properties
 

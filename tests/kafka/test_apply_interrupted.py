@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 from app.local.waiting import wait_for
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Kind
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Kind
 from tests.conftest import Clusters
 from tests.kafka.staging import client_of, write_properties
 from tests.silent_clusters import LOCKSTEP

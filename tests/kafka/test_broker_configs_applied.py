@@ -9,13 +9,13 @@ import pytest
 
 from app.local.waiting import wait_for
 from app.wiring import open_cluster
-from sinks.engine.model import Key
-from sinks.engine.plan import Plan, Unobserved
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.ports.cluster import Origin, TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
-from sinks.kinds.brokers.controller import BrokerWriter, any_broker, survey_brokers
-from sinks.kinds.topics.effective import broker_drifts, topic_drifts, warnings
+from sinks.kinds.brokers.controller import BrokerWriter, any_broker, broker_drifts, survey_brokers
+from sinks.kinds.topics.effective import topic_drifts, warnings
+from sinks.model.changes import Key
+from sinks.model.plan import Plan, Unobserved
 from tests.conftest import Clusters
 from tests.contract.level_looks import ONE, SOON, clear, levels_of, shows
 from tests.sinks.builders import FLOW, config_filter, flow_settings

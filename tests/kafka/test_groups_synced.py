@@ -19,8 +19,8 @@ from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from app.settings import load
 from lockstep import translate_offsets
-from sinks.engine.audit_events import read_audit
 from sinks.kafka.kafka_cluster import KafkaCluster
+from sinks.ledger.audit_events import read_audit
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.conftest import Clusters

@@ -11,12 +11,12 @@ import pytest
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from app.wiring import open_cluster
-from sinks.engine.model import Change, Kind
 from sinks.faults import IncrementalUnsupported
 from sinks.flow_settings import Incremental
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.topics.config_writer import ConfigWriter
+from sinks.model.changes import Change, Kind
 from tests.kafka.api_proxy import ApiProxy
 from tests.quick_java import QUICK_KAFKA
 

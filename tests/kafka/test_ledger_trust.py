@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from app.main import app
-from sinks.engine.ledger import Entry, Ledger
-from sinks.engine.model import Kind
-from sinks.engine.seal import Seal
 from sinks.kafka.kafka_cluster import KafkaCluster
+from sinks.ledger.ledger import Entry, Ledger
+from sinks.ledger.seal import Seal
+from sinks.model.changes import Kind
 from tests.conftest import Clusters
 from tests.kafka.staging import client_of, write_properties
 

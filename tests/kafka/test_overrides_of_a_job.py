@@ -14,10 +14,10 @@ from app.cli.output import DONE, WRONG_USAGE
 from app.main import app
 from app.overrides.with_overrides import encode_again, load_with_overrides
 from app.settings import ConfigurationError
-from sinks.engine.audit_events import read_audit
-from sinks.engine.ledger import Entry, Ledger
-from sinks.engine.model import Key
 from sinks.kafka.kafka_cluster import KafkaCluster
+from sinks.ledger.audit_events import read_audit
+from sinks.ledger.ledger import Entry, Ledger
+from sinks.model.changes import Key
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 from tests.conftest import Clusters

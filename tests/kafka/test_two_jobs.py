@@ -22,9 +22,9 @@ from app.local.jars import PROJECT
 from app.local.local_job import LocalJob
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from sinks.engine.leadership import EVIDENCE
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.request_timeout import BEYOND
+from sinks.ledger.leadership import EVIDENCE
 from tests.conftest import Clusters
 from tests.kafka.staging import alter, client_of, create, family_of, wait_until_shown, write_properties
 

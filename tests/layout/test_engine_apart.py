@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from app.local.jars import PROJECT
-from sinks.kinds.registry import Kind
+from sinks.model.registry import Kind
 
 ENGINE = PROJECT / "sinks" / "engine"
 FOLDERS = tuple(sorted({f"sinks.kinds.{kind.row.package}" for kind in Kind}))
@@ -38,7 +38,7 @@ def test_the_engine_names_no_kind() -> None:
         ("if change.kind is Kind.TOPIC: ...", ["Kind.TOPIC"]),
         ('known = Kind("acl")', ["Kind('acl')"]),
         ("from sinks.kinds.offsets.history import History", ["sinks.kinds.offsets.history"]),
-        ("from sinks.kinds.listing import Listed\nkinds = [kind for kind in Kind if kind.row.owned]", []),
+        ("from sinks.protocol.listing import Listed\nkinds = [kind for kind in Kind if kind.row.owned]", []),
         ("kind = Kind(name)", []),
     ],
 )

@@ -13,9 +13,9 @@ import pytest
 from app.application_offsets import translate_offsets
 from app.plugins import OLD_NAMES, load_plugin
 from app.settings import load
-from sinks.kinds.users.credentials import Credential, CredentialProvider
 from sinks.notify.metrics_reporting import MetricsReporter
-from sinks.notify.replication_listeners import TopicListener
+from sinks.plugins.credential_provider import Credential, CredentialProvider
+from sinks.plugins.replication_listeners import TopicListener
 from streaming.mm2.replication_policy import BaseReplicationPolicy, ReplicationPolicy
 
 PUBLIC = ("policies", "filters", "listeners", "reporters", "credentials", "reconfigurable")

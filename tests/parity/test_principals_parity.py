@@ -9,7 +9,7 @@ from hypothesis import event, example, given, reject, settings
 from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
 
-from sinks.kinds.acls.principals import PrincipalMapping
+from sinks.model.principals import PrincipalMapping
 from streaming.errors import LockstepError
 from tests.parity.kafka_classes import Kafka
 

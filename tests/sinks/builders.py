@@ -7,17 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, cast
 
-from sinks.engine.apply import Writer
-from sinks.engine.audit import Audit
-from sinks.engine.audit_events import Event, read_audit
-from sinks.engine.claims import Claims
 from sinks.engine.deletions import LOOKS_AGAIN_S
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.guard import Guard
-from sinks.engine.leadership import Leadership, Unled
-from sinks.engine.ledger import Ledger
-from sinks.engine.model import Change, Kind
-from sinks.engine.pins import NoPins, PinStore
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Observer, Report
 from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Pace
@@ -33,10 +25,17 @@ from sinks.kafka.ports.watches import MetadataSignal, NoSignal
 from sinks.kinds.acls.controller import AclWriter
 from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
-from sinks.kinds.controller import Controller
 from sinks.kinds.shared_listings import SharedListings
 from sinks.kinds.topics.config_writer import ConfigWriter
 from sinks.kinds.topics.writer import TopicWriter
+from sinks.ledger.audit import Audit
+from sinks.ledger.audit_events import Event, read_audit
+from sinks.ledger.leadership import Leadership, Unled
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.pins import NoPins, PinStore
+from sinks.model.changes import Change, Kind
+from sinks.protocol.claims import Claims
+from sinks.protocol.controller import Controller, Writer
 from streaming.flow import Flow
 from streaming.mm2.internal_topics import internal_topics
 from streaming.mm2.replication_filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter

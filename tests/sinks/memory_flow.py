@@ -15,9 +15,9 @@ from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.cluster import Cluster, Reader
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.watches import PlainGroupWatch
-from sinks.kinds.listing import PlainListing, TopicListing
-from sinks.kinds.shared_listings import FlowListing, SharedListings
-from sinks.kinds.users.credentials import Credential
+from sinks.kinds.shared_listings import FlowListing, PlainListing, SharedListings
+from sinks.plugins.credential_provider import Credential
+from sinks.protocol.listing import TopicListing
 
 
 class Passwords:

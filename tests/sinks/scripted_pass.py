@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from sinks.engine.audit_events import SettingChange
-from sinks.engine.leadership import Leader
-from sinks.engine.model import Kind
-from sinks.engine.plan import Plan
 from sinks.engine.report import Report
-from sinks.failover.known_positions import KnownPosition
 from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import FailoverStatus
+from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.known_positions import KnownPosition
+from sinks.ledger.leadership import Leader
+from sinks.model.changes import Kind
+from sinks.model.plan import Plan
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import FLOW, flow_settings

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from app.properties.keys.key import Key
 from app.properties.value_types import BOOLEAN
-from sinks.kinds.registry import Kind
+from sinks.model.registry import Kind
 
 
 def switches(declared: Collection[str]) -> dict[str, Key[bool]]:

@@ -13,11 +13,11 @@ from typing import Any
 
 import orjson
 
-from sinks.engine.model import Key
 from sinks.faults import NotSupported
 from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.java_rows import TEXT, JavaRows, Make
 from sinks.kafka.jvm.jvm_topics import MAP
+from sinks.kafka.ports.cluster import Key
 from sinks.kafka.ports.permitted import ask_again
 from sinks.kafka.ports.users import Mechanism, Upsertion, UserFaults
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from sinks.engine.model import Key
 from sinks.faults import ItemFault, NotSupported
 from sinks.kafka.memory.memory_answers import permit
+from sinks.kafka.ports.cluster import Key
 from sinks.kafka.ports.users import Upsertion, UserFaults
 
 LEAST, MOST = 4096, 16384

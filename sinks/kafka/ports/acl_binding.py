@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from sinks.engine.model import ALLOW, DENY, Key
+from sinks.kafka.ports.cluster import Key
 
 TOPIC: Final = "TOPIC"
 GROUP: Final = "GROUP"
@@ -29,6 +29,8 @@ EVERYONE: Final = "User:*"
 
 RESOURCE_TYPES: Final = frozenset({TOPIC, GROUP, TRANSACTIONAL_ID, CLUSTER, DELEGATION_TOKEN, USER, UNKNOWN})
 PATTERN_TYPES: Final = frozenset({LITERAL, PREFIXED, UNKNOWN})
+DENY, ALLOW = "DENY", "ALLOW"
+
 PERMISSIONS: Final = frozenset({ALLOW, DENY, UNKNOWN})
 OPERATIONS: Final = frozenset(
     {

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from sinks.engine.model import DENY, Key
 from sinks.faults import ItemFault
-from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.acl_binding import DENY, AclBinding
+from sinks.kafka.ports.cluster import Key
 
 AclFaults = dict[AclBinding, ItemFault | None]
 """Per ACL: `None` when it was written, or was so already."""

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple, Protocol
 
 from sinks.faults import ItemFault, Observed
 
+Key = tuple[str, ...]
+"""What names an item of a cluster, in parts: an ACL, a user with its mechanism, a topic with a config."""
+
 Faults = dict[str, ItemFault | None]
 """Per topic: `None` when it was written, or was so already."""
 

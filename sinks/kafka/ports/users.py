@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from sinks.engine.model import Key
 from sinks.faults import ItemFault
+from sinks.kafka.ports.cluster import Key
 
 
 class Mechanism(str, Enum):

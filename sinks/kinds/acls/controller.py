@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Change, Key, Kind, Op, Outcome
-from sinks.failover.fence_rules import is_fence_key
-from sinks.failover.known_fences import ReverseFences
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import Acls
 from sinks.kinds.acls.staged_writes import staged_entries
 from sinks.kinds.acls.survey import Fences, KeptTranslation, look_up_acls, survey_acls
 from sinks.kinds.assembly import Assembled, Assembly
-from sinks.kinds.controller import PassContext, Sighting
 from sinks.kinds.polled_controller import ListedKind, PolledController, Surveyed
+from sinks.ledger.fence_rules import is_fence_key
+from sinks.ledger.known_fences import ReverseFences
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Change, Key, Kind, Op, Outcome
+from sinks.protocol.controller import PassContext, Sighting
 
 REST = 2.0
 """Seconds between two polls where no metadata log tells of changes: each asks a broker for all ACLs."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sinks.engine.model import DENY
 from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, PREFIXED, TOPIC, WILDCARD, AclBinding
 from sinks.kinds.acls.patterns import is_wildcard
-from sinks.kinds.acls.principals import NamedPrincipals
 from sinks.kinds.topics.rules import OWN
+from sinks.model.changes import DENY
+from sinks.model.principals import NamedPrincipals
 
 KAFKAS_TOPICS = (
     "__cluster_metadata",

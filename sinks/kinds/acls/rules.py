@@ -34,8 +34,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from sinks.engine.model import ALLOW, DENY, Change, Key, Kind, Op
-from sinks.engine.plan import Refusal
 from sinks.flow_settings import AclRules
 from sinks.kafka.ports.acl_binding import (
     CLUSTER,
@@ -52,6 +50,8 @@ from sinks.kafka.ports.acl_binding import (
 from sinks.kinds.acls.own_topics import danger, wide_deny, wide_notes
 from sinks.kinds.acls.patterns import Pattern, SourceTopics, TopicPatterns, prefix_of
 from sinks.kinds.acls.staged_writes import counted, held_back
+from sinks.model.changes import ALLOW, DENY, Change, Key, Kind, Op
+from sinks.model.plan import Refusal
 
 NEVER: Mapping[str, str] = {
     CLUSTER: "cluster",

@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from sinks.engine.ledger_entries import Entry, EntryKey
-from sinks.engine.model import ALLOW, Key
 from sinks.flow_settings import AclRules
 from sinks.kafka.ports.acl_binding import TOPIC, AclBinding
 from sinks.kinds.acls.own_topics import danger
+from sinks.ledger.ledger_entries import Entry, EntryKey
+from sinks.model.changes import ALLOW, Key
 
 MEANWHILE: Mapping[str, str | None] = {"WRITE": None, "ALL": "READ"}
 """By operation, what is allowed until then."""

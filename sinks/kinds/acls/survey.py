@@ -7,20 +7,20 @@ from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from sinks.engine.adoption import Alike
-from sinks.engine.model import Key, Kind
-from sinks.engine.plan import Plan, make_plan
-from sinks.failover.fence_rules import could_be_fence
-from sinks.failover.known_fences import without_fences
 from sinks.flow_settings import AclRules, FlowSettings
 from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, TOPIC, AclBinding
 from sinks.kafka.ports.acls import AclList, AclReader
 from sinks.kinds.acls.patterns import SourceTopics, covers_any
-from sinks.kinds.acls.principals import PrincipalFilter
 from sinks.kinds.acls.rules import DesiredAcls, deletable, desired_acls, plan_acls
-from sinks.kinds.controller import Sighting, Wanted
-from sinks.kinds.listing import Listed
 from sinks.kinds.topics.rules import is_replicated
+from sinks.ledger.adoption import Alike
+from sinks.ledger.fence_rules import could_be_fence
+from sinks.ledger.known_fences import without_fences
+from sinks.model.changes import Key, Kind
+from sinks.model.plan import Plan, make_plan
+from sinks.model.principals import PrincipalFilter
+from sinks.protocol.controller import Sighting, Wanted
+from sinks.protocol.listing import Listed
 from streaming.number_of import number_of
 
 
@@ -82,7 +82,7 @@ def principals_of(
 
 
 @dataclass(frozen=True)
-class NamedPrincipals:
+class PrincipalsOfAcls:
     """Principals that the source's ACLs name, the name there to that on the target: `all` of them, and those whose ACLs
     are `synced`. `held`: names on the target of those whose ACLs only the settings leave out."""
 
@@ -93,7 +93,7 @@ class NamedPrincipals:
 
 def named_principals(
     settings: FlowSettings, source: AclReader, listed: Listed, asked: Collection[str]
-) -> NamedPrincipals | None:
+) -> PrincipalsOfAcls | None:
     """By the source's ACLs, asked for now; None where it shows none. `asked`: principals of the target that may be
     held. Raises as `survey_acls`."""
     bindings, topics = source.describe(), source_topics(settings, listed)
@@ -103,7 +103,7 @@ def named_principals(
     synced = desired_acls(bindings, settings.acls, topics).principals
     # Whom the target has no ACL of (a person removed them there, say) the source may have all the same.
     held = {acl.principal for acl in held_by_source(bindings, settings.acls, topics, None, asked)}
-    return NamedPrincipals({one: name for one, name in there.items() if name is not None}, synced, held)
+    return PrincipalsOfAcls({one: name for one, name in there.items() if name is not None}, synced, held)
 
 
 class KeptTranslation:

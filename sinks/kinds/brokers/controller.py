@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from sinks.engine.adoption import Alike
-from sinks.engine.model import Change, Key, Kind, Outcome
-from sinks.engine.plan import Plan, Unobserved, make_plan
 from sinks.faults import IncrementalUnsupported, ItemFault
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Faults, Origin
@@ -32,10 +29,13 @@ from sinks.kinds.brokers.rules import (
     same,
     surplus,
 )
-from sinks.kinds.controller import PassContext, Sighting, Wanted
 from sinks.kinds.polled_controller import ListedKind, PolledController, Surveyed
 from sinks.kinds.topics.config_writer import Values, settle
-from sinks.kinds.topics.effective import broker_drifts, groups_of, warnings
+from sinks.kinds.topics.effective import Drift, effective_side, groups_of, warnings
+from sinks.ledger.adoption import Alike
+from sinks.model.changes import Change, Key, Kind, Outcome
+from sinks.model.plan import Plan, Unobserved, make_plan
+from sinks.protocol.controller import PassContext, Sighting, Wanted
 
 REST = 10.0
 """Seconds between two polls without a metadata-change signal."""
@@ -95,6 +95,17 @@ def with_effective_drift(
     drifts = list(broker_drifts(upstream, downstream, configs))
     notes = (*plan.notes, *warnings(settings.flow, drifts))
     return replace(plan, notes=notes, effective=groups_of(drifts))
+
+
+def broker_drifts(source: Levels, target: Levels, rules: BrokerConfigRules) -> Iterator[Drift]:
+    """Of the brokers, by all configs of one broker of each side, for those that Lockstep would copy."""
+    for name in sorted(source.keys() & target.keys()):
+        if not rules.syncs(name):
+            continue
+        here, there = effective_side(source, name), effective_side(target, name)
+        if here is None or there is None or here.origin is Origin.CLUSTER or here.value == there.value:
+            continue
+        yield Drift(ResourceType.BROKER, "", name, here, there)
 
 
 class BrokerWriter:

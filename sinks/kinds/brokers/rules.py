@@ -21,10 +21,10 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from sinks.engine.model import Change, Key, Kind
-from sinks.engine.plan import Refusal
 from sinks.kafka.ports.config_levels import LevelledEntry, Levels
 from sinks.kinds.topics.target_rules import BEFORE_4, too_small
+from sinks.model.changes import Change, Key, Kind
+from sinks.model.plan import Refusal
 from streaming.errors import LockstepError
 from streaming.mm2.replication_filters import DefaultTopicFilter
 

@@ -8,14 +8,8 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from sinks.engine.adoption import Alike
-from sinks.engine.ledger import Ledger
-from sinks.engine.model import Key, Kind, Outcome
-from sinks.engine.plan import Plan, Unobserved, make_plan
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import Assembled, Assembly, GroupScope
-from sinks.kinds.controller import Comparison, ControllerStatus, GroupSummary, PassContext, Sighting
-from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.affected_groups import groups_on, not_settled
 from sinks.kinds.offsets.checkpoints import CheckpointEmitter
 from sinks.kinds.offsets.commit_ends import COMMITS_TOPIC
@@ -37,6 +31,12 @@ from sinks.kinds.offsets.paced_reading import PacedReading
 from sinks.kinds.offsets.stream_watch import StreamWatch, waits_for_syncs
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
 from sinks.kinds.offsets.writer import GroupWriter
+from sinks.ledger.adoption import Alike
+from sinks.ledger.ledger import Ledger
+from sinks.model.changes import Key, Kind, Outcome
+from sinks.model.plan import Plan, Unobserved, make_plan
+from sinks.protocol.controller import Comparison, Controller, ControllerStatus, GroupSummary, PassContext, Sighting
+from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 
@@ -68,7 +68,7 @@ class OffsetController:
         """`matches`: None looks for no records; `emit`: None emits no checkpoints; `scope`: for a command; `reads_for`:
         of `PacedReading`."""
         self._scope, self._shown, self._clock = scope, scope is not None and scope.shown, clock
-        self._settings, self._ends, self._memory, self._matches, self._emit = settings, ends, memory, matches, emit
+        self._settings, self._ends, self.memory, self._matches, self._emit = settings, ends, memory, matches, emit
         self._rows: dict[str, list[GroupOffset]] = {}
         self._schedule, self._turn, self._began = GroupSchedule(), list[str](), 0.0
         self._ledger: Ledger | None = None
@@ -80,16 +80,16 @@ class OffsetController:
 
     def poll(self, context: PassContext) -> bool:
         """Takes in what the stream brought; whether a group committed, or is to be compared again."""
-        self._memory.histories.are_whole, self._owes_all = False, self._owes_all | context.everything
+        self.memory.histories.are_whole, self._owes_all = False, self._owes_all | context.everything
         if not self._reading.is_done(context.ledger, to_the_end=self._owes_all and self._scope is None):
             return False
         self._ledger = context.ledger
-        if (taken_in := self._memory.drain()) is None:
+        if (taken_in := self.memory.drain()) is None:
             return False
         everything, self._owes_all = self._owes_all, False
         if everything and self._scope is None:
             self._keep(context)
-        self._memory.histories.are_whole = True
+        self.memory.histories.are_whole = True
         if not self._active or (Kind.GROUP_OFFSET in context.idle and not self._shown):
             return False
         partitions = context.listed.source.get(COMMITS_TOPIC, 0) if self._scope is None else 0
@@ -115,7 +115,7 @@ class OffsetController:
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a micro-batch brought of MM2's; the next poll takes it in."""
-        self._memory.take_in(syncs, checkpoints)
+        self.memory.take_in(syncs, checkpoints)
 
     def _direction(self, listed: Listed) -> Direction:
         if self._scope is not None and self._scope.back:
@@ -126,12 +126,12 @@ class OffsetController:
         """At each full comparison: what changed is written down, topics are recognized."""
         self._recognize(context.listed, context.listed.desired.remote)
         self._listed = context.listed.source
-        self._memory.forget_unlisted(self._listed, context.now)
-        self._memory.checkpoints.forget_unlisted(context.listed, self._ends.polled.chosen, context.now)
-        self._memory.save(context.ledger, self._listed)
+        self.memory.forget_unlisted(self._listed, context.now)
+        self.memory.checkpoints.forget_unlisted(context.listed, self._ends.polled.chosen, context.now)
+        self.memory.save(context.ledger, self._listed)
 
     def _recognize(self, listed: Listed, topics: Iterable[str]) -> set[str]:
-        known = self._memory.topics()
+        known = self.memory.topics()
         remote = {
             topic: name
             for topic in topics
@@ -140,7 +140,7 @@ class OffsetController:
         if not remote:
             return set()
         source, target = self._ends.source.groups.topic_ids(remote), self._ends.target.groups.topic_ids(remote.values())
-        again = self._memory.recognize(remote, source, target)
+        again = self.memory.recognize(remote, source, target)
         if self._matches is not None:
             self._matches.forget((), again)
         return again
@@ -148,7 +148,7 @@ class OffsetController:
     def _forget(self, groups: Collection[str], context: PassContext) -> None:
         if not groups:
             return
-        self._memory.forget_groups(groups)
+        self.memory.forget_groups(groups)
         if self._matches is not None:
             self._matches.forget(groups)
         self._schedule.forget(groups)
@@ -165,7 +165,7 @@ class OffsetController:
         if self._recognize(context.listed, topics_to_write(context.listed, rows)):
             rows = self._survey(context.listed, groups)
         if self._scope is None:
-            self._memory.save_truncations(context.ledger, context.listed.source)
+            self.memory.save_truncations(context.ledger, context.listed.source)
         for group in groups:
             self._rows.pop(group, None)
         for row in rows:
@@ -178,7 +178,7 @@ class OffsetController:
         direction = self._direction(listed)
         # While groups wait for their turn a safe offset for each comes before a nearer one for some.
         matches = None if self._schedule.behind else self._matches
-        return survey_offsets(self._settings, direction, replicated_offsets(direction, groups), self._memory, matches)
+        return survey_offsets(self._settings, direction, replicated_offsets(direction, groups), self.memory, matches)
 
     def before_writing(self, plan: Plan) -> None:
         """Nothing: no watch remembers what groups had."""
@@ -214,9 +214,9 @@ class OffsetController:
             return ControllerStatus(refused, errors, groups=self._summary, due=context.now, warnings=warnings)
         if self._summary is None and self._active:
             self._summary = summary_of([row for rows in self._rows.values() for row in rows])
-        if self._summary is not None and self._summary.refused != self._memory.refused:
-            self._summary = replace(self._summary, refused=dict(self._memory.refused))
-        moved = bool(self._waiting) and self._stream.moved(context.now, self._memory.histories.position)
+        if self._summary is not None and self._summary.refused != self.memory.refused:
+            self._summary = replace(self._summary, refused=dict(self.memory.refused))
+        moved = bool(self._waiting) and self._stream.moved(context.now, self.memory.histories.position)
         return ControllerStatus(
             refused=refused,
             groups=self._summary,
@@ -238,9 +238,9 @@ class OffsetController:
             self._matches.close()
         if self._ledger is not None and self._scope is None:
             if not self._reading.breaks_off:
-                self._memory.drain()
+                self.memory.drain()
             try:
-                self._memory.save(self._ledger, self._listed)
+                self.memory.save(self._ledger, self._listed)
             except LockstepError as error:
                 log.warning("what MM2 wrote lately is read again at the next start: %s", error)
 
@@ -250,7 +250,7 @@ def assemble(assembly: Assembly) -> Assembled:
     settings, source, target = assembly.settings, assembly.source, assembly.target
     if assembly.once and not (assembly.is_enabled(Kind.GROUP_OFFSET) or assembly.scope.shown):
         return Assembled()
-    memory, clusters = assembly.memory, offset_clusters(assembly)
+    memory, clusters = OffsetMemory(), offset_clusters(assembly)
     emit = None
     if settings.emit_checkpoints and not assembly.once:
         emit = CheckpointEmitter(clusters.topics.checkpoints, target.cluster, settings.replication_factor, memory)
@@ -264,3 +264,8 @@ def assemble(assembly: Assembly) -> Assembled:
         [OffsetController(settings, clusters, memory, matches, emit, scope, reads_for=reads_for)],
         {Kind.GROUP_OFFSET: GroupWriter(onto.alias, onto.groups)},
     )
+
+
+def offset_memory(controllers: Iterable[Controller]) -> OffsetMemory:
+    """What a flow's controllers know of offsets; nothing where none of them keeps groups."""
+    return next((one.memory for one in controllers if isinstance(one, OffsetController)), OffsetMemory())

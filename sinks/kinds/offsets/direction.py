@@ -6,17 +6,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sinks.engine.model import Change, Key, Kind
 from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.groups import GroupReader
-from sinks.kinds.controller import GroupSummary
-from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.polled_groups import PolledGroups
 from sinks.kinds.offsets.translation import Answer, Unanswered
 from sinks.kinds.offsets.verdicts import Judgement, Verdict, written
+from sinks.model.changes import Change, Key, Kind
+from sinks.protocol.controller import GroupSummary
+from sinks.protocol.listing import Listed
 from streaming.mm2.records import TopicPartition
 
 NO_PARTITION = TopicPartition("", 0)

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import orjson
 
-from sinks.engine.ledger import Entry, Ledger
 from sinks.kinds.offsets.verified_stretches import Checked, Stretch, joined_stretches, with_checked
+from sinks.ledger.ledger import Entry, Ledger
 from streaming.mm2.records import TopicPartition
 
 log = logging.getLogger(__name__)

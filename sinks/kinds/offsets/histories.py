@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from sinks.failover.known_positions import LatestSync
 from sinks.kinds.offsets.exact_runs import ExactOffsets
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, History
+from sinks.ledger.known_positions import LatestSync
 from streaming.mm2.records import TopicPartition
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from sinks.kafka.ports.cluster import LogChunk
-from sinks.kinds.absence import MissingForLong
-from sinks.kinds.listing import Listed, replicated_topics
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.history import NOWHERE, Pair
 from sinks.kinds.offsets.mirror_records import checkpoints_of
+from sinks.protocol.absence import MissingForLong
+from sinks.protocol.listing import Listed, replicated_topics
 from streaming.hints import CheckpointSeen
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.topic_names import topic_name_fault

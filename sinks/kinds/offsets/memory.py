@@ -11,9 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from sinks.engine.ledger import Ledger
 from sinks.kafka.ports.cluster import Placed, Reader
-from sinks.kinds.absence import MissingForLong
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
@@ -24,6 +22,8 @@ from sinks.kinds.offsets.stored_memory import StoredMemory, load_truncations, st
 from sinks.kinds.offsets.stream_queue import MOST_WAITING_RECORDS, StreamQueue, TakenIn
 from sinks.kinds.offsets.topic_ids import TopicIds, ids_for_runs, is_recreated
 from sinks.kinds.offsets.translation import Answer
+from sinks.ledger.ledger import Ledger
+from sinks.protocol.absence import MissingForLong
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.topic_names import topic_name_fault

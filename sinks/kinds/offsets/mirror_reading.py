@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sinks.engine.ledger import Ledger
 from sinks.kinds.offsets.history import NOWHERE
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics, ReadSoFar, checkpoints_of
+from sinks.ledger.ledger import Ledger
 
 
 class MirrorReading:

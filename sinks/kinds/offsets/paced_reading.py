@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from sinks.engine.ledger import Ledger
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import ReadSoFar
+from sinks.ledger.ledger import Ledger
 
 
 class PacedReading:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 
-from sinks.engine.avro import SingleObject
-from sinks.engine.ledger import Ledger
 from sinks.kinds.offsets.history import History
+from sinks.ledger.avro import SingleObject
+from sinks.ledger.ledger import Ledger
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 

@@ -11,9 +11,6 @@ import logging
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from sinks.engine.ledger import Entry, Ledger
-from sinks.engine.ledger_entries import EntryKey
-from sinks.failover.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.faults import LedgerUntrusted
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE
@@ -21,6 +18,9 @@ from sinks.kinds.offsets.log_tails import LogTails, Truncation
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.stored_histories import store_histories, stored_histories
 from sinks.kinds.offsets.topic_ids import TopicIds
+from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
+from sinks.ledger.ledger import Entry, Ledger
+from sinks.ledger.ledger_entries import EntryKey
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from sinks.engine.model import Change, Outcome
 from sinks.faults import ItemFault
 from sinks.kafka.ports.groups import Groups
 from sinks.kinds.offsets.group_states import read_states
 from sinks.kinds.offsets.verdicts import Facts, Verdict, verdict_on
+from sinks.model.changes import Change, Outcome
 from streaming.mm2.records import TopicPartition
 
 

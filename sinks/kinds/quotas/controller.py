@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from sinks.engine.adoption import Alike
-from sinks.engine.model import Change, Key, Kind, Outcome
-from sinks.engine.plan import make_plan
-from sinks.kinds.acls.principals import PrincipalFilter
 from sinks.kinds.assembly import Assembled, Assembly
-from sinks.kinds.controller import PassContext, Sighting, Wanted
 from sinks.kinds.polled_controller import ListedKind, PolledController, Surveyed
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
 from sinks.kinds.quotas.quota_port import ClientQuotas, Entity, QuotaReader
 from sinks.kinds.quotas.rules import desired_quotas, entity_of, is_protected, keys_of, plan_quotas
+from sinks.ledger.adoption import Alike
+from sinks.model.changes import Change, Key, Kind, Outcome
+from sinks.model.plan import make_plan
+from sinks.model.principals import PrincipalFilter
+from sinks.protocol.controller import PassContext, Sighting, Wanted
 
 PORT = "client-quotas"
 REST = 10.0

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault
 from sinks.kafka.memory.memory_answers import permit
-from sinks.kinds.kind_row import ABSENT
 from sinks.kinds.quotas.quota_port import Entity, Quotas, QuotaValues
 from sinks.kinds.quotas.rules import OF_ADDRESSES, OF_CLIENTS
+from sinks.model.kind_row import ABSENT
 
 
 @dataclass

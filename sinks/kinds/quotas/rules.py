@@ -18,11 +18,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sinks.engine.model import Change, Key, Kind, Op
-from sinks.engine.plan import Refusal
-from sinks.kinds.acls.principals import NOBODY, USER_TYPE, NamedPrincipals, PrincipalFilter, PrincipalMapping
-from sinks.kinds.kind_row import ABSENT
 from sinks.kinds.quotas.quota_port import Entity, Quotas
+from sinks.model.changes import Change, Key, Kind, Op
+from sinks.model.kind_row import ABSENT
+from sinks.model.plan import Refusal
+from sinks.model.principals import NOBODY, USER_TYPE, NamedPrincipals, PrincipalFilter, PrincipalMapping
 
 OF_CLIENTS = frozenset({"producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"})
 OF_ADDRESSES = frozenset({"connection_creation_rate"})

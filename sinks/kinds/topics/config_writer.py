@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from sinks.engine.model import Change, Outcome
 from sinks.faults import IncrementalUnsupported, ItemFault
 from sinks.flow_settings import Incremental
 from sinks.kafka.ports.cluster import Cluster, Faults, TopicConfigs
+from sinks.model.changes import Change, Outcome
 
 log = logging.getLogger(__name__)
 

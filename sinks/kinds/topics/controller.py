@@ -7,16 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
-from sinks.engine.adoption import Alike
-from sinks.engine.agenda import RetrySchedule
-from sinks.engine.model import Key, Kind, Outcome
-from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.watches import Watch
 from sinks.kinds.assembly import Assembled, Assembly, CompareProgress, no_progress
-from sinks.kinds.controller import Comparison, ControllerStatus, PassContext, Sighting, Wanted
-from sinks.kinds.listing import Listed
 from sinks.kinds.topics.config_writer import ConfigWriter
 from sinks.kinds.topics.effective import TopicDrifts
 from sinks.kinds.topics.poll_schedule import TURN, PollSchedule
@@ -24,6 +18,12 @@ from sinks.kinds.topics.rules import OWN, is_still_wanted
 from sinks.kinds.topics.second_comparison import SecondComparison, is_to_compare_again
 from sinks.kinds.topics.survey import TOPICS_IN_A_REQUEST, Survey, survey
 from sinks.kinds.topics.writer import TopicWriter
+from sinks.ledger.adoption import Alike
+from sinks.model.changes import Key, Kind, Outcome
+from sinks.model.plan import Plan, Refusal, Unobserved
+from sinks.protocol.agenda import RetrySchedule
+from sinks.protocol.controller import Comparison, ControllerStatus, PassContext, Sighting, Wanted
+from sinks.protocol.listing import Listed
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 

@@ -17,11 +17,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sinks.engine.effective_drift import DifferingConfig, DriftGroup, grouped
-from sinks.engine.model import Kind
 from sinks.kafka.ports.cluster import Origin, TopicConfigs
 from sinks.kafka.ports.config_levels import Levels, ResourceType, Synonym
-from sinks.kinds.brokers.rules import BrokerConfigRules
+from sinks.model.changes import Kind
+from sinks.model.effective_drift import DifferingConfig, DriftGroup, grouped
 from streaming.flow import Flow
 from streaming.mm2.replication_filters import ConfigPropertyFilter
 
@@ -99,17 +98,6 @@ def topic_drifts(
             yield Drift(
                 ResourceType.TOPIC, remote, name, Side(here.value, here.origin), Side(there.value, there.origin)
             )
-
-
-def broker_drifts(source: Levels, target: Levels, rules: BrokerConfigRules) -> Iterator[Drift]:
-    """Of the brokers, by all configs of one broker of each side, for those that Lockstep would copy."""
-    for name in sorted(source.keys() & target.keys()):
-        if not rules.syncs(name):
-            continue
-        here, there = effective_side(source, name), effective_side(target, name)
-        if here is None or there is None or here.origin is Origin.CLUSTER or here.value == there.value:
-            continue
-        yield Drift(ResourceType.BROKER, "", name, here, there)
 
 
 def effective_side(levels: Levels, name: str) -> Side | None:

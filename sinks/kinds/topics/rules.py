@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 
-from sinks.engine.backoff import BackedOff
-from sinks.engine.model import Change, Kind, Op
-from sinks.engine.plan import Refusal
 from sinks.flow_settings import FlowSettings, MirrorVersion
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.model.changes import Change, Kind, Op
+from sinks.model.plan import Refusal
+from sinks.protocol.backoff import BackedOff
+from sinks.protocol.listing import DesiredTopics
 from streaming.errors import NamingError
 from streaming.mm2.replication_policy import replicates
 from streaming.mm2.topic_names import check_topic_name
@@ -35,22 +35,6 @@ SHARED = (
 )
 SHOWN = 3
 """How many names such a reason gives."""
-
-
-@dataclass(frozen=True)
-class DesiredTopics:
-    """`remote`: upstream name to remote name. `refused`: remote names that Kafka would not accept, or that several
-    topics of the source would have.
-
-    `shared`: as `remote`, of the topics that are refused because several would have one name; MM2 copies them all the
-    same. `partitions`: by remote name. `upstream`: the remote names of all topics of the source, replicated or not.
-    """
-
-    remote: Mapping[str, str]
-    refused: tuple[Refusal, ...] = ()
-    partitions: Mapping[str, int] = field(default_factory=dict)
-    upstream: frozenset[str] = frozenset()
-    shared: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_replicated(settings: FlowSettings, topic: str) -> bool:

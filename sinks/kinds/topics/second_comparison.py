@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from itertools import islice
 
-from sinks.engine.model import Kind, Op, Outcome
+from sinks.model.changes import Kind, Op, Outcome
 
 AT_ONCE = 200
 """Topics that are compared again in one pass. A change that comes meanwhile waits for it: a third of a second or so."""

@@ -10,15 +10,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from sinks.engine.model import Change, Key, Kind
-from sinks.engine.plan import Plan, Refusal, Unobserved, make_plan
 from sinks.faults import ItemFault, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import ConfigEntry, Reader, TopicConfigs
-from sinks.kinds.listing import Listed
 from sinks.kinds.topics.effective import Drift, groups_of, topic_drifts, warnings
 from sinks.kinds.topics.rules import plan_topic_deletions, plan_topics
 from sinks.kinds.topics.target_rules import split, split_overrides
+from sinks.model.changes import Change, Key, Kind
+from sinks.model.plan import Plan, Refusal, Unobserved, make_plan
+from sinks.protocol.listing import Listed
 from streaming.mm2.replication_filters import ConfigPropertyFilter
 
 TOPICS_IN_A_REQUEST = 500

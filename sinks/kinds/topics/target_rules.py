@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from sinks.engine.model import Change, Kind
-from sinks.engine.plan import Refusal
+from sinks.model.changes import Change, Kind
+from sinks.model.plan import Refusal
 
 REMOVED_CONFIGS: Mapping[str, str] = {
     "message.format.version": "Kafka 4.0 took it away (KIP-724), and it has no effect from 3.0 on",

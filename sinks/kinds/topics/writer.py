@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sinks.engine.model import Change, Kind, Op, Outcome
 from sinks.faults import ItemFault
 from sinks.kafka.ports.cluster import Cluster, Faults, TopicSpec
 from sinks.kinds.topics.config_writer import REFUSALS, ConfigWriter
+from sinks.model.changes import Change, Kind, Op, Outcome
 from streaming.errors import LockstepError
 
 EXISTS = "TOPIC_ALREADY_EXISTS"

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
-from sinks.engine.claims import Claim
-from sinks.engine.ledger import Ledger
-from sinks.engine.model import Change, Key, Kind, Op, Outcome, ScramSpec
-from sinks.engine.plan import make_plan
 from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.users import Upsertion, UserFaults, UserReader, Users
-from sinks.kinds.acls.survey import NamedPrincipals, named_principals, principals_of
+from sinks.kinds.acls.survey import PrincipalsOfAcls, named_principals, principals_of
 from sinks.kinds.assembly import Assembled, Assembly
-from sinks.kinds.controller import PassContext, Sighting, Wanted
 from sinks.kinds.polled_controller import ListedKind, PolledController, Surveyed
-from sinks.kinds.users.credentials import CredentialProvider, known_versions, provider_fault
 from sinks.kinds.users.rules import (
     NOT_OURS,
     PRINCIPAL,
@@ -25,6 +19,12 @@ from sinks.kinds.users.rules import (
     plan_users,
     users_of,
 )
+from sinks.ledger.ledger import Ledger
+from sinks.model.changes import Change, Key, Kind, Op, Outcome, ScramSpec
+from sinks.model.plan import make_plan
+from sinks.plugins.credential_provider import CredentialProvider, known_versions, provider_fault
+from sinks.protocol.claims import Claim
+from sinks.protocol.controller import PassContext, Sighting, Wanted
 
 REST = 10.0
 """Seconds between two polls without a metadata-change signal: a new password of the provider gives none."""
@@ -104,7 +104,7 @@ class RevokedUsers(ListedKind):
         return {} if principals is None else look_up_revoked(self._assembly.source.users, principals, keys)
 
 
-def _named_now(assembly: Assembly, context: PassContext, keys: Collection[Key]) -> NamedPrincipals | None:
+def _named_now(assembly: Assembly, context: PassContext, keys: Collection[Key]) -> PrincipalsOfAcls | None:
     asked = {f"{PRINCIPAL}{user}" for user, _ in keys}
     return named_principals(assembly.settings, assembly.source.acls, context.listed, asked)
 
@@ -224,7 +224,7 @@ def survey_revoked(settings: FlowSettings, target: UserReader, ledger: Ledger) -
     return Surveyed(make_plan(settings.flow, changes, existing={kind: len(owned & present)}), present, wanted)
 
 
-def look_up_revoked(source: UserReader, named: NamedPrincipals, keys: Collection[Key]) -> dict[Key, Sighting]:
+def look_up_revoked(source: UserReader, named: PrincipalsOfAcls, keys: Collection[Key]) -> dict[Key, Sighting]:
     """Whether the source still has these users of the target, so that only the file left them out."""
     asked = {user for user, _ in keys}
     names = {known_as: user for known_as, user in users_of(named.all).items() if user in asked}
@@ -234,7 +234,7 @@ def look_up_revoked(source: UserReader, named: NamedPrincipals, keys: Collection
 
 
 def look_up_users(
-    settings: FlowSettings, source: UserReader, named: NamedPrincipals, keys: Collection[Key]
+    settings: FlowSettings, source: UserReader, named: PrincipalsOfAcls, keys: Collection[Key]
 ) -> dict[Key, Sighting]:
     """What the source says of these users of the target now: whether it has them, and its ACLs name them. Raises as
     `survey_users`."""

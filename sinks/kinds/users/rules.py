@@ -22,11 +22,11 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from sinks.engine.adoption import Alike
-from sinks.engine.model import Change, Key, Kind, Op, ScramSpec
-from sinks.engine.plan import Refusal
 from sinks.faults import Observed
-from sinks.kinds.acls.principals import NOBODY, NamedPrincipals
+from sinks.ledger.adoption import Alike
+from sinks.model.changes import Change, Key, Kind, Op, ScramSpec
+from sinks.model.plan import Refusal
+from sinks.model.principals import NOBODY, NamedPrincipals
 
 PRINCIPAL = "User:"
 EVERYONE = "*"

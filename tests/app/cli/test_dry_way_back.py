@@ -19,11 +19,11 @@ from app.failover_session import FailoverCall
 from sinks.failover.commands import cutover
 from sinks.failover.failing_back import failback, resume
 from sinks.failover.fence_notes import NO_OTHERS, OtherLedgers
-from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import FenceUnclear
-from sinks.failover.record import NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.unplanned import failover
+from sinks.ledger.failover_record import NotNow
+from sinks.ledger.fence_rules import fence_acls
 from tests.sinks.failover.scenes import Stage, stage
 
 FILE = Path("mm2.properties")

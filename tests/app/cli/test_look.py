@@ -21,12 +21,12 @@ from app.local.waiting import wait_for
 from app.main import app
 from app.settings import load
 from sinks.engine.flow_task import FlowTask
-from sinks.engine.ledger_entries import Entry
 from sinks.engine.metrics import Metrics
-from sinks.engine.model import Kind
 from sinks.engine.status import Task
 from sinks.faults import RightsMissing
-from sinks.kinds.controller import PassContext
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Kind
+from sinks.protocol.controller import PassContext
 from tests.sinks.builders import FLOW, World, put_topic, set_config
 
 BASE = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"

@@ -11,10 +11,10 @@ import pytest
 from app.cli.output import Output
 from app.cli.plan_command import apply
 from app.cli.plan_file import ReviewedPlan, write_plan
-from sinks.engine.model import Change, Kind, ScramSpec
-from sinks.engine.plan import Plan, make_plan
 from sinks.faults import DigestMismatch
 from sinks.kafka.memory.memory_acls import MemoryAcls
+from sinks.model.changes import Change, Kind, ScramSpec
+from sinks.model.plan import Plan, make_plan
 from streaming.errors import LockstepError, WrongUsage
 from streaming.flow import Flow
 from tests.sinks.builders import FLOW, World, config_change, put_topic, topic_change

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from app.cli.plan_text import print_outcomes, print_plan
-from sinks.engine.model import Kind, Op, Outcome
-from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.faults import ItemFault
+from sinks.model.changes import Kind, Op, Outcome
+from sinks.model.plan import Plan, Refusal, Unobserved
 from tests.sinks.builders import FLOW, config_change
 
 REASON = "the plan deletes 7 of 7"

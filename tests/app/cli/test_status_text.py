@@ -12,16 +12,16 @@ from app.cli.output import DONE, FAILED, PENDING, STALE
 from app.cli.status_command import exit_code
 from app.cli.status_text import print_status
 from sinks.engine.flow_status import status_without_job
-from sinks.engine.leadership import Leader
-from sinks.engine.model import Kind, Op
-from sinks.engine.plan import Refusal
 from sinks.engine.status import FlowState, FlowStatus, Heartbeats, KindStatus, Task, as_far_as_known
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.failover.last_drill import LastDrill
 from sinks.failover.lost_before_copying import Lost
 from sinks.failover.preflight import FailoverStatus, NotChecked, Preflight
-from sinks.failover.record import Begun, FailoverRecord
-from sinks.failover.states import Command, State
+from sinks.ledger.failover_record import Begun, FailoverRecord
+from sinks.ledger.failover_states import Command, State
+from sinks.ledger.leadership import Leader
+from sinks.model.changes import Kind, Op
+from sinks.model.plan import Refusal
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import FLOW, world_in_step
 

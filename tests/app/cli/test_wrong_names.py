@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.cli.wrong_names import wrong_group, wrong_topic
-from sinks.kinds.listing import list_both
+from sinks.kinds.shared_listings import list_both
 from tests.sinks.builders import World, flow_settings, put_topic
 
 

@@ -18,12 +18,12 @@ from app.credentials.credential_providers import (
     variable_of,
 )
 from app.credentials.encoder_settings import encoder_settings, open_store
-from sinks.kinds.users.credentials import Credential, known_versions
+from sinks.plugins.credential_provider import Credential, known_versions
 from streaming.errors import LockstepError, PluginError
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 PLUGINS = """
-from sinks.kinds.users.credentials import Credential
+from sinks.plugins.credential_provider import Credential
 
 class Vault:
     def configure(self, properties): self.prefix = properties["vault.prefix"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.docs_pages.failover_page import FAILOVER_PAGE, diagram, page
-from sinks.failover.states import State
+from sinks.ledger.failover_states import State
 
 
 def test_the_states_on_the_page_are_what_the_table_says() -> None:

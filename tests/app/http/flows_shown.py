@@ -9,29 +9,28 @@ from datetime import timedelta
 from functools import cache
 
 from app.http.page_history import INTERVAL, SAMPLES, FlowHistory
-from sinks.engine.effective_drift import DifferingConfig, DriftGroup
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.metrics import Metrics
-from sinks.engine.model import Kind, Op, Outcome
-from sinks.engine.plan import Plan, Refusal
 from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus, Heartbeats, flow_state
-from sinks.engine.times import utc_now, utc_text
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.failover.checks import Check, CheckResult
 from sinks.failover.last_drill import LastDrill
 from sinks.failover.preflight import FailoverLoss, FailoverStatus, Preflight
-from sinks.failover.record import Begun, FailoverRecord
-from sinks.failover.states import State
 from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.flow_settings import FailoverRules
-from sinks.kinds.controller import GroupSummary
-from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.direction import GroupOffset, count_verdicts, worst_bounds
 from sinks.kinds.offsets.translation import Answer, Method, Unanswered
 from sinks.kinds.offsets.verdicts import Judgement, Verdict
-from sinks.kinds.topics.rules import DesiredTopics
+from sinks.ledger.failover_record import Begun, FailoverRecord
+from sinks.ledger.failover_states import State
+from sinks.model.changes import Kind, Op, Outcome
+from sinks.model.effective_drift import DifferingConfig, DriftGroup
+from sinks.model.plan import Plan, Refusal
+from sinks.model.times import utc_now, utc_text
+from sinks.protocol.controller import GroupSummary
+from sinks.protocol.listing import DesiredTopics, Listed
 from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import config_change, flow_settings, topic_change

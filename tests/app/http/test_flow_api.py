@@ -14,9 +14,9 @@ from app.http.openapi import API_BASE, OPERATIONS
 from app.http.page import PAGE_FOLDER, page_files
 from app.local.jar_sets import PROJECT
 from sinks.engine.metrics import Metrics
-from sinks.engine.plan import Plan
 from sinks.engine.report import Report
 from sinks.faults import NotLeading
+from sinks.model.plan import Plan
 from tests.app.http.flows_shown import (
     GROUPS,
     HOSTILE,

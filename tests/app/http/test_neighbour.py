@@ -11,8 +11,8 @@ import pytest
 from app.http.api import Api, Server
 from app.http.neighbour import listeners, refuse_beside_another_job, strangers
 from sinks.engine.flow_task import FlowTask
-from sinks.engine.leadership import Leader
 from sinks.engine.metrics import Metrics
+from sinks.ledger.leadership import Leader
 from streaming.errors import LockstepError
 from tests.sinks.builders import FLOW
 from tests.sinks.scripted_pass import ScriptedPass

@@ -11,11 +11,11 @@ from app.http import page_history
 from app.http.page_history import CHANGES, LONGEST, SAMPLES, FlowHistory
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
-from sinks.engine.model import Change, Kind, Outcome, ScramSpec
-from sinks.engine.plan import Plan
 from sinks.engine.report import Report
 from sinks.engine.status import FlowState, FlowStatus
 from sinks.faults import ItemFault
+from sinks.model.changes import Change, Kind, Outcome, ScramSpec
+from sinks.model.plan import Plan
 from tests.sinks.builders import FLOW, World, config_change, put_topic, world_in_step
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

@@ -11,20 +11,20 @@ import pytest
 
 from app.http.readiness import GOES_ON, Readiness, ReadinessAnswer, readiness
 from app.http.remedies import OTHERWISE, advice
-from sinks.engine.effective_drift import DifferingConfig, DriftGroup
-from sinks.engine.model import Kind, Op
-from sinks.engine.plan import Refusal
+from app.in_step import in_step_of_status
 from sinks.engine.status import Failing, FlowState, FlowStatus, KindStatus, Task, as_far_as_known, silence, standing_by
-from sinks.engine.times import utc_now
 from sinks.engine.verify_status import STALLED, VerifyStatus
 from sinks.failover import checks
 from sinks.failover.checks import COUNTED, Check, CheckResult, ReadinessFacts
-from sinks.failover.in_step import in_step_of_status
 from sinks.failover.preflight import FailoverLoss, FailoverStatus, NotChecked, Preflight
-from sinks.failover.record import Begun, FailoverRecord
-from sinks.failover.states import Command, State
 from sinks.flow_settings import FailoverRules
-from sinks.kinds.controller import GroupSummary
+from sinks.ledger.failover_record import Begun, FailoverRecord
+from sinks.ledger.failover_states import Command, State
+from sinks.model.changes import Kind, Op
+from sinks.model.effective_drift import DifferingConfig, DriftGroup
+from sinks.model.plan import Refusal
+from sinks.model.times import utc_now
+from sinks.protocol.controller import GroupSummary
 from streaming.flow import Flow
 
 ACTIVE = KindStatus(Task.ACTIVE, drift=0)

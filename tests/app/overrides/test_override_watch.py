@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.overrides.watch import OverridesUnknown, OverrideWatch
-from sinks.engine.ledger import Entry, Ledger
 from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.ledger.ledger import Entry, Ledger
 from streaming.flow import Flow
 
 AB = Flow("a", "b")

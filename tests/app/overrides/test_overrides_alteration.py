@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from app.overrides.alteration import DAMAGED_OVERRIDE, DIFFERS, OverrideAlteration
-from sinks.engine.audit_events import SettingChange
-from sinks.engine.overrides import Override, OverrideLevel
+from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.overrides import Override, OverrideLevel
 from sinks.secret_values import HIDDEN
 from streaming.flow import Flow
 

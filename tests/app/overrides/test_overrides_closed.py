@@ -12,9 +12,9 @@ from app.overrides.watch import OverridesRefused, OverrideWatch
 from app.overrides.with_overrides import load_with_overrides
 from app.properties.keys import OPENABLE
 from app.properties.mistakes import ConfigurationError
-from sinks.engine.ledger import Entry, Ledger
-from sinks.engine.overrides import InLedger, Override
 from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.ledger.ledger import Entry, Ledger
+from sinks.ledger.overrides import InLedger, Override
 from streaming.errors import WrongUsage
 from streaming.flow import Flow
 

@@ -7,8 +7,8 @@ import pytest
 from app.credentials.encoder import EncoderSettings, PasswordEncoder
 from app.overrides.passwords import OLD_SECRET, SECRET, override_of, reencoded, values_of
 from app.settings.stored_overrides import Decoded, Reference
-from sinks.engine.model import Key
-from sinks.engine.overrides import Override
+from sinks.ledger.overrides import Override
+from sinks.model.changes import Key
 from streaming.errors import LockstepError
 
 PASSWORD = "t0ps3cr3t"

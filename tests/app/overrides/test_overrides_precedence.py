@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from app.overrides.with_overrides import load_with_overrides
 from app.properties import keys
-from sinks.engine.model import Kind
-from sinks.engine.overrides import Override, OverrideLevel, altered
 from sinks.flow_settings import FlowSettings
+from sinks.ledger.overrides import Override, OverrideLevel, altered
+from sinks.model.changes import Kind
 from streaming.flow import Flow
 
 AB, BA = Flow("a", "b"), Flow("b", "a")

@@ -13,7 +13,7 @@ from app.overrides.view import OwnView, Source, default_views, flow_views
 from app.properties.mistakes import Findings
 from app.properties.scoped_keys import Properties
 from app.settings.load import read_properties
-from sinks.engine.overrides import InLedger, Override
+from sinks.ledger.overrides import InLedger, Override
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

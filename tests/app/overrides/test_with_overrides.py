@@ -12,8 +12,8 @@ from app.overrides.ledgers import Unreadable
 from app.overrides.with_overrides import load_with_overrides
 from app.properties.mistakes import ConfigurationError
 from app.settings import Settings
-from sinks.engine.overrides import InLedger, Override
 from sinks.flow_settings import FlowSettings
+from sinks.ledger.overrides import InLedger, Override
 from streaming.flow import Flow
 
 AB, BA = Flow("a", "b"), Flow("b", "a")

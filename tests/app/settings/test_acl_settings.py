@@ -9,8 +9,8 @@ import pytest
 from app.properties.mistakes import ConfigurationError
 from app.settings import Settings, load
 from sinks.engine.flow_status import KnownStatus
-from sinks.engine.model import Kind
 from sinks.flow_settings import AclRules
+from sinks.model.changes import Kind
 from streaming.flow import Flow
 
 BASE = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"

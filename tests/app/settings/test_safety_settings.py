@@ -11,11 +11,11 @@ from app.main import app
 from app.properties.mistakes import ConfigurationError
 from app.settings import Settings, load
 from app.wiring import guard
-from sinks.engine.ledger import Ledger
-from sinks.engine.pins import FILE, PinFile, Pins
 from sinks.faults import WrongCluster
 from sinks.flow_settings import Safety
 from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.pins import FILE, PinFile, Pins
 from streaming.flow import Flow
 
 AB = Flow("a", "b")

@@ -9,8 +9,8 @@ import pytest
 
 from app.properties.mistakes import WrongFlow
 from app.settings import ConfigurationError, Settings, load
-from sinks.engine.model import Kind
 from sinks.flow_settings import Incremental, Limits, Pace
+from sinks.model.changes import Kind
 from streaming.flow import Flow
 from streaming.mm2.replication_filters import DefaultTopicFilter
 from streaming.mm2.replication_policy import DefaultReplicationPolicy, IdentityReplicationPolicy

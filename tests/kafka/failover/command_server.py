@@ -17,8 +17,8 @@ from typing import Any
 from app.cli import failback_commands, failover_commands
 from app.main import main
 from sinks.failover.journal import Journal
-from sinks.failover.record import FailoverRecord
-from sinks.failover.states import Step
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.failover_states import Step
 
 PRELOADED = (failback_commands, failover_commands)
 """Commands are imported when they are called, else."""

@@ -10,8 +10,8 @@ import pytest
 
 from app.local.local_mirror import LocalMirror
 from app.wiring import open_cluster
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
 from tests.conftest import Clusters
 from tests.kafka.failover.failover_processes import Commands, command_server
 from tests.kafka.failover.failovers import SOURCE, TARGET, Flow, properties, write_file

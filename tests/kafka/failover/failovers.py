@@ -26,21 +26,22 @@ from app.local.waiting import wait_for
 from app.settings import load
 from app.wiring import audit, both_clusters, guard, ledger, open_cluster
 from sinks.engine.flow_task import FlowTask
-from sinks.engine.ledger import Ledger
 from sinks.engine.metrics import Metrics
-from sinks.engine.model import Kind
 from sinks.engine.reconcile import FlowComponents, FlowReconcile
 from sinks.engine.status import Heartbeats
 from sinks.failover.cut_reader import all_records
-from sinks.failover.known_positions import KnownPosition
 from sinks.failover.preflight import Preflight
-from sinks.failover.record import FailoverRecord
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.assembly import Assembly, assemble
-from sinks.kinds.listing import PlainListing
+from sinks.kinds.offsets.controller import offset_memory
+from sinks.kinds.shared_listings import PlainListing
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.known_positions import KnownPosition
+from sinks.ledger.ledger import Ledger
+from sinks.model.changes import Kind
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
 from tests.inline_executor import InlineExecutor
@@ -113,8 +114,8 @@ class Flow:
         settings = load(self.config)
         (flow,) = settings.flows
         with both_clusters(settings, flow) as clusters, closing(clusters.source.records(flow.isolation)) as records:
-            assembly = Assembly(flow, *clusters.ports)
-            made, syncs = assemble(assembly, [Kind.GROUP_OFFSET]), assembly.memory.histories.latest
+            made = assemble(Assembly(flow, *clusters.ports), [Kind.GROUP_OFFSET])
+            syncs = offset_memory(made.controllers).histories.latest
             components = FlowComponents(
                 topics=PlainListing(flow, clusters.source, clusters.target),
                 guard=guard(flow, clusters.source, clusters.target),

@@ -12,9 +12,9 @@ from app.local.broker import RESTRICTED
 from app.local.local_mirror import LocalMirror
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from sinks.engine.ledger_entries import Entry
-from sinks.failover.states import State, Step
 from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.ledger.failover_states import State, Step
+from sinks.ledger.ledger_entries import Entry
 from streaming.mm2.records import TopicPartition
 from tests.kafka.failover.failover_processes import Commands, Ended
 from tests.kafka.failover.failovers import (

@@ -17,7 +17,7 @@ from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from app.settings import load
 from app.wiring import both_clusters, ledger
-from sinks.engine.ledger import Entry
+from sinks.ledger.ledger import Entry
 from tests.conftest import Clusters
 from tests.kafka.faulty_copies import COUNT, faulty_copies, properties, records, send, topic_of, write
 

@@ -10,7 +10,7 @@ import httpx
 
 from app.local.jars import PROJECT
 from app.local.waiting import wait_for
-from sinks.engine.ledger import Entry, Ledger
+from sinks.ledger.ledger import Entry, Ledger
 from tests.kafka.running_job.conftest import LOGGED_WITHIN, Stage
 from tests.kafka.staging import create, wait_until_shown
 from tests.sinks.notify.gateways import gateway_on_a_free_port

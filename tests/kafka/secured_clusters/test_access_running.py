@@ -20,13 +20,13 @@ from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from app.settings import load
 from app.wiring import admin_of
-from sinks.engine.model import ALLOW
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import GROUP, LITERAL, PREFIXED, TOPIC, TRANSACTIONAL_ID, AclBinding
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kafka.ports.users import Upsertion
 from sinks.kafka.records.client_config import client_config
+from sinks.model.changes import ALLOW
 from tests.kafka.kafka_tools import KafkaTools
 from tests.kafka.secured import Pair, grant, make_user
 from tests.kafka.staging import client_of, create, wait_until_shown

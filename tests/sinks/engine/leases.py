@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from sinks.engine.leadership import EVIDENCE, Identity
-from sinks.engine.lease import Lease, by_hand
-from sinks.engine.ledger import Ledger
-from sinks.engine.seal import Seal
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.ledger.leadership import EVIDENCE, Identity
+from sinks.ledger.lease import Lease, by_hand
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.seal import Seal
 from tests.sinks.builders import FLOW, NOON
 
 Records = Sequence[tuple[bytes, bytes | None]]

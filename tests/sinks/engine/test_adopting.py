@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 
 from sinks.engine.adopting import adoptable, take_over
-from sinks.engine.adoption import AdoptionPlan, Alike
-from sinks.engine.audit import Audit
 from sinks.engine.guard import Guard
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Change, Kind
-from sinks.failover.record import FailoverRecord
-from sinks.failover.states import State
 from sinks.flow_settings import AclRules
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kinds.acls.controller import REST
-from sinks.kinds.acls.principals import ADOPT, NamedPrincipals
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity
 from sinks.kinds.users.rules import UNPROVEN, DesiredUsers, WantedUser, alike_users
+from sinks.ledger.adoption import AdoptionPlan, Alike
+from sinks.ledger.audit import Audit
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.failover_states import State
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Change, Kind
+from sinks.model.principals import ADOPT, NamedPrincipals
 from streaming.errors import LockstepError
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl, identity

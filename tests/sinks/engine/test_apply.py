@@ -8,8 +8,6 @@ import pytest
 
 from sinks.engine import apply
 from sinks.engine.apply import AppliedStep, apply_steps
-from sinks.engine.model import Change, Kind, Outcome
-from sinks.engine.plan import Plan, make_plan
 from sinks.faults import (
     ClusterUnreachable,
     IncrementalUnsupported,
@@ -20,6 +18,8 @@ from sinks.faults import (
 )
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Alterations, Faults, TopicSpec
+from sinks.model.changes import Change, Kind, Outcome
+from sinks.model.plan import Plan, make_plan
 from streaming.errors import LockstepError
 from tests.sinks.builders import FLOW, config_change, overrides_of, put_topic, topic_change, writers_to
 

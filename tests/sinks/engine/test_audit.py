@@ -6,15 +6,15 @@ from contextlib import suppress
 
 import pytest
 
-from sinks.engine.audit import AUDIT_TOPIC_CONFIGS, MOST_WAITING_EVENTS, Audit, process_identity
-from sinks.engine.audit_events import EVENT_KINDS, CredentialWrite, audit_seal, read_audit
-from sinks.engine.ledger import Ledger
-from sinks.engine.model import Kind, Op, Outcome
-from sinks.engine.plan import Refusal, make_plan
 from sinks.engine.recorder import Recorder
-from sinks.engine.seal import Seal
 from sinks.faults import ClusterUnreachable, ItemFault, LedgerUntrusted
 from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.ledger.audit import AUDIT_TOPIC_CONFIGS, MOST_WAITING_EVENTS, Audit, process_identity
+from sinks.ledger.audit_events import EVENT_KINDS, CredentialWrite, audit_seal, read_audit
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.seal import Seal
+from sinks.model.changes import Kind, Op, Outcome
+from sinks.model.plan import Refusal, make_plan
 from tests.sinks.builders import FLOW, NOON, World, config_change, put_topic, set_config, topic_change, world_in_step
 
 TOPIC = "lockstep-audit.a.internal"

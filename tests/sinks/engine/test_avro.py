@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sinks.engine.avro import HEADER, SCHEMAS, SingleObject
+from sinks.ledger.avro import HEADER, SCHEMAS, SingleObject
 from streaming.errors import LockstepError
 from tests.sinks.builders import NOON
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sinks.engine.claims import Claims
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Change, Kind
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_users import MemoryUsers, Stored
@@ -15,6 +12,9 @@ from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.controller import REST as QUOTA_REST
 from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Change, Kind
+from sinks.protocol.claims import Claims
 from streaming.flow import Flow
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.engine.claims import STOPPED
-from sinks.engine.ledger_entries import Entry, EntryKey
-from sinks.engine.model import Kind
-from sinks.failover.record import FailoverRecord
-from sinks.failover.states import State
 from sinks.kafka.memory.memory_users import Stored
-from sinks.kinds.acls.principals import ADOPT, NamedPrincipals
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.failover_states import State
+from sinks.ledger.ledger_entries import Entry, EntryKey
+from sinks.model.changes import Kind
+from sinks.model.principals import ADOPT, NamedPrincipals
+from sinks.protocol.claims import STOPPED
 from tests.sinks.engine.test_claims import AL, ALICE, GROUP, passes, restarted, two_worlds
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sinks.engine.model import Kind
 from sinks.flow_settings import Limits
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kinds.acls.controller import REST
+from sinks.model.changes import Kind
 from tests.sinks.builders import NOON, World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

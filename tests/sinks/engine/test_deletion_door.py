@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from sinks.engine.deletions import LOOKS_AGAIN_S
-from sinks.engine.model import Kind
 from sinks.flow_settings import AclRules
 from sinks.kafka.jvm.jvm_acls import RECENT
 from sinks.kafka.memory.memory_acls import MemoryAcls
@@ -17,10 +16,11 @@ from sinks.kafka.memory.memory_users import Stored
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclList
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
-from sinks.kinds.acls.principals import PRINCIPALS, NamedPrincipals, PrincipalFilter, PrincipalMapping
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity
+from sinks.model.changes import Kind
+from sinks.model.principals import PRINCIPALS, NamedPrincipals, PrincipalFilter, PrincipalMapping
 from streaming.flow import Flow
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl

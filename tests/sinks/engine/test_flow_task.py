@@ -8,13 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.engine.agenda import LONGEST_WAIT
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.kind_trouble import KindTrouble
-from sinks.engine.ledger import Entry
 from sinks.engine.metrics import Metrics
-from sinks.engine.model import Kind, Outcome
-from sinks.engine.plan import Plan, Unobserved
 from sinks.engine.report import Report
 from sinks.engine.status import FlowState, Heartbeats, Task
 from sinks.faults import (
@@ -24,6 +20,10 @@ from sinks.faults import (
     RightsMissing,
     WrongCluster,
 )
+from sinks.ledger.ledger import Entry
+from sinks.model.changes import Kind, Outcome
+from sinks.model.plan import Plan, Unobserved
+from sinks.protocol.agenda import LONGEST_WAIT
 from streaming.errors import LockstepError
 from tests.sinks.builders import (
     FLOW,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sinks.engine.audit_events import SettingChange
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.status import FlowState
 from sinks.faults import ClusterUnreachable
+from sinks.ledger.audit_events import SettingChange
 from streaming.errors import LockstepError
 from tests.sinks.builders import Clock, flow_settings
 from tests.sinks.scripted_pass import ScriptedPass

@@ -9,13 +9,13 @@ import pytest
 
 from app.wiring import ledger, with_ledger_in_use
 from sinks.engine.guard import Guard, former_ledger
-from sinks.engine.ledger import Entry, Ledger
-from sinks.engine.model import Kind
-from sinks.engine.pins import FILE, PinFile
-from sinks.engine.seal import Seal
 from sinks.faults import LedgerUntrusted, WrongCluster
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.ledger.ledger import Entry, Ledger
+from sinks.ledger.pins import FILE, PinFile
+from sinks.ledger.seal import Seal
+from sinks.model.changes import Kind
 from streaming.flow import Flow
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.sinks.builders import FLOW, World, flow_settings, put_topic

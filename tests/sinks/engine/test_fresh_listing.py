@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.agenda import SETTLED_AFTER, FreshListing
-from sinks.kinds.listing import Freshness
 from sinks.kinds.shared_listings import SharedListings
+from sinks.protocol.agenda import SETTLED_AFTER, FreshListing
+from sinks.protocol.listing import Freshness
 from tests.sinks.builders import World, put_topic
 from tests.sinks.kinds.test_shared_listings import CountedCluster
 from tests.sinks.memory_flow import Clock

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.agenda import LATEST, FullComparisons, FullTurns
 from sinks.faults import ClusterUnreachable
-from sinks.kinds.listing import PlainListing
+from sinks.kinds.shared_listings import PlainListing
+from sinks.protocol.agenda import LATEST, FullComparisons, FullTurns
 from tests.sinks.builders import World, put_topic
 from tests.sinks.memory_flow import Clock
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from sinks.engine.guard import Guard
-from sinks.engine.ledger import LEDGER_TOPIC_CONFIGS, Entry, Ledger
-from sinks.engine.pins import FILE, PinFile, Pins, PinStore
 from sinks.faults import ClusterUnreachable, LedgerUntrusted, RightsMissing, WrongCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Record
+from sinks.ledger.ledger import LEDGER_TOPIC_CONFIGS, Entry, Ledger
+from sinks.ledger.pins import FILE, PinFile, Pins, PinStore
 from streaming.flow import Flow
 from tests.sinks.builders import FLOW
 

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.engine.ledger import Ledger
-from sinks.engine.model import ALLOW, Change, Kind, Outcome
-from sinks.engine.ownership import FRESH
 from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ownership import FRESH
+from sinks.model.changes import ALLOW, Change, Kind, Outcome
 from streaming.errors import LockstepError
 from tests.sinks.builders import NOON
 from tests.sinks.memory_flow import Clock

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from sinks.engine.flow_status import KnownStatus
-from sinks.engine.model import Kind
-from sinks.engine.times import utc_now
 from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.flow_settings import Pace
 from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.model.changes import Kind
+from sinks.model.times import utc_now
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config
 
 INTERVAL = 60.0

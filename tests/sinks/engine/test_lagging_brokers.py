@@ -6,15 +6,15 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from sinks.engine.model import Kind
 from sinks.faults import ClusterUnreachable, Observed
 from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
 from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.cluster import TopicConfigs
-from sinks.kinds.controller import Comparison, PassContext
 from sinks.kinds.polled_controller import PolledController
 from sinks.kinds.topics.controller import TopicController
+from sinks.model.changes import Kind
+from sinks.protocol.controller import Comparison, PassContext
 from tests.sinks.builders import World, overrides_of, put_topic, set_config
 from tests.sinks.kinds.acls.acl_builders import acl
 

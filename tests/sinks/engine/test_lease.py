@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.leadership import EVIDENCE
-from sinks.engine.lease_log import MARGIN, RESERVED_SECONDS
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Kind
 from sinks.faults import ClusterUnreachable, NotLeading
+from sinks.ledger.leadership import EVIDENCE
+from sinks.ledger.lease_log import MARGIN, RESERVED_SECONDS
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Kind
 from tests.sinks.engine.leases import SECONDS, TOPIC, Processes, SlowCluster
 
 

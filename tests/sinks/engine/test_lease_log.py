@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from sinks.engine.lease_log import MARGIN, LeaseLog
-from sinks.engine.lease_records import Act, LeaseRecord, ReadRecord, decoded, encoded
-from sinks.engine.seal import Seal
+from sinks.ledger.lease_log import MARGIN, LeaseLog
+from sinks.ledger.lease_records import Act, LeaseRecord, ReadRecord, decoded, encoded
+from sinks.ledger.seal import Seal
 from tests.sinks.builders import NOON
 
 SECONDS = 25.0

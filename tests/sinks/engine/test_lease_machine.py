@@ -13,9 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from sinks.engine.lease import Lease
-from sinks.engine.lease_log import MARGIN
 from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.ledger.lease import Lease
+from sinks.ledger.lease_log import MARGIN
 from streaming.errors import LockstepError
 from tests.sinks.engine.leases import RESERVE, SECONDS, Processes, SlowCluster
 

@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from sinks.engine.audit_events import SettingChange
 from sinks.engine.flow_task import FlowTask
-from sinks.engine.lease import Lease
-from sinks.engine.lease_log import MARGIN
-from sinks.engine.ledger_entries import Entry
 from sinks.engine.metrics import Metrics
-from sinks.engine.model import Kind
 from sinks.engine.status import FlowState, Task
 from sinks.faults import ClusterUnreachable, NotLeading
+from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.lease import Lease
+from sinks.ledger.lease_log import MARGIN
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Kind
 from tests.sinks.builders import World, overrides_of, put_topic, set_config
 from tests.sinks.engine.leases import SECONDS, Processes
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.engine.ledger_entries import OF_A_KIND, Entry, EntryKey, KeptEntries, Remembered
+from sinks.ledger.ledger_entries import OF_A_KIND, Entry, EntryKey, KeptEntries, Remembered
 
 K = TypeVar("K")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.ledger import LEDGER_TOPIC_CONFIGS
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Kind
 from sinks.faults import LedgerUntrusted
+from sinks.ledger.ledger import LEDGER_TOPIC_CONFIGS
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Kind
 from tests.sinks.builders import World, overrides_of, put_topic, set_config, world_in_step
 
 

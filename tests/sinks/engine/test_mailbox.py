@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from app.local.waiting import wait_for
-from sinks.engine.audit_events import SettingChange
 from sinks.engine.flow_task import Build, Mailbox
+from sinks.ledger.audit_events import SettingChange
 from tests.sinks.scripted_pass import ScriptedPass
 
 SOON = 10.0

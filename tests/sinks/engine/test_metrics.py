@@ -10,18 +10,18 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sinks.engine.metrics import METRIC_TEXTS, WORST_ROWS, Metrics
-from sinks.engine.model import Kind, Outcome
 from sinks.engine.pass_schedule import Reason
-from sinks.engine.plan import Plan
 from sinks.engine.reconcile import Report
 from sinks.engine.status import STATES_IN_A_JOB, FlowState, FlowStatus, KindStatus, Task
 from sinks.engine.verify_status import STALLED, VerifyStatus
 from sinks.failover.preflight import FailoverStatus, Preflight
-from sinks.failover.states import State
 from sinks.faults import ItemFault, LedgerUntrusted
-from sinks.kinds.controller import GroupSummary
 from sinks.kinds.offsets.verdicts import Verdict
+from sinks.ledger.failover_states import State
+from sinks.model.changes import Kind, Outcome
+from sinks.model.plan import Plan
 from sinks.printable import printable
+from sinks.protocol.controller import GroupSummary
 from streaming.restarts import QueryState, QueryStatus
 from tests.sinks.builders import FLOW, config_change, topic_change
 from tests.sinks.engine.promised_metrics import PROMISED

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.model import ALLOW, DENY, Change, Kind, Op, Outcome, count_by, key_as_json
 from sinks.faults import ItemFault
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.model.changes import ALLOW, DENY, Change, Kind, Op, Outcome, count_by, key_as_json
 from tests.sinks.builders import config_change, topic_change
 
 

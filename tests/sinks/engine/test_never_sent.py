@@ -8,11 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Kind
 from sinks.failover.journal import STATE_KEY
-from sinks.failover.record import FailoverRecord
-from sinks.failover.states import Command, State
 from sinks.faults import ClusterUnreachable, ItemFault, JavaGone
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_users import MemoryUsers, Stored
@@ -20,7 +16,11 @@ from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
 from sinks.kafka.ports.cluster import Faults, TopicSpec
 from sinks.kafka.ports.users import Upsertion, UserFaults
-from sinks.kinds.users.credentials import Credential
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.failover_states import Command, State
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Kind
+from sinks.plugins.credential_provider import Credential
 from tests.sinks.builders import NOON, World, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

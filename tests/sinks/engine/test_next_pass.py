@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sinks.engine.agenda import NEVER, Agenda, KindIntervals, Kinds
-from sinks.engine.model import Kind
 from sinks.faults import CoordinatorUnavailable
+from sinks.model.changes import Kind
+from sinks.protocol.agenda import NEVER, Agenda, KindIntervals, Kinds
 
 ACLS, TOPICS, GROUPS = (
     frozenset({Kind.ACL}),

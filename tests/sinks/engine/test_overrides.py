@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.engine.model import Key
-from sinks.engine.overrides import InLedger, Override, OverrideLevel, altered, at_level, effective, texts_at
+from sinks.ledger.overrides import InLedger, Override, OverrideLevel, altered, at_level, effective, texts_at
+from sinks.model.changes import Key
 from streaming.errors import LockstepError
 
 NAMES = st.sampled_from(["topics", "lockstep.observe.rate", "my.size"])

@@ -7,8 +7,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from sinks.engine.pins import FILE, PinFile, Pins
 from sinks.faults import LedgerUntrusted
+from sinks.ledger.pins import FILE, PinFile, Pins
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.engine.effective_drift import DifferingConfig, DriftGroup
-from sinks.engine.model import Change, Kind, Op
-from sinks.engine.plan import Plan, Refusal, Unobserved, join_plans, make_plan
+from sinks.model.changes import Change, Kind, Op
+from sinks.model.effective_drift import DifferingConfig, DriftGroup
+from sinks.model.plan import Plan, Refusal, Unobserved, join_plans, make_plan
 from streaming.flow import Flow
 from tests.sinks.builders import FLOW, config_change, topic_change
 

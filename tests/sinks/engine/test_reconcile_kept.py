@@ -6,8 +6,6 @@ from collections.abc import Collection
 
 import pytest
 
-from sinks.engine.ledger import Entry
-from sinks.engine.model import Kind
 from sinks.engine.report import Report
 from sinks.faults import (
     ItemFault,
@@ -16,7 +14,9 @@ from sinks.faults import (
 from sinks.flow_settings import Limits
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import TopicConfigs
-from sinks.kinds.absence import OBSERVATIONS
+from sinks.ledger.ledger import Entry
+from sinks.model.changes import Kind
+from sinks.protocol.absence import OBSERVATIONS
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config, world_in_step
 
 INTERVAL = 60.0

@@ -6,9 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
-from sinks.engine.audit import Audit
-from sinks.engine.model import Kind, Outcome
-from sinks.engine.plan import Plan, Refusal
 from sinks.faults import (
     ClusterUnreachable,
     IncrementalUnsupported,
@@ -19,6 +16,9 @@ from sinks.faults import (
 from sinks.flow_settings import Incremental
 from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
 from sinks.kinds.topics.controller import TopicController
+from sinks.ledger.audit import Audit
+from sinks.model.changes import Kind, Outcome
+from sinks.model.plan import Plan, Refusal
 from streaming.errors import LockstepError
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config, world_in_step
 

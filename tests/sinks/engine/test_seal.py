@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.engine.ledger import Entry, Ledger
-from sinks.engine.model import Kind
-from sinks.engine.seal import SIGNED, Seal, Unwrapped, unsealed
 from sinks.faults import LedgerUntrusted
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_histories import store_histories
+from sinks.ledger.ledger import Entry, Ledger
+from sinks.ledger.seal import SIGNED, Seal, Unwrapped, unsealed
+from sinks.model.changes import Kind
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import NOON
 

@@ -6,17 +6,17 @@ from collections.abc import Collection, Sequence
 
 import pytest
 
-from sinks.engine.agenda import LONGEST_WAIT
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
-from sinks.engine.model import Kind
 from sinks.engine.pass_schedule import POLL_REST
 from sinks.engine.report import Report
 from sinks.faults import ClusterUnreachable, ItemFault, Observed, RightsMissing
 from sinks.flow_settings import Pace
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import TopicConfigs
-from sinks.kinds.controller import PassContext
+from sinks.model.changes import Kind
+from sinks.protocol.agenda import LONGEST_WAIT
+from sinks.protocol.controller import PassContext
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config, world_in_step
 from tests.sinks.kinds.acls.acl_builders import acl
 from tests.sinks.one_signal import with_signal

@@ -9,14 +9,14 @@ from datetime import timedelta
 import pytest
 
 from sinks.engine.flow_status import KnownStatus
-from sinks.engine.leadership import EVIDENCE, SILENT_AFTER, Leader
-from sinks.engine.model import Kind
-from sinks.engine.plan import Plan
 from sinks.engine.report import Report
 from sinks.engine.status import Failing, FlowState, Task
-from sinks.engine.times import utc_now
 from sinks.failover.preflight import FailoverStatus
 from sinks.faults import ClusterUnreachable, WrongCluster
+from sinks.ledger.leadership import EVIDENCE, SILENT_AFTER, Leader
+from sinks.model.changes import Kind
+from sinks.model.plan import Plan
+from sinks.model.times import utc_now
 from streaming.errors import LockstepError
 from tests.sinks.builders import FLOW, NOON, flow_settings
 from tests.sinks.engine.leases import Processes

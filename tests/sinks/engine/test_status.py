@@ -6,11 +6,11 @@ from datetime import datetime, timezone
 
 import pytest
 
-from sinks.engine.effective_drift import MOST_SHOWN, DifferingConfig, grouped
-from sinks.engine.leadership import Leader
-from sinks.engine.model import Kind, Op
-from sinks.engine.plan import Refusal
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known, flow_state
+from sinks.ledger.leadership import Leader
+from sinks.model.changes import Kind, Op
+from sinks.model.effective_drift import MOST_SHOWN, DifferingConfig, grouped
+from sinks.model.plan import Refusal
 from tests.sinks.builders import FLOW
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from app.cli.ledger_command import lacking_signature, newest_records
-from sinks.engine.ledger import Entry, Ledger
-from sinks.engine.model import Kind
-from sinks.engine.seal import Seal
 from sinks.faults import LedgerUntrusted
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_histories import store_histories
+from sinks.ledger.ledger import Entry, Ledger
+from sinks.ledger.seal import Seal
+from sinks.model.changes import Kind
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import NOON
 

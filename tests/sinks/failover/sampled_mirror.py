@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 from sinks.failover.arrival_memory import ArrivalMemory
 from sinks.failover.counted_ahead import AHEAD_LIMITS, counted_ahead
-from sinks.failover.kept_end_offsets import KeptEndOffsets, from_text, positions_by_topic, renewed_all, to_text
-from sinks.failover.known_positions import KnownPosition
 from sinks.failover.position_memory import CopyEvidence, PositionMemory
 from sinks.failover.predicted_losses import predicted
 from sinks.failover.read_records import ReadLimits
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kinds.offsets.histories import Histories
+from sinks.ledger.kept_end_offsets import KeptEndOffsets, from_text, positions_by_topic, renewed_all, to_text
+from sinks.ledger.known_positions import KnownPosition
 from streaming.mm2.records import TopicPartition
 
 HERE, THERE = TopicPartition("x", 0), TopicPartition("a.x", 0)

@@ -8,21 +8,21 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from sinks.engine.audit import Audit
-from sinks.engine.ledger import Ledger
 from sinks.failover.fence_proof import Proof, Waiting
 from sinks.failover.journal import Journal
-from sinks.failover.known_positions import LatestSync
-from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.scene import Choices, Scene
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
-from sinks.failover.states import Step
 from sinks.failover.steps import failover_steps
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.memory.memory_transactions import MemoryTransactions
 from sinks.kafka.ports.acl_binding import EVERYONE
-from sinks.kinds.controller import PassContext
 from sinks.kinds.offsets.stored_histories import stored_histories
+from sinks.ledger.audit import Audit
+from sinks.ledger.failover_record import Begun, FailoverRecord
+from sinks.ledger.failover_states import Step
+from sinks.ledger.known_positions import LatestSync
+from sinks.ledger.ledger import Ledger
+from sinks.protocol.controller import PassContext
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
 from tests.sinks.builders import NOON, World, flow_settings, memory_ports, put_topic

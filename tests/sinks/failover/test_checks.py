@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from sinks.engine.model import Kind
 from sinks.failover.checks import Check, CheckResult, GroupsUnseen, ReadinessFacts, TopicLoss, is_ready, readiness
 from sinks.failover.lost_before_copying import Lost
 from sinks.failover.open_transactions import Undecided
@@ -16,6 +15,7 @@ from sinks.flow_settings import FailoverRules
 from sinks.kafka.ports.brokers import Replicas
 from sinks.kafka.ports.cluster import ConfigEntry, Origin
 from sinks.kinds.offsets.verdicts import Verdict
+from sinks.model.changes import Kind
 from streaming.mm2.records import TopicPartition
 
 WELL = ReadinessFacts(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sinks.failover.counted_ahead import counted_ahead
-from sinks.failover.known_positions import KnownPosition
 from sinks.failover.read_records import ReadLimits
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
+from sinks.ledger.known_positions import KnownPosition
 from streaming.mm2.records import TopicPartition
 
 X, Y = TopicPartition("x", 0), TopicPartition("y", 0)

@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Kind
 from sinks.failover.commands import cutover, drain, fence, promote, unfence
 from sinks.failover.fence_notes import OtherLedgers
 from sinks.failover.fence_proof import FenceBroken
-from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import NoAuthorizer
 from sinks.failover.open_transactions import NotDrained
-from sinks.failover.record import Begun, NotNow
-from sinks.failover.states import Command, State, Step
 from sinks.kafka.memory.memory_records import MemoryLog
+from sinks.ledger.failover_record import Begun, NotNow
+from sinks.ledger.failover_states import Command, State, Step
+from sinks.ledger.fence_rules import fence_acls
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import NOON, put_topic

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import pytest
 
 from sinks.failover.drill import Drill, DrillTopic, LeftBehind
-from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import Fence
 from sinks.failover.last_drill import last_drill
 from sinks.faults import ClusterUnreachable, ItemFault
@@ -16,6 +15,7 @@ from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kafka.ports.cluster import Faults, TopicSpec
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.transactions import ActiveProducer
+from sinks.ledger.fence_rules import fence_acls
 from streaming.errors import LockstepError, WrongUsage
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import put_topic

@@ -6,13 +6,13 @@ import pytest
 
 from sinks.failover.divergence import divergences
 from sinks.failover.losses import losses_of
-from sinks.failover.record import NotNow
-from sinks.failover.states import State
 from sinks.failover.unplanned import ANY_LOSS, Prediction, failover, predict
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_histories import store_histories
+from sinks.ledger.failover_record import NotNow
+from sinks.ledger.failover_states import State
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, look, stage

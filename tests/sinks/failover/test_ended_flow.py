@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from sinks.engine.flow_status import first_status, kind_status
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Kind
 from sinks.engine.status import Task
-from sinks.failover.record import FailoverRecord
-from sinks.failover.states import ENDED, Command, State
 from sinks.faults import ClusterUnreachable
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.failover_states import ENDED, Command, State
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Kind
 from tests.sinks.builders import NOON, World, overrides_of, put_topic, set_config, world_in_step
 
 INTERVAL = 60.0

@@ -6,9 +6,9 @@ import pytest
 
 from sinks.failover.commands import fence, promote, unfence
 from sinks.failover.foreseen import foreseen
-from sinks.failover.record import NotNow
-from sinks.failover.states import Command, State, Step
 from sinks.failover.unplanned import failover
+from sinks.ledger.failover_record import NotNow
+from sinks.ledger.failover_states import Command, State, Step
 from streaming.errors import LockstepError
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.sinks.builders import put_topic

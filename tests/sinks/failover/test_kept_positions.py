@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.failover.kept_end_offsets import kept_end_offsets
-from sinks.failover.known_positions import KnownPosition, LatestSync
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.kafka.memory.memory_records import MemoryLog
+from sinks.ledger.kept_end_offsets import kept_end_offsets
+from sinks.ledger.known_positions import KnownPosition, LatestSync
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
 from tests.sinks.builders import put_topic

@@ -8,8 +8,8 @@ import pytest
 from sinks.failover.drill import DrillResult, GroupDrill
 from sinks.failover.last_drill import DRILL_KEY, last_drill
 from sinks.failover.preflight import FailoverStatus
-from sinks.failover.record import FailoverRecord
-from sinks.failover.states import State
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.failover_states import State
 from streaming.errors import LockstepError
 from tests.sinks.builders import world_in_step
 from tests.sinks.failover.scenes import stage

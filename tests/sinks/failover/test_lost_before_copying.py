@@ -10,10 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sinks.engine.ledger import Ledger
 from sinks.failover import lost_before_copying, source_end_offsets
-from sinks.failover.kept_end_offsets import kept_end_offsets
-from sinks.failover.known_positions import KnownPosition, LatestSync
 from sinks.failover.lost_before_copying import (
     FIRST_OFFSETS,
     Found,
@@ -33,8 +30,11 @@ from sinks.failover.read_records import ReadLimits
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_records import MemoryLog
-from sinks.kinds.controller import PassContext
 from sinks.kinds.offsets.histories import Histories
+from sinks.ledger.kept_end_offsets import kept_end_offsets
+from sinks.ledger.known_positions import KnownPosition, LatestSync
+from sinks.ledger.ledger import Ledger
+from sinks.protocol.controller import PassContext
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
 from tests.sinks.builders import put_topic

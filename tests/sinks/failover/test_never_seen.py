@@ -9,11 +9,11 @@ import pytest
 from sinks.failover.divergence import divergences
 from sinks.failover.failing_back import failback
 from sinks.failover.read_records import ReadLimits
-from sinks.failover.record import FailoverRecord, NotNow
-from sinks.failover.states import State
 from sinks.failover.unplanned import failover
 from sinks.failover.unreplicated import Unreplicated
 from sinks.kafka.memory.memory_records import MemoryLog
+from sinks.ledger.failover_record import FailoverRecord, NotNow
+from sinks.ledger.failover_states import State
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import put_topic

@@ -9,13 +9,13 @@ import pytest
 from sinks.failover.arrival_memory import ArrivalMemory
 from sinks.failover.commands import cutover, drain, fence, promote
 from sinks.failover.open_transactions import NotDrained
-from sinks.failover.record import FailoverRecord
 from sinks.failover.scene import both_readers
-from sinks.failover.states import Command, State
 from sinks.failover.unplanned import failover, predict
 from sinks.failover.unreplicated import unreplicated
 from sinks.faults import ItemFault
 from sinks.kafka.ports.transactions import ActiveProducer
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.failover_states import Command, State
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Stage, stage
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
+from app.in_step import in_step_of_pass, in_step_of_status
 from sinks.engine.flow_status import kind_status
-from sinks.engine.model import Kind, Op
-from sinks.engine.plan import Plan, Refusal
 from sinks.engine.report import Report
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task
 from sinks.failover.checks import CHECKS, FROM_CLUSTERS, ReadinessFacts, TopicLoss
-from sinks.failover.in_step import in_step_of_pass, in_step_of_status
 from sinks.failover.preflight import FailoverStatus, Preflight, preflight_of
-from sinks.kinds.controller import GroupSummary
 from sinks.kinds.offsets.verdicts import Verdict
+from sinks.model.changes import Kind, Op
+from sinks.model.plan import Plan, Refusal
+from sinks.protocol.controller import GroupSummary
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import FLOW, NOON, World, config_change, put_topic
 from tests.sinks.failover.test_checks import WELL

@@ -6,8 +6,8 @@ import pytest
 
 from sinks.failover.commands import cutover, drain, fence, promote
 from sinks.failover.fence_proof import FenceBroken
-from sinks.failover.record import NotNow
-from sinks.failover.states import State
+from sinks.ledger.failover_record import NotNow
+from sinks.ledger.failover_states import State
 from tests.sinks.failover.scenes import Stage, stage
 
 

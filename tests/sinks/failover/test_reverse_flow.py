@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry
 from sinks.failover.commands import cutover
 from sinks.failover.failing_back import failback, resume
-from sinks.failover.record import Begun, FailoverRecord, NotNow
-from sinks.failover.states import Command, State
+from sinks.ledger.failover_record import Begun, FailoverRecord, NotNow
+from sinks.ledger.failover_states import Command, State
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
 from tests.sinks.builders import NOON
 from tests.sinks.failover.scenes import Stage, stage
 

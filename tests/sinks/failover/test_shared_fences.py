@@ -9,21 +9,21 @@ from datetime import timedelta
 
 import pytest
 
-from sinks.engine.audit import Audit
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry
 from sinks.failover.commands import cutover, fence, unfence
 from sinks.failover.fence_notes import OtherLedgers, own_fences
 from sinks.failover.fence_proof import FenceBroken
-from sinks.failover.fence_rules import fence_acls
 from sinks.failover.journal import Journal
-from sinks.failover.record import Begun
 from sinks.failover.scene import Scene
-from sinks.failover.states import State
 from sinks.faults import ItemFault, RightsMissing
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
+from sinks.ledger.audit import Audit
+from sinks.ledger.failover_record import Begun
+from sinks.ledger.failover_states import State
+from sinks.ledger.fence_rules import fence_acls
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 from tests.sinks.builders import NOON

@@ -11,9 +11,9 @@ from sinks.failover.divergence import divergences
 from sinks.failover.failing_back import failback
 from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import SourceEndOffsetStore, known_end_offsets
-from sinks.failover.states import State
 from sinks.failover.unplanned import failover, predict
 from sinks.kafka.memory.memory_records import MemoryLog
+from sinks.ledger.failover_states import State
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import DefaultReplicationPolicy

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.times import milliseconds, utc_text
 from sinks.failover.commands import cutover, drain, fence, promote, unfence
 from sinks.failover.fence_proof import FenceBroken
-from sinks.failover.record import FailoverRecord
-from sinks.failover.states import State
 from sinks.kafka.ports.transactions import ActiveProducer
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.failover_states import State
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.times import milliseconds, utc_text
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import NOON
 from tests.sinks.failover.scenes import Stage, stage

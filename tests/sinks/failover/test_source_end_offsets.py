@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from sinks.engine.ledger import Ledger
-from sinks.failover.kept_end_offsets import kept_end_offsets
-from sinks.failover.known_positions import KnownPosition, LatestSync
 from sinks.failover.source_end_offsets import SourceEndOffsetStore, known_end_offsets
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_records import MemoryLog
+from sinks.ledger.kept_end_offsets import kept_end_offsets
+from sinks.ledger.known_positions import KnownPosition, LatestSync
+from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
 from tests.sinks.builders import flow_settings
@@ -110,7 +110,7 @@ def test_an_end_that_goes_after_a_quiet_while_is_as_old_as_its_last_reading() ->
 
 
 def test_entries_that_are_no_more_do_not_ask_to_be_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sinks.failover.kept_end_offsets.PARTITIONS_IN_AN_ENTRY", 2)
+    monkeypatch.setattr("sinks.ledger.kept_end_offsets.PARTITIONS_IN_AN_ENTRY", 2)
     built, times = stage(), Clock()
     keeper = SourceEndOffsetStore(built.here, 5.0, lambda: times.now * 1000, InlineExecutor())
     look(built, 1000.0, keeper)

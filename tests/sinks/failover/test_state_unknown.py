@@ -10,11 +10,11 @@ import pytest
 from app.cli.status_text import print_status
 from app.http.readiness import readiness
 from sinks.engine.flow_task import FlowTask
-from sinks.engine.ledger_entries import Entry
 from sinks.engine.metrics import Metrics
 from sinks.failover.preflight import NOT_READ
-from sinks.failover.record import FailoverRecord
-from sinks.failover.states import State
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.failover_states import State
+from sinks.ledger.ledger_entries import Entry
 from tests.sinks.builders import World, world_in_step
 
 

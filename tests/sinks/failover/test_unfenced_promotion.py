@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.engine.ledger_entries import Entry
 from sinks.failover.commands import cutover, promote, unfence
 from sinks.failover.divergence import divergences
-from sinks.failover.record import NotNow
-from sinks.failover.states import State, Step
+from sinks.ledger.failover_record import NotNow
+from sinks.ledger.failover_states import State, Step
+from sinks.ledger.ledger_entries import Entry
 from streaming.errors import LockstepError
 from tests.sinks.failover.scenes import Died, Stage, mortal, stage
 from tests.sinks.kinds.acls.acl_builders import acl

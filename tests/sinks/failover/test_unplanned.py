@@ -10,12 +10,12 @@ import pytest
 from sinks.failover.commands import drain, fence
 from sinks.failover.divergence import divergences
 from sinks.failover.failing_back import failback, resume
-from sinks.failover.record import FailoverRecord, NotNow
-from sinks.failover.states import State, Step
 from sinks.failover.unplanned import Prediction, failover, predict
 from sinks.failover.unreplicated import Unreplicated
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_histories import store_histories
+from sinks.ledger.failover_record import FailoverRecord, NotNow
+from sinks.ledger.failover_states import State, Step
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import ME, Died, Stage, look, mortal, stage
 

@@ -14,12 +14,12 @@ from sinks.failover.drill import DrillTopic
 from sinks.failover.failing_back import failback, resume
 from sinks.failover.fence_notes import OtherLedgers
 from sinks.failover.fence_proof import FenceBroken
-from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import Fence, FenceUnclear
 from sinks.failover.scene import Scene
-from sinks.failover.states import State
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
+from sinks.ledger.failover_states import State
+from sinks.ledger.fence_rules import fence_acls
 from tests.sinks.builders import NOON
 from tests.sinks.failover.scenes import Died, Stage, stage
 from tests.sinks.failover.test_shared_fences import ours, theirs

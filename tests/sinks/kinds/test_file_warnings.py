@@ -12,7 +12,7 @@ from sinks.engine.metrics import Metrics
 from sinks.faults import Observed
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.file_warnings import Ends, file_warnings, uncopied_internal_names, unmatched_groups
-from sinks.kinds.listing import list_both
+from sinks.kinds.shared_listings import list_both
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import World, flow_settings, put_topic
 

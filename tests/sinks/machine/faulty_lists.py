@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from sinks.engine.model import Key, Kind
 from sinks.faults import ItemFault, Observed
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_groups import MemoryGroups
@@ -20,6 +19,7 @@ from sinks.kafka.ports.users import Upsertion, UserFaults
 from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity, Quotas, QuotaValues
 from sinks.kinds.quotas.rules import keys_of
+from sinks.model.changes import Key, Kind
 from tests.sinks.machine.hazards import Hazard
 
 T = TypeVar("T")

@@ -9,10 +9,10 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
-from sinks.engine.model import Kind
 from sinks.engine.report import Report
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.offsets.verdicts import Verdict
+from sinks.model.changes import Kind
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, TypeVar, cast
 
-from sinks.engine.model import Key, Kind, Op
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Alterations, Faults, TopicSpec
+from sinks.model.changes import Key, Kind, Op
 
 T = TypeVar("T")
 

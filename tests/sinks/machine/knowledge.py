@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Kind
-from sinks.engine.ownership import is_fresh
 from sinks.engine.report import Report
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
+from sinks.ledger.ownership import is_fresh
+from sinks.model.changes import Kind
 from streaming.flow import Flow
 from tests.sinks.machine.origins import LISTS, Items
 from tests.sinks.machine.surroundings import Difference

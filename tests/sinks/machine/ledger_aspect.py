@@ -8,9 +8,9 @@ from enum import Enum
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Key, Kind
 from sinks.engine.report import Report
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Key, Kind
 from streaming.flow import Flow
 from tests.sinks.builders import World
 from tests.sinks.machine.hazards import Written

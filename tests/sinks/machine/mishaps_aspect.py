@@ -7,7 +7,7 @@ from datetime import timedelta
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from sinks.engine.model import Kind
+from sinks.model.changes import Kind
 from tests.sinks.machine.hazards import When
 from tests.sinks.machine.stage import Stage
 

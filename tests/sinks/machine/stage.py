@@ -24,11 +24,11 @@ from datetime import datetime, timedelta
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Key, Kind, Op
 from sinks.engine.report import Report
 from sinks.kinds.quotas.controller import PORT
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Key, Kind, Op
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 from tests.sinks.builders import NOON, World

@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sinks.engine.audit_events import read_audit
-from sinks.engine.model import Key, Kind
-from sinks.engine.pins import Pins
 from sinks.engine.report import Report
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.shared_listings import SharedListings
+from sinks.ledger.audit_events import read_audit
+from sinks.ledger.pins import Pins
+from sinks.model.changes import Key, Kind
 from streaming.flow import Flow
 from tests.sinks.builders import World, flow_settings
 from tests.sinks.machine.faulty_lists import FaultyAcls, FaultyGroups, FaultyLevels, FaultyQuotas, FaultyUsers

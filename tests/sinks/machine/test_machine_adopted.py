@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from sinks.engine.adopting import adoptable, take_over
-from sinks.engine.audit import Audit
 from sinks.engine.guard import Guard
-from sinks.engine.model import Kind
+from sinks.ledger.audit import Audit
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from tests.sinks.kinds.acls.acl_builders import acl
 from tests.sinks.machine.lists_aspect import CONFIGS, ENTITIES, LINES, ListsAspect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-from sinks.engine.model import Kind
+from sinks.model.changes import Kind
 from tests.sinks.machine.ledger_aspect import LedgerAspect
 from tests.sinks.machine.lists_aspect import ListsAspect
 from tests.sinks.machine.mishaps_aspect import MishapsAspect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-from sinks.engine.model import Kind
+from sinks.model.changes import Kind
 from tests.sinks.machine.hazards import When
 from tests.sinks.machine.mishaps_aspect import MishapsAspect
 from tests.sinks.machine.topics_aspect import TopicsAspect

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from sinks.engine.model import Key, Kind, Op
 from sinks.engine.report import Report
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.model.changes import Key, Kind, Op
 from tests.sinks.builders import World, overrides_of, set_config
 from tests.sinks.machine.hazards import Written
 from tests.sinks.machine.stage import Stage

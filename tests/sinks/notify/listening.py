@@ -8,14 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 
+from sinks.notify.announcements import Announcements
 from sinks.notify.latest import Patience
-from sinks.notify.replication_listeners import (
-    Announcements,
-    DefaultGroupListener,
-    DefaultTopicListener,
-    GroupListener,
-    TopicListener,
-)
+from sinks.plugins.replication_listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from streaming.flow import Flow
 
 FLOW = Flow("a", "b")

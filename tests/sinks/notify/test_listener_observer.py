@@ -12,8 +12,8 @@ from sinks.faults import ItemFault
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.notify import listener_observer
+from sinks.notify.announcements import Announcements
 from sinks.notify.listener_observer import GROUP_LIST_INTERVAL, REPLACED_WITHIN, ListenerObserver
-from sinks.notify.replication_listeners import Announcements
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import FLOW, World, put_topic
 

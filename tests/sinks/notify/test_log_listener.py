@@ -13,8 +13,8 @@ from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Record
 from sinks.notify import log_listener
+from sinks.notify.announcements import Announcements
 from sinks.notify.log_listener import LogListener
-from sinks.notify.replication_listeners import Announcements
 from streaming.flow import Flow
 
 TOPICS, GROUPS = "lockstep-topics.a.internal", "lockstep-groups.a.internal"

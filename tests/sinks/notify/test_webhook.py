@@ -17,8 +17,9 @@ from typing import Any
 import orjson
 import pytest
 
-from sinks.notify.replication_listeners import Announcements, DefaultGroupListener
+from sinks.notify.announcements import Announcements
 from sinks.notify.webhook import WEBHOOK_SECRET_NAME, WEBHOOK_URL_NAME, WebhookFailed, WebhookListener
+from sinks.plugins.replication_listeners import DefaultGroupListener
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sinks.kafka.memory.memory_records import MemoryLog
-from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.shared_listings import list_both
 from sinks.verify.differences import Difference
 from sinks.verify.log_survey import ComparisonScope, LogSurvey, survey
 from sinks.verify.partition_verdicts import PartitionVerdict

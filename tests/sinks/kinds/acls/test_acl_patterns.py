@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.model import Kind, Op
 from sinks.kinds.acls.rules import desired_acls
+from sinks.model.changes import Kind, Op
 from streaming.mm2.replication_policy import DefaultReplicationPolicy
 from tests.sinks.kinds.acls.acl_builders import FULL, Behind, acl, identity, lines, one, source_topics, synced
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.kinds.acls.principals import PrincipalFilter, PrincipalMapping
 from sinks.kinds.acls.rules import AclRules, desired_acls
+from sinks.model.principals import PrincipalFilter, PrincipalMapping
 from tests.sinks.kinds.acls.acl_builders import FULL, MM2, acl, identity, lines, one, source_topics, synced
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from sinks.engine.model import Kind
 from sinks.flow_settings import AclRules
 from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kinds.acls.controller import REST
 from sinks.kinds.polled_controller import PolledController
+from sinks.model.changes import Kind
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sinks.kafka.ports.acls import AclList
 from sinks.kinds.acls.survey import KeptTranslation, translate
-from sinks.kinds.listing import Listed
 from sinks.kinds.topics.rules import desired_topics
+from sinks.protocol.listing import Listed
 from tests.sinks.builders import flow_settings
 from tests.sinks.kinds.acls.acl_builders import acl
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.kinds.acls.principals import PrincipalFilter, PrincipalMapping
+from sinks.model.principals import PrincipalFilter, PrincipalMapping
 from streaming.errors import LockstepError
 
 INCLUDE, EXCLUDE = "lockstep.acl.principals", "lockstep.acl.principals.exclude"

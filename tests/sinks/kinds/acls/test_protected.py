@@ -9,8 +9,8 @@ import pytest
 from sinks.flow_settings import AclRules
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kinds.acls.controller import REST
-from sinks.kinds.acls.principals import PROTECTED, NamedPrincipals, PrincipalMapping
 from sinks.kinds.acls.rules import desired_acls
+from sinks.model.principals import PROTECTED, NamedPrincipals, PrincipalMapping
 from streaming.errors import LockstepError
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl, identity, lines, source_topics

@@ -5,13 +5,13 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Kind
-from sinks.failover.fence_rules import fence_acls
-from sinks.failover.known_fences import ReverseFences
 from sinks.flow_settings import AclRules
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.ledger.fence_rules import fence_acls
+from sinks.ledger.known_fences import ReverseFences
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Kind
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl, lines
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sinks.engine.audit import Audit
 from sinks.engine.deletions import LOOKS_AGAIN_S
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.guard import Guard
-from sinks.engine.ledger import Ledger
-from sinks.engine.model import Change, Kind
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Report
 from sinks.flow_settings import FlowSettings
@@ -24,7 +21,10 @@ from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, LevelledEntry, Level
 from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.brokers.controller import REST
 from sinks.kinds.brokers.rules import PROPERTIES, BrokerConfigRules
-from sinks.kinds.listing import PlainListing
+from sinks.kinds.shared_listings import PlainListing
+from sinks.ledger.audit import Audit
+from sinks.ledger.ledger import Ledger
+from sinks.model.changes import Change, Kind
 from tests.sinks.builders import NOON, Clock, flow_settings, memory_ports
 
 

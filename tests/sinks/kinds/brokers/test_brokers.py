@@ -6,8 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.engine.model import Key, Kind, Op
-from sinks.engine.plan import Refusal
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import LevelledEntry, Levels
 from sinks.kinds.brokers.rules import (
@@ -21,6 +19,8 @@ from sinks.kinds.brokers.rules import (
     surplus,
     why_never,
 )
+from sinks.model.changes import Key, Kind, Op
+from sinks.model.plan import Refusal
 from streaming.errors import LockstepError
 from streaming.mm2.replication_filters import CONFIG_PROPERTIES_EXCLUDE
 from tests.sinks.kinds.brokers.broker_builders import broker_change, level, rules, set_cluster_wide

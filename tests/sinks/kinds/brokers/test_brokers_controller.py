@@ -6,14 +6,14 @@ from collections.abc import Collection
 
 import pytest
 
-from sinks.engine.audit_events import read_audit
-from sinks.engine.ledger import Entry
-from sinks.engine.model import Kind
 from sinks.faults import Observed
 from sinks.flow_settings import Limits
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, Levels, ResourceType
 from sinks.kinds.brokers.controller import REFUSED_REST, REST
+from sinks.ledger.audit_events import read_audit
+from sinks.ledger.ledger import Entry
+from sinks.model.changes import Kind
 from tests.sinks.builders import flow_settings
 from tests.sinks.kinds.brokers.broker_builders import BrokerWorld, default_of, put
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sinks.engine.ledger import Ledger
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.ledger.ledger import Ledger
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
 

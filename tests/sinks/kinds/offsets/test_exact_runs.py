@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.ledger import Entry, Ledger
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import MOST_RUNS, ExactRuns, Run, remember
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Method, translate
+from sinks.ledger.ledger import Entry, Ledger
 from streaming.mm2.records import TopicPartition
 
 WHERE = TopicPartition("orders", 0)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sinks.engine.ledger import Entry
 from sinks.kinds.offsets.exact_runs import Run, remember
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
+from sinks.ledger.ledger import Entry
 from tests.sinks.kinds.offsets.remembering import SYNCS, World, X
 
 RUNS = [Run(0, 0, 1000)]

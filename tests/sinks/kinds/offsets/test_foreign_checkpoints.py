@@ -8,12 +8,11 @@ from functools import partial
 import pytest
 
 from sinks.kinds.assembly import Assembly
-from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
 from sinks.kinds.offsets.memory import OffsetMemory
-from sinks.kinds.topics.rules import DesiredTopics
+from sinks.protocol.listing import DesiredTopics, Listed
 from streaming.hints import CheckpointSeen
 from streaming.mm2.codec import encode_checkpoint
 from streaming.mm2.records import Checkpoint, TopicPartition

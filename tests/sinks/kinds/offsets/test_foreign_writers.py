@@ -12,10 +12,10 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
+from sinks.kinds.shared_listings import list_both
 from streaming.hints import SyncSeen
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import put_topic

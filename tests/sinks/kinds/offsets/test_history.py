@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.engine.avro import SingleObject
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, History, Pair
 from sinks.kinds.offsets.offset_slots import SLOTS, WIDTH, admit, first
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, translate
+from sinks.ledger.avro import SingleObject
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from tests.sinks.kinds.offsets.mm2_partition import WITH_RESTARTS, Partition, Step, untold

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry
-from sinks.failover.kept_end_offsets import KeptEndOffsets, to_text
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
 from sinks.kinds.offsets.verdicts import Verdict
+from sinks.kinds.shared_listings import list_both
+from sinks.ledger.kept_end_offsets import KeptEndOffsets, to_text
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.sinks.builders import World, flow_settings, put_topic

@@ -6,12 +6,12 @@ from functools import partial
 
 import pytest
 
-from sinks.failover.known_positions import LatestSync
 from sinks.kafka.ports.cluster import CHUNK
 from sinks.kinds.assembly import Assembly
 from sinks.kinds.offsets import controller
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.ledger.known_positions import LatestSync
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.sinks import builders

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.memory.memory_records import MemoryRecords
-from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.record_finder import Budget, find
 from sinks.kinds.offsets.record_search import Question, SearchResult
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
+from sinks.kinds.shared_listings import list_both
 from streaming.hints import SyncSeen
 from streaming.mm2.records import OffsetSync
 from tests.sinks.builders import flow_settings, put_topic

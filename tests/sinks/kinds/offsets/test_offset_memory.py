@@ -9,7 +9,6 @@ from typing import cast
 
 import pytest
 
-from sinks.engine.ledger import Ledger
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import CHUNK, LogChunk, Placed, Reader
 from sinks.kinds.offsets.history import History, Pair
@@ -17,6 +16,7 @@ from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.stored_histories import store_histories, stored_histories
+from sinks.ledger.ledger import Ledger
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync

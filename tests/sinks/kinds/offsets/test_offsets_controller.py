@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from sinks.engine.model import Kind
 from sinks.faults import ItemFault
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
 from sinks.kinds.offsets.group_schedule import LEAST_IN_A_PASS
 from sinks.kinds.offsets.stored_histories import stored_histories
 from sinks.kinds.offsets.verdicts import Verdict
+from sinks.model.changes import Kind
 from streaming.hints import SyncSeen
 from streaming.mm2.codec import decode_checkpoint, encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition

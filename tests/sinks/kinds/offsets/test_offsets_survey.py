@@ -6,14 +6,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from sinks.engine.ledger import Ledger
-from sinks.engine.model import Change, Kind
 from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.chosen_groups import chosen_groups
 from sinks.kinds.offsets.direction import ClusterGroups, Direction, GroupOffset, backward, count_verdicts, forward
 from sinks.kinds.offsets.memory import OffsetMemory
@@ -21,6 +18,9 @@ from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets, without_offset_there
 from sinks.kinds.offsets.verdicts import Verdict
+from sinks.kinds.shared_listings import list_both
+from sinks.ledger.ledger import Ledger
+from sinks.model.changes import Change, Kind
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
 from streaming.mm2.replication_policy import IdentityReplicationPolicy

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from sinks.engine.model import Kind
 from sinks.engine.report import Report
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_cluster import MemoryCluster
@@ -21,6 +20,7 @@ from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.stored_histories import stored_histories
 from sinks.kinds.offsets.stream_queue import MOST_WAITING_RECORDS
+from sinks.model.changes import Kind
 from streaming.hints import SyncSeen
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition

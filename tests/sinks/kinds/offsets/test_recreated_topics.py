@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.ledger import Entry
 from sinks.faults import ClusterUnreachable
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.topic_ids import TopicIds
+from sinks.ledger.ledger import Entry
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint
 from streaming.mm2.records import Checkpoint

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.engine.avro import SingleObject
 from sinks.kinds.offsets.history import History, Pair
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.ledger.avro import SingleObject
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
 from tests.sinks.kinds.offsets.mm2_partition import WITH_RESTARTS, Partition, Step

@@ -8,13 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.engine.ledger import Ledger
 from sinks.faults import Observed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
 from sinks.kinds.offsets.history import NOWHERE, Pair
 from sinks.kinds.offsets.log_tails import LogTails
@@ -24,6 +22,8 @@ from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
 from sinks.kinds.offsets.translation import Answer, Evidence, translate
 from sinks.kinds.offsets.verdicts import Verdict
+from sinks.kinds.shared_listings import list_both
+from sinks.ledger.ledger import Ledger
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 import pytest
 
-from sinks.engine.model import Kind
 from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.model.changes import Kind
 from tests.sinks.builders import World, put_topic, set_config
 
 

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Faults
-from sinks.kinds.absence import OBSERVATIONS, SECONDS
+from sinks.model.changes import Kind
+from sinks.protocol.absence import OBSERVATIONS, SECONDS
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.sinks.builders import World, flow_settings, put_topic
 

@@ -7,14 +7,14 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.engine.effective_drift import DifferingConfig, grouped
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import EFFECTIVE, Metrics
-from sinks.engine.model import Kind
 from sinks.engine.reconcile import Report
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import ResourceType
 from sinks.kinds.topics.effective import Drift, Side, TopicDrifts
+from sinks.model.changes import Kind
+from sinks.model.effective_drift import DifferingConfig, grouped
 from tests.sinks.builders import World, config_change, flow_settings, put_topic, set_config
 
 WEEK, DAY, HOUR = "604800000", "86400000", "3600000"

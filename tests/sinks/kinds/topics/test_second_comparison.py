@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sinks.engine.model import Kind
 from sinks.flow_settings import Pace
 from sinks.kinds.topics.second_comparison import AT_ONCE, IN_TURN, WITH_ALL, SecondComparison
+from sinks.model.changes import Kind
 from tests.sinks.builders import World, flow_settings, put_topic
 
 MANY = [f"t{number:04}" for number in range(2 * AT_ONCE + 1)]

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.engine.flow_status import first_status, kind_status
-from sinks.engine.model import Kind, Op
 from sinks.engine.report import Report
 from sinks.kinds.topics.target_rules import BEFORE_4, split, too_small, why_refused
+from sinks.model.changes import Kind, Op
 from tests.sinks.builders import NOON, World, config_change, overrides_of, put_topic, set_config
 
 KAFKA_3 = frozenset({BEFORE_4, "message.timestamp.difference.max.ms", "retention.ms", "segment.bytes"})

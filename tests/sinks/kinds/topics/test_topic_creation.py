@@ -5,10 +5,10 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from sinks.engine.model import Kind
 from sinks.faults import RightsMissing
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Alterations, Faults, TopicSpec
+from sinks.model.changes import Kind
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic
 
 WITHOUT_CONFIGS = [kind for kind in Kind if not kind.row.needs_java and kind is not Kind.TOPIC_CONFIG]

@@ -6,9 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.engine.backoff import BackedOff
-from sinks.engine.model import Change, Kind, Op
-from sinks.engine.plan import Refusal
 from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings, MirrorVersion
 from sinks.kinds.topics.rules import (
@@ -18,6 +15,9 @@ from sinks.kinds.topics.rules import (
     plan_topic_deletions,
     plan_topics,
 )
+from sinks.model.changes import Change, Kind, Op
+from sinks.model.plan import Refusal
+from sinks.protocol.backoff import BackedOff
 from streaming.mm2.replication_policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 from tests.sinks.builders import config_change, flow_settings, topic_change
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from sinks.engine.ledger import Entry
-from sinks.engine.model import Kind
 from sinks.faults import ItemFault
 from sinks.flow_settings import Pace
 from sinks.kafka.ports.cluster import Faults
 from sinks.kinds.topics.poll_schedule import TURN
+from sinks.ledger.ledger import Entry
+from sinks.model.changes import Kind
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config
 from tests.sinks.one_signal import with_signal
 

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from sinks.engine.model import Key, Kind
 from sinks.faults import ClusterUnreachable, ItemFault, Observed, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import TopicConfigs
-from sinks.kinds.listing import list_both
+from sinks.kinds.shared_listings import list_both
 from sinks.kinds.topics import survey as surveying
 from sinks.kinds.topics.survey import Survey, survey
+from sinks.model.changes import Key, Kind
 from tests.sinks.builders import config_change, flow_settings, override, put_topic, topic_change
 
 NOT_ALLOWED = ItemFault("TOPIC_AUTHORIZATION_FAILED", "Topic authorization failed")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sinks.engine.agenda import LONGEST_WAIT
-from sinks.engine.model import Kind
-from sinks.engine.plan import Unobserved
 from sinks.kinds.topics.controller import UnobservedTopics
 from sinks.kinds.topics.survey import TOPICS_IN_A_REQUEST
+from sinks.model.changes import Kind
+from sinks.model.plan import Unobserved
+from sinks.protocol.agenda import LONGEST_WAIT
 
 WHY = Unobserved(Kind.TOPIC_CONFIG, "x on b: TOPIC_AUTHORIZATION_FAILED")
 NONE = float("inf")

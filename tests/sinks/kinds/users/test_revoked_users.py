@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from app.in_step import in_step_of_pass, in_step_of_status
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
-from sinks.engine.model import Kind
 from sinks.engine.status import KindStatus, Task
-from sinks.failover.in_step import in_step_of_pass, in_step_of_status
 from sinks.flow_settings import AclRules
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_users import MemoryUsers, Stored
-from sinks.kinds.controller import GroupSummary
 from sinks.kinds.users.controller import REST
+from sinks.model.changes import Kind
+from sinks.protocol.controller import GroupSummary
 from tests.sinks.builders import World, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.engine.model import Change, Key, Kind, Op, ScramSpec
-from sinks.engine.plan import Refusal
 from sinks.faults import ItemFault, Observed
-from sinks.kinds.acls.principals import ADOPT, NamedPrincipals
 from sinks.kinds.users.rules import NOT_OURS, DesiredUsers, Iterations, desired_users, plan_users, users_of
+from sinks.model.changes import Change, Key, Kind, Op, ScramSpec
+from sinks.model.plan import Refusal
+from sinks.model.principals import ADOPT, NamedPrincipals
 
 ADOPTED = NamedPrincipals(ADOPT, "alice")
 SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.engine.ledger import Entry
-from sinks.engine.model import Kind
 from sinks.flow_settings import AclRules
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_users import MemoryUsers, Stored
-from sinks.kinds.acls.principals import ADOPT, PROTECTED, NamedPrincipals
 from sinks.kinds.users.controller import REST
+from sinks.ledger.ledger import Entry
+from sinks.model.changes import Kind
+from sinks.model.principals import ADOPT, PROTECTED, NamedPrincipals
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

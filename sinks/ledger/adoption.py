@@ -1,0 +1,87 @@
+"""What `lockstep adopt` takes over: what another hand made on the target exactly as the source has it. Pure.
+
+| on the target                                          | becomes                                      |
+|--------------------------------------------------------|----------------------------------------------|
+| as the source has it, made by MM2 or by hand           | Lockstep's own: revoked with the source's    |
+| as the source has it, and Lockstep's already           | as it is, counted                            |
+| another value than the source's, or not on the source  | as it is                                     |
+| as the source has it, but protected                    | refused, with its reason                     |
+
+Nothing changes on the target but the ledger: what is owned is deleted once the source has it no more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sinks.compact_json import compact_json
+from sinks.ledger.ledger_entries import Entry
+from sinks.ledger.ownership import Entries
+from sinks.model.changes import Key, Kind, key_as_json
+from streaming.flow import Flow
+
+ADOPT = "adopt"
+"""The operation, in documents and in the audit topic. It is none of a plan's, for the target stays as it is."""
+
+
+@dataclass(frozen=True)
+class Alike:
+    """What the target has of a kind as the source has it. `items`: by key, the topic's id, or "" where there is none.
+
+    `refused`: by key, why it may not be taken over all the same.
+    """
+
+    items: Mapping[Key, str] = field(default_factory=dict)
+    refused: Mapping[Key, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AdoptionPlan:
+    """What of one kind of a flow would be taken over. `owned`: how many are Lockstep's already."""
+
+    flow: Flow
+    kind: Kind
+    items: Mapping[Key, str]
+    refused: Mapping[Key, str]
+    owned: int
+
+    @property
+    def digest(self) -> str:
+        """`sha256:…` over the flow, the kind and the keys, for whoever agreed to them."""
+        rows = [compact_json([self.kind.value, *key, self.items[key]]) for key in sorted(self.items)]
+        return "sha256:" + hashlib.sha256(b"\n".join([self.flow.name.encode(), *rows])).hexdigest()
+
+    def as_json(self) -> dict[str, Any]:
+        """One flow of the document."""
+        return {
+            "source": self.flow.source,
+            "target": self.flow.target,
+            "kind": self.kind.value,
+            "digest": self.digest,
+            "changes": [self._row(key) for key in sorted(self.items)],
+            "refused": [self._row(key) | {"reason": reason} for key, reason in sorted(self.refused.items())],
+            "owned": self.owned,
+        }
+
+    def _row(self, key: Key) -> dict[str, Any]:
+        return {"kind": self.kind.value, "op": ADOPT, "key": key_as_json(self.kind, key)}
+
+    def outcomes(self) -> list[dict[str, Any]]:
+        """The rows of what was taken over, as `apply` has them."""
+        return [self._row(key) | {"result": "applied", "error": None} for key in sorted(self.items)]
+
+
+def plan_adoption(flow: Flow, kind: Kind, alike: Alike, owned: Mapping[Key, str]) -> AdoptionPlan:
+    """`owned`: what is Lockstep's of the kind, by key with the topic's id. A topic that was recreated since is not."""
+    new = {key: found for key, found in alike.items.items() if owned.get(key) != found}
+    refused = {key: reason for key, reason in alike.refused.items() if key not in owned}
+    return AdoptionPlan(flow, kind, new, refused, len(alike.items) - len(new))
+
+
+def adopted(kind: Kind, items: Mapping[Key, str], unsettled: Collection[Key] = ()) -> Entries:
+    """What to put into the ledger. `unsettled`: keys with an intent, which is answered now."""
+    entries: Entries = {(Entry.OWNED, (kind.value, *key)): found for key, found in items.items()}
+    return entries | {(Entry.INTENT, (kind.value, *key)): None for key in unsettled if key in items}

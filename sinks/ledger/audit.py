@@ -1,0 +1,176 @@
+"""Who changed what, when, and with which outcome: one event per change in a time-retained topic on the target."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pwd
+import socket
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from sinks.kafka.ports.cluster import Cluster, Record
+from sinks.ledger.adoption import ADOPT, AdoptionPlan
+from sinks.ledger.audit_events import (
+    EVENT_SCHEMA,
+    FAILOVER,
+    PAUSE,
+    RESUME,
+    UNSIGNED,
+    CredentialWrite,
+    Event,
+    SettingChange,
+    of_credential,
+    of_entry,
+    of_outcome,
+    of_refusal,
+    of_setting,
+    record_key,
+    side,
+)
+from sinks.ledger.seal import Seal
+from sinks.model.changes import Key, Kind, Op, Outcome
+from sinks.model.plan import Plan, Refusal
+from sinks.model.times import utc_now
+from streaming.errors import LockstepError
+from streaming.flow import Flow
+
+log = logging.getLogger(__name__)
+
+AUDIT_TOPIC_CONFIGS: Mapping[str, str] = {"cleanup.policy": "delete", "retention.ms": str(90 * 24 * 3600 * 1000)}
+"""Ninety days; change the topic's own `retention.ms` for another time."""
+
+
+def process_identity() -> str:
+    """`user@host` of this process: the user that it runs as, whatever its environment says, and the host's own name."""
+    uid = os.geteuid()
+    try:
+        user = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        user = str(uid)
+    return f"{user}@{socket.gethostname()}"
+
+
+MOST_WAITING_EVENTS = 10_000
+"""Events that wait for the audit topic, at most; beyond that the oldest are dropped, and counted."""
+
+EVENTS_AT_ONCE = 2000
+"""Events of one write. A pass that makes all of a large cluster has tens of thousands, and none of them is to be
+dropped because they do not wait together."""
+
+
+class Audit:
+    """The audit topic of one flow; made at the first event, and anew where it was deleted.
+
+    An event that could not be written waits, and is written before the next ones: an event may then stand there twice,
+    but none is lost while the process lives, up to MOST_WAITING_EVENTS.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        writer: Cluster,
+        factor: int | None,
+        who: str,
+        now: Callable[[], datetime] = utc_now,
+        seal: Seal = UNSIGNED,
+    ) -> None:
+        self._seal = seal
+        self._topic, self._writer, self._factor, self._who, self._now = topic, writer, factor, who, now
+        self._created = False
+        self._waiting: deque[Record] = deque(maxlen=MOST_WAITING_EVENTS)
+        self.dropped = 0
+
+    @property
+    def waiting(self) -> int:
+        """Events that are not written yet."""
+        return len(self._waiting)
+
+    def prepare(self) -> None:
+        """The topic is there afterwards. Raises as `flush`.
+
+        To be called before much is created: a broker makes topics in their order, thousands of them in minutes.
+        """
+        if not self._created:
+            self._writer.create_log(self._topic, self._factor, AUDIT_TOPIC_CONFIGS)
+            self._created = True
+
+    def flush(self) -> None:
+        """Writes what waits. Raises ClusterUnreachable, RightsMissing, LockstepError: then it goes on waiting."""
+        if not self._waiting:
+            return
+        while self._waiting:
+            self.prepare()
+            # Unless it succeeds, somebody may have deleted the topic.
+            self._created = False
+            written = list(islice(self._waiting, EVENTS_AT_ONCE))
+            self._writer.append_log(self._topic, written)
+            self._created = True
+            for _ in written:
+                self._waiting.popleft()
+        if self.dropped:
+            log.warning("%s: %d events were dropped while it could not be written", self._topic, self.dropped)
+            self.dropped = 0
+
+    def close(self) -> None:
+        """Writes what waits. What cannot be written now is lost, and the log says so."""
+        try:
+            self.flush()
+        except LockstepError as error:
+            log.warning("%s: %d events are lost: %s", self._topic, len(self._waiting), error)
+
+    def record(self, plan: Plan, outcomes: Iterable[Outcome], refused: Iterable[Refusal] = ()) -> None:
+        """Writes what waits, and one event per outcome and refusal. Raises as `flush`; the events wait then."""
+        base = self._base(plan.flow, plan.digest)
+        events = [Event(**base, **of_outcome(outcome)) for outcome in outcomes]
+        events += [Event(**base, **of_refusal(refusal)) for refusal in refused]
+        self._append(events)
+
+    def record_adoption(self, plan: AdoptionPlan) -> None:
+        """Writes what waits, and one event for each item that was taken over. Raises as `flush`; the events wait."""
+        base = self._base(plan.flow, plan.digest)
+        self._append([Event(**base, **of_entry(plan.kind, ADOPT, key)) for key in sorted(plan.items)])
+
+    def record_pause(self, flow: Flow, kind: Kind, *, paused: bool) -> None:
+        """Writes what waits, and that a kind was paused or resumed. Raises as `flush`; the event waits then."""
+        self._append([Event(**self._base(flow, ""), **of_entry(kind, PAUSE if paused else RESUME, ()))])
+
+    def record_settings(self, flow: Flow, changes: Iterable[SettingChange]) -> None:
+        """Writes what waits, and one event per line of the properties file. Raises as `flush`; the events wait then."""
+        base = self._base(flow, "")
+        self._append([Event(**base, **of_setting(change)) for change in changes])
+
+    def record_credentials(self, flow: Flow, writes: Iterable[CredentialWrite]) -> None:
+        """Writes what waits, and one event per password. Raises as `flush`; the events wait then."""
+        base = self._base(flow, "")
+        self._append([Event(**base, **of_credential(one)) for one in writes])
+
+    def record_failover(self, flow: Flow, key: Key, before: str, after: str, error: str | None = None) -> None:
+        """One event for a step of a failover; `before` and `after` are states. Raises as `flush`; it waits then."""
+        sides = {"kind": FAILOVER, "op": Op.UPDATE.value, "key": key, "before": side(before), "after": side(after)}
+        outcome = {"result": "failed" if error else "applied", "error": error}
+        self._append([Event(**self._base(flow, "") | sides | outcome)])
+
+    def _base(self, flow: Flow, digest: str) -> dict[str, Any]:
+        return {"at": self._now(), "source": flow.source, "target": flow.target, "who": self._who, "digest": digest}
+
+    def _append(self, events: Sequence[Event]) -> None:
+        left = deque(self._record(event) for event in events)
+        try:
+            self.flush()
+            while left:
+                self._wait([left.popleft() for _ in range(min(EVENTS_AT_ONCE, len(left)))])
+                self.flush()
+        finally:
+            self._wait(left)
+
+    def _record(self, event: Event) -> Record:
+        key, at = record_key(event), round(event.at.timestamp() * 1000)
+        return key, self._seal.wrap(key, EVENT_SCHEMA.encode(event.as_dict()), at)
+
+    def _wait(self, records: Collection[Record]) -> None:
+        self.dropped += max(0, len(self._waiting) + len(records) - MOST_WAITING_EVENTS)
+        self._waiting.extend(records)

@@ -1,0 +1,207 @@
+"""An event of the audit topic: its fields, its bytes, and what makes one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import orjson
+
+from sinks.compact_json import compact_json
+from sinks.faults import LedgerUntrusted
+from sinks.kafka.ports.cluster import Reader, Record
+from sinks.ledger.avro import SingleObject
+from sinks.ledger.seal import Seal, unsealed
+from sinks.model.changes import Key, Kind, Op, Outcome, Value, key_as_json, value_as_json
+from sinks.model.plan import Refusal
+from streaming.errors import LockstepError
+
+log = logging.getLogger(__name__)
+
+EVENT_SCHEMA = SingleObject("audit-event")
+
+
+SETTING = "setting"
+"""The kind of an event about Lockstep's own properties."""
+
+CREDENTIAL = "credential"
+"""The kind of an event about a password that a command wrote to a cluster, the source among them."""
+
+FAILOVER = "failover"
+"""The kind of an event about a flow's failover; its key is the command and the step."""
+
+PAUSE, RESUME = "pause", "resume"
+"""Operations of events about a kind as a whole, which have no key."""
+
+EVENT_KINDS = (*(kind.value for kind in Kind), SETTING, CREDENTIAL, FAILOVER)
+
+
+class SettingChange(NamedTuple):
+    """A line of the properties file that is new, gone or another one; values of secrets are masked."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+class CredentialWrite(NamedTuple):
+    """A password that a cluster was given, which is in no event; `error`: why it has not taken it."""
+
+    cluster: str
+    user: str
+    mechanism: str
+    iterations: int
+    error: str | None = None
+
+
+UNSIGNED = Seal("audit")
+"""Writes events as they are, and knows of none whether it is signed."""
+
+
+def audit_seal(flow: str, secret: str | None) -> Seal:
+    """What signs and checks the events of a flow. An entry of the ledger is no event, although the secret is one."""
+    return Seal(f"audit of {flow}", secret)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One row of the audit topic, with the fields of its schema.
+
+    `signed`: whether whoever wrote it had the flow's secret; None where this reader has none.
+    """
+
+    at: datetime
+    source: str
+    target: str
+    who: str
+    kind: str
+    op: str
+    key: Key
+    before: str | None
+    after: str | None
+    digest: str
+    result: str
+    error: str | None
+    signed: bool | None = None
+
+    @property
+    def named_key(self) -> dict[str, Any]:
+        """The key by names. Raises ValueError, IndexError for an event of another hand, or of another version."""
+        if self.kind == SETTING:
+            return {"name": self.key[0]}
+        if self.kind == CREDENTIAL:
+            return dict(zip(("cluster", "user", "mechanism"), self.key, strict=True))
+        if self.kind == FAILOVER:
+            return dict(zip(("command", "step"), self.key, strict=True))
+        return {} if self.op in (PAUSE, RESUME) else key_as_json(Kind(self.kind), self.key)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields of the schema by name, the key as a list."""
+        names = (name for name in self.__slots__ if name != "signed")
+        return {name: getattr(self, name) for name in names} | {"key": list(self.key)}
+
+
+def of_outcome(outcome: Outcome) -> dict[str, Any]:
+    """The fields of an event about a change that was tried."""
+    change = outcome.change
+    return {
+        "kind": change.kind.value,
+        "op": change.op.value,
+        "key": change.key,
+        "before": side(change.before),
+        "after": side(change.after),
+        "result": outcome.result,
+        "error": str(outcome.error) if outcome.error else None,
+    }
+
+
+def of_refusal(refusal: Refusal) -> dict[str, Any]:
+    """The fields of an event about a change that was not tried."""
+    return {
+        "kind": refusal.kind.value,
+        "op": refusal.op.value,
+        "key": refusal.key,
+        "before": None,
+        "after": None,
+        "result": "refused",
+        "error": refusal.reason,
+    }
+
+
+def of_entry(kind: Kind, op: str, key: Key) -> dict[str, Any]:
+    """The fields of an event about what the ledger says of a kind, while the target stayed as it was."""
+    sides = {"before": None, "after": None, "result": "applied", "error": None}
+    return {"kind": kind.value, "op": op, "key": key} | sides
+
+
+def of_setting(change: SettingChange) -> dict[str, Any]:
+    """The fields of an event about a line of the file."""
+    op = Op.CREATE if change.before is None else Op.DELETE if change.after is None else Op.UPDATE
+    return {
+        "kind": SETTING,
+        "op": op.value,
+        "key": (change.name,),
+        "before": side(change.before),
+        "after": side(change.after),
+        "result": "applied",
+        "error": None,
+    }
+
+
+def of_credential(one: CredentialWrite) -> dict[str, Any]:
+    """The fields of an event about a password."""
+    return {
+        "kind": CREDENTIAL,
+        "op": Op.UPDATE.value,
+        "key": (one.cluster, one.user, one.mechanism),
+        "before": None,
+        "after": orjson.dumps({"iterations": one.iterations}).decode(),
+        "result": "applied" if one.error is None else "failed",
+        "error": one.error,
+    }
+
+
+def side(value: Value | None) -> str | None:
+    """A value as it stands in an event."""
+    return None if value is None else orjson.dumps(value_as_json(value)).decode()
+
+
+def record_key(event: Event) -> bytes:
+    """The key of an event's record."""
+    return compact_json([event.kind, *event.key])
+
+
+def read_audit(topic: str, reader: Reader, seal: Seal = UNSIGNED) -> list[Event]:
+    """Every event there is, oldest first."""
+    return events_of(reader.read_log(topic), seal)
+
+
+def _is_signed(seal: Seal, key: bytes, value: bytes) -> bool | None:
+    if not seal.signs:
+        return None
+    try:
+        seal.unwrap(key, value)
+    except LedgerUntrusted:
+        return False
+    return True
+
+
+def events_of(records: Iterable[Record], seal: Seal = UNSIGNED) -> list[Event]:
+    """The events in records of an audit topic; what is none, for others may write there, is counted in the log."""
+    events, foreign = [], 0
+    for key, value in records:
+        data = unsealed(value)
+        if value is None or data is None:
+            continue
+        try:
+            fields = EVENT_SCHEMA.decode(data)
+        except LockstepError:
+            foreign += 1
+        else:
+            events.append(Event(**fields | {"key": tuple(fields["key"])}, signed=_is_signed(seal, key, value)))
+    if foreign:
+        log.warning("%d records of the audit topic are no events of this version, and are left out", foreign)
+    return events

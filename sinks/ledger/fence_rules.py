@@ -1,0 +1,117 @@
+"""A fence: which topics of the source it keeps writes away from, by which ACLs, and what it proves. Pure.
+
+A fence is a `DENY WRITE` for `User:*` from every host, a literal one for each topic: any DENY beats every ALLOW
+(KIP-11), but super users are beyond all ACLs. Quotas cannot do it: KRaft refuses one of 0. MM2 writes offset-syncs and
+heartbeats to the source, and copies of the other direction, so a fence is never for `*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, TOPIC, WILDCARD, AclBinding
+from sinks.model.changes import DENY
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+from streaming.mm2.replication_policy import ReplicationPolicy
+
+
+def is_copy(policy: ReplicationPolicy, topic: str, aliases: Collection[str]) -> bool:
+    """Whether MM2 writes this topic of the source: a copy from another cluster, as its name says, or heartbeats.
+
+    Policies that call every topic a remote one (the identity policy) tell nothing by that.
+    """
+    if policy.is_heartbeats_topic(topic):
+        return True
+    source, upstream = policy.topic_source(topic), policy.upstream_topic(topic)
+    if source not in aliases or source is None or upstream in (None, topic):
+        return False
+    return upstream is not None and policy.format_remote_topic(source, upstream) == topic
+
+
+def fenced_topics(
+    settings: FlowSettings, remote: Mapping[str, str], aliases: Collection[str], wanted: Collection[str] = ()
+) -> list[str]:
+    """The topics that a fence is for, sorted: of the replicated ones (`remote`, by name on the source) those that
+    producers write, or of these the `wanted`. Raises LockstepError for one that is not among them."""
+    found = sorted(topic for topic in remote if not is_copy(settings.policy, topic, aliases))
+    if unknown := sorted(set(wanted) - set(found)):
+        raise LockstepError(
+            f"{', '.join(unknown)}: no topic of {settings.flow.source} that {settings.flow.name} replicates and "
+            "producers write; `lockstep topics` lists those that are replicated"
+        )
+    return [topic for topic in found if not wanted or topic in wanted]
+
+
+def check_names(settings: FlowSettings, shared: Mapping[str, str], aliases: Collection[str]) -> None:
+    """Raises LockstepError where producers write topics of the source that share a name on the target (`shared`: topic
+    to that name): MM2 mixes their records, so that nobody can tell what was copied of which."""
+    mixed = {shared[topic] for topic in shared if not is_copy(settings.policy, topic, aliases)}
+    if not mixed:
+        return
+    said = [
+        f"{' and '.join(sorted(topic for topic, name in shared.items() if name == one))} would all be {one}"
+        for one in sorted(mixed)
+    ]
+    raise LockstepError(
+        f"on {settings.flow.target} {shown(said)}: nobody can tell what was copied of which. Leave all but one of them "
+        "out (topics.exclude), or give each a name of its own in the replication policy, and run the command again"
+    )
+
+
+def fence_acls(topics: Iterable[str]) -> list[AclBinding]:
+    """The ACLs of a fence."""
+    return [AclBinding(TOPIC, topic, LITERAL, EVERYONE, WILDCARD, "WRITE", DENY) for topic in topics]
+
+
+def could_be_fence(acl: AclBinding) -> bool:
+    """Whether it has the form of a fence's; only a ledger says that it is one."""
+    # Asked of every ACL in each comparison, and hardly any denies.
+    return acl.permission == DENY and is_fence_key(acl.key)
+
+
+def is_fence_key(key: tuple[object, ...]) -> bool:
+    """Whether a key is that of an ACL in the form of a fence's, as whoever wrote a ledger may not have kept to it."""
+    name = key[1] if len(key) > 1 else WILDCARD
+    return isinstance(name, str) and name != WILDCARD and key == fence_acls([name])[0].key
+
+
+def topics_of(partitions: Iterable[TopicPartition]) -> list[str]:
+    """Their topics, each once, sorted."""
+    return sorted({where.topic for where in partitions})
+
+
+def shown(names: Sequence[str], most: int = 10) -> str:
+    """A list for a message: the first few, and how many more."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
+
+
+MM2_COPIES_FENCE = (
+    "MM2 syncs ACLs of {flow} as well (sync.topic.acls.enabled): it would copy the fence to {target}, keep out whoever "
+    "writes there, maybe itself, and take it away never again (MirrorSourceConnector leaves out ALLOW WRITE alone)"
+)
+MM2_ACLS_OFF = (
+    "write sync.topic.acls.enabled=false, and lockstep.sync.topic.acls.enabled=true to leave it to Lockstep, and "
+    "restart MM2"
+)
+
+NO_AUTHORIZER = (
+    "{source} has no authorizer, so that no ACL can keep producers away (client quotas cannot either: Kafka refuses "
+    "one of 0). Stop the producers themselves, or close the listener or the network to them, and then say "
+    "`lockstep cutover --without-fence`, which proves by the topics' ends alone that nobody writes"
+)
+
+CLOSED_BY_WHOM = (
+    "{topics} on {source} can be written by nobody already, and whether that is the fence of {flows} cannot be told, "
+    "for that ledger cannot be read ({why}): `unfence` of {flows} would take it away while {flow} relies on it. Run "
+    "the same again once the ledger can be read; if {flows} is not fenced for certain, run it with a copy of the file "
+    "that does not enable {flows}"
+)
+
+STAYS_CLOSED = (
+    "the fence on {source} stays: whether {flows} relies on it as well cannot be told, for that ledger cannot be read "
+    "({why}). Run the same again once it can; if {flows} is not fenced for certain, run it with a copy of the file "
+    "that does not enable {flows}"
+)

@@ -1,0 +1,344 @@
+"""Leadership of a flow as a lease in its ledger, claimed by compare-and-set and renewed while it is held.
+
+`sinks.ledger.lease_log` has the rules. What they rest on:
+
+- A write begins only while the lease lasts longer than a request may take (`reserve`), counted from the moment at which
+  the last renewal that was read back was begun. So the evidence is never older than EVIDENCE.
+- Others claim only after the whole lease without a word. By then such a request was answered or given up.
+- The clock counts the time in which the machine sleeps. A process that was stopped finds its lease at an end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from sinks.faults import ClusterUnreachable, NotLeading
+from sinks.kafka.ports.cluster import Cluster, Record, Tail
+from sinks.ledger.leadership import EVIDENCE, Identity, Leader
+from sinks.ledger.lease_log import LeaseLog
+from sinks.ledger.lease_records import Act, LeaseRecord, ReadRecord, decoded, encoded, lease_key
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.seal import Seal
+from sinks.model.times import boot_clock, milliseconds, utc_now
+from streaming.errors import LockstepError
+
+# The time by which leases run out, and the thread that renews them.
+
+
+TEND_EVERY = 0.5
+"""Seconds: so soon a request to hand over is noticed."""
+
+Background = Callable[[Callable[[], None]], Callable[[], None]]
+"""Calls something again and again; what it returns ends that."""
+
+
+def by_hand(tend: Callable[[], None]) -> Callable[[], None]:
+    """For who calls it alone."""
+    return lambda: None
+
+
+def in_a_thread(tend: Callable[[], None]) -> Callable[[], None]:
+    """Every TEND_EVERY, in a daemon thread, so that a target that is silent keeps no process alive."""
+    ended = threading.Event()
+
+    def run() -> None:
+        while not ended.wait(TEND_EVERY):
+            try:
+                tend()
+            except LockstepError as error:
+                log.debug("the lease could not be renewed: %s", error)
+            except Exception:
+                # Without its thread the lease would run out for good.
+                log.exception("the lease could not be renewed: a defect of Lockstep's, please report it")
+
+    threading.Thread(target=run, name="lease", daemon=True).start()
+    return ended.set
+
+
+log = logging.getLogger(__name__)
+
+RENEW_AFTER = 3.0
+"""Seconds between renewals: two in a row may fail."""
+
+LEASE_READ_WITHIN = 10.0
+"""Seconds until a record of one's own must have come back."""
+
+ASK_AGAIN = 5.0
+"""Seconds between requests to hand over."""
+
+LEASE_POLL_INTERVAL = 0.02
+"""Seconds until a record that is waited for is read for again."""
+
+
+class Lease:
+    """A `Leadership`. One pass at a time uses it; `tend` is called from another thread, by `background`."""
+
+    def __init__(
+        self,
+        flow: str,
+        cluster: Callable[[], Cluster],
+        seal: Seal,
+        identity: Identity,
+        reserve: float,
+        *,
+        patience: float = 0.0,
+        clock: Callable[[], float] = boot_clock,
+        pause: Callable[[float], object] = time.sleep,
+        background: Background = in_a_thread,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`cluster`: opens the target, for this alone. `reserve`: the most seconds that a request to it may take.
+
+        `patience`: for so many seconds a claim asks whoever leads to hand over, and waits; 0 does neither.
+        `wake`: called by `tend` while this process may claim.
+        """
+        self._flow, self._open, self._seal, self._identity = flow, cluster, seal, identity
+        self._reserve, self._patience = reserve, patience
+        self._clock, self._pause, self._background, self._wake = clock, pause, background, wake
+        self._log = LeaseLog(uuid.uuid4().hex, reserve + EVIDENCE)
+        self._io, self._state = threading.RLock(), threading.Lock()
+        self._channel: LeaseChannel | None = None
+        self._term: int | None = None
+        self._held, self._renewed_at, self._since = 0, float("-inf"), utc_now()
+        self._end_background: Callable[[], None] = lambda: None
+
+    @property
+    def leader(self) -> Leader | None:
+        """Who leads, as far as this process has read."""
+        state = self._log
+        if state.leader is None or state.leader.act is Act.RELEASE:
+            return None
+        age = EVIDENCE - self._spare(state) if state.mine is not None else None
+        return Leader(state.leader.client, state.leader.host, state.leader.since, age)
+
+    def _spare(self, state: LeaseLog) -> float:
+        return state.lasts(self._clock()) - self._reserve
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """See Leadership."""
+        with self._state:
+            self._held += 1
+        try:
+            yield
+        finally:
+            with self._state:
+                self._held -= 1
+
+    def leads(self) -> bool:
+        """See Leadership."""
+        if self._log.mine is None and self._channel is not None:
+            with self._reading():
+                self._drain()
+        state = self._log
+        if state.mine is None and not state.claimable(self._clock()):
+            raise self._not_leading()
+        return state.mine is not None and state.mine == self._term
+
+    def _not_leading(self) -> NotLeading:
+        leader, live = self.leader, self._log.live
+        if leader is None:
+            return NotLeading(f"{self._flow}: another process is about to lead; this one stands by", live)
+        if live:
+            return NotLeading(f"{leader} leads {self._flow}; this process stands by, and writes nothing", live)
+        return NotLeading(
+            f"{leader} led {self._flow} and was not heard from yet; this process writes nothing until it is, or until "
+            f"{self._log.seconds:g} s are over"
+        )
+
+    def claim(self, ledger: Ledger) -> None:
+        """See Leadership. NotLeading where `patience` is over."""
+        with self._reading():
+            self._listen(ledger)
+            ask_at = self._clock()
+            give_up = ask_at + self._patience
+            while not self._try_claim():
+                if self._clock() >= give_up:
+                    raise self._not_leading()
+                if self._clock() >= ask_at and self._log.leader is not None:
+                    self._write(Act.REQUEST, self._log.term)
+                    ask_at = self._clock() + ASK_AGAIN
+                self._pause(LEASE_POLL_INTERVAL)
+            self._term = self._log.mine
+        log.info("%s: leads, as %s on %s", self._flow, *self._identity)
+
+    def _listen(self, ledger: Ledger) -> None:
+        if self._channel is not None:
+            return
+        ledger.create()
+        first = decoded(self._flow, ledger.newest_lease(self._flow), self._seal)
+        self._log = self._log.begun(first, self._clock(), ledger.newest_led(self._flow))
+        cluster = self._open()
+        tail = cluster.follow_log(ledger.topic, ledger.read_to)
+        forget_after = 2 * self._log.seconds
+        self._channel = LeaseChannel(self._flow, ledger.topic, cluster, tail, self._seal, self._clock, forget_after)
+        self._end_background = self._background(self.tend)
+
+    def _try_claim(self) -> bool:
+        self._drain()
+        if self._log.claimable(self._clock()):
+            self._since = utc_now()
+            self._read_back(self._write(Act.CLAIM, self._log.term + 1))
+        return self._log.mine is not None
+
+    def check(self) -> None:
+        """See Leadership."""
+        state = self._log
+        if state.mine is None or state.mine != self._term:
+            raise self._not_leading()
+        if self._spare(state) <= 0:
+            raise ClusterUnreachable(
+                f"{self._flow}: that this process leads was not confirmed by the target for {EVIDENCE:g} s: nothing is "
+                "written until it is"
+            )
+
+    def prove(self) -> None:
+        """See Leadership."""
+        if self._log.mine is not None:
+            with self._reading():
+                if self._log.mine is not None:
+                    self._read_back(self._write(Act.RENEWAL, self._log.mine))
+        self.check()
+
+    def tend(self) -> None:
+        """Reads what others say, hands over where that is asked, and renews where it is time. Raises LockstepError."""
+        with self._reading():
+            self._drain()
+            state = self._log
+            if state.mine is None:
+                if state.claimable(self._clock()):
+                    self._wake()
+            elif state.wanted_by is not None and not self._held:
+                self._hand_over(state.wanted_by)
+            elif self._clock() - self._renewed_at >= RENEW_AFTER:
+                self._write(Act.RENEWAL, state.mine)
+
+    def _hand_over(self, to: str | None) -> None:
+        with self._state:
+            if self._held:
+                return
+            term, self._log = self._log.mine or 0, self._log.given_up()
+        # Not before nothing of this process can write any more.
+        self._write(Act.RELEASE, term, to)
+        log.info("%s: %s", self._flow, "leads no more" if to is None else "hands the lead over to who asked for it")
+
+    def close(self) -> None:
+        """See Leadership."""
+        self._end_background()
+        if self._channel is None:
+            return
+        try:
+            with self._reading():
+                if self._spare(self._log) > 0:
+                    self._hand_over(None)
+                self._log = self._log.given_up()
+        except LockstepError as error:
+            log.warning("%s: others lead only once this lease is over: %s", self._flow, error)
+        finally:
+            self._channel.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        if not self._io.acquire(timeout=LEASE_READ_WITHIN):
+            raise ClusterUnreachable(
+                f"{self._flow}: the target did not take the lease's records for {LEASE_READ_WITHIN:g} s"
+            )
+        try:
+            yield
+        finally:
+            self._io.release()
+
+    def _write(self, act: Act, term: int, to: str | None = None) -> int:
+        assert self._channel is not None
+        state, number = self._log, self._channel.next_number()
+        if act is not Act.REQUEST:
+            self._renewed_at = self._clock()
+        who = (*self._identity, self._since)
+        self._channel.write(LeaseRecord(act, state.me, number, state.last, term, state.seconds, *who, to))
+        return number
+
+    def _read_back(self, number: int) -> None:
+        assert self._channel is not None
+        deadline = self._clock() + LEASE_READ_WITHIN
+        self._drain()
+        while self._channel.awaits(number):
+            if self._clock() >= deadline:
+                raise ClusterUnreachable(
+                    f"{self._flow}: a record in {self._channel.topic} was not read back within {LEASE_READ_WITHIN:g} s"
+                )
+            self._pause(LEASE_POLL_INTERVAL)
+            self._drain()
+
+    def _drain(self) -> None:
+        assert self._channel is not None
+        # The time is taken when all is read: nobody was heard later than it says, however long this took.
+        for found, begun in self._channel.read(self._log.me):
+            self._log = self._log.taken(found, self._clock(), begun)
+
+
+TRACKED = frozenset({Act.CLAIM, Act.RENEWAL})
+"""What its writer waits for: read back, it is evidence."""
+
+RECORDS_IN_A_READ = 1000
+"""As many records come from a tail at once, where there are more."""
+
+
+@dataclass
+class LeaseChannel:
+    """Of one process. `cluster` is its own, and closed with it. `forget_after`: seconds, for records that never come
+    back."""
+
+    flow: str
+    topic: str
+    cluster: Cluster
+    tail: Tail
+    seal: Seal
+    clock: Callable[[], float]
+    forget_after: float
+    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+    _sent: dict[int, float] = field(default_factory=dict)
+
+    def next_number(self) -> int:
+        """Of the record that is written next."""
+        return next(self._numbers)
+
+    def write(self, record: LeaseRecord) -> None:
+        """Returns when all in-sync replicas have it. Raises ClusterUnreachable, RightsMissing: it may come even so."""
+        began = self.clock()
+        if record.act in TRACKED:
+            self._sent = {number: at for number, at in self._sent.items() if at > began - self.forget_after}
+            self._sent[record.number] = began
+        self.cluster.append_log(self.topic, [encoded(self.flow, record, self.seal, milliseconds(utc_now()))])
+
+    def read(self, me: str) -> list[tuple[ReadRecord, float | None]]:
+        """What came since the last time; with each of our own records, when it was begun to be written."""
+        key = lease_key(self.flow)
+        heard = [decoded(self.flow, value, self.seal) for found, value in self._came() if found == key]
+        return [(one, self._begun(one.record, me)) for one in heard]
+
+    def _came(self) -> Iterator[Record]:
+        """All of it: with a part alone, one that led long ago would count as heard now."""
+        count = RECORDS_IN_A_READ
+        while count >= RECORDS_IN_A_READ:
+            records = self.tail.next(0.0)
+            count = len(records)
+            yield from records
+
+    def _begun(self, record: LeaseRecord | None, me: str) -> float | None:
+        return self._sent.pop(record.number, None) if record is not None and record.holder == me else None
+
+    def awaits(self, number: int) -> bool:
+        """Whether that record did not come back yet."""
+        return number in self._sent
+
+    def close(self) -> None:
+        """Lets go of the client."""
+        self.tail.close()
+        self.cluster.close()

@@ -1,0 +1,118 @@
+"""What processes say in a flow's ledger about who leads it: records, their key, their bytes. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any, NamedTuple
+
+import orjson
+
+from sinks.kafka.ports.cluster import Record
+from sinks.ledger.avro import SingleObject
+from sinks.ledger.seal import Seal, unsealed
+from streaming.errors import LockstepError
+
+LEASE_SCHEMA = SingleObject("leader-lease")
+LEADER_KEY = "LEADER"
+"""Begins the key of these records, whose values have a schema of their own."""
+
+BEGINS = b'["LEADER",'
+"""As their keys are spelt."""
+
+
+MOST_SECONDS = 600.0
+"""Of a lease; those of Lockstep last for 75 at most."""
+
+MOST_TERM = 2**40
+"""Terms count claims: more than there is time for."""
+
+
+class Act(str, Enum):
+    """What a record says; the schema explains them."""
+
+    CLAIM = "CLAIM"
+    RENEWAL = "RENEWAL"
+    RELEASE = "RELEASE"
+    REQUEST = "REQUEST"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRecord:
+    """With the fields of its schema. `seconds`: of the lease. `after`, `name`: `holder/number` of a record."""
+
+    act: Act
+    holder: str
+    number: int
+    after: str | None
+    term: int
+    seconds: float
+    client: str
+    host: str
+    since: datetime
+    to: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What other records call this one."""
+        return f"{self.holder}/{self.number}"
+
+
+class ReadRecord(NamedTuple):
+    """A record as it was read: its name, None for a tombstone; and what it says, None where that cannot be trusted."""
+
+    name: str | None
+    record: LeaseRecord | None
+
+
+def lease_key(flow: str) -> bytes:
+    """The key of all these records of a flow."""
+    return orjson.dumps([LEADER_KEY, flow])
+
+
+def lease_flow(key: bytes) -> str | None:
+    """The flow that such a key is about; None for any other key."""
+    if not key.startswith(BEGINS):
+        return None
+    _, flow = orjson.loads(key)
+    return str(flow)
+
+
+def encoded(flow: str, record: LeaseRecord, seal: Seal, at: int) -> Record:
+    """The record for the ledger, signed where the ledger is, `at` this time in ms since the epoch."""
+    fields = {name: getattr(record, name) for name in record.__slots__} | {"act": record.act.value}
+    key = lease_key(flow)
+    return key, seal.wrap(key, LEASE_SCHEMA.encode(fields), at)
+
+
+def decoded(flow: str, value: bytes | None, seal: Seal) -> ReadRecord:
+    """What a record of this flow's key says. One without the signature that it must have keeps its name alone."""
+    if value is None:
+        return ReadRecord(None, None)
+    key = lease_key(flow)
+    try:
+        data = unsealed(value)
+        record = _record(LEASE_SCHEMA.decode(data)) if data is not None else None
+    except (LockstepError, ValueError):
+        return ReadRecord("damaged", None)
+    if record is None:
+        return ReadRecord(None, None)
+    try:
+        seal.unwrap(key, value)
+    except LockstepError:
+        return ReadRecord(record.name, None)
+    return ReadRecord(record.name, record)
+
+
+def last_leader(found: ReadRecord) -> LeaseRecord | None:
+    """Of the newest record: the process that led when it was written; None where that is not known, or nobody did."""
+    record = found.record
+    return record if record is not None and record.act in (Act.CLAIM, Act.RENEWAL) else None
+
+
+def _record(fields: dict[str, Any]) -> LeaseRecord:
+    record = LeaseRecord(**fields | {"act": Act(fields["act"])})
+    if not 0 < record.seconds <= MOST_SECONDS or not 0 <= record.term < MOST_TERM:
+        raise ValueError("no process leads for so long, nor was there ever so high a term")
+    return record

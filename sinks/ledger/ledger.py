@@ -1,0 +1,353 @@
+"""What a flow remembers, in one compacted topic on its target: cluster ids, what it created, which kinds are paused.
+
+A ledger that was there once never counts as empty. What is gone, damaged, not compacted, not signed as it must be, or
+written by a newer version stops the flow (`LedgerUntrusted`) until an operator has checked it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from sinks.faults import LedgerUntrusted, RightsMissing, WrongCluster
+from sinks.kafka.ports.cluster import Cluster, Reader, Record, TopicConfigs
+from sinks.kafka.ports.permitted import permitted
+from sinks.ledger import ownership
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.fence_rules import is_fence_key
+from sinks.ledger.lease_records import LeaseRecord
+from sinks.ledger.ledger_contents import Contents
+from sinks.ledger.ledger_entries import Entry, EntryKey, Remembered, entry_record, history_record
+from sinks.ledger.seal import Seal
+from sinks.model.changes import Change, Key, Kind, Outcome
+from sinks.model.times import boot_clock, milliseconds, utc_now
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+
+UNSIGNED = Seal("")
+
+MAY_BE_UNSETTLED = (Entry.INTENT, Entry.OWNED)
+"""Entries that hold for a while only, unless the target shows what they are about."""
+
+
+class Ledger:
+    """The ledger of one flow. Reads at once what there is; writes nothing until something is to be remembered."""
+
+    def __init__(
+        self,
+        topic: str,
+        reader: Reader,
+        writer: Cluster | None,
+        factor: int | None,
+        now: Callable[[], datetime] = utc_now,
+        seal: Seal = UNSIGNED,
+        permit: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = boot_clock,
+    ) -> None:
+        """`writer` None: to read only. `permit`: called before each write, raises where it must not be. `clock`: never
+        jumps, as `now` may.
+
+        `topic_id`: of the topic that was read; "" before, and on brokers without ids.
+        Raises ClusterUnreachable, RightsMissing, LedgerUntrusted.
+        """
+        self.topic, self.topic_id, self._permit = topic, "", permit
+        self._reader, self._writer, self._factor, self._now, self._seal = reader, writer, factor, now, seal
+        self._contents = Contents()
+        self._there = False
+        self._read_to = 0
+        self._unread: set[bytes] = set()
+        self._void: set[EntryKey] = set()
+        self._begun: set[EntryKey] = set()
+        self._clock, self._known_since = clock, dict[EntryKey, float]()
+        self.refresh()
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is such a topic on the target."""
+        return self._there
+
+    def refresh(self) -> None:
+        """Reads what was written since the last time, by others as well.
+
+        Raises ClusterUnreachable, RightsMissing, LedgerUntrusted; what is known stays as it was then.
+        """
+        if not is_there(self.topic, self._reader):
+            if self._there:
+                raise gone(self.topic, self._reader.alias, "is gone, and was there before")
+            return
+        self.topic_id = id_of(self.topic, self._reader, self.topic_id)
+        self._take_in()
+        self._note_unsettled()
+
+    def check_same(self, topic_id: str) -> None:
+        """Raises LedgerUntrusted where its topic is another than the one that had this id."""
+        same_id(self.topic, self._reader.alias, topic_id, self.topic_id)
+
+    def catch_up(self) -> None:
+        """As `refresh`; of a topic that was there it is asked whether it is the same, and not whether it is sound."""
+        if self._there:
+            self._take_in()
+            self.topic_id = id_of(self.topic, self._reader, self.topic_id)
+        else:
+            self.refresh()
+
+    def _take_in(self) -> None:
+        read, alias = self._reader.read_log_from(self.topic, self._read_to), self._reader.alias
+        if read.whole and self._read_to:
+            raise gone(self.topic, alias, "ends before what was read of it: it was deleted and recreated")
+        if self._unread - {key for _, key, _ in read.records}:
+            raise gone(self.topic, alias, "lacks records that were written to it: it lost its tail")
+        try:
+            self._contents.take([(key, value) for _, key, value in read.records], self._seal)
+        except LedgerUntrusted as error:
+            raise LedgerUntrusted(
+                f"{self.topic} on the cluster {alias} cannot be trusted, and nothing is written: {error}. "
+                "docs/safety.md says what to do"
+            ) from error
+        self._there = True
+        self._unread.clear()
+        if read.records:
+            self._read_to = read.records[-1].position + 1
+
+    def get(self, entry: Entry, *key: str) -> str | None:
+        """The value remembered, or None."""
+        found = self._contents.entries.get((entry, key))
+        return found.value if found else None
+
+    def put(self, entries: Mapping[EntryKey, str | None]) -> None:
+        """Remembers values, forgets those that are None; returns when the target's replicas have it."""
+        differing = {entry: value for entry, value in entries.items() if self.get(entry[0], *entry[1]) != value}
+        if not differing:
+            return
+        since = self._now()
+        self._append([entry_record(entry, value, since) for entry, value in differing.items()])
+        for entry, value in differing.items():
+            if value is None:
+                self._contents.entries.pop(entry, None)
+                self._known_since.pop(entry, None)
+            else:
+                self._contents.entries[entry] = Remembered(value, since)
+                if entry[0] in MAY_BE_UNSETTLED:
+                    self._known_since[entry] = self._clock()
+
+    def _append(self, records: Sequence[Record]) -> None:
+        self._permit()
+        writer = self.create()
+        now, known = milliseconds(self._now()), self._contents.signed_at
+        # Not before what it replaces, though this clock be late.
+        signed = [(key, self._seal.wrap(key, data, max(now, known.get(key, 0)))) for key, data in records]
+        permitted(writer, self._permit).append_log(self.topic, signed)
+        # Of a key there is always a record, unless it was forgotten: compaction keeps the newest.
+        self._unread = (self._unread | {key for key, _ in records}) - {key for key, data in records if data is None}
+
+    def create(self) -> Cluster:
+        """The topic is there afterwards. Who may write it. Raises LockstepError where it was opened to read only."""
+        if self._writer is None:
+            raise LockstepError(f"{self.topic} was opened to read only")
+        if not self._there:
+            self._writer.create_log(self.topic, self._factor, LEDGER_TOPIC_CONFIGS)
+            self._there = True
+        return self._writer
+
+    @property
+    def read_to(self) -> int:
+        """The offset behind the last record that was read."""
+        return self._read_to
+
+    def newest_lease(self, flow: str) -> bytes | None:
+        """The newest record of who leads this flow, with its signature; None without one."""
+        return self._contents.leases.get(flow)
+
+    def newest_led(self, flow: str) -> LeaseRecord | None:
+        """The newest of the highest term that was read, see Contents."""
+        return self._contents.led.get(flow)
+
+    def histories(self) -> Mapping[TopicPartition, bytes]:
+        """The offset histories by partition on the source, as their kind wrote them."""
+        return self._contents.histories
+
+    def put_histories(self, histories: Mapping[TopicPartition, bytes | None]) -> None:
+        """Keeps them; those that are None are forgotten. Raises ClusterUnreachable."""
+        if histories:
+            self._append([history_record(where, data) for where, data in histories.items()])
+
+    def check_cluster_id(self, alias: str, cluster_id: str) -> EntryKey | None:
+        """The entry to put when this is the first contact, else None. Raises WrongCluster for an id not pinned."""
+        pinned = self.get(Entry.CLUSTER_ID, alias)
+        if pinned is None:
+            return Entry.CLUSTER_ID, (alias,)
+        if pinned != cluster_id:
+            raise WrongCluster(
+                f"{alias}.bootstrap.servers leads to the cluster {cluster_id}, but at first contact it led to "
+                f"{pinned}: nothing is written. If the cluster {alias} was replaced on purpose, stop the job, delete "
+                f"the topic {self.topic} on the target, say `lockstep ledger reset`, and Lockstep begins again"
+            )
+        return None
+
+    def values(self, entry: Entry) -> dict[Key, str]:
+        """All that is remembered under a kind of entry, by key."""
+        return self._contents.values(entry)
+
+    def versions(self, kind: Kind) -> dict[Key, str]:
+        """Which version of its secret was written last, by key."""
+        return ownership.of_kind(self._contents, Entry.VERSION, kind)
+
+    def paused(self) -> set[Kind]:
+        """Kinds that `lockstep pause` stopped."""
+        names = {key[0] for key in self.values(Entry.PAUSED)}
+        return {kind for kind in Kind if kind.value in names}
+
+    def failover(self) -> FailoverRecord:
+        """How far the flow's failover is. Raises LedgerUntrusted for an entry that cannot be read."""
+        try:
+            return FailoverRecord.from_text(self.get(Entry.FAILOVER, "state"))
+        except LockstepError as error:
+            raise LedgerUntrusted(str(error)) from error
+
+    def fences(self) -> set[Key]:
+        """ACLs on the source with which a failover denies writes, as their keys; entries of another form are none."""
+        return set(filter(is_fence_key, self.values(Entry.FENCE)))
+
+    def owned(self, kind: Kind) -> set[Key]:
+        """Keys of this kind that Lockstep created."""
+        return set(ownership.owned(self._contents, kind))
+
+    def owned_ids(self, kind: Kind) -> dict[str, str]:
+        """What Lockstep created of a kind that is known by its id (`data`): the id by name.
+
+        "" where the id is not known, so that it is not deleted.
+        """
+        return {key[0]: ownership.known_id(value) for key, value in ownership.owned(self._contents, kind).items()}
+
+    def owned_within(self, kind: Kind, seconds: float) -> dict[Key, float]:
+        """What became Lockstep's own so many seconds ago at most, with how many; 0 where a clock was set back since."""
+        now, ours = self._now(), self._contents.entries.of_kind(Entry.OWNED, kind.value)
+        ages = {key: max(0.0, (now - found.since).total_seconds()) for key, found in ours.items()}
+        return {key: age for key, age in ages.items() if age < seconds}
+
+    def intend(self, changes: Iterable[Change]) -> None:
+        """Remembers which creations are about to begin: to be called before they are applied.
+
+        Where it raises none of them begins: what is new of it and written all the same is taken back by `learn`.
+        """
+        entries = ownership.intents(changes)
+        # One that is there already may be of a request that was sent: it stays, whatever becomes of this write.
+        self._begun = {entry for entry in entries if entry in self._void or self.get(entry[0], *entry[1]) is None}
+        self._void |= self._begun
+        self.put(entries)
+        self._void -= entries.keys()
+
+    def record(
+        self, outcomes: Iterable[Outcome], ids: Mapping[str, str] | None = None, never_sent: Iterable[Change] = ()
+    ) -> None:
+        """Takes over what was created, lets go of what was deleted. `ids`: of the topics created, by name."""
+        self.put(ownership.recorded(outcomes, ids or {}, self._begun) | ownership.withdrawn(never_sent, self._begun))
+
+    def unsettled(self, kind: Kind) -> set[Key]:
+        """Keys for which `settle` wants to know whether they exist."""
+        return ownership.unsettled(self._contents, kind)
+
+    def settle(self, kind: Kind, present: Mapping[Key, str]) -> None:
+        """Decides on intents without an outcome, and learns topics' ids; only where all of the target was seen.
+
+        `present`: which of the unsettled keys exist, each with its topic's id ("" where there is none).
+        """
+        self.put(ownership.settled(self._contents, kind, present, self._is_fresh))
+
+    def _is_fresh(self, entry: EntryKey) -> bool:
+        """Whether an entry was made a moment ago by its own time, and this process has not known it for longer than
+        that: the wall clock may jump back again and again."""
+        now, known_since = self._clock(), self._known_since.get(entry)
+        known_for = 0.0 if known_since is None else now - known_since
+        fresh = ownership.is_fresh(self._contents.entries[entry].since, self._now())
+        return fresh and known_for <= ownership.FRESH.total_seconds()
+
+    def _note_unsettled(self) -> None:
+        """Notes since when this process knows what others left unsettled."""
+        now, there = self._clock(), self._contents.entries
+        self._known_since = {entry: since for entry, since in self._known_since.items() if entry in there}
+        for kind in Kind:
+            for key in self.unsettled(kind):
+                item = (kind.value, *key)
+                for entry in MAY_BE_UNSETTLED:
+                    if (entry, item) in there:
+                        self._known_since.setdefault((entry, item), now)
+
+    def learn(self, kind: Kind, present: Mapping[Key, str]) -> None:
+        """Settles intents and lets go of what is not ours any more, where all of the target's were seen: `present`."""
+        self.put(dict.fromkeys(self._void))
+        self.settle(kind, {key: present[key] for key in self.unsettled(kind) & present.keys()})
+        self.disown(kind, ownership.lost(self._contents, kind, present))
+
+    def disown(self, kind: Kind, keys: Collection[Key]) -> None:
+        """Forgets that these are ours: they were seen missing, or are other objects now."""
+        self.put(ownership.disowned(kind, keys))
+
+
+# The ledger's topic itself: is it there, and can it keep what is written to it?
+
+
+LEDGER_TOPIC_CONFIGS: Mapping[str, str] = {
+    "cleanup.policy": "compact",
+    # The newest segment is never compacted, and who leads writes every few seconds.
+    "segment.bytes": "1048576",
+    "min.cleanable.dirty.ratio": "0.1",
+}
+TOPIC_GONE = frozenset({"UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_OR_PARTITION"})
+
+
+def is_there(topic: str, reader: Reader) -> bool:
+    """Whether the topic exists; a listing and a broker, asked several times, must both say that it does not.
+
+    Raises LedgerUntrusted for a topic that loses records or has no order, RightsMissing, ClusterUnreachable.
+    """
+    seen = reader.describe_topic_configs([topic])
+    fault = seen.errors.get(topic)
+    partitions = reader.partition_count(topic) if fault is None else reader.list_topics().get(topic)
+    if partitions is None and fault is not None and fault.code in TOPIC_GONE and reader.confirmed_absent([topic]):
+        return False
+    if fault is not None and fault.code not in TOPIC_GONE:
+        said = fault.needing("DESCRIBE_CONFIGS", "TOPIC", topic)
+        raise RightsMissing(f"cluster {reader.alias}: the configs of {topic} cannot be read ({said})")
+    if partitions is not None and partitions > 1:
+        raise LedgerUntrusted(
+            f"{topic} on the cluster {reader.alias} has {partitions} partitions, and Lockstep makes it with one: it "
+            "was made by something else, perhaps by a producer (auto.create.topics.enable). Nothing is written. Delete "
+            "it if it holds nothing that you need"
+        )
+    if fault is None:
+        _check_compacted(topic, reader.alias, seen.items[topic])
+    return True
+
+
+def _check_compacted(topic: str, alias: str, configs: TopicConfigs) -> None:
+    entry = configs.get("cleanup.policy")
+    policy = "" if entry is None else entry.value or ""
+    if [part.strip() for part in policy.split(",")] != ["compact"]:
+        raise LedgerUntrusted(
+            f"{topic} on the cluster {alias} has cleanup.policy={policy}, under which it forgets what is paused and "
+            "what Lockstep created. Nothing is written. If records may be gone already, delete the topic and begin "
+            "anew; if not, set cleanup.policy=compact on it"
+        )
+
+
+def gone(topic: str, alias: str, what: str) -> LedgerUntrusted:
+    """What to say of a ledger that is not the one it was, or lacks what was in it."""
+    return LedgerUntrusted(
+        f"{topic} on the cluster {alias} {what}. Nothing is written, since what was paused and what Lockstep created "
+        "is not known any more. If that is on purpose, stop the job, say `lockstep ledger reset`, pause again what "
+        "must stay paused, and start it"
+    )
+
+
+def id_of(topic: str, reader: Reader, known: str) -> str:
+    """The topic's id (KIP-516), "" on brokers without ids. Raises LedgerUntrusted where it was `known` as another."""
+    found = reader.topic_ids([topic]).get(topic) or known
+    return same_id(topic, reader.alias, known, found)
+
+
+def same_id(topic: str, alias: str, known: str, found: str) -> str:
+    """The id that is `found`, as is a topic's that nobody deleted. Raises LedgerUntrusted for another than `known`."""
+    if known and found and found != known:
+        raise gone(topic, alias, "was deleted and recreated: it has another topic id than before")
+    return found or known

@@ -1,0 +1,163 @@
+"""What is ours: an intent before a creation, ownership after it, and what becomes of either. Pure.
+
+| entry                            | means                                                                       |
+|----------------------------------|-----------------------------------------------------------------------------|
+| `INTENT kind key`                | this was not on the target, and a creation was about to begin               |
+| `OWNED kind key` = ""            | Lockstep created it; for a topic: by a version that did not learn ids       |
+| `OWNED topic name` = `UNLEARNED` | Lockstep created it, and did not learn the topic's id yet                   |
+| `OWNED topic name` = id          | Lockstep created the topic with this id; one with another id is not ours    |
+
+An intent without an outcome (a crash, a time-out) counts as ownership only while it is fresh: later, another client may
+have created the same by hand. It is not renewed either: it stays, as old as it is, until something of its name is seen
+or a creation of it has an outcome. Where nothing was created for certain (refused, never sent) it is taken back, unless
+it is from an earlier attempt, whose request may have been carried out. A topic that a version without ids created is
+ours once the offset histories (`TOPIC_IDS`), which know the ids of both sides, name the id that it has now; until then
+it is never deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import datetime, timedelta
+
+from sinks.ledger.ledger_contents import Contents
+from sinks.ledger.ledger_entries import Entry, EntryKey
+from sinks.model.changes import Change, Key, Kind, Op, Outcome, ScramSpec
+
+UNLEARNED = "?"
+"""In place of a topic's id: it was created, and the id is not known yet."""
+
+FRESH = timedelta(minutes=10)
+"""How long an intent, or a creation whose id is not known, may wait for being seen."""
+
+Fresh = Callable[[EntryKey], bool]
+
+Entries = dict[EntryKey, str | None]
+"""Values to put into the ledger; None: forget."""
+
+
+def is_fresh(since: datetime, now: datetime) -> bool:
+    """Whether what began at `since` began a moment ago, by clocks that may jump. What lies as far in the future did
+    not: the clock was set back since then. A ledger asks a monotonic clock as well."""
+    return abs(now - since) <= FRESH
+
+
+def intents(changes: Iterable[Change]) -> Entries:
+    """What to put before these changes are applied: an intent for each creation of something that can be owned."""
+    creations = (change for change in changes if change.op is Op.CREATE and change.kind.row.owned)
+    return {(Entry.INTENT, (change.kind.value, *change.key)): "" for change in creations}
+
+
+def withdrawn(never_sent: Iterable[Change], begun: Collection[EntryKey]) -> Entries:
+    """What to put for changes that did not leave before the pass ended. `begun`: as `recorded`."""
+    return dict.fromkeys(intents(never_sent).keys() & set(begun))
+
+
+def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str], begun: Collection[EntryKey]) -> Entries:
+    """What to put after them. `ids`: those of the topics that were created, by name, as far as they are known.
+
+    `begun`: the intents that were written for this attempt. One from before stays at a passing fault: what was sent
+    then may have happened.
+    """
+    entries: Entries = {}
+    for outcome in outcomes:
+        change = outcome.change
+        item = (change.kind.value, *change.key)
+        if not change.kind.row.owned:
+            continue
+        if change.op is Op.CREATE and not _may_be_ours(outcome, (Entry.INTENT, item) in begun):
+            entries[Entry.INTENT, item] = None
+        if outcome.error or outcome.already:
+            continue
+        if change.op is Op.CREATE:
+            learned = ids.get(change.key[0]) or UNLEARNED
+            entries[Entry.OWNED, item] = learned if change.kind.row.data else ""
+        elif change.op is Op.DELETE:
+            entries[Entry.OWNED, item] = None
+        if change.kind.row.versioned:
+            entries[Entry.VERSION, item] = change.after.version if isinstance(change.after, ScramSpec) else None
+    return entries
+
+
+def _may_be_ours(outcome: Outcome, first: bool) -> bool:
+    """Whether a creation that ended so, or an earlier attempt, may have been carried out; `first`: there was none.
+
+    What the second attempt finds there may be what the first one made.
+    """
+    error = outcome.error
+    if outcome.already:
+        return not first
+    return error is not None and error.retriable and (error.unknown or not first)
+
+
+def owned(contents: Contents, kind: Kind) -> dict[Key, str]:
+    """What is ours of a kind, by key, with its value."""
+    return of_kind(contents, Entry.OWNED, kind)
+
+
+def of_kind(contents: Contents, entry: Entry, kind: Kind) -> dict[Key, str]:
+    """What an entry says of a kind, by key."""
+    return {key: found.value for key, found in contents.entries.of_kind(entry, kind.value).items()}
+
+
+def known_id(value: str) -> str:
+    """A topic's id, by its entry's value; "" where it is not known."""
+    return "" if value == UNLEARNED else value
+
+
+def unsettled(contents: Contents, kind: Kind) -> set[Key]:
+    """Keys of which it is not known yet whether they are ours, or which object is."""
+    begun = set(contents.entries.of_kind(Entry.INTENT, kind.value))
+    if kind.row.data:
+        ours = contents.entries.of_kind(Entry.OWNED, kind.value)
+        begun |= {key for key, found in ours.items() if found.value in ("", UNLEARNED)}
+    return begun
+
+
+def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], fresh: Fresh) -> Entries:
+    """What to put for the unsettled keys of a kind, once all of the target's were seen.
+
+    `present`: which of them exist, each with its topic's id; "" where it has none, or it is not known. `fresh`: whether
+    an entry was made a moment ago.
+    """
+    entries: Entries = {}
+    if not (waiting := unsettled(contents, kind)):
+        return entries
+    confirmed = {value.split(" ")[1] for value in contents.values(Entry.TOPIC_IDS).values() if value.count(" ") > 1}
+    for key in waiting:
+        item, seen = (kind.value, *key), present.get(key)
+        intent, owned = contents.entries.get((Entry.INTENT, item)), contents.entries.get((Entry.OWNED, item))
+        if intent is not None:
+            if seen is not None and fresh((Entry.INTENT, item)):
+                entries[Entry.OWNED, item] = (seen or UNLEARNED) if kind.row.data else ""
+            if seen is not None:
+                entries[Entry.INTENT, item] = None
+        elif owned is not None and seen:
+            waits = owned.value == UNLEARNED and fresh((Entry.OWNED, item))
+            if waits or seen in confirmed:
+                entries[Entry.OWNED, item] = seen
+    return entries
+
+
+def lost(contents: Contents, kind: Kind, present: Mapping[Key, str]) -> set[Key]:
+    """Keys that are not ours any more, where all of the target's were seen: `present`, with their topics' ids.
+
+    A topic that a listing lacks may only lag behind: it is another one once it has another id. Of other kinds, what is
+    missing was deleted by another client.
+    """
+    ours = owned(contents, kind)
+    if kind.row.data:
+        known = {key: found for key, value in ours.items() if (found := known_id(value))}
+        return {key for key, value in known.items() if present.get(key, value) not in ("", value)}
+    return ours.keys() - present.keys()
+
+
+def disowned(kind: Kind, keys: Collection[Key]) -> Entries:
+    """What to put for what is not ours any more: it was seen missing, or it is another object now."""
+    entries: Entries = {}
+    for key in keys:
+        item = (kind.value, *key)
+        entries |= {(Entry.OWNED, item): None, (Entry.INTENT, item): None}
+        if kind.row.versioned:
+            entries[Entry.VERSION, item] = None
+    return entries

@@ -1,0 +1,181 @@
+"""A plan: what would be written, in order, with a digest, and what is refused of it.
+
+The digest depends on the flow and its changes alone, not on the order in which they were found, so that a plan
+reviewed yesterday can be compared with the plan made now.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from sinks.compact_json import compact_json
+from sinks.model.changes import Change, Key, Kind, Op, count_by, key_as_json, key_as_text
+from sinks.model.effective_drift import DriftGroup
+from streaming.flow import Flow
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A change that will not be tried, and why. `passing`: it is tried in a few seconds, and is no event until then."""
+
+    kind: Kind
+    op: Op
+    key: Key
+    reason: str
+    passing: bool = False
+
+    @property
+    def subject(self) -> tuple[Kind, Op, Key]:
+        """What is refused, whatever the reason."""
+        return self.kind, self.op, self.key
+
+    @property
+    def label(self) -> str:
+        """The key as people read it."""
+        return key_as_text(self.kind, self.key)
+
+    def as_json(self) -> dict[str, Any]:
+        """One row of the plan's `refused`."""
+        return {
+            "kind": self.kind.value,
+            "op": self.op.value,
+            "key": key_as_json(self.kind, self.key),
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Unobserved:
+    """Something that could not be seen and is therefore not planned."""
+
+    kind: Kind
+    reason: str
+
+    def as_json(self) -> dict[str, Any]:
+        """One row of the plan's `errors`."""
+        return {"kind": self.kind.value, "reason": self.reason}
+
+
+def digest_of(flow: Flow, changes: Iterable[Mapping[str, Any]]) -> str:
+    """`sha256:…` over a flow and its changes as a plan's document has them; without groups' offsets, which move all the
+    time. Raises KeyError, ValueError, TypeError for what is no change."""
+    counted = (change for change in changes if not Kind(change["kind"]).row.content)
+    rows = sorted(compact_json(change, orjson.OPT_SORT_KEYS) for change in counted)
+    return "sha256:" + hashlib.sha256(b"\n".join([flow.name.encode(), *rows])).hexdigest()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Changes of one flow. Build it with `make_plan`, which sorts.
+
+    `existing` counts, per kind, what the deletion limit is a percentage of: the items that Lockstep may delete.
+    `skipped` counts, by reason, what is never written (read-only configs, ACLs of the cluster itself). `notes`: what
+    else an operator should know of it. `effective`: configs that differ in effect and that no change of this plan
+    mends; they are no changes, so they are not in the digest, and a plan that has nothing else is empty.
+    """
+
+    flow: Flow
+    changes: tuple[Change, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    errors: tuple[Unobserved, ...] = ()
+    existing: Mapping[Kind, int] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    effective: tuple[DriftGroup, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """That of `digest_of`."""
+        return digest_of(self.flow, [change.as_json() for change in self.changes])
+
+    def without(self, refused: Mapping[Kind, str]) -> Plan:
+        """The plan without these kinds, whose changes are refused for the given reasons."""
+        plan = self
+        for kind, reason in refused.items():
+            plan = plan.refusing([change for change in self.changes if change.kind is kind], reason)
+        return plan
+
+    def noting(self, refused: Iterable[Refusal], notes: Iterable[str]) -> Plan:
+        """The plan with more that is refused and noted, but nothing refused that it changes."""
+        changed = {change.key for change in self.changes}
+        rows = [refusal for refusal in refused if refusal.key not in changed]
+        return replace(self, refused=(*self.refused, *rows), notes=(*self.notes, *notes))
+
+    def refusing(self, changes: Collection[Change], reason: str) -> Plan:
+        """The plan without these changes, which are refused for this reason."""
+        if not changes:
+            return self
+        gone = frozenset(changes)
+        left = tuple(change for change in self.changes if change not in gone)
+        rows = [Refusal(change.kind, change.op, change.key, reason) for change in changes]
+        return replace(self, changes=left, refused=(*self.refused, *rows))
+
+    def summary(self) -> dict[str, dict[str, int]]:
+        """Counts by kind and operation, for every kind there is, whether it has changes or not."""
+        counts = count_by(self.changes)
+        return {kind.value: {op.value: counts.get(kind, {}).get(op, 0) for op in Op} for kind in Kind}
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan's document for one flow."""
+        return {
+            "source": self.flow.source,
+            "target": self.flow.target,
+            "digest": self.digest,
+            "summary": self.summary(),
+            "changes": [change.as_json() for change in self.changes],
+            "refused": [refusal.as_json() for refusal in self.refused],
+            "errors": [error.as_json() for error in self.errors],
+            "skipped": dict(self.skipped),
+            "notes": list(self.notes),
+            "effective": [group.as_json() for group in self.effective],
+        }
+
+
+def make_plan(
+    flow: Flow,
+    changes: Iterable[Change],
+    *,
+    refused: Iterable[Refusal] = (),
+    errors: Iterable[Unobserved] = (),
+    existing: Mapping[Kind, int] | None = None,
+    skipped: Mapping[str, int] | None = None,
+    notes: Iterable[str] = (),
+    effective: Iterable[DriftGroup] = (),
+) -> Plan:
+    """Sorts the changes into the order in which they are applied; two changes of one key raise ValueError."""
+    ordered = tuple(sorted(changes, key=lambda change: change.order))
+    seen: set[tuple[Kind, Key]] = set()
+    for change in ordered:
+        if (change.kind, change.key) in seen:
+            raise ValueError(f"two changes of {change.kind} {change.key} in one plan")
+        seen.add((change.kind, change.key))
+    return Plan(
+        flow=flow,
+        changes=ordered,
+        refused=tuple(sorted(refused, key=lambda row: (row.kind.value, row.key))),
+        errors=tuple(dict.fromkeys(errors)),
+        existing=existing or {},
+        skipped=skipped or {},
+        notes=tuple(notes),
+        effective=tuple(effective),
+    )
+
+
+def join_plans(flow: Flow, plans: Iterable[Plan]) -> Plan:
+    """One plan of what the parts of a pass found, each for kinds of its own."""
+    parts = list(plans)
+    return make_plan(
+        flow,
+        [change for part in parts for change in part.changes],
+        refused=[refusal for part in parts for refusal in part.refused],
+        errors=[error for part in parts for error in part.errors],
+        existing={kind: count for part in parts for kind, count in part.existing.items()},
+        skipped={reason: count for part in parts for reason, count in part.skipped.items()},
+        notes=[note for part in parts for note in part.notes],
+        effective=[group for part in parts for group in part.effective],
+    )

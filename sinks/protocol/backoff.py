@@ -1,0 +1,140 @@
+"""Changes that the target refused: each backs off by itself and is tried again ever less often. Pure.
+
+What a missing right denied is another thing than a refused value: somebody grants the right, and all that it denied
+passes. So a few of those changes are tried every minute, and as long as all that are tried go through, twice as many of
+their kind are tried at once: a right may have been granted for all of them, or for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+from sinks.faults import ItemFault
+from sinks.model.changes import Change, Key, Kind, Op, Outcome, Value
+from sinks.model.plan import Refusal
+from streaming.number_of import number_of
+
+FIRST_WAIT = 30.0
+"""Seconds until the second try."""
+
+LONGEST_WAIT = 3600.0
+"""Seconds between tries in the end: often enough to notice within the hour that a policy was relaxed."""
+
+DENIED_WAIT, DENIED_TRIED = 60.0, 5
+"""Seconds until the next try of some that a missing right denied, and how many of a kind those are at first: each
+failed try is an event in the audit topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackedOff:
+    """A refused change: `after` is what was refused, `due` when it is tried again (monotonic seconds)."""
+
+    kind: Kind
+    op: Op
+    key: Key
+    after: Value | None
+    fault: ItemFault
+    tries: int
+    due: float
+
+
+def wait_after(tries: int) -> float:
+    """Seconds to wait after this many refusals: doubling from FIRST_WAIT up to LONGEST_WAIT."""
+    return float(min(FIRST_WAIT * 2 ** min(tries - 1, 20), LONGEST_WAIT))
+
+
+class Backoff:
+    """The refused changes of one flow. In memory only: after a restart each is tried once more."""
+
+    def __init__(self) -> None:
+        self._changes: dict[tuple[Kind, Key], BackedOff] = {}
+        self._tried: dict[Kind, int] = {}
+
+    def split(self, changes: Iterable[Change], now: float) -> tuple[list[Change], list[Refusal]]:
+        """Changes to try now, and refusals for those that must wait. Another wanted value is tried at once."""
+        todo: list[Change] = []
+        waiting: list[Refusal] = []
+        for change in changes:
+            backed_off = self._changes.get((change.kind, change.key))
+            if backed_off is None or backed_off.after != change.after or backed_off.due <= now:
+                todo.append(change)
+            else:
+                waiting.append(self._refusal(backed_off, now))
+        return todo, waiting
+
+    @staticmethod
+    def _refusal(backed_off: BackedOff, now: float) -> Refusal:
+        wait = f"tried again in {max(0, backed_off.due - now):.0f} s"
+        reason = f"{backed_off.fault} (refused {number_of(backed_off.tries, 'time')}, {wait})"
+        return Refusal(backed_off.kind, backed_off.op, backed_off.key, reason)
+
+    def learn(self, outcomes: Iterable[Outcome], now: float) -> None:
+        """Backs off what was refused for good, forgets what went through. Retriable faults do not count."""
+        granted, denied = set[Kind](), set[Kind]()
+        for outcome in outcomes:
+            change, item = outcome.change, (outcome.change.kind, outcome.change.key)
+            before = self._changes.get(item)
+            if outcome.error is None:
+                self._changes.pop(item, None)
+                if before is not None and before.fault.is_denied:
+                    granted.add(change.kind)
+            elif not outcome.error.retriable:
+                if outcome.error.is_denied:
+                    denied.add(change.kind)
+                tries = before.tries + 1 if before and before.after == change.after else 1
+                due = now + wait_after(tries)
+                self._changes[item] = BackedOff(
+                    change.kind, change.op, change.key, change.after, outcome.error, tries, due
+                )
+
+        self._hasten_denied(granted - denied, denied, now)
+
+    def _hasten_denied(self, granted: Collection[Kind], denied_again: Collection[Kind], now: float) -> None:
+        """`granted`: kinds of which all that was tried went through, and something of it was denied before."""
+        for kind in granted:
+            self._tried[kind] = 2 * self._tried.get(kind, DENIED_TRIED)
+        for kind in denied_again:
+            self._tried.pop(kind, None)
+        denied: dict[Kind, list[BackedOff]] = {}
+        for one in sorted(self._changes.values(), key=attrgetter("due")):
+            if one.fault.is_denied:
+                denied.setdefault(one.kind, []).append(one)
+        for kind, changes in denied.items():
+            at = now if kind in granted else now + DENIED_WAIT
+            for one in changes[: self._tried.get(kind, DENIED_TRIED)]:
+                self._changes[kind, one.key] = replace(one, due=min(one.due, at))
+
+    def due(self, now: float) -> set[str]:
+        """What has a change to try again now, by what its key begins with: remote topics, or groups."""
+        return {backed_off.key[0] for backed_off in self._changes.values() if backed_off.due <= now}
+
+    def is_due(self, now: float) -> bool:
+        """Whether any change is to be tried again now."""
+        return any(backed_off.due <= now for backed_off in self._changes.values())
+
+    def next_at(self) -> float:
+        """When the next change is to be tried again; infinite without any."""
+        return min((backed_off.due for backed_off in self._changes.values()), default=float("inf"))
+
+    def retain(self, still_wanted: Iterable[Change]) -> None:
+        """Forgets all but these, after a plan of everything."""
+        wanted = {(change.kind, change.key) for change in still_wanted}
+        self._changes = {item: backed_off for item, backed_off in self._changes.items() if item in wanted}
+
+    def settled(self, planned: Iterable[str], still_wanted: Iterable[Change]) -> None:
+        """Forgets what is no longer wanted of what was just planned: remote topics or groups, with which keys begin."""
+        wanted = {(change.kind, change.key) for change in still_wanted}
+        begins = set(planned)
+        self._changes = {
+            item: backed_off for item, backed_off in self._changes.items() if item in wanted or item[1][0] not in begins
+        }
+
+    def keep(self, is_wanted: Callable[[BackedOff], bool]) -> None:
+        """Forgets what is wanted no more."""
+        self._changes = {item: backed_off for item, backed_off in self._changes.items() if is_wanted(backed_off)}
+
+    def waiting(self, now: float) -> list[Refusal]:
+        """Every change that backs off, for `status`."""
+        return [self._refusal(backed_off, now) for backed_off in self._changes.values()]

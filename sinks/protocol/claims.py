@@ -1,0 +1,166 @@
+"""What the flows of one process want on a target that they share, so that none revokes what another still wants.
+
+An ACL, a user or a quota that two sources have exists once on the target, and one flow owns it. Each flow publishes the
+keys that it desires of a kind; a planned deletion of a key that another flow claims is refused instead, and so is every
+deletion while another flow that is expected to publish has not done so. A source that shows nothing may not have been
+seen: what its flow claimed before stands, and after a restart, where the flow's ledger says that it claimed anything,
+nobody knows. The same is true of a flow that is paused or has ended: what it wants but does not own is in no ledger. In
+between two passes a deletion may still meet a new claim: its flow finds the item missing at its next
+comparison, and creates it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Hashable, Iterable
+from dataclasses import dataclass
+
+from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
+from sinks.model.changes import Change, Key, Kind
+from sinks.model.plan import Refusal
+from streaming.flow import Flow
+
+WANTED = "still wanted by {}"
+NOT_KNOWN = "whether {} still wants it is not known yet"
+STOPPED = (
+    "whether {} still wants it is not known, for it is paused or has ended: resume it, or turn this kind off for it in "
+    "the properties file; then it is deleted if no other flow wants it"
+)
+
+
+class Claims:
+    """Of all flows into one target. May be used from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._claimed: dict[Kind, dict[Flow, frozenset[Key] | None]] = {}
+        self._owned: dict[tuple[Kind, Flow], frozenset[Key]] = {}
+        self._stopped: set[tuple[Kind, Flow]] = set()
+        self._waiting: set[Flow] = set()
+
+    def expect(self, flow: Flow, kind: Kind) -> None:
+        """The flow keeps this kind: until it publishes, nobody knows what it wants."""
+        with self._lock:
+            self._claimed.setdefault(kind, {}).setdefault(flow, None)
+
+    def withdraw(self, flow: Flow, kind: Kind) -> None:
+        """The flow does not keep this kind, or no more."""
+        with self._lock:
+            self._claimed.get(kind, {}).pop(flow, None)
+            self._owned.pop((kind, flow), None)
+            self._stopped.discard((kind, flow))
+
+    def publish(self, flow: Flow, kind: Kind, keys: Iterable[Key], owned: Iterable[Key] = ()) -> None:
+        """All keys that the flow desires now, and those that it owns."""
+        with self._lock:
+            flows, claimed = self._claimed.setdefault(kind, {}), frozenset(keys)
+            # Equal sets stay one object, so that comparing what others claim costs nothing.
+            flows[flow] = claimed if flows.get(flow) != claimed else flows[flow]
+            self._stopped.discard((kind, flow))
+            self._owned[kind, flow] = frozenset(owned)
+
+    def publish_unseen(self, flow: Flow, kind: Kind, claimed_before: bool, owned: Iterable[Key] = ()) -> None:
+        """Its source shows nothing. What the flow claimed in this process stands; if that is not known, it claims
+        nothing, unless it claimed anything in a process before."""
+        with self._lock:
+            flows = self._claimed.setdefault(kind, {})
+            if flows.get(flow) is None:
+                flows[flow] = None if claimed_before else frozenset()
+            self._owned[kind, flow] = frozenset(owned)
+
+    def stop(self, flow: Flow, stopped: Collection[Kind], ledger: Ledger) -> None:
+        """These kinds are paused, or the flow has ended: it will not say what it wants of them. What it claimed in this
+        process stands; if it claimed nothing before either, as its ledger says, it claims nothing."""
+        with self._lock:
+            for kind, flows in self._claimed.items():
+                self._stopped.discard((kind, flow))
+                if kind in stopped and flow in flows and flows[flow] is None:
+                    if ledger.get(Entry.CLAIMED, kind.value) is None and not ledger.owned(kind):
+                        flows[flow] = frozenset()
+                    else:
+                        self._stopped.add((kind, flow))
+
+    def is_awaited(self, flow: Flow) -> bool:
+        """Whether other flows hold what they would delete until they know what this one wants."""
+        with self._lock:
+            return any(flow in flows and len(flows) > 1 for flows in self._claimed.values())
+
+    def claimed(self, flow: Flow, kind: Kind) -> frozenset[Key]:
+        """What the flow is known to want of this kind."""
+        with self._lock:
+            return self._claimed.get(kind, {}).get(flow) or frozenset()
+
+    def of_others(self, flow: Flow, kind: Kind) -> Hashable:
+        """What the other flows claim: another value than before may end what was held, or change the reason."""
+        with self._lock:
+            others = ((one, keys) for one, keys in self._claimed.get(kind, {}).items() if one != flow)
+            return tuple((one, keys, (kind, one) in self._stopped) for one, keys in others)
+
+    def claimed_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
+        """What other flows are known to want."""
+        with self._lock:
+            found = (keys for one, keys in self._claimed.get(kind, {}).items() if one != flow and keys)
+            return frozenset().union(*found)
+
+    def owned_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
+        """What other flows of this process own."""
+        with self._lock:
+            found = (keys for (of, other), keys in self._owned.items() if of is kind and other != flow)
+            return frozenset().union(*found)
+
+    def left_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
+        """What other flows of this process own, and none of them wants any more, as far as each is known to want."""
+        with self._lock:
+            others = {one: keys for one, keys in self._claimed.get(kind, {}).items() if one != flow}
+            owned = (self._owned.get((kind, one), frozenset()) for one, keys in others.items() if keys is not None)
+            return frozenset().union(*owned).difference(*filter(None, others.values()))
+
+    def hold(self, flow: Flow, deletions: Iterable[Change]) -> tuple[list[Change], list[Refusal]]:
+        """The deletions that other flows do not object to, and in place of the others why not."""
+        with self._lock:
+            left, held = list[Change](), list[Refusal]()
+            for change in deletions:
+                reason = self._objection(flow, change)
+                if reason is None:
+                    left.append(change)
+                else:
+                    held.append(Refusal(change.kind, change.op, change.key, reason))
+            return left, held
+
+    def _objection(self, flow: Flow, change: Change) -> str | None:
+        others = {other: keys for other, keys in self._claimed.get(change.kind, {}).items() if other != flow}
+        wanting = [other.name for other, keys in others.items() if keys and change.key in keys]
+        stopped = [other.name for other in others if (change.kind, other) in self._stopped]
+        unknown = [other.name for other, keys in others.items() if keys is None and other.name not in stopped]
+        if wanting:
+            return WANTED.format(" and ".join(sorted(wanting)))
+        if unknown:
+            self._waiting.add(flow)
+            return NOT_KNOWN.format(" and ".join(sorted(unknown)))
+        if stopped:
+            return STOPPED.format(" and ".join(sorted(stopped)))
+        return None
+
+    def waiting(self) -> frozenset[Flow]:
+        """Flows whose deletions were held because others had not published; asking forgets them."""
+        with self._lock:
+            found, self._waiting = frozenset(self._waiting), set()
+            return found
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What one flow sees of the others' claims of one kind."""
+
+    claims: Claims
+    flow: Flow
+    kind: Kind
+
+    def owned_by_others(self) -> frozenset[Key]:
+        """See `Claims.owned_by_others`."""
+        return self.claims.owned_by_others(self.flow, self.kind)
+
+    def left_by_others(self) -> frozenset[Key]:
+        """See `Claims.left_by_others`."""
+        return self.claims.left_by_others(self.flow, self.kind)

@@ -1,0 +1,77 @@
+"""The topics of both clusters, listed together, and what the target should have of the source's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Protocol
+
+from sinks.flow_settings import FlowSettings
+from sinks.model.plan import Refusal
+
+
+class Freshness(Enum):
+    """What a pass needs of a listing."""
+
+    ALL_NOW = auto()
+    """Both clusters, listed and derived now."""
+    ALL = auto()
+    """The same, of the target as it was a moment ago perhaps, when another flow had it listed."""
+    SOURCE_NOW = auto()
+    """The source as it is now; the target a few seconds ago perhaps."""
+    QUIET = auto()
+    """The source as it was listed last: its metadata log has moved no more since then."""
+
+
+@dataclass(frozen=True)
+class DesiredTopics:
+    """`remote`: upstream name to remote name. `refused`: remote names that Kafka would not accept, or that several
+    topics of the source would have.
+
+    `shared`: as `remote`, of the topics that are refused because several would have one name; MM2 copies them all the
+    same. `partitions`: by remote name. `upstream`: the remote names of all topics of the source, replicated or not.
+    """
+
+    remote: Mapping[str, str]
+    refused: tuple[Refusal, ...] = ()
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    upstream: frozenset[str] = frozenset()
+    shared: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Topics and partition counts of both clusters, and what the target should have of them."""
+
+    source: Mapping[str, int]
+    target: Mapping[str, int]
+    desired: DesiredTopics
+
+
+NOTHING_LISTED = Listed({}, {}, DesiredTopics({}))
+"""Of a flow for which nothing is observed any more."""
+
+
+class TopicListing(Protocol):
+    """Lists the topics of a flow's clusters."""
+
+    def list_topics(self, freshness: Freshness) -> Listed:
+        """Both clusters', at least so fresh. Raises ClusterUnreachable, RightsMissing."""
+
+
+def replicated_topics(listed: Listed) -> dict[str, str]:
+    """Those that are on the target: name on the source to name there, as `lockstep topics` shows them."""
+    return {topic: remote for topic, remote in sorted(listed.desired.remote.items()) if remote in listed.target}
+
+
+def missing_internal_topics(settings: FlowSettings, listed: Listed) -> tuple[str, ...]:
+    """MM2's topics of a flow that do not exist yet, each with its cluster."""
+    flow, internal = settings.flow, settings.internal
+    topics = {flow.source: listed.source, flow.target: listed.target}
+    internal_topics = (
+        (settings.policy.format_remote_topic(flow.source, internal.heartbeats), flow.target),
+        (internal.checkpoints, flow.target),
+        (internal.offset_syncs, internal.offset_syncs_cluster),
+    )
+    return tuple(f"{topic} on {alias}" for topic, alias in internal_topics if topic not in topics[alias])
