@@ -51,6 +51,11 @@ RULES: Final = """## What a version lacks
 MM2 of 4.1 and later writes its version to its status topic. MM2 of 3.9 and of 4.0 write none and look alike there, though 4.0 copies such topics. So Lockstep does not guess: the key says it, and `validate` names such topics while MM2 has copied nothing of them.
 
 There is no MM2 4.4 here: Maven Central has the brokers of 4.4.0, and not its `connect-mirror`.
+
+## Clients of 4.4 and a moved address
+Clients of 4.4 say which cluster and node they expect when they connect (KIP-1242, `metadata.cluster.check.enable`, on by default). A broker of 4.4 that is another one refuses with `REBOOTSTRAP_REQUIRED`, and the client begins again at `bootstrap.servers`. So such a client follows a bootstrap address to another cluster; it does not stop. This was read in the code of 4.4.0, and not tried.
+
+Lockstep has the client of 3.9.2, which sends neither. It was tried once: another cluster took the same host, port and node id, and that client wrote to it at once. Lockstep relies on neither client. It compares each cluster's id with the pinned one: [safety.md](safety.md#the-right-clusters).
 """
 
 
