@@ -14,7 +14,7 @@ ROUNDS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test tests endurance check lint unit fuzz format docs screenshots checksums package bench matrix clean docs-site
+.PHONY: help setup demo test tests endurance check lint unit fuzz format docs screenshots checksums package release bench matrix clean docs-site
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -90,6 +90,9 @@ package: setup ## dist/: the wheel, and an environment with all that it needs, f
 	build/environment/bin/python -m pip install --quiet --constraint constraints.txt 'venv-pack>=0.2' setuptools dist/*.whl
 	build/environment/bin/venv-pack --quiet --prefix build/environment --output dist/lockstep-environment.tar.gz
 	rm -rf build/environment
+
+release: setup ## VERSION=0.2.0: edits the version and the changelog; wheel, SBOM and checksums in dist/ (INTO=folder)
+	$(BIN)/python -m app.local.release $(VERSION) $(if $(INTO),--into $(INTO))
 
 bench: setup ## side by side with MM2; writes bench/figures/benchmarks.md (an hour)
 	$(BIN)/python -m bench $(ARGS)

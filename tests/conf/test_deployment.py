@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ KUBERNETES = sorted((CONF / "kubernetes").glob("*.yaml"))
 CHART = CONF / "helm" / "lockstep"
 PORT = keys.HTTP_PORT.default
 RUN = ["run", "--config", "/etc/lockstep/mm2.properties"]
+KUBERNETES_VERSION = "1.33"
 TOKEN = "0123456789abcdef"
 MEMORY = "spark.driver.memory"
 """What a manifest says in words of its own."""
@@ -146,6 +148,74 @@ def test_the_unit_starts_the_job_reloads_by_signal_and_gives_up_on_wrong_usage_a
     assert unit["KillMode"] == "mixed"
 
 
+def check_against_kubernetes(documents: Iterable[dict[str, Any]]) -> set[str]:
+    """The kinds that Kubernetes' own schemas hold, strictly; the operators' are not among them."""
+    validate = pytest.importorskip("kubernetes_validate", reason="`make setup` installs kubernetes-validate")
+    own = [
+        one for one in documents if one["apiVersion"].startswith("networking.k8s.io/") or "." not in one["apiVersion"]
+    ]
+    for one in own:
+        validate.validate(one, KUBERNETES_VERSION, strict=True)
+    return {one["kind"] for one in own}
+
+
+def test_kubernetes_takes_every_manifest() -> None:
+    kinds = check_against_kubernetes(one for path in KUBERNETES for one in documents(path))
+    assert kinds == {"ConfigMap", "Deployment", "PersistentVolumeClaim", "Secret", "Service"}
+
+
+def test_manifest_that_kubernetes_does_not_take_is_noticed() -> None:
+    (wrong,) = every("Deployment")
+    wrong["spec"]["template"]["spec"]["containers"][0]["startupProb"] = {}
+    with pytest.raises(Exception, match="startupProb"):
+        check_against_kubernetes([wrong])
+
+
+def values() -> dict[str, Any]:
+    return dict(yaml.safe_load((CHART / "values.yaml").read_text()))
+
+
+def check_values(given: dict[str, Any]) -> None:
+    """As helm does it before it renders."""
+    jsonschema = pytest.importorskip("jsonschema", reason="`make setup` installs kubernetes-validate, which needs it")
+    jsonschema.validate(given, json.loads((CHART / "values.schema.json").read_text()), jsonschema.Draft7Validator)
+
+
+def test_the_charts_schema_takes_its_values_and_knows_each() -> None:
+    check_values(values())
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    assert set(values()) == set(schema["properties"]) - {"global"}
+    for name, value in values().items():
+        if isinstance(value, dict) and "properties" in schema["properties"][name] and name != "secrets":
+            assert set(value) == set(schema["properties"][name]["properties"]), name
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"extraVolume": []},
+        {"extraVolumes": {"name": "stores"}},
+        {"extraVolumeMounts": [{"name": "stores"}]},
+        {"imagePullSecrets": ["registry"]},
+        {"image": {"repository": "lockstep", "pullPolicy": "Sometimes"}},
+        {"port": "9464"},
+        {"port": 80},
+        {"flow": "a to b"},
+        {"networkPolicy": {"enabled": "yes"}},
+        {"serviceAccount": {"nam": "x"}},
+        {"podAnnotations": {"a": 1}},
+    ],
+)
+def test_the_charts_schema_refuses_what_is_misspelt_or_of_the_wrong_type(given: dict[str, Any]) -> None:
+    with pytest.raises(Exception, match=str(next(iter(given)))):
+        check_values(values() | given)
+
+
+def test_the_charts_alerts_are_those_of_prometheus() -> None:
+    assert (CHART / "alerts.yml").read_text() == (CONF / "prometheus" / "alerts.yml").read_text()
+    assert '.Files.Get "alerts.yml"' in (CHART / "templates" / "prometheusrule.yaml").read_text()
+
+
 def helm(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     path = shutil.which("helm")
     if path is None:
@@ -156,12 +226,12 @@ def helm(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_charts_file_has_no_mistake(secrets: None, tmp_path: Path) -> None:
-    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    given = values()
     added = re.search(r"nindent 4 }}\n((?:    \S.*\n)+)", (CHART / "templates" / "configmap.yaml").read_text())
     assert added is not None
-    assert values["port"] == PORT
+    assert given["port"] == PORT
     check_properties(
-        values["properties"] + added[1].replace("    ", "").replace("{{ .Values.port }}", str(PORT)), tmp_path
+        given["properties"] + added[1].replace("    ", "").replace("{{ .Values.port }}", str(PORT)), tmp_path
     )
 
 
@@ -204,8 +274,68 @@ def test_helm_renders_a_chart_that_agrees_with_the_manifests() -> None:
     pod, plain = (one["spec"]["template"]["spec"] for one in (kinds["Deployment"], every("Deployment")[0]))
     assert pod["containers"][0]["args"] == [*RUN, "--flow", "a->b"]
     assert pod["securityContext"] == plain["securityContext"]
-    for name in ("livenessProbe", "readinessProbe", "volumeMounts", "securityContext", "resources", "ports"):
+    check_against_kubernetes(rendered)
+    for name in (
+        "startupProbe",
+        "livenessProbe",
+        "readinessProbe",
+        "volumeMounts",
+        "securityContext",
+        "resources",
+        "ports",
+    ):
         assert pod["containers"][0][name] == plain["containers"][0][name]
+
+
+STORES = """
+imagePullSecrets: [{name: registry}]
+serviceAccount: {create: true, annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/x"}}
+extraVolumes: [{name: stores, secret: {secretName: kafka-stores}}]
+extraVolumeMounts: [{name: stores, mountPath: /etc/kafka-stores, readOnly: true}]
+extraEnv: [{name: LOCKSTEP_JARS, value: /etc/kafka-stores/login.jar}]
+submitArguments: "--conf spark.driver.memory=2g pyspark-shell"
+serviceMonitor: {enabled: true}
+prometheusRule: {enabled: true, labels: {release: prometheus}}
+networkPolicy: {enabled: true, from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}
+podAnnotations: {example.com/team: kafka}
+"""
+
+
+def test_helm_renders_stores_accounts_policy_and_alerts_as_kubernetes_takes_them(tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(STORES)
+    done = helm("template", "dr", str(CHART), "--set", f"secrets.LOCKSTEP_HTTP_TOKEN={TOKEN}", "--values", str(file))
+    assert done.returncode == 0, done.stderr
+    rendered = {one["kind"]: one for one in yaml.safe_load_all(done.stdout) if one}
+    assert rendered.keys() >= {"NetworkPolicy", "ServiceAccount", "PrometheusRule", "ServiceMonitor"}
+    check_against_kubernetes(rendered.values())
+    pod = rendered["Deployment"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert pod["imagePullSecrets"] == [{"name": "registry"}]
+    assert pod["serviceAccountName"] == rendered["ServiceAccount"]["metadata"]["name"] == "dr"
+    assert {"name": "stores", "secret": {"secretName": "kafka-stores"}} in pod["volumes"]
+    assert {"name": "stores", "mountPath": "/etc/kafka-stores", "readOnly": True} in container["volumeMounts"]
+    assert [one["name"] for one in container["env"]] == ["PYSPARK_SUBMIT_ARGS", "LOCKSTEP_JARS"]
+    rule = rendered["PrometheusRule"]["spec"]
+    assert rule == yaml.safe_load((CONF / "prometheus" / "alerts.yml").read_text())
+    (ingress,) = rendered["NetworkPolicy"]["spec"]["ingress"]
+    assert ingress["ports"] == [{"protocol": "TCP", "port": "http"}]
+
+
+def test_helm_lets_no_pod_in_where_a_policy_names_none() -> None:
+    given = ("--set", f"secrets.LOCKSTEP_HTTP_TOKEN={TOKEN}", "--set", "networkPolicy.enabled=true")
+    done = helm("template", "dr", str(CHART), *given)
+    assert done.returncode == 0, done.stderr
+    policy = next(one for one in yaml.safe_load_all(done.stdout) if one and one["kind"] == "NetworkPolicy")
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    assert "ingress" not in policy["spec"]
+
+
+def test_helm_refuses_values_that_the_schema_does_not_know() -> None:
+    given = ("--set", f"secrets.LOCKSTEP_HTTP_TOKEN={TOKEN}", "--set", "extraVolume=x")
+    done = helm("template", "dr", str(CHART), *given)
+    assert done.returncode != 0
+    assert "extraVolume" in done.stderr
 
 
 def test_a_chart_without_a_token_is_refused() -> None:

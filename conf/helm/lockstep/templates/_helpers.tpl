@@ -6,6 +6,10 @@
 {{- .Values.existingSecret | default (include "lockstep.name" .) -}}
 {{- end -}}
 
+{{- define "lockstep.account" -}}
+{{- .Values.serviceAccount.name | default (ternary (include "lockstep.name" .) "" .Values.serviceAccount.create) -}}
+{{- end -}}
+
 {{- define "lockstep.selector" -}}
 app.kubernetes.io/name: lockstep
 app.kubernetes.io/instance: {{ .Release.Name }}
