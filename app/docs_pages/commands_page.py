@@ -11,8 +11,10 @@ from app.local.jars import PROJECT
 
 COMMANDS_PAGE = PROJECT / "docs" / "commands.md"
 BEGIN, END = "<!-- commands: made from the code by `make docs` -->", "<!-- end of commands -->"
-SHARED = frozenset({"--config", "--flow", "--output", "--timeout", "--strict", "--help"})
-"""Options of nearly all commands: the page explains them once."""
+SHARED = frozenset(
+    {"--config", "--flow", "--output", "--timeout", "--strict", "--help", "--why", "--dry-run", "--take-over", "--yes"}
+)
+"""Options of many commands: the page explains them once."""
 
 
 def commands() -> str:

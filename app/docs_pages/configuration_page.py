@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.local.jars import PROJECT
 from app.properties.keys import TABLE, Acts, Key, KeyScope
 from app.properties.keys.key import Live
-from app.properties.value_types import CLASS, DURATION_SECONDS, PATTERNS, TEXT, WORDS
+from app.properties.value_types import BOOLEAN, CLASS, DURATION_SECONDS, PATTERNS, TEXT, WORDS
 from streaming.durations import written
 
 CONFIGURATION_PAGE = PROJECT / "docs" / "configuration.md"
@@ -29,7 +29,7 @@ Lockstep reads MM2's own properties file. `lockstep validate` reports every mist
 
 **Beside an MM2 of Kafka 3** write `lockstep.mm2.version=3`: it never replicates topics that end in `.internal` or `-internal`. Without the line Lockstep creates them on the target, MM2 never fills them, and no cutover drains them; `validate` names them. Beside one up to 3.0 also write `replication.policy.internal.topic.separator.enabled=false`.
 
-In the tables a *time* is `1 second`, `500 milliseconds`, `2 minutes` or plain seconds. *Patterns* are names and regular expressions, separated by commas. Keys without an entry under *from* are Lockstep's own. The last column says what a changed line does to a running job; if it is empty, the change holds at once.
+In the tables a default of `true` or `false` allows both. A *time* is `1 second`, `500 milliseconds`, `2 minutes` or plain seconds. *Patterns* are names and regular expressions, separated by commas. Keys without an entry under *from* are Lockstep's own. The last column says what a changed line does to a running job; if it is empty, the change holds at once.
 """
 
 SHORT = {
@@ -38,6 +38,7 @@ SHORT = {
     WORDS.allowed: "a list",
     CLASS.allowed: "a class",
     TEXT.allowed: "text",
+    BOOLEAN.allowed: "",
 }
 """What is allowed, in the words that the page explains once."""
 

@@ -59,7 +59,7 @@ METRICS_INTRO = """# Metrics
 
 The job serves these at `/metrics` of `lockstep.http.host:lockstep.http.port`, in Prometheus' text format. [http.md](http.md#the-token) has the token, [alerts.md](alerts.md) the alerts, [plugins.md](plugins.md#get-the-metrics) the reporters that push them. This page is made from the code by `make docs`.
 
-A metric with labels appears with its first value. A histogram has `…_bucket`, `…_sum` and `…_count`.
+*flow* stands for the labels `source` and `target`. A metric with labels appears with its first value. A histogram has `…_bucket`, `…_sum` and `…_count`.
 """
 
 BESIDE = """## Metrics of other programs
@@ -81,7 +81,7 @@ def page() -> str:
 
 
 def _row(family: Family) -> str:
-    labels = ", ".join(f"`{label}`" for label in family.labels) or "-"
+    labels = ", ".join(f"`{label}`" for label in family.labels).replace("`source`, `target`", "*flow*") or "-"
     return f"`{family.name}`|{family.type}|{labels}|{family.text}"
 
 

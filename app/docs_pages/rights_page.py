@@ -41,7 +41,7 @@ The tables list the least rights, for a flow `a->b` with the default replication
 
 - `TOPIC` `*` and `GROUP` `*` on the source may be narrower, as `topics` and `groups` are. What the job may not see does not exist for it.
 - The prefix `a.` is `*` under the identity policy.
-- DESCRIBE and DESCRIBE_CONFIGS stand beside operations that imply them. If a right is removed later, the error names the right one.
+- DESCRIBE and DESCRIBE_CONFIGS stand beside operations that imply them, so that an error names the right one.
 """
 
 
