@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+import hashlib
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
-from app.failover_claims import claim_of_this_process, may_be_alive
-from app.failover_verify import CopyComparison
 from app.passes import group_offsets, single_pass
 from app.settings import Settings
+from app.verify.spark_jobs import SparkOnDemand
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
 from sinks.engine.reconcile import FlowReconcile
 from sinks.failover.fence_notes import OtherLedgers
@@ -29,7 +32,10 @@ from sinks.ledger.fence_rules import shown
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
 from sinks.protocol.controller import Controller
+from sinks.verify.differences import Difference
+from sinks.verify.partition_verdicts import FlowReport, PartitionReport
 from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
 
 
@@ -184,3 +190,95 @@ def _refuse_held(rows: Collection[GroupOffset]) -> None:
             "partition. Mend that and run the command again, or accept each of these groups with --accept-group: it "
             "stays where it is on the target"
         )
+
+
+# Which process is at a command of the failover: `user@host/place:pid`, and whether it may still run.
+
+
+CLAIM = re.compile(r"(?P<who>.*)@(?P<host>[^@/]*?)(?:/(?P<place>[0-9a-f]+))?:(?P<pid>[1-9][0-9]*)", re.DOTALL)
+
+
+def place_of_this_process() -> str:
+    """Where its pid means it alone: the kernel since its start, and the pid namespace (Linux). "" where none is shown.
+
+    Containers with the host's network have its name as well, and pids of their own.
+    """
+    try:
+        booted = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        namespace = Path("/proc/self/ns/pid").readlink()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return hashlib.blake2b(f"{booted} {namespace}".encode(), digest_size=4).hexdigest()
+
+
+def claim_of_this_process() -> str:
+    """`user@host/place:pid`; without a place `user@host:pid`, as earlier versions wrote it."""
+    place = place_of_this_process()
+    return f"{process_identity()}{f'/{place}' if place else ''}:{os.getpid()}"
+
+
+def may_be_alive(claim: str) -> bool:
+    """Whether the process of a claim may still run: one of this host and place is looked up, others may."""
+    found = CLAIM.fullmatch(claim)
+    if found is None or found["host"] != process_identity().rpartition("@")[2]:
+        return True
+    if found["place"] not in (None, place_of_this_process()):
+        return True
+    with suppress(PermissionError):
+        try:
+            os.kill(int(found["pid"]), 0)
+        except (ProcessLookupError, OverflowError):
+            return False
+    return True
+
+
+# `cutover --verify`: the records of both sides compared, by Spark, before a flow ends.
+
+
+class NotVerified(LockstepError):
+    """Records are missing, changed, out of order or foreign, or could not be compared."""
+
+    code = "NOT_VERIFIED"
+
+
+class CopyComparison:
+    """Of one flow, for one command; Spark runs from the first topics that are compared until it is closed."""
+
+    def __init__(self, settings: Settings, flow: FlowSettings, say: Callable[[str], None]) -> None:
+        self._settings, self._flow, self._say = settings, flow, say
+        self._spark = SparkOnDemand("lockstep cutover")
+
+    def compare(self, topics: Collection[str], ends: Mapping[TopicPartition, int]) -> None:
+        """What was not verified yet of these topics. `ends`: where partitions of the target end, whatever clients wrote
+        there since. Raises NotVerified, LockstepError."""
+        from app.verify.flow_check import verify_rest
+
+        self._say(f"comparing what was not verified yet of {number_of(len(topics), 'topic')}")
+        report = verify_rest(self._settings, self._flow, self._spark, sorted(topics), ends)
+        self._say(verdict_line(report))
+
+    def close(self) -> None:
+        """Ends Spark, where it was started."""
+        self._spark.close()
+
+
+def verdict_line(report: FlowReport) -> str:
+    """In a line, what was found. Records that are there twice are named, and stop nothing: MM2 copies at least once,
+    so that after a crash of it some are. Raises NotVerified for any other difference, and for records that are still to
+    be copied: all have been waited for, so that one of which that is said was lost at the end."""
+    partitions = number_of(len(report.partitions), "partition")
+    if bad := [_described(one) for one in report.partitions if one.pending or not one.is_whole]:
+        raise NotVerified(
+            f"of {partitions} {number_of(len(bad), 'differs', 'differ')} or cannot be compared: {shown(bad)}. "
+            "`lockstep verify` says what; the flow stays as it is"
+        )
+    twice = sum(one.differences.get(Difference.DUPLICATE, 0) for one in report.partitions)
+    copies = f", {number_of(twice, 'is', 'are')} there once more (MM2 copies at least once)" if twice else ""
+    compared = f"{number_of(report.records, 'record')} of {partitions}"
+    return f"compared: {compared}; none is missing, changed or out of order{copies}"
+
+
+def _described(one: PartitionReport) -> str:
+    counts = [f"{count} {kind}" for kind, count in one.differences.items() if count]
+    counts += [f"{one.pending} not on the target"] if one.pending else []
+    return f"{one.where} {', '.join(counts) or one.verdict.value}"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.properties.keys.key import MIRROR
+from app.properties.keys import MIRROR
 from sinks.notify.metrics_reporting import MetricsReporter
 from sinks.plugins.credential_provider import CredentialProvider, close_nothing, version_of_credential
 from sinks.plugins.failover_listener import DefaultFailoverListener, FailoverListener

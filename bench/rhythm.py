@@ -16,8 +16,7 @@ import typer
 
 from app.cli.output import print_table
 from sinks.kafka.jvm.epoch_signal import FAST
-from sinks.kafka.metadata_beat import MetadataBeat
-from sinks.kafka.usual_beat import PERIOD
+from sinks.kafka.metadata_beat import PERIOD, MetadataBeat
 
 PERIODS: Final = (PERIOD, 0.7)
 CHANGES: Final = (0.0, 0.2, 0.5, 1.0, 2.0)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from app.local.jars import PROJECT
-from app.properties.keys import TABLE, Acts, Key, KeyScope
-from app.properties.keys.key import Live
+from app.properties.keys import TABLE, Acts, Key, KeyScope, Live
 from app.properties.value_types import BOOLEAN, CLASS, DURATION_SECONDS, PATTERNS, TEXT, WORDS
 from streaming.durations import written
 

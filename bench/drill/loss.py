@@ -15,7 +15,7 @@ from sinks.failover.cut_reader import AsItWas
 from sinks.failover.predicted_losses import predicted
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.stored_histories import stored_histories
+from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.ledger.kept_end_offsets import kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition

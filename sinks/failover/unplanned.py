@@ -19,7 +19,7 @@ from sinks.failover.tails import Behind
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
-from sinks.kinds.offsets.stored_histories import stored_histories
+from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.ledger.failover_record import FailoverRecord, NotNow
 from sinks.ledger.failover_states import Command, State
 from sinks.ledger.fence_rules import check_names, fenced_topics, shown

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.cli.failover_output import failover_hooks
-from app.failover_claims import claim_of_this_process, may_be_alive
+from app.failover_session import claim_of_this_process, may_be_alive
 from sinks.flow_settings import FailoverRules
 from sinks.ledger.failover_record import Begun, FailoverRecord
 from sinks.ledger.failover_states import State

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.failover_verify import NotVerified, verdict_line
+from app.failover_session import NotVerified, verdict_line
 from sinks.verify.differences import Difference
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport, PartitionVerdict, VerifyLevel
 from streaming.flow import Flow

@@ -7,13 +7,16 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
+from sinks.faults import ItemFault, RightsMissing
 from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.cluster import Cluster
+from sinks.kafka.ports.groups import GroupReader, Groups
 from sinks.kinds.assembly import Assembled, Assembly, GroupScope
-from sinks.kinds.offsets.affected_groups import groups_on, not_settled
-from sinks.kinds.offsets.checkpoints import CheckpointEmitter
 from sinks.kinds.offsets.commit_ends import COMMITS_TOPIC
 from sinks.kinds.offsets.direction import (
+    ClusterGroups,
     Direction,
     GroupOffset,
     OffsetClusters,
@@ -23,22 +26,26 @@ from sinks.kinds.offsets.direction import (
     topics_to_write,
 )
 from sinks.kinds.offsets.group_schedule import GroupSchedule
+from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.match_cache import MatchCache, open_matches
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
-from sinks.kinds.offsets.offset_clusters import offset_clusters
+from sinks.kinds.offsets.mirror_records import mirror_topics
 from sinks.kinds.offsets.paced_reading import PacedReading
-from sinks.kinds.offsets.stream_watch import StreamWatch, waits_for_syncs
-from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
-from sinks.kinds.offsets.writer import GroupWriter
+from sinks.kinds.offsets.polled_groups import PolledGroups
+from sinks.kinds.offsets.survey import read_states, replicated_offsets, survey_offsets
+from sinks.kinds.offsets.translation import Unanswered
+from sinks.kinds.offsets.verdicts import Facts, Verdict, verdict_on
 from sinks.ledger.adoption import Alike
 from sinks.ledger.ledger import Ledger
-from sinks.model.changes import Key, Kind, Outcome
+from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import Plan, Unobserved, make_plan
 from sinks.protocol.controller import Comparison, Controller, ControllerStatus, GroupSummary, PassContext, Sighting
 from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
+from streaming.mm2.codec import encode_checkpoint
+from streaming.mm2.records import Checkpoint, TopicPartition
 
 log = logging.getLogger(__name__)
 
@@ -269,3 +276,160 @@ def assemble(assembly: Assembly) -> Assembled:
 def offset_memory(controllers: Iterable[Controller]) -> OffsetMemory:
     """What a flow's controllers know of offsets; nothing where none of them keeps groups."""
     return next((one.memory for one in controllers if isinstance(one, OffsetController)), OffsetMemory())
+
+
+def offset_clusters(assembly: Assembly) -> OffsetClusters:
+    """Groups are polled where they come from: on the source, or on the target where offsets are led back."""
+    settings, source, target = assembly.settings, assembly.source, assembly.target
+    comes_from = target if assembly.scope.back else source
+    polled = PolledGroups(settings, comes_from.groups, comes_from.group_watch(), time.monotonic, assembly.scope.groups)
+    return OffsetClusters(
+        ClusterGroups(source.cluster, source.groups),
+        ClusterGroups(target.cluster, target.groups),
+        mirror_topics(settings.internal, source.cluster, target.cluster),
+        polled,
+    )
+
+
+Rows = Mapping[str, Sequence[GroupOffset]]
+"""What is known of each group."""
+
+
+def not_settled(groups: Collection[str], rows: Rows) -> set[str]:
+    """Those of the groups that a checkpoint can bring nearer; what one says of a commit, the commit says as well."""
+    return {group for group in groups if not (known := rows.get(group)) or not all(row.settled for row in known)}
+
+
+def groups_on(partitions: Collection[TopicPartition], remote: Mapping[str, str], rows: Rows) -> set[str]:
+    """Groups with offsets on these partitions of the source: what MM2 sent again can bring them nearer.
+
+    `remote`: the names of topics on the target.
+    """
+    there = {TopicPartition(remote[where.topic], where.partition) for where in partitions if where.topic in remote}
+    if not there:
+        return set()
+    return {group for group, known in rows.items() if any(row.where in there for row in known)}
+
+
+END_POLL_INTERVAL = 1.0
+"""Seconds between two polls of the topic's end."""
+
+
+class StreamWatch:
+    """Of one flow's offset-syncs topic, on the cluster that `groups` belong to."""
+
+    def __init__(self, groups: GroupReader, topic: str) -> None:
+        self._groups, self._where = groups, TopicPartition(topic, 0)
+        self._polled_at = float("-inf")
+        self._signalled_end = 0
+
+    def moved(self, now: float, position: int) -> bool:
+        """Whether the topic goes on behind this position, the last that is known; each end is told of once.
+
+        Raises ClusterUnreachable. A topic that may not be read moves for nobody.
+        """
+        if now - self._polled_at < END_POLL_INTERVAL:
+            return False
+        self._polled_at = now
+        try:
+            log = self._groups.ends([self._where]).items.get(self._where)
+        except RightsMissing:
+            return False
+        if log is None or log.end <= max(position + 1, self._signalled_end):
+            return False
+        self._signalled_end = log.end
+        return True
+
+
+def waits_for_syncs(rows: Collection[GroupOffset]) -> bool:
+    """Whether one of these could be nearer with more of what MM2 writes: no offset was found, or MM2 sends again."""
+    return any(isinstance(row.answer, Unanswered) or row.held for row in rows)
+
+
+CHECKPOINTS_TOPIC_CONFIGS: Mapping[str, str] = {"cleanup.policy": "compact"}
+"""As `MirrorUtils.createCompactedTopic` makes the topic."""
+
+
+class CheckpointEmitter:
+    """Writes the checkpoints topic of one flow, which is created at the first checkpoint."""
+
+    def __init__(self, topic: str, target: Cluster, factor: int, memory: OffsetMemory) -> None:
+        self._topic, self._target, self._factor, self._memory = topic, target, factor, memory
+        self._created = False
+
+    def __call__(self, rows: Iterable[GroupOffset]) -> None:
+        """One checkpoint for each row that the topic's newest does not have already; none for a row whose offset is not
+        to be trusted. Raises ClusterUnreachable."""
+        known = self._memory.checkpoints.newest
+        changed = {
+            (row.group, row.where): Pair(row.at, offset)
+            for row in rows
+            if row.judgement.verdict is not Verdict.ERROR
+            and (offset := row.goes_on_at) is not None
+            and known.get((row.group, row.where)) != (row.at, offset)
+        }
+        if not changed:
+            return
+        if not self._created:
+            self._target.create_log(self._topic, self._factor, CHECKPOINTS_TOPIC_CONFIGS)
+            self._created = True
+        records = [encode_checkpoint(Checkpoint(group, where, *pair, "")) for (group, where), pair in changed.items()]
+        self._target.append_log(self._topic, records)
+        known |= changed
+
+
+# Writes consumer groups' offsets, after one more check: a group may have woken up since they were planned.
+
+
+class GroupWriter:
+    """Writes changes of the kind `group-offset` to a cluster: only forward, within the log, without members."""
+
+    def __init__(self, alias: str, groups: Groups) -> None:
+        self._alias, self._groups = alias, groups
+
+    def write(self, changes: Sequence[Change]) -> list[Outcome]:
+        """One outcome for each change. Raises ClusterUnreachable, RightsMissing."""
+        settled = self._settled(changes)
+        todo: dict[str, dict[TopicPartition, int]] = {}
+        for change in changes:
+            if change not in settled and isinstance(change.after, int):
+                todo.setdefault(change.key[0], {})[where_of(change)] = change.after
+        faults = self._groups.commit(todo)
+        return [settled.get(change) or Outcome(change, faults[change.key[0]][where_of(change)]) for change in changes]
+
+    def _settled(self, changes: Sequence[Change]) -> dict[Change, Outcome]:
+        """Changes that must not, or need not, be written any more."""
+        groups = {change.key[0] for change in changes}
+        committed, members = read_states(self._groups, groups)
+        ends = self._groups.ends(set(map(where_of, changes)))
+        settled: dict[Change, Outcome] = {}
+        for change in changes:
+            group, where = change.key[0], where_of(change)
+            error = committed.errors.get(group) or members.errors.get(group)
+            facts = Facts(
+                onto=self._alias,
+                answer=change.after if isinstance(change.after, int) else 0,
+                log=ends.items.get(where),
+                committed=committed.items.get(group, {}).get(where),
+                members=members.items.get(group, 0),
+                error=str(error) if error else None,
+            )
+            judgement = verdict_on(facts)
+            if judgement.verdict is Verdict.SYNCED:
+                settled[change] = Outcome(change, already=True)
+            elif not judgement.writes:
+                fault = ItemFault(judgement.verdict.value, judgement.reason, retriable=True)
+                settled[change] = Outcome(change, fault)
+        return settled
+
+
+def where_of(change: Change) -> TopicPartition:
+    """The partition that a change of this kind is about."""
+    _, topic, partition = change.key
+    return _partition(topic, partition)
+
+
+@lru_cache(maxsize=100_000)
+def _partition(topic: str, partition: str) -> TopicPartition:
+    # Thousands of groups share them, and each name is checked where one is made.
+    return TopicPartition(topic, int(partition))

@@ -5,6 +5,7 @@ Polled are those alone that may have committed, as far as the ends of the commit
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
@@ -14,8 +15,6 @@ from sinks.kafka.ports.watches import GroupWatch
 from sinks.kinds.file_warnings import unmatched_groups
 from sinks.kinds.offsets.chosen_groups import is_followed
 from sinks.kinds.offsets.commit_ends import CommitEnds
-from sinks.kinds.offsets.group_polls import POLLED_AT_ONCE, POLLED_IN_TURN, GroupPolls, PollPace
-from sinks.kinds.offsets.poll_queue import PollQueue
 
 
 class GroupChanges(NamedTuple):
@@ -95,3 +94,78 @@ class PolledGroups:
     def close(self) -> None:
         """Lets go of the watch; the groups are the cluster's."""
         self._watch.close()
+
+
+class PollQueue:
+    """Of the groups that are followed. What is not polled in one turn keeps its place for the next."""
+
+    def __init__(self) -> None:
+        self._followed: frozenset[str] = frozenset()
+        self._waiting: dict[str, None] = {}
+
+    def follow(self, groups: Collection[str]) -> None:
+        """These are followed from now on: those that were not before wait, and the others that were wait no more."""
+        now = frozenset(groups)
+        for group in self._followed - now:
+            self._waiting.pop(group, None)
+        new, self._followed = now - self._followed, now
+        self._waiting |= dict.fromkeys(sorted(new))
+
+    def add(self, groups: Collection[str]) -> None:
+        """These may have committed."""
+        self._waiting |= dict.fromkeys(group for group in groups if group in self._followed)
+
+    def turn(self, most: int) -> list[str]:
+        """The first so many; they wait until `polled`."""
+        return list(self._waiting)[:most]
+
+    def polled(self, groups: Collection[str]) -> None:
+        """These were asked for after they were added last."""
+        for group in groups:
+            self._waiting.pop(group, None)
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
+
+POLL_SHARE, POLL_LEAST = 0.1, 0.5
+"""Of the time in which groups are polled, and seconds between two polls at least."""
+
+LAST_POLLS, POLL_LONGEST = 3, 5.0
+"""The shortest of so many polls says what one takes, so that one that was held up is no reason to wait; and seconds
+between two polls at most."""
+
+STORM, STORM_LEAST = 0.1, 200
+"""Share of the groups of a poll that committed, and their number, from which on the next poll comes at once: others
+are about to, or did meanwhile."""
+
+POLLED_AT_ONCE, POLLED_IN_TURN = 10_000, 2000
+"""Groups in one poll at most: of those that may have committed; and where nobody can tell, so that all take turns."""
+
+
+class PollPace:
+    """When something is done again that may take its share of the time."""
+
+    def __init__(self) -> None:
+        self.due = float("-inf")
+        self._took: deque[float] = deque(maxlen=LAST_POLLS)
+
+    def is_due(self, now: float) -> bool:
+        """Whether it may be done now."""
+        return now >= self.due
+
+    def took(self, now: float, seconds: float) -> None:
+        """It was begun at `now`, and took so long."""
+        self._took.append(seconds)
+        self.due = now + min(max(POLL_LEAST, min(self._took) / POLL_SHARE), POLL_LONGEST)
+
+
+class GroupPolls(PollPace):
+    """When groups are polled for commits: as often as their share of the time allows."""
+
+    def polled(self, now: float, seconds: float, groups: int, committed: int) -> None:
+        """So many groups were polled, of which so many had committed. `now`: when the poll began."""
+        self.took(now, seconds)
+        if committed >= max(STORM_LEAST, STORM * groups):
+            self.due = now

@@ -8,16 +8,16 @@ come, so those of others wait, and a process that begins meanwhile reads them ag
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from sinks.faults import LedgerUntrusted
 from sinks.kinds.offsets.histories import Histories
-from sinks.kinds.offsets.history import NOWHERE
+from sinks.kinds.offsets.history import NOWHERE, History
 from sinks.kinds.offsets.log_tails import LogTails, Truncation
 from sinks.kinds.offsets.mirror_records import MirrorTopics
-from sinks.kinds.offsets.stored_histories import store_histories, stored_histories
 from sinks.kinds.offsets.topic_ids import TopicIds
+from sinks.ledger.avro import SingleObject
 from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.ledger_entries import EntryKey
@@ -151,3 +151,22 @@ def store_truncations(ledger: Ledger, source: LogTails, target: LogTails, listed
                 written.add(where)
         ledger.put(entries)
         logs.unsaved -= written
+
+
+HISTORY_SCHEMA = SingleObject("offset-history")
+
+
+def stored_histories(ledger: Ledger) -> Iterator[tuple[TopicPartition, History]]:
+    """By partition on the source. A damaged one is left out, and logged: a group gets MM2's own answer then."""
+    for where, data in ledger.histories().items():
+        try:
+            yield where, History.from_bytes(data, HISTORY_SCHEMA)
+        except LockstepError as error:
+            log.warning("the offset history of %s was left out: %s", where, error)
+
+
+def store_histories(ledger: Ledger, histories: Mapping[TopicPartition, History | None]) -> None:
+    """Keeps them; those that are None are forgotten. Raises ClusterUnreachable."""
+    ledger.put_histories(
+        {where: history.to_bytes(HISTORY_SCHEMA) if history else None for where, history in histories.items()}
+    )

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+from sinks.background import awaited, begun
 from sinks.faults import ItemFault, Observed
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.ports.groups import LogRange, Offsets
+from sinks.kafka.ports.groups import GroupReader, LogRange, Offsets
 from sinks.kinds.offsets.direction import Direction, GroupOffset, unread
 from sinks.kinds.offsets.group_partition import GroupPartition
-from sinks.kinds.offsets.group_states import read_states
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.record_search import Question, SearchResult
@@ -270,3 +271,22 @@ def _unseen(seen: _Observation, group: str, across: TopicPartition) -> str | Non
         seen.there.errors.get(across),
     ]
     return next((str(fault) for fault in faults if fault and fault.code != "UNKNOWN_TOPIC_OR_PART"), None)
+
+
+MANY = 200
+"""Groups from whose number on the two readings take long enough to be worth a thread."""
+
+
+class GroupStates(NamedTuple):
+    """By group: committed offsets, and how many members it has."""
+
+    committed: Observed[str, Offsets]
+    members: Observed[str, int]
+
+
+def read_states(groups: GroupReader, names: Collection[str]) -> GroupStates:
+    """Raises ClusterUnreachable, RightsMissing, CoordinatorUnavailable."""
+    if len(names) < MANY:
+        return GroupStates(groups.committed(names), groups.members(names))
+    members = begun(lambda: groups.members(names), "group-members")
+    return GroupStates(groups.committed(names), awaited(members))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from app.failover_verify import verdict_line
+from app.failover_session import verdict_line
 from app.local.jars import PROJECT
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sinks.faults import LedgerUntrusted
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.offsets.history import History
-from sinks.kinds.offsets.stored_histories import store_histories
+from sinks.kinds.offsets.stored_memory import store_histories
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.seal import SIGNED, Seal, Unwrapped, unsealed
 from sinks.model.changes import Kind

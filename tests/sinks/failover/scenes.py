@@ -16,7 +16,7 @@ from sinks.failover.steps import failover_steps
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.memory.memory_transactions import MemoryTransactions
 from sinks.kafka.ports.acl_binding import EVERYONE
-from sinks.kinds.offsets.stored_histories import stored_histories
+from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.ledger.audit import Audit
 from sinks.ledger.failover_record import Begun, FailoverRecord
 from sinks.ledger.failover_states import Step

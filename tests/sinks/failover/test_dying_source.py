@@ -10,7 +10,7 @@ from sinks.failover.unplanned import ANY_LOSS, Prediction, failover, predict
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kinds.offsets.history import History
-from sinks.kinds.offsets.stored_histories import store_histories
+from sinks.kinds.offsets.stored_memory import store_histories
 from sinks.ledger.failover_record import NotNow
 from sinks.ledger.failover_states import State
 from streaming.mm2.records import TopicPartition

@@ -13,7 +13,7 @@ from sinks.failover.failing_back import failback, resume
 from sinks.failover.unplanned import Prediction, failover, predict
 from sinks.failover.unreplicated import Unreplicated
 from sinks.kinds.offsets.history import History
-from sinks.kinds.offsets.stored_histories import store_histories
+from sinks.kinds.offsets.stored_memory import store_histories
 from sinks.ledger.failover_record import FailoverRecord, NotNow
 from sinks.ledger.failover_states import State, Step
 from streaming.mm2.records import TopicPartition

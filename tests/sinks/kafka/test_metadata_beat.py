@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.kafka.jvm.epoch_signal import BACKWARDS_FOR, BUSY_FOR, FAST, SLOW_LEAST, SLOW_MORE, HighestLength, SamplePace
-from sinks.kafka.metadata_beat import SILENCE, MetadataBeat
-from sinks.kafka.usual_beat import PERIOD
+from sinks.kafka.metadata_beat import PERIOD, SILENCE, MetadataBeat
 
 EVERY = 0.1
 SLOWEST = SLOW_LEAST + SLOW_MORE + 0.02

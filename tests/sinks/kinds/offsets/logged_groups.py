@@ -9,8 +9,7 @@ from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange, Offsets
 from sinks.kafka.ports.watches import PlainGroupWatch
 from sinks.kinds.offsets.commit_ends import COMMITS_TOPIC, commit_partition
-from sinks.kinds.offsets.group_polls import POLL_LEAST
-from sinks.kinds.offsets.polled_groups import PolledGroups
+from sinks.kinds.offsets.polled_groups import POLL_LEAST, PolledGroups
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import flow_settings
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.kinds.offsets.group_polls import POLL_LEAST, POLL_LONGEST, POLL_SHARE, STORM_LEAST, GroupPolls
 from sinks.kinds.offsets.group_schedule import (
     LEAST_IN_A_PASS,
     OTHERS_IN_A_PASS,
@@ -14,7 +13,7 @@ from sinks.kinds.offsets.group_schedule import (
     SECONDS_IN_A_PASS,
     GroupSchedule,
 )
-from sinks.kinds.offsets.poll_queue import PollQueue
+from sinks.kinds.offsets.polled_groups import POLL_LEAST, POLL_LONGEST, POLL_SHARE, STORM_LEAST, GroupPolls, PollQueue
 
 
 def names(count: int) -> list[str]:

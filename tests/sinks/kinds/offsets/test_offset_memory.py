@@ -15,7 +15,7 @@ from sinks.kinds.offsets.history import History, Pair
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
-from sinks.kinds.offsets.stored_histories import store_histories, stored_histories
+from sinks.kinds.offsets.stored_memory import store_histories, stored_histories
 from sinks.ledger.ledger import Ledger
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync

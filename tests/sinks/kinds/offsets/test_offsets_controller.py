@@ -10,7 +10,7 @@ from sinks.faults import ItemFault
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
 from sinks.kinds.offsets.group_schedule import LEAST_IN_A_PASS
-from sinks.kinds.offsets.stored_histories import stored_histories
+from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.model.changes import Kind
 from streaming.hints import SyncSeen

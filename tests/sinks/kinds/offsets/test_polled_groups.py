@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.faults import ClusterUnreachable
-from sinks.kinds.offsets.group_polls import POLL_LONGEST
+from sinks.kinds.offsets.polled_groups import POLL_LONGEST
 from tests.sinks.kinds.offsets.logged_groups import LoggedGroups, Polled, X
 
 

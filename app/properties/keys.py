@@ -1,0 +1,844 @@
+"""The keys that Lockstep reads: type, default, where they hold, what they mean.
+
+A key of scope FLOW holds as `a->b.KEY` for one flow, as `KEY` for all. Any key of MM2's may carry the prefix
+`lockstep.` in front (`lockstep.KEY`, `lockstep.a->b.KEY`) or after the flow (`a->b.lockstep.KEY`), and then wins.
+Defaults are those of MM2 4.3.1 where the source is MM2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from app.properties.value_types import (
+    BOOLEAN,
+    CLASS,
+    DURATION_SECONDS,
+    FOLDER,
+    PATTERNS,
+    SECRET_LENGTH,
+    TEXT,
+    TOKEN,
+    TOPIC_PART,
+    WORDS,
+    ValueType,
+    integer,
+    items,
+    long_text,
+    number,
+    one_of,
+)
+from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
+from sinks.model.registry import Kind
+from streaming.mm2 import replication_filters
+
+T = TypeVar("T")
+
+MIRROR = "org.apache.kafka.connect.mirror."
+POLL_INTERVAL_TEXT, NO_REST = "Seconds between two polls of", "Unset: Lockstep polls at its own pace."
+
+
+class KeyScope(Enum):
+    """Where a key holds."""
+
+    JOB = "the whole job"
+    FLOW = "a flow, or all of them"
+    CLUSTER = "one cluster, behind its alias"
+
+
+class Acts(Enum):
+    """When a key makes a difference to Lockstep."""
+
+    ALWAYS = "always"
+    PREFIXED = "only with the prefix lockstep."
+
+
+class Live(Enum):
+    """What a running job does when the key changes in its file."""
+
+    FLOW = "at once"
+    QUERY = "at once; the query restarts"
+    BATCH = "at once; no flow is renewed"
+    REPORTERS = "at once; the reporters are told"
+    JOB = "with a restart of the job"
+
+
+REPLACES_FLOWS = frozenset({Live.FLOW, Live.QUERY})
+"""What a flow's settings are made of: such a change replaces the flow, or reconfigures its plug-ins."""
+
+
+@dataclass(frozen=True)
+class Key(Generic[T]):
+    """One key. `source`: whose it is (MM2, a KIP, or Lockstep)."""
+
+    name: str
+    type: ValueType[T]
+    default: T
+    source: str
+    doc: str
+    scope: KeyScope = KeyScope.FLOW
+    acts: Acts = Acts.ALWAYS
+    live: Live = Live.FLOW
+
+
+# Which clusters and flows there are, what is replicated, and how it is named.
+
+CLUSTERS: Key[tuple[str, ...]] = Key(
+    "clusters",
+    WORDS,
+    (),
+    "MM2",
+    "Aliases of all clusters. A cluster's settings begin with its alias, as in a.bootstrap.servers.",
+    KeyScope.JOB,
+    live=Live.JOB,
+)
+CONFIG_PROVIDERS: Key[tuple[str, ...]] = Key(
+    "config.providers",
+    WORDS,
+    (),
+    "MM2",
+    "Names of further config providers. env, file and dir always exist.",
+    KeyScope.JOB,
+    live=Live.JOB,
+)
+ENABLED = Key("enabled", BOOLEAN, False, "MM2", "Keep the flow in step; written as a->b.enabled.", live=Live.JOB)
+TOPICS = Key("topics", PATTERNS, (".*",), "MM2", "Topics that are replicated, by their names on the source.")
+TOPICS_EXCLUDE = Key(
+    "topics.exclude",
+    PATTERNS,
+    items(replication_filters.DEFAULT_TOPICS_EXCLUDE),
+    "MM2",
+    "Topics that are left out although `topics` matches them.",
+)
+TOPIC_FILTER = Key(
+    "topic.filter.class",
+    CLASS,
+    f"{MIRROR}DefaultTopicFilter",
+    "MM2",
+    "Class that decides which topics are replicated. The default follows `topics` and `topics.exclude`.",
+)
+GROUPS = Key("groups", PATTERNS, (".*",), "MM2", "Consumer groups whose offsets are kept in step.")
+GROUPS_EXCLUDE = Key(
+    "groups.exclude",
+    PATTERNS,
+    items(replication_filters.DEFAULT_GROUPS_EXCLUDE),
+    "MM2",
+    "Groups that are left out although `groups` matches them.",
+)
+GROUP_FILTER = Key(
+    "group.filter.class",
+    CLASS,
+    f"{MIRROR}DefaultGroupFilter",
+    "MM2",
+    "Class that decides which groups are kept in step. The default follows `groups` and `groups.exclude`.",
+)
+POLICY = Key(
+    "replication.policy.class",
+    CLASS,
+    f"{MIRROR}DefaultReplicationPolicy",
+    "KIP-690",
+    "Class that names remote topics (orders of a is a.orders on b) and MM2's internal topics. Use the same as MM2.",
+    live=Live.QUERY,
+)
+SEPARATOR = Key(
+    "replication.policy.separator",
+    TOPIC_PART,
+    ".",
+    "KIP-690",
+    "Text between the alias and the topic in the name of a remote topic.",
+    live=Live.QUERY,
+)
+INTERNAL_SEPARATOR = Key(
+    "replication.policy.internal.topic.separator.enabled",
+    BOOLEAN,
+    True,
+    "KAFKA-15102",
+    "Use replication.policy.separator in the names of MM2's internal topics too. false: a dot.",
+    live=Live.QUERY,
+)
+MM2_VERSION = Key(
+    "lockstep.mm2.version",
+    one_of("3", "4"),
+    "4",
+    "Lockstep",
+    "Which Kafka the MM2 that runs this flow is of: 3 never replicates topics whose names end in .internal or "
+    "-internal, 4 does (KIP-1074). Say 4 again when you upgrade MM2.",
+)
+OFFSET_SYNCS_LOCATION = Key(
+    "offset-syncs.topic.location",
+    one_of("source", "target"),
+    "source",
+    "MM2",
+    "Cluster on which MM2 keeps its offset-syncs topic.",
+    live=Live.QUERY,
+)
+
+
+# Topics and their configs, and those of brokers.
+
+SYNC_TOPIC_CONFIGS = Key(
+    "sync.topic.configs.enabled",
+    BOOLEAN,
+    True,
+    "KIP-894",
+    "Keep the configs of remote topics as they are on the source.",
+)
+CONFIG_EXCLUDE = Key(
+    "config.properties.exclude",
+    PATTERNS,
+    items(replication_filters.CONFIG_PROPERTIES_EXCLUDE),
+    "MM2",
+    "Topic configs that Lockstep never touches on the target.",
+)
+CONFIG_FILTER = Key(
+    "config.property.filter.class",
+    CLASS,
+    f"{MIRROR}DefaultConfigPropertyFilter",
+    "MM2",
+    "Class that decides which topic configs are kept in step. The default follows `config.properties.exclude`.",
+)
+USE_DEFAULTS_FROM = Key(
+    "use.defaults.from",
+    one_of("source", "target"),
+    "target",
+    "KIP-894",
+    "Whose default holds on the target for a config that the source topic does not set.",
+)
+USE_INCREMENTAL = Key(
+    "use.incremental.alter.configs",
+    one_of("requested", "required", "never"),
+    "requested",
+    "KIP-894",
+    "How configs are written. requested: one by one, or all of a topic at once on old brokers. required: "
+    "one by one, else the flow is in ERROR. never: all at once, which undoes what another client changes "
+    "in the same moment.",
+)
+REFRESH_TOPICS = Key(
+    "refresh.topics.enabled",
+    BOOLEAN,
+    True,
+    "MM2",
+    "Create missing remote topics and grow their partitions.",
+)
+REPLICATION_FACTOR = Key(
+    "replication.factor",
+    integer(1, 32767, besides=(-1,)),
+    2,
+    "MM2",
+    "Replicas of remote topics when they are created. -1: the broker's default.",
+)
+HEARTBEATS_REPLICATION = Key(
+    "heartbeats.replication.enabled",
+    BOOLEAN,
+    True,
+    "MM2",
+    "MM2 copies heartbeats topics, even if `topics` does not match them. Lockstep reads the copies.",
+)
+REFRESH_TOPICS_INTERVAL: Key[int | None] = Key(
+    "refresh.topics.interval.seconds",
+    integer(1, unit="seconds"),
+    None,
+    "MM2",
+    f"{POLL_INTERVAL_TEXT} topics. {NO_REST}",
+    acts=Acts.PREFIXED,
+)
+SYNC_TOPIC_CONFIGS_INTERVAL: Key[int | None] = Key(
+    "sync.topic.configs.interval.seconds",
+    integer(1, unit="seconds"),
+    None,
+    "MM2",
+    f"{POLL_INTERVAL_TEXT} configs. {NO_REST}",
+    acts=Acts.PREFIXED,
+)
+TOPIC_DELETES = Key(
+    "lockstep.sync.topic.deletes.enabled",
+    BOOLEAN,
+    False,
+    "Lockstep",
+    "Delete a remote topic that Lockstep created, with its records, when its topic is gone from the source.",
+)
+SYNC_BROKER_CONFIGS = Key(
+    "lockstep.sync.broker.configs.enabled",
+    BOOLEAN,
+    False,
+    "Lockstep",
+    "Keep the cluster-wide dynamic configs of the source's brokers on the target's.",
+)
+BROKER_CONFIG_PROPERTIES = Key(
+    "lockstep.broker.config.properties",
+    PATTERNS,
+    items(DEFAULT_PROPERTIES),
+    "Lockstep",
+    "Dynamic configs that lockstep.sync.broker.configs.enabled keeps in step; never listeners, SSL and SASL.",
+)
+
+
+# Offsets of consumer groups.
+
+SYNC_GROUP_OFFSETS = Key(
+    "sync.group.offsets.enabled",
+    BOOLEAN,
+    False,
+    "MM2",
+    "Commit the source's group offsets on the target, for groups without members there.",
+)
+SYNC_GROUP_OFFSETS_INTERVAL: Key[int | None] = Key(
+    "sync.group.offsets.interval.seconds",
+    integer(1, unit="seconds"),
+    None,
+    "MM2",
+    f"{POLL_INTERVAL_TEXT} groups. {NO_REST}",
+    acts=Acts.PREFIXED,
+)
+EMIT_CHECKPOINTS = Key(
+    "emit.checkpoints.enabled",
+    BOOLEAN,
+    False,
+    "MM2",
+    "Write checkpoints as MM2 does, so that MM2's connector for them can be switched off.",
+    acts=Acts.PREFIXED,
+)
+OFFSET_TRANSLATION = Key(
+    "lockstep.offset.translation",
+    one_of("matched", "conservative"),
+    "matched",
+    "Lockstep",
+    "How source offsets become target offsets. matched finds the record itself; conservative uses MM2's "
+    "offset-syncs alone, so groups read more twice.",
+)
+
+
+# Who is notified: listeners, and reporters of metrics.
+
+TOPIC_LISTENER = Key(
+    "topic.listener.class",
+    CLASS,
+    f"{MIRROR}DefaultTopicListener",
+    "KAFKA-14903",
+    "Class that is told which topics are replicated (listeners.md).",
+)
+GROUP_LISTENER = Key(
+    "group.listener.class",
+    CLASS,
+    f"{MIRROR}DefaultGroupListener",
+    "KAFKA-14903",
+    "Class that is told which groups are kept in step (listeners.md).",
+)
+LISTENER_TIMEOUT = Key(
+    "lockstep.listener.timeout",
+    DURATION_SECONDS,
+    10.0,
+    "Lockstep",
+    "Longest time that one call of a listener may take.",
+)
+WEBHOOK_URL: Key[str | None] = Key(
+    "lockstep.listener.webhook.url",
+    TEXT,
+    None,
+    "Lockstep",
+    "Address that WebhookListener posts to: http or https.",
+)
+WEBHOOK_SECRET: Key[str | None] = Key(
+    "lockstep.listener.webhook.secret",
+    TEXT,
+    None,
+    "Lockstep",
+    "Secret with which WebhookListener signs its requests by HMAC-SHA256.",
+)
+JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
+METRIC_REPORTERS: Key[tuple[str, ...]] = Key(
+    "metric.reporters",
+    ValueType(
+        lambda text: tuple(CLASS.parse(one) for one in items(text)),
+        "classes, separated by commas, each as package.module:Class; those with Java names are left to MM2",
+    ),
+    (JMX_REPORTER,),
+    "KIP-226",
+    "Classes that get the job's metrics (plugins.md).",
+    KeyScope.JOB,
+    live=Live.REPORTERS,
+)
+PUSH_URL: Key[str | None] = Key(
+    "lockstep.metric.push.url",
+    TEXT,
+    None,
+    "Lockstep",
+    "Prometheus Pushgateway of PushGatewayReporter: http or https.",
+    KeyScope.JOB,
+    live=Live.REPORTERS,
+)
+PUSH_INTERVAL = Key(
+    "lockstep.metric.push.interval",
+    DURATION_SECONDS,
+    15.0,
+    "Lockstep",
+    "Time between two pushes. The last one comes when the job ends.",
+    KeyScope.JOB,
+    live=Live.REPORTERS,
+)
+PUSH_JOB = Key(
+    "lockstep.metric.push.job",
+    TEXT,
+    "lockstep",
+    "Lockstep",
+    "Label `job` of pushed metrics. Give each job that pushes to one gateway its own.",
+    KeyScope.JOB,
+    live=Live.REPORTERS,
+)
+PUSH_USERNAME: Key[str | None] = Key(
+    "lockstep.metric.push.username",
+    TEXT,
+    None,
+    "Lockstep",
+    "User name for the gateway.",
+    KeyScope.JOB,
+    live=Live.REPORTERS,
+)
+PUSH_PASSWORD: Key[str | None] = Key(
+    "lockstep.metric.push.password",
+    TEXT,
+    None,
+    "Lockstep",
+    "Password for the gateway.",
+    KeyScope.JOB,
+    live=Live.REPORTERS,
+)
+
+
+# Where the job keeps what is its own, listens and logs.
+
+CHECKPOINT_DIR = Key(
+    "lockstep.checkpoint.dir",
+    FOLDER,
+    Path(".lockstep/checkpoints"),
+    "Lockstep",
+    "Folder of Spark's checkpoint and of the local copy of the clusters' ids (safety.md).",
+    KeyScope.JOB,
+    live=Live.JOB,
+)
+HTTP_HOST = Key(
+    "lockstep.http.host",
+    TEXT,
+    "127.0.0.1",
+    "Lockstep",
+    "Address of the job's page, API and metrics (http.md).",
+    KeyScope.JOB,
+    live=Live.JOB,
+)
+HTTP_PORT = Key(
+    "lockstep.http.port",
+    integer(0, 65535),
+    9464,
+    "Lockstep",
+    "Port of the page, the API and the metrics. 0: a free one.",
+    KeyScope.JOB,
+    live=Live.JOB,
+)
+HTTP_TOKEN: Key[str | None] = Key(
+    "lockstep.http.token",
+    TOKEN,
+    None,
+    "Lockstep",
+    "Token that every request must carry (`Authorization: Bearer`). Required unless lockstep.http.host is "
+    "a loopback address.",
+    KeyScope.JOB,
+    live=Live.JOB,
+)
+LOG_FORMAT = Key(
+    "lockstep.log.format",
+    one_of("text", "json"),
+    "text",
+    "Lockstep",
+    "Format of log lines on stderr. json: an object a line, with flow and pass.",
+    KeyScope.JOB,
+    live=Live.JOB,
+)
+
+
+# How often and how much is polled, read and compared.
+
+TRIGGER_INTERVAL = Key(
+    "lockstep.trigger.interval",
+    DURATION_SECONDS,
+    10.0,
+    "Lockstep",
+    "Longest time that a micro-batch lasts, and so until MM2's records are read. Passes do not wait for it.",
+    KeyScope.JOB,
+    live=Live.BATCH,
+)
+PASS_MIN_INTERVAL = Key(
+    "lockstep.pass.min.interval",
+    DURATION_SECONDS,
+    0.2,
+    "Lockstep",
+    "Shortest time between two passes of a flow.",
+    KeyScope.JOB,
+    live=Live.BATCH,
+)
+OBSERVE_SHARE = Key(
+    "lockstep.observe.share",
+    number(0.001, 1),
+    0.1,
+    "Lockstep",
+    "Share of the time that a flow may spend on polling the source's topic configs (0.1: a tenth). Unused "
+    "time is saved, up to 30 seconds.",
+)
+OBSERVE_RATE = Key(
+    "lockstep.observe.rate",
+    integer(0, unit="topics a second"),
+    0,
+    "Lockstep",
+    "Most topics whose configs a flow polls per second, whatever lockstep.observe.share allows. 0: no limit.",
+)
+FULL_COMPARISON_INTERVAL = Key(
+    "lockstep.full.comparison.interval",
+    DURATION_SECONDS,
+    60.0,
+    "Lockstep",
+    "Time between two comparisons of everything on both sides. The flows of a job take turns and wait "
+    "half an interval at most.",
+)
+SHARD_TOPICS = Key(
+    "lockstep.shard.topics",
+    integer(1, unit="topics"),
+    2000,
+    "Lockstep",
+    "Most topics in one request for configs.",
+)
+HEARTBEAT_TIMEOUT = Key(
+    "lockstep.heartbeat.timeout",
+    DURATION_SECONDS,
+    30.0,
+    "Lockstep",
+    "Age of MM2's newest heartbeat above which a flow is `STALE`.",
+)
+
+
+# ACLs, SCRAM users, and how passwords are kept.
+
+SYNC_TOPIC_ACLS = Key(
+    "sync.topic.acls.enabled",
+    BOOLEAN,
+    True,
+    "MM2",
+    "Keep literal ACLs of replicated topics on the target, without ALLOW WRITE, as MM2 does.",
+)
+SYNC_FULL_ACL = Key(
+    "sync.full.acl.enabled",
+    BOOLEAN,
+    False,
+    "KIP-965",
+    "Keep all ACLs of replicated topics: also prefixes, WRITE, groups and transactional ids, and their SCRAM users.",
+)
+ACL_DELETES = Key(
+    "lockstep.sync.acl.deletes.enabled",
+    BOOLEAN,
+    True,
+    "Lockstep",
+    "Delete ACLs that Lockstep created when the source no longer has them.",
+)
+ACL_PRINCIPALS: Key[tuple[str, ...]] = Key(
+    "lockstep.acl.principals",
+    PATTERNS,
+    (".*",),
+    "Lockstep",
+    "Principals whose ACLs are synced, by their names on the source.",
+)
+ACL_PRINCIPALS_EXCLUDE: Key[tuple[str, ...]] = Key(
+    "lockstep.acl.principals.exclude",
+    PATTERNS,
+    (),
+    "Lockstep",
+    "Principals whose ACLs are left out although lockstep.acl.principals matches them.",
+)
+ACL_MAPPING = Key(
+    "lockstep.acl.principal.mapping",
+    TEXT,
+    "DEFAULT",
+    "Lockstep",
+    "Names of principals on the target, as rules like ssl.principal.mapping.rules (KIP-371).",
+)
+ACL_PROTECTED: Key[tuple[str, ...]] = Key(
+    "lockstep.acl.principals.protected",
+    PATTERNS,
+    (),
+    "Lockstep",
+    "Principals of the target whose ACLs, SCRAM users and quotas Lockstep never touches. Principals that "
+    "its client settings name are always protected.",
+)
+SCRAM_ADOPT: Key[tuple[str, ...]] = Key(
+    "lockstep.scram.users.adopt",
+    PATTERNS,
+    (),
+    "Lockstep",
+    "SCRAM users of the target that get the source's passwords although Lockstep did not create them.",
+)
+ACL_STAGE_WRITES = Key(
+    "lockstep.acl.stage.writes",
+    BOOLEAN,
+    False,
+    "Lockstep",
+    "Hold ALLOW WRITE of topics back until the target takes over (`promote`, `failover`). ALLOW ALL is "
+    "READ until then.",
+)
+ACL_WILDCARD_DENIES = Key(
+    "lockstep.acl.wildcard.denies.enabled",
+    BOOLEAN,
+    False,
+    "Lockstep",
+    "With sync.full.acl.enabled, copy a DENY of all groups or transactional ids (*). It also holds for "
+    "the target's own applications.",
+)
+KEY_LENGTHS = ("128", "192", "256")
+CREDENTIAL_PROVIDER = Key(
+    "lockstep.credential.provider.class",
+    CLASS,
+    "lockstep.credentials:FileCredentialProvider",
+    "Lockstep",
+    "Class that knows the passwords of SCRAM users (access.md).",
+    KeyScope.JOB,
+)
+CREDENTIAL_STORE = Key(
+    "lockstep.credential.store",
+    ValueType(FOLDER.parse, "a file or folder on this machine"),
+    Path(".lockstep/credentials"),
+    "Lockstep",
+    "Encrypted file of FileCredentialProvider, or the folder of DirectoryCredentialProvider.",
+    KeyScope.JOB,
+)
+ENCODER_SECRET: Key[str | None] = Key(
+    "password.encoder.secret",
+    long_text(SECRET_LENGTH, "; a shorter one from before may stay as password.encoder.old.secret"),
+    None,
+    "KIP-226",
+    "Secret that encrypts the credential store and passwords among overrides.",
+    KeyScope.JOB,
+)
+ENCODER_OLD_SECRET: Key[str | None] = Key(
+    "password.encoder.old.secret",
+    TEXT,
+    None,
+    "KIP-226",
+    "The secret before, while passwords are being encrypted with the new one.",
+    KeyScope.JOB,
+)
+ENCODER_KEYFACTORY = Key(
+    "password.encoder.keyfactory.algorithm",
+    one_of(*(f"PBKDF2WithHmacSHA{bits}" for bits in (512, 384, 256, 224, 1))),
+    "PBKDF2WithHmacSHA512",
+    "KIP-226",
+    "How the key is derived from password.encoder.secret.",
+    KeyScope.JOB,
+)
+ENCODER_CIPHER = Key(
+    "password.encoder.cipher.algorithm",
+    one_of("AES/CBC/PKCS5Padding", "AES/GCM/NoPadding"),
+    "AES/GCM/NoPadding",
+    "KIP-226",
+    "The cipher for these passwords. The default is GCM, which binds a password to its user or key; KIP-226 has CBC.",
+    KeyScope.JOB,
+)
+ENCODER_KEY_LENGTH = Key(
+    "password.encoder.key.length",
+    ValueType(lambda text: int(KEY_LENGTHS[KEY_LENGTHS.index(text)]), ", ".join(KEY_LENGTHS), KEY_LENGTHS),
+    256,
+    "KIP-226",
+    "Length of that key in bits. Kafka's default is 128.",
+    KeyScope.JOB,
+)
+ENCODER_ITERATIONS = Key(
+    "password.encoder.iterations",
+    integer(1024, 1_000_000),
+    210_000,
+    "KIP-226",
+    "Rounds that derive that key. KIP-226 has 4096.",
+    KeyScope.JOB,
+)
+
+
+# What protects the target: which clusters are meant, who may write the ledger, and what a plan may delete.
+
+SHORTEST_SECRET = 16
+
+
+def _secret(text: str) -> str:
+    if len(text) < SHORTEST_SECRET:
+        raise ValueError("too short")
+    return text
+
+
+OPENABLE = ("addresses", "classes", "deletions", "limits", "mappings", "references")
+
+
+def _groups(text: str) -> tuple[str, ...]:
+    return tuple(OPENABLE[OPENABLE.index(word)] for word in items(text))
+
+
+CLUSTER_ID: Key[str | None] = Key(
+    "lockstep.cluster.id",
+    TEXT,
+    None,
+    "Lockstep",
+    "Id of the cluster that the alias's address must lead to. Without it, the id at first contact counts.",
+    KeyScope.CLUSTER,
+)
+LEDGER_SECRET: Key[str | None] = Key(
+    "lockstep.ledger.secret",
+    ValueType(_secret, f"at least {SHORTEST_SECRET} characters"),
+    None,
+    "Lockstep",
+    "Secret that signs each entry of the ledger. Entries without that signature are refused (safety.md).",
+)
+LEDGER_REPLICATION_FACTOR: Key[int | None] = Key(
+    "lockstep.ledger.replication.factor",
+    integer(1, 32767, besides=(-1,)),
+    None,
+    "Lockstep",
+    "Replicas of the ledger when it is created. -1: the broker's default. Unset: one per broker, 3 at most.",
+)
+AUDIT_REPLICATION_FACTOR: Key[int | None] = Key(
+    "lockstep.audit.replication.factor",
+    integer(1, 32767, besides=(-1,)),
+    None,
+    "Lockstep",
+    "Replicas of the audit topic when it is created. -1: the broker's default. Unset: one per broker, 3 at most.",
+)
+OVERRIDES_ALLOWED: Key[tuple[str, ...]] = Key(
+    "lockstep.overrides.allowed",
+    ValueType(_groups, f"a list of {', '.join(OPENABLE)}", OPENABLE),
+    (),
+    "Lockstep",
+    "What overrides in the ledger may set besides harmless keys: safety.md lists the keys of each word (configs.md).",
+    KeyScope.JOB,
+    live=Live.JOB,
+)
+MAX_DELETE_PERCENT = Key(
+    "lockstep.limits.max.delete.percent",
+    number(0, 100),
+    30.0,
+    "Lockstep",
+    "Percent of a kind's owned items that one plan may delete. More is refused until `lockstep apply --force`.",
+)
+MAX_DELETE_MINIMUM = Key(
+    "lockstep.limits.max.delete.minimum",
+    integer(0, unit="items"),
+    10,
+    "Lockstep",
+    "Fewer owned items than this count as this many: with 10 and 30 percent, up to 3 deletions are allowed.",
+)
+MAX_CREATE = Key(
+    "lockstep.limits.max.create",
+    integer(1, unit="items"),
+    50_000,
+    "Lockstep",
+    "Most items of a kind that the job creates within an hour; topics count by partitions. More is held "
+    "until `lockstep apply --force`.",
+)
+
+
+# The failover: what makes a flow ready for it, how a fence is proven, and who is notified.
+
+FAILOVER_MAX_LOSS: Key[int | None] = Key(
+    "lockstep.failover.max.loss.records",
+    integer(0),
+    0,
+    "Lockstep",
+    "`preflight` calls a flow ready while no more records than this are not copied yet, in all topics together.",
+)
+FAILOVER_MAX_LOSS_AGE = Key(
+    "lockstep.failover.max.loss.age",
+    DURATION_SECONDS,
+    60.0,
+    "Lockstep",
+    "`preflight` also calls a flow ready while no uncopied record is older than this. A busy flow always "
+    "has some under way.",
+)
+FAILOVER_MAX_DRIFT: Key[int | None] = Key(
+    "lockstep.failover.max.drift",
+    integer(0),
+    0,
+    "Lockstep",
+    "`preflight` and the page call a flow ready while no kind has more differences than this.",
+)
+FAILOVER_MAX_GROUPS_SKIPPING: Key[int | None] = Key(
+    "lockstep.failover.max.groups.skipping",
+    integer(0),
+    0,
+    "Lockstep",
+    "`preflight` calls a flow ready while no more partitions of groups than this may skip records on the target.",
+)
+FAILOVER_FENCE_PROOF = Key(
+    "lockstep.failover.fence.proof",
+    DURATION_SECONDS,
+    10.0,
+    "Lockstep",
+    "Time for which fenced topics must get no record until the fence counts as proven.",
+)
+FAILOVER_ENDS_INTERVAL = Key(
+    "lockstep.failover.ends.interval",
+    DURATION_SECONDS,
+    5.0,
+    "Lockstep",
+    "Shortest time between two readings of the source's ends. A failover without the source predicts its "
+    "loss from the last one.",
+)
+FAILOVER_PREFLIGHT_INTERVAL: Key[int | None] = Key(
+    "lockstep.failover.preflight.interval.seconds",
+    integer(0),
+    60,
+    "Lockstep",
+    "Seconds between two preflights of a running job. 0: none. They take a tenth of the time at most.",
+)
+FAILOVER_LISTENER = Key(
+    "lockstep.failover.listener.class",
+    CLASS,
+    "lockstep.listeners:DefaultFailoverListener",
+    "Lockstep",
+    "Class that a failover command calls with each state it reaches, to switch clients over for instance "
+    "(failover.md).",
+)
+FAILOVER_PROGRAM: Key[str | None] = Key(
+    "lockstep.failover.program.path",
+    TEXT,
+    None,
+    "Lockstep",
+    "Program that a failover command starts for each state it reaches, with the state as JSON on standard "
+    "input (failover.md).",
+)
+
+
+# Comparing the records of both sides while the job runs.
+
+VERIFY_ENABLED = Key(
+    "lockstep.verify.enabled",
+    BOOLEAN,
+    False,
+    "Lockstep",
+    "Compare the records of both sides while the job runs (verify.md). Needs READ on the topics of both sides.",
+)
+VERIFY_RATE = Key(
+    "lockstep.verify.rate",
+    integer(1024, unit="bytes a second"),
+    1024 * 1024,
+    "Lockstep",
+    "Average bytes per second that this comparison reads on each side, without compression.",
+)
+
+
+def switches(declared: Collection[str]) -> dict[str, Key[bool]]:
+    """By name, those that are not among the names `declared`."""
+    return {
+        switch.name: Key(switch.name, BOOLEAN, switch.default, switch.source, switch.doc)
+        for kind in Kind
+        for switch in kind.row.enabled_by
+        if switch.name not in declared
+    }
+
+
+_DECLARED = {key.name: key for key in list(globals().values()) if isinstance(key, Key)}
+
+TABLE: Mapping[str, Key[Any]] = _DECLARED | switches(_DECLARED)
+"""All of them, by name: whatever is declared above, and the switches of all kinds."""
