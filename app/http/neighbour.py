@@ -31,12 +31,24 @@ TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 
 
 def listeners(table: str, port: int) -> Iterator[tuple[IPv4Address | IPv6Address, int]]:
-    """Address and user id of each socket in a table of Linux's that listens at this port."""
+    """Address and user id of each socket in a table of Linux's that listens at this port.
+
+    A socket of IPv6 may listen at an address of IPv4, as `::ffff:127.0.0.1`; the address of IPv4 is returned.
+    """
     for row in (line.split() for line in table.splitlines()[1:]):
         address, _, at = row[1].partition(":")
         if row[3] == LISTENS and int(at, 16) == port:
             words = [bytes.fromhex(address[start : start + 8])[::-1] for start in range(0, len(address), 8)]
-            yield ip_address(b"".join(words)), int(row[7])
+            found = ip_address(b"".join(words))
+            yield (isinstance(found, IPv6Address) and found.ipv4_mapped) or found, int(row[7])
+
+
+def users_at(host: str, port: int) -> frozenset[int]:
+    """User ids of those who listen there. Raises OSError, ValueError where it cannot be found out."""
+    addresses = {ip_address(str(found[4][0])) for found in getaddrinfo(host.strip("[]"), port, type=SOCK_STREAM)}
+    found = [one for table in TABLES for one in listeners(table.read_text(), port)]
+    exact = [uid for address, uid in found if address in addresses]
+    return frozenset(exact or [uid for address, uid in found if address.is_unspecified])
 
 
 def strangers(host: str, port: int, state: Path | None = None) -> frozenset[int]:
@@ -45,14 +57,10 @@ def strangers(host: str, port: int, state: Path | None = None) -> frozenset[int]
     `state`: a folder of the job's, whose owner the job runs as.
     """
     try:
-        addresses = {ip_address(str(found[4][0])) for found in getaddrinfo(host.strip("[]"), port, type=SOCK_STREAM)}
-        tables = [table.read_text() for table in TABLES]
         mine = frozenset({0, os.geteuid()} | ({state.stat().st_uid} if state is not None and state.exists() else set()))
+        return users_at(host, port) - mine
     except (OSError, ValueError):
         return frozenset()
-    found = [one for table in tables for one in listeners(table, port)]
-    exact = [uid for address, uid in found if address in addresses]
-    return frozenset(exact or [uid for address, uid in found if address.is_unspecified]) - mine
 
 
 def refuse_beside_another_job(host: str, port: int, token: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -9,7 +10,7 @@ from datetime import datetime, timezone
 import pytest
 
 from app.http.api import Api, Server
-from app.http.neighbour import listeners, refuse_beside_another_job, strangers
+from app.http.neighbour import listeners, refuse_beside_another_job, strangers, users_at
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.ledger.leadership import Leader
@@ -81,3 +82,23 @@ def test_a_socket_of_ones_own_is_no_strangers() -> None:
         assert strangers(HOST, own.getsockname()[1]) == frozenset()
         assert strangers("localhost", own.getsockname()[1]) == frozenset()
     assert strangers("no-such-host.invalid", 9464) == frozenset()
+
+
+MAPPED = """  sl  local_address                         remote_address                        st tx rx tr tm->when retrnsmt   uid
+   0: 0000000000000000FFFF00000100007F:24F8 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000 65534 0 77 1
+   1: 0000000000000000FFFF000000000000:24F9 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000 65534 0 78 1
+"""  # noqa: E501  # Linux's own lines
+
+
+def test_a_socket_of_ipv6_that_listens_at_an_address_of_ipv4_has_that_address() -> None:
+    assert [str(address) for address, _ in listeners(MAPPED, 0x24F8)] == [HOST]
+    assert [str(address) for address, _ in listeners(MAPPED, 0x24F9)] == ["0.0.0.0"]
+
+
+@pytest.mark.parametrize("address", [f"::ffff:{HOST}", "::ffff:0.0.0.0", "::"])
+def test_who_listens_by_ipv6_at_an_address_of_ipv4_is_found(address: str) -> None:
+    with socket.socket(socket.AF_INET6) as listener:
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.bind((address, 0))
+        listener.listen()
+        assert users_at(HOST, listener.getsockname()[1]) == {os.geteuid()}
