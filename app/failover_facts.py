@@ -117,6 +117,7 @@ class ReadinessSurvey:
         pairs = pairs_of(listed.desired.remote, listed.source, topics)
         seen = self._arrivals(pairs, ledger)
         mixed = {topic: name for topic, name in shared.items() if not is_copy(flow.policy, topic, aliases)}
+        now_ms = time.time() * 1000
         found = {**seen.arrivals, **unlisted(listed.source, topics), **sharing(mixed, listed.source)}
         remote = [listed.desired.remote[topic] for topic in topics]
         seldom = self._seldom = self._seen_seldom(listed, topics, remote)
@@ -125,7 +126,8 @@ class ReadinessSurvey:
         return ReadinessFacts(
             rules=flow.failover,
             heartbeat_timeout=flow.pace.heartbeat_timeout,
-            losses=losses_of(found.values(), time.time() * 1000),
+            losses=losses_of(found.values(), now_ms),
+            losses_at_ms=now_ms,
             untold=untold(found.values()),
             drift=in_step.drift,
             refused=in_step.refused,

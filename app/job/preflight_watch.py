@@ -20,7 +20,7 @@ from sinks.engine.flow_task import FlowTask
 from sinks.engine.status import FlowState
 from sinks.failover.checks import ReadinessFacts
 from sinks.failover.journal import mirrors
-from sinks.failover.preflight import FailoverLoss, Preflight, next_preflight, preflight_of
+from sinks.failover.preflight import FailoverLoss, Preflight, next_preflight, preflight_of, without_answer
 from sinks.failover.unplanned import Prediction, remembered
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
@@ -127,6 +127,8 @@ class PreflightWatch:
     def _open(self, settings: Settings, flow: FlowSettings) -> ReadinessSurvey:
         if flow is not self._flow or self._survey is None:
             self.close()
+            # Of other settings, and so perhaps of other topics.
+            self._last = None if flow is not self._flow else self._last
             clusters = self._opened.enter_context(both_clusters(settings, flow))
             self._flow, self._survey = flow, ReadinessSurvey(settings, flow, clusters, by_job=True)
             self._clusters = clusters
@@ -144,8 +146,7 @@ class PreflightWatch:
         except LockstepError as error:
             log.debug("%s: what a failover would lose is not known: %s", flow.flow.name, error)
             return made
-        of_target = self._last.of_target if self._last else ()
-        return replace(made, loss=loss, of_target=of_target, seconds=self._clock() - began)
+        return without_answer(replace(made, loss=loss, seconds=self._clock() - began), self._last)
 
     def _observe(self, settings: Settings, flow: FlowSettings, began: float) -> Preflight:
         survey = self._open(settings, flow)
@@ -160,8 +161,10 @@ class PreflightWatch:
         heard, copied = status.heartbeat_age_seconds, status.heartbeat_copied
         facts = replace(facts, heartbeat_age=heard, heartbeat_copied=copied)
         self._task.note_counted(survey.positions)
-        loss = self._completed(flow, facts) if facts.untold and not facts.missing_reads else None
-        return preflight_of(facts, utc_now(), self._clock() - began, loss)
+        if not facts.untold or facts.missing_reads:
+            return preflight_of(facts, utc_now(), self._clock() - began)
+        loss = self._completed(flow, facts)
+        return without_answer(preflight_of(facts, utc_now(), self._clock() - began, loss), self._last)
 
     def _completed(self, flow: FlowSettings, facts: ReadinessFacts) -> FailoverLoss | None:
         """Of a source that answers in part: with what was seen last of the partitions that it does not tell of."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 from typing import Final, Protocol
@@ -42,7 +43,8 @@ class Family:
 class Metrics:
     """All metrics of one job, in a registry of their own. `families` lists them, written or not."""
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, version: str, now_ms: Callable[[], float] = lambda: time.time() * 1000) -> None:
+        self._now_ms = now_ms
         self.registry = CollectorRegistry()
         self.families: list[Family] = []
         flow = ("source", "target")
@@ -222,7 +224,8 @@ class Metrics:
         """What the last preflight came to. NaN: it does not count any more, or there is none."""
         made = failover.preflight
         counts = made if failover.not_checked is None else None
-        found = (failover.ready, counts.records, counts.age) if counts else (None,) * 3
+        age = counts.seconds_at_risk(self._now_ms()) if counts else None
+        found = (failover.ready, counts.records, age) if counts else (None,) * 3
         seen = (*found, made.seconds if made else None)
         gauges = (self._ready, self._at_risk, self._risk_age, self._preflight)
         for gauge, value in zip(gauges, seen, strict=True):
@@ -286,8 +289,8 @@ METRIC_TEXTS: Final[Mapping[str, str]] = {
     "ledger cannot be read",
     "failover_ready": "1 if the last preflight (failover.md) called the flow ready, 0 if not, NaN if it is not known",
     "failover_records_at_risk": "Records that a failover would have lost at the last preflight, NaN if it is not known",
-    "failover_seconds_at_risk": "Age of the oldest record that a failover would have lost at the last preflight, NaN "
-    "if it is not known",
+    "failover_seconds_at_risk": "Age now of the oldest record that a failover would have lost at the last preflight, "
+    "NaN if it is not known. While the source gives no answer: upper bound, from the last preflight that it answered",
     "failover_preflight_seconds": "How long the last preflight took",
     "lost_before_copying_records": "Upper bound of records that the source's retention deleted before MM2 copied them, "
     "until `lockstep ledger acknowledge`; NaN while the ledger cannot be read",

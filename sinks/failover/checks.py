@@ -71,12 +71,12 @@ class GroupsUnseen:
 class ReadinessFacts:
     """What was seen of both clusters. Ages in seconds.
 
-    `losses`: by topic of the source; `untold`: partitions of which nobody can tell, with the reason. `drift`,
-    `refused`, `faulted`: by kind. `partitions`: by remote topic, on the source and on the target, where they differ.
-    `replicas`: of the target; `wanted_in_sync`: `min.insync.replicas` by remote topic. `undecided`: by
-    alias. `missing_rights`, `missing_reads`: in words; the latter are those with which the count of missing records is
-    made. `by_job`: its principal need not have what only a person's commands need. `authorizer`: whether the source
-    has one. `unsynced`: partitions of groups without an offset on the target, where Lockstep syncs
+    `losses`: by topic of the source, counted at `losses_at_ms` (since the epoch). `untold`: partitions of which nobody
+    can tell, with the reason. `drift`, `refused`, `faulted`: by kind. `partitions`: by remote topic, on the source and
+    on the target, where they differ. `replicas`: of the target; `wanted_in_sync`: `min.insync.replicas` by remote
+    topic. `undecided`: by alias. `missing_rights`, `missing_reads`: in words; the latter are those with which the count
+    of missing records is made. `by_job`: its principal need not have what only a person's commands need. `authorizer`:
+    whether the source has one. `unsynced`: partitions of groups without an offset on the target, where Lockstep syncs
     none, or why that is not known. `flags`: what no tool carries over, in words.
     `lost`: what retention took before it was copied; `unwatched`: partitions of which no job kept how far they were
     copied, so that this does not show of them.
@@ -87,6 +87,7 @@ class ReadinessFacts:
     heartbeat_copied: bool = True
     heartbeat_timeout: float = 30.0
     losses: Mapping[str, TopicLoss] = field(default_factory=dict)
+    losses_at_ms: float = 0.0
     untold: Mapping[TopicPartition, str] = field(default_factory=dict)
     drift: Mapping[Kind, int] = field(default_factory=dict)
     refused: Mapping[Kind, int] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -37,8 +37,9 @@ class FailoverLoss:
 @dataclass(frozen=True)
 class Preflight:
     """`at`: when it was over, after `seconds`. `checks`: all of them; `of_clusters`: those that say what no comparison
-    of a kind does. `records`: that a failover now would lose, the oldest of them `age` seconds old; None: nobody can
-    tell. Not `exact`: at most so many. `trouble`: why the clusters could not be observed.
+    of a kind does. `records`: that a failover now would lose; None: not known. Not `exact`: at most so many.
+    `oldest_ms`: none of them was written before that, in ms since the epoch; None: not known, or there are none.
+    `trouble`: why the clusters could not be observed.
 
     `loss`: of a failover, also where the source gives no answer, wholly or in part; None: not looked for. `of_target`:
     of the checks those that such a failover depends on, as they were seen last.
@@ -49,7 +50,7 @@ class Preflight:
     checks: Sequence[Check] = ()
     of_clusters: Sequence[Check] = ()
     records: int | None = None
-    age: float | None = None
+    oldest_ms: int | None = None
     exact: bool = True
     read_twice: int = 0
     trouble: str | None = None
@@ -61,15 +62,22 @@ class Preflight:
         """None: nobody can tell."""
         return None if self.trouble else is_ready(self.checks)
 
+    def seconds_at_risk(self, now_ms: float) -> float | None:
+        """Age of the oldest record that a failover would lose; 0 where it loses none, None where it is not known."""
+        if self.oldest_ms is None:
+            return 0.0 if self.records == 0 else None
+        return max(0.0, now_ms - self.oldest_ms) / 1000
+
     def as_json(self) -> dict[str, Any]:
-        """For status and page; of the checks those that are not well."""
+        """For status and page; of the checks those that are not well. `seconds_at_risk`: when it was over."""
+        age = self.seconds_at_risk(_ms(self.at))
         return {
             "ready": self.ready,
             "checked": utc_text(self.at),
             "check_seconds": round(self.seconds, 2),
             "records_at_risk": self.records,
             "exact": self.exact,
-            "seconds_at_risk": None if self.age is None else round(self.age, 1),
+            "seconds_at_risk": None if age is None else round(age, 1),
             "read_twice": self.read_twice,
             "not_well": [check.as_json() for check in self.checks if check.result is not CheckResult.OK],
             "trouble": self.trouble,
@@ -89,12 +97,27 @@ def preflight_of(facts: ReadinessFacts, at: datetime, seconds: float, loss: Fail
         readiness(facts),
         readiness(facts, FROM_CLUSTERS),
         records=records,
-        age=max(ages, default=0.0) if facts.countable else None,
+        oldest_ms=round(facts.losses_at_ms - max(ages) * 1000) if ages and facts.countable else None,
         exact=exact,
         read_twice=facts.read_twice,
         loss=loss or FailoverLoss(records, exact, unknown=len(facts.untold)),
         of_target=readiness(facts, OF_TARGET),
     )
+
+
+def without_answer(made: Preflight, last: Preflight | None) -> Preflight:
+    """A preflight to which the source gave no answer, wholly or in part, with what the `last` one saw before.
+
+    A record that is missing now was missing then, or was written since that one began.
+    """
+    if last is None:
+        return made
+    oldest_ms = _ms(last.at) - round(last.seconds * 1000) if last.records == 0 else last.oldest_ms
+    return replace(made, of_target=made.of_target or last.of_target, oldest_ms=oldest_ms)
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
 
 
 LARGEST_SHARE = 0.1

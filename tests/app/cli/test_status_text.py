@@ -71,7 +71,7 @@ def test_a_failover_under_way_what_is_at_risk_and_the_last_drill_are_a_line_each
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = FailoverRecord(State.FENCED, Command.DRAIN, (), Begun("ann@ops", "2026-11-22T11:00:00Z"))
-    made = Preflight(NOON, 0.2, records=3, age=1.5, exact=False)
+    made = Preflight(NOON, 0.2, records=3, oldest_ms=round(NOON.timestamp() * 1000) - 1500, exact=False)
     drill = LastDrill(topic="d", agrees=True, who="ann@ops", at="2026-11-21T12:00:00Z")
     lost = {
         TopicPartition("orders", 0): Lost(50, 60, 1_000),

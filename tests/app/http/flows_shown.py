@@ -89,11 +89,16 @@ def _failover(flow: Flow) -> FailoverStatus:
     )
 
 
+def ms_ago(seconds: float) -> int:
+    """In ms since the epoch."""
+    return round((utc_now().timestamp() - seconds) * 1000)
+
+
 def _preflight(flow: Flow) -> Preflight:
     if flow == TARGET_DOWN:
         return Preflight(utc_now(), 5.0, trouble="the cluster lima at 10.0.0.7:9092 gives no answer")
     if flow != MM2_DOWN:
-        return Preflight(utc_now(), 0.3, records=2, age=0.4, read_twice=2, loss=FailoverLoss(2, True))
+        return Preflight(utc_now(), 0.3, records=2, oldest_ms=ms_ago(0.4), read_twice=2, loss=FailoverLoss(2, True))
     lost = Check(
         "records not copied",
         CheckResult.FAILED,
@@ -101,7 +106,9 @@ def _preflight(flow: Flow) -> Preflight:
         "0, or none older than 60 s",
         "MM2 lags: give it more tasks, or wait; a failover now would lose these",
     )
-    return Preflight(utc_now(), 0.3, (lost,), (lost,), records=8120, age=93.6, loss=FailoverLoss(8120, True))
+    return Preflight(
+        utc_now(), 0.3, (lost,), (lost,), records=8120, oldest_ms=ms_ago(93.6), loss=FailoverLoss(8120, True)
+    )
 
 
 def _hour(history: FlowHistory, flow: Flow, beat: float | None) -> None:

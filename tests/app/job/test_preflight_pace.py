@@ -73,7 +73,7 @@ def test_preflight_that_takes_long_counts_for_as_much_longer() -> None:
 def test_metric_of_an_old_preflight_is_no_number_and_its_alert_still_sees_that_there_was_one() -> None:
     clock, metrics = Clock(), Metrics("0")
     task = FlowTask(World().reconcile, metrics, clock=clock)
-    task.note_preflight(Preflight(NOON, 0.5, records=0, age=0.0))
+    task.note_preflight(Preflight(NOON, 0.5, records=0))
 
     def shown(name: str) -> float | None:
         metrics.status(task.status())

@@ -26,6 +26,9 @@ from streaming.restarts import QueryState, QueryStatus
 from tests.sinks.builders import FLOW, config_change, topic_change
 from tests.sinks.engine.promised_metrics import PROMISED
 
+COUNTED_MS = 1_704_067_200_000
+"""The first moment of 2024."""
+
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
@@ -48,7 +51,7 @@ def value(found: Samples, name: str, **labels: str) -> float | None:
 @pytest.fixture
 def metrics() -> Metrics:
     """Every metric has been written once."""
-    built = Metrics("1.2.3")
+    built = Metrics("1.2.3", lambda: COUNTED_MS + 1500)
     refused = Outcome(config_change("a.t", "retention.ms", None, "x"), ItemFault("INVALID_CONFIG", "no"))
     passing = Outcome(topic_change("a.u", None, 1), ItemFault("REQUEST_TIMED_OUT", "", retriable=True))
     applied = Outcome(topic_change("a.t", None, 1))
@@ -70,7 +73,7 @@ def metrics() -> Metrics:
             },
         )
     )
-    made = Preflight(datetime(2024, 1, 1, tzinfo=timezone.utc), 0.25, records=3, age=1.5)
+    made = Preflight(datetime(2024, 1, 1, tzinfo=timezone.utc), 0.25, records=3, oldest_ms=COUNTED_MS)
     built.preflight(FLOW, FailoverStatus(preflight=made, not_checked=None))
     built.count_request("b", "CreateTopics", "ok")
     built.count_listener(FLOW, "topic", "ok")

@@ -12,7 +12,7 @@ from sinks.engine.flow_status import kind_status
 from sinks.engine.report import Report
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task
 from sinks.failover.checks import CHECKS, FROM_CLUSTERS, ReadinessFacts, TopicLoss
-from sinks.failover.preflight import FailoverStatus, Preflight, preflight_of
+from sinks.failover.preflight import FailoverStatus, Preflight, preflight_of, without_answer
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.model.changes import Kind, Op
 from sinks.model.plan import Plan, Refusal
@@ -21,11 +21,18 @@ from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import FLOW, NOON, World, config_change, put_topic
 from tests.sinks.failover.test_checks import WELL
 
+NOON_MS = round(NOON.timestamp() * 1000)
 GROUPS = GroupSummary({"SYNCED": 4, "TOO_OLD": 1}, {"late": 7, "early": 2})
 
 
 def made(**facts: Any) -> Preflight:
-    return preflight_of(replace(WELL, **facts), NOON, 0.25)
+    """Over at noon, of records that were counted 100 ms before."""
+    return preflight_of(replace(WELL, losses_at_ms=NOON_MS - 100, **facts), NOON, 0.25)
+
+
+def age(found: Preflight, seconds: float = 0.0) -> float | None:
+    """Of the oldest record at risk, so many seconds after noon."""
+    return found.seconds_at_risk(NOON_MS + seconds * 1000)
 
 
 def status(**kinds: KindStatus) -> FlowStatus:
@@ -34,22 +41,43 @@ def status(**kinds: KindStatus) -> FlowStatus:
 
 def test_records_at_risk_are_those_of_all_topics_and_as_old_as_the_oldest() -> None:
     found = made(losses={"x": TopicLoss(2, 1.5), "y": TopicLoss(3, 61.0, exact=False)})
-    assert (found.records, found.age, found.exact, found.ready) == (5, 61.0, False, False)
+    assert (found.records, age(found), found.exact, found.ready) == (5, 61.1, False, False)
+
+
+def test_oldest_record_at_risk_grows_older_until_the_next_preflight() -> None:
+    assert age(made(losses={"x": TopicLoss(2, 1.5)}), seconds=30) == 31.6
+    assert age(made(), seconds=30) == 0.0
+
+
+def test_without_the_source_a_record_is_at_risk_since_the_last_preflight_that_counted() -> None:
+    silent = Preflight(NOON, 0.1, trouble="a gives no answer")
+    lagging, well = made(losses={"x": TopicLoss(2, 1.5)}), made()
+    assert age(without_answer(silent, None), seconds=30) is None
+    assert age(without_answer(silent, lagging), seconds=30) == 31.6
+    # What is missing now was written after that preflight had begun.
+    assert age(without_answer(silent, well), seconds=30) == 30.25
+    in_part = without_answer(made(untold={TopicPartition("y", 0): "gone"}), lagging)
+    assert age(in_part, seconds=30) == 31.6
+    assert age(without_answer(silent, in_part), seconds=30) == 31.6
+
+
+def test_records_whose_age_is_not_known_are_not_of_no_age() -> None:
+    assert age(made(losses={"x": TopicLoss(2, None)})) is None
 
 
 def test_with_nothing_missing_nothing_is_at_risk() -> None:
     found = made()
-    assert (found.records, found.age, found.exact, found.ready) == (0, 0.0, True, True)
+    assert (found.records, age(found), found.exact, found.ready) == (0, 0.0, True, True)
 
 
 def test_where_nobody_can_tell_of_a_partition_no_figure_is_given() -> None:
     found = made(losses={"x": TopicLoss(2, 1.5)}, untold={TopicPartition("y", 0): "gone"})
-    assert (found.records, found.age, found.ready) == (None, None, False)
+    assert (found.records, age(found), found.ready) == (None, None, False)
 
 
 def test_where_topics_may_not_be_read_nothing_is_said_to_be_at_risk_or_not() -> None:
     found = made(missing_reads=["READ on * of a"], by_job=True)
-    assert (found.records, found.age, found.ready) == (None, None, True)
+    assert (found.records, age(found), found.ready) == (None, None, True)
 
 
 def test_with_the_rights_that_lockstep_rights_prints_the_preflight_of_a_job_is_ready() -> None:
@@ -69,7 +97,7 @@ def test_json_has_the_checks_that_are_not_well() -> None:
     document = FailoverStatus(preflight=made(losses={"x": TopicLoss(2, 61.0)})).as_json()
     assert document["state"] == "MIRRORING"
     assert [row["name"] for row in document["preflight"]["not_well"]] == ["records not copied"]
-    assert document["preflight"]["seconds_at_risk"] == 61.0
+    assert document["preflight"]["seconds_at_risk"] == 61.1
 
 
 @pytest.mark.parametrize("task", [Task.PAUSED, Task.FAULTED, Task.UNKNOWN, Task.STANDBY])
