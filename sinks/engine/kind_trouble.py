@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sinks.faults import (
@@ -62,11 +61,3 @@ class KindTrouble:
     def stops(self, kind: Kind) -> bool:
         """Whether something of the kind is not done, for whatever reason."""
         return kind in self.faulted or kind in self.held
-
-    def refuse(self, reasons: Mapping[Kind, str]) -> None:
-        """Kinds whose plan was refused."""
-        self.faulted.update(reasons)
-
-    def hold(self, reasons: Mapping[Kind, str]) -> None:
-        """Kinds of which something waits for a person."""
-        self.held.update(reasons)

@@ -50,7 +50,7 @@ READERS = {
 """By port of a cluster, the protocol that only looks."""
 
 
-ONLY_LOOK = {"config_watch", "acl_watch", "group_watch", "records", "java", "others", "permit"}
+ONLY_LOOK = {"epochs", "config_watch", "acl_watch", "group_watch", "records", "java", "others", "permit"}
 """What else a cluster has: it only looks, or is asked for through `port`."""
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import partial
 
 import pytest
 
-from sinks.kinds.assembly import Assembly
+from sinks.kinds.offsets.controller import offset_memory
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
-from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.protocol.listing import DesiredTopics, Listed
 from streaming.hints import CheckpointSeen
 from streaming.mm2.codec import encode_checkpoint
@@ -106,12 +104,9 @@ def test_checkpoint_that_comes_again_after_it_was_forgotten_counts() -> None:
     assert checkpoints.newest == {TRUE: Pair(10, 5)}
 
 
-def test_job_forgets_foreign_checkpoints_and_keeps_those_of_its_groups(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    memory = OffsetMemory()
-    monkeypatch.setattr(builders, "Assembly", partial(Assembly, memory=memory))
+def test_job_forgets_foreign_checkpoints_and_keeps_those_of_its_groups() -> None:
     world = builders.World(flow_settings())
+    memory = offset_memory(world.controllers)
     put_topic(world.source, "x")
     put_topic(world.target, "a.x")
     world.source_groups.offsets["g"] = {TopicPartition("x", 0): 1}

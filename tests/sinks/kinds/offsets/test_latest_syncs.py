@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
 from sinks.kafka.ports.cluster import CHUNK
-from sinks.kinds.assembly import Assembly
 from sinks.kinds.offsets import controller
+from sinks.kinds.offsets.controller import offset_memory
 from sinks.kinds.offsets.histories import Histories
-from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.ledger.known_positions import LatestSync
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
-from tests.sinks import builders
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.offsets.remembering import SYNCS
 
@@ -22,10 +18,9 @@ X = TopicPartition("x", 0)
 
 
 def test_while_offset_syncs_are_being_read_none_is_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = OffsetMemory()
     monkeypatch.setattr(controller, "READS_FOR", 0.0)
-    monkeypatch.setattr(builders, "Assembly", partial(Assembly, memory=memory))
     world = World(flow_settings())
+    memory = offset_memory(world.controllers)
     for topics, name in ((world.source, "x"), (world.target, "a.x")):
         put_topic(topics, name)
     world.source.create_log(SYNCS, 1, {})
