@@ -112,7 +112,8 @@ def _as_json(found: Prediction) -> dict[str, Any]:
         {"topic": where.topic, "partition": where.partition, "reason": why}
         for where, why in sorted(found.unknown.items())
     ]
-    counted = {"records": found.records, "exact": found.exact, "unknown": unknown}
+    unplaced = [{"topic": where.topic, "partition": where.partition} for where in found.without_position]
+    counted = {"records": found.records, "exact": found.exact, "unknown": unknown, "without_position": unplaced}
     return {**losses_as_json(losses), **counted, "source_seen_seconds_ago": age}
 
 
@@ -124,6 +125,9 @@ def _print_prediction(flow: FlowSettings, found: Prediction) -> None:
     losses = losses_of(found.arrivals.values(), time.time() * 1000)
     for topic, loss in sorted(losses.items()):
         complain(f"{name}{topic} loses {'' if loss.exact else 'at most '}{number_of(loss.records, 'record')}")
+    if found.without_position:
+        named = shown([str(where) for where in found.without_position])
+        complain(f"{name}how far MM2 copied {named} is not known: all that the source had of it counts as lost")
     unknown = sorted(found.unknown.items())
     for where, why in unknown[:MOST_PARTITIONS]:
         complain(f"{name}what {where} loses is not known: {why}")

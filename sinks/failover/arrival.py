@@ -22,11 +22,15 @@ WIDER = 8
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Of one partition on the source: what is not on the target yet; `problem`: why nobody can tell."""
+    """Of one partition on the source: what is not on the target yet; `problem`: why nobody can tell.
+
+    Not `positioned`: how far it was copied is not known, and all offsets of its log count.
+    """
 
     where: TopicPartition
     behind: Behind | None = None
     problem: str | None = None
+    positioned: bool = True
 
     @property
     def arrived(self) -> bool:

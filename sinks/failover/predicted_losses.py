@@ -52,7 +52,11 @@ def predicted(
     found = {
         where: Arrival(where, problem=NEVER_SEEN)
         if end == UNSEEN
-        else Arrival(where, Behind(most_missing(positions.get(where), end, came.get(copies[where], 0)), None, False))
+        else Arrival(
+            where,
+            Behind(most_missing(positions.get(where), end, came.get(copies[where], 0)), None, False),
+            positioned=where in positions,
+        )
         for where, end in ends.items()
     }
     empty = Behind(0, None, True)

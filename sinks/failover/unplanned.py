@@ -59,6 +59,11 @@ class Prediction:
         return untold(self.arrivals.values())
 
     @property
+    def without_position(self) -> list[TopicPartition]:
+        """Partitions of which it is not known how far they were copied. All that they have counts as lost."""
+        return sorted(where for where, one in self.arrivals.items() if not one.positioned)
+
+    @property
     def records(self) -> int | None:
         """In all, the most that it can be of what was seen; None: not known."""
         if not self.is_known or self.unknown:

@@ -10,13 +10,18 @@ import pytest
 from sinks.failover.commands import drain, fence
 from sinks.failover.divergence import divergences
 from sinks.failover.failing_back import failback, resume
+from sinks.failover.source_end_offsets import SourceEndOffsetStore
+from sinks.failover.tails import Behind
 from sinks.failover.unplanned import Prediction, failover, predict
 from sinks.failover.unreplicated import Unreplicated
+from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_memory import store_histories
 from sinks.ledger.failover_record import FailoverRecord, NotNow
 from sinks.ledger.failover_states import State, Step
+from sinks.ledger.known_positions import LatestSync
 from streaming.mm2.records import TopicPartition
+from tests.inline_executor import InlineExecutor
 from tests.sinks.failover.scenes import ME, Died, Stage, look, mortal, stage
 
 X0, X1, Y0 = TopicPartition("x", 0), TopicPartition("x", 1), TopicPartition("y", 0)
@@ -57,6 +62,33 @@ def test_without_the_source_the_loss_is_told_from_what_was_seen_last() -> None:
     assert (seen[0].records, seen[0].at_ms) == (3, 1_700_000_000_000)
     assert not seen[0].exact
     assert built.record().has_ended
+
+
+@pytest.mark.parametrize("records", [4, 10, 25])
+def test_all_of_a_topic_that_was_recreated_while_no_job_ran_may_be_lost_until_its_next_sync(records: int) -> None:
+    built, syncs = stage(), {X0: LatestSync(9, 9)}
+    built.mirrors = False
+
+    def job() -> SourceEndOffsetStore:
+        return SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor(), syncs=lambda: dict(syncs))
+
+    look(built, 1000.0, job())
+    built.here.logs[X0] = MemoryLog()
+    built.write("x", 0, records)
+    # Its id told that it is another topic: what was known of the former one is forgotten.
+    syncs.clear()
+    again = job()
+    look(built, 2000.0, again)
+    found = predict(built.scene(), source_answers=False)
+    assert found.arrivals[X0].behind == Behind(records, None, exact=False)
+    assert X0 in found.without_position
+    syncs[X0] = LatestSync(records - 1, 9 + records)
+    for number in range(records):
+        built.there.logs[TopicPartition("a.x", 0)].append(b"%d" % number, b"new", 2000)
+    look(built, 2010.0, again)
+    found = predict(built.scene(), source_answers=False)
+    assert found.arrivals[X0].behind == Behind(0, None, exact=False)
+    assert X0 not in found.without_position
 
 
 def test_where_no_job_kept_the_ends_nobody_can_tell() -> None:

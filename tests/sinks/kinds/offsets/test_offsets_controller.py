@@ -168,6 +168,25 @@ def test_topic_recreated_between_two_passes_is_not_written_by_what_was_known_of_
     assert verdicts(world) == {Verdict.NO_OFFSET_SYNC: 1}
 
 
+@pytest.mark.parametrize("end", [50, 100, 200])
+@pytest.mark.parametrize(
+    ("committed", "verdict", "there"), [(10, Verdict.NO_OFFSET_SYNC, 31), (None, Verdict.SYNCED, 90)]
+)
+def test_group_of_a_topic_that_was_recreated_while_no_job_ran_waits_for_a_sync_unless_it_has_read_all(
+    world: World, end: int, committed: int | None, verdict: Verdict, there: int
+) -> None:
+    world.run_pass(everything=True)
+    assert world.target_groups.offsets == {"g": {AX: 31}}
+    world.source_groups.ids["x"] = "another"
+    world.source_groups.logs[X] = LogRange(0, end)
+    world.source_groups.offsets["g"][X] = end if committed is None else committed
+    world.restart()
+    world.run_pass(everything=True)
+    assert verdicts(world) == {verdict: 1}
+    # The copy still ends at 90: whatever MM2 copies of the new topic lies behind that.
+    assert world.target_groups.offsets == {"g": {AX: there}}
+
+
 def test_restart_goes_on_with_what_was_known_though_mm2s_topic_was_compacted(world: World) -> None:
     world.settle()
     world.run_pass(everything=True)
