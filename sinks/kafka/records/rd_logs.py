@@ -14,13 +14,22 @@ from sinks.kafka.ports.log_chunks import in_chunks
 from sinks.kafka.records.error_codes import error_of, raised
 from sinks.kafka.records.rd_clients import RdClients
 from sinks.kafka.records.rd_log_tail import READING, LogTail
+from streaming.errors import LockstepError
 
 MESSAGES_IN_A_READ = 1000
 """Records that librdkafka hands over in one call."""
 
+ROOM_POLL_S = 0.1
+"""Seconds between two looks whether the client has room for one record more."""
+
 AT_ONCE_WITHIN = 2.0
 """Seconds for what is read by a client that is kept; where that is not enough, a new one tries."""
 
+LogRecord = tuple[bytes, bytes | None]
+"""Key and value."""
+
+Delivered = Callable[[KafkaError | None, object], None]
+"""Told what became of a record."""
 
 Start = Callable[[int, int], int]
 """Where to begin to read, by the first offset and the end of a log."""
@@ -59,7 +68,7 @@ class Log:
         self._reader: Consumer | None = None
         self._closed = False
 
-    def append(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+    def append(self, topic: str, records: Sequence[LogRecord]) -> None:
         """In order, and only returns once all are acknowledged. Raises ClusterUnreachable with how many are missing."""
         with self._writing:
             if self._closed:
@@ -68,7 +77,7 @@ class Log:
                 )
             self._append(topic, records)
 
-    def _append(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+    def _append(self, topic: str, records: Sequence[LogRecord]) -> None:
         if self._producer is None:
             # A log that was deleted is not recreated by a write, with whatever the broker's defaults are.
             fixed = {"acks": "all", "enable.idempotence": True, "linger.ms": 5, "allow.auto.create.topics": False}
@@ -79,9 +88,11 @@ class Log:
             if error is not None:
                 errors.append(error)
 
-        for key, value in records:
-            self._producer.produce(topic, key=key, value=value, partition=0, on_delivery=delivered)
-            self._producer.poll(0)
+        try:
+            self._queue(self._producer, topic, records, delivered)
+        except LockstepError:
+            self._discard(self._producer)
+            raise
         missing = self._producer.flush(self._within)
         # Those that come while it is discarded only say that it was.
         failed = errors[:1]
@@ -90,10 +101,36 @@ class Log:
         if failed:
             raise raised(self._alias, f"writing {topic}", failed[0])
         if missing:
-            raise ClusterUnreachable(
-                f"cluster {self._alias}: {missing} of {len(records)} records for {topic} were not acknowledged within "
-                f"{self._within:g} s"
-            )
+            raise self._missing(topic, missing, len(records))
+
+    def _queue(self, producer: Producer, topic: str, records: Sequence[LogRecord], delivered: Delivered) -> None:
+        """Waits for room. Raises ClusterUnreachable, LockstepError for a record that the client does not take."""
+        for number, (key, value) in enumerate(records):
+            until = time.monotonic() + self._within
+            while not self._takes(producer, topic, key, value, delivered):
+                if time.monotonic() > until:
+                    left = len(producer) + len(records) - number
+                    raise self._missing(topic, left, len(records))
+                producer.poll(ROOM_POLL_S)
+
+    def _takes(self, producer: Producer, topic: str, key: bytes, value: bytes | None, delivered: Delivered) -> bool:
+        """Whether the client had room for the record. Raises LockstepError for one that is too large, say."""
+        try:
+            producer.produce(topic, key=key, value=value, partition=0, on_delivery=delivered)
+        except BufferError:
+            return False
+        except KafkaException as exception:
+            if (error := error_of(exception)) is None:
+                raise
+            raise raised(self._alias, f"writing {topic}", error) from exception
+        producer.poll(0)
+        return True
+
+    def _missing(self, topic: str, missing: int, of: int) -> ClusterUnreachable:
+        return ClusterUnreachable(
+            f"cluster {self._alias}: {missing} of {of} records for {topic} were not acknowledged within "
+            f"{self._within:g} s"
+        )
 
     def _discard(self, producer: Producer) -> None:
         # After a fatal error it takes nothing any more. And what its caller was told is not written must not be
