@@ -7,7 +7,7 @@ The ledger keeps the truncations, so that a command and the job's next process k
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,12 @@ from streaming.mm2.records import MAX_INT64, TopicPartition
 
 NO_OFFSET_BEHIND = MAX_INT64
 """`at` of a truncation that makes untrue only the offsets in `still`."""
+
+BYTES_IN_A_PART = 200_000
+"""Of the names and offsets in one entry of the ledger: brokers take records of a megabyte by default."""
+
+DIGITS = 22
+"""Bytes of an offset with what stands around it."""
 
 
 @dataclass
@@ -36,18 +42,33 @@ class Truncation:
         """The offset of each group that is untrue as long as the group stays at it."""
         return self.still | {group: offset for group, offset in self.first.items() if offset > self.at}
 
-    def as_text(self) -> str:
-        """For the ledger."""
-        return orjson.dumps(
-            {"at": self.at, "is_located": self.is_located, "first": self.first, "still": self.still}
-        ).decode()
+    def as_texts(self) -> list[str]:
+        """For the ledger, in parts: whoever commits offsets on the source chooses how many groups there are, and how
+        long their names are."""
+        return [
+            orjson.dumps({"at": self.at, "is_located": self.is_located, "first": first, "still": still}).decode()
+            for first, still in _in_parts(self.first, self.still)
+        ]
 
     @classmethod
-    def parse(cls, text: str) -> Truncation:
-        """What `as_text` wrote. Raises ValueError, KeyError, TypeError, AttributeError."""
-        found = orjson.loads(text)
-        first, still = (_offsets(found[name]) for name in ("first", "still"))
-        return cls(_offset(found["at"]), bool(found["is_located"]), first, still)
+    def parse(cls, texts: Sequence[str]) -> Truncation:
+        """What `as_texts` wrote, the first part first. Raises ValueError, LookupError, TypeError, AttributeError."""
+        parts = [orjson.loads(text) for text in texts]
+        first, still = (_offsets([part[name] for part in parts]) for name in ("first", "still"))
+        return cls(_offset(parts[0]["at"]), bool(parts[0]["is_located"]), first, still)
+
+
+def _in_parts(first: Mapping[str, int], still: Mapping[str, int]) -> list[tuple[dict[str, int], dict[str, int]]]:
+    parts: list[tuple[dict[str, int], dict[str, int]]] = [({}, {})]
+    size = 0
+    for number, offsets in enumerate((first, still)):
+        for group, offset in offsets.items():
+            size += len(orjson.dumps(group)) + DIGITS
+            if size > BYTES_IN_A_PART and any(parts[-1]):
+                size = 0
+                parts.append(({}, {}))
+            parts[-1][number][group] = offset
+    return parts
 
 
 class LogTails:
@@ -160,8 +181,8 @@ class LogTails:
                 self.unsaved.add(where)
 
 
-def _offsets(found: Any) -> dict[str, int]:
-    return {str(group): _offset(offset) for group, offset in found.items()}
+def _offsets(parts: Sequence[Any]) -> dict[str, int]:
+    return {str(group): _offset(offset) for found in parts for group, offset in found.items()}
 
 
 def _offset(found: Any) -> int:

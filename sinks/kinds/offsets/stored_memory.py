@@ -8,7 +8,7 @@ come, so those of others wait, and a process that begins meanwhile reads them ag
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from sinks.faults import LedgerUntrusted
@@ -21,6 +21,7 @@ from sinks.ledger.avro import SingleObject
 from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.ledger_entries import EntryKey
+from sinks.model.changes import Key
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
@@ -114,14 +115,27 @@ def _store_ids(
 def load_truncations(ledger: Ledger, source: LogTails, target: LogTails) -> None:
     """What processes before saw of both logs. Raises LedgerUntrusted for what cannot be read."""
     found: dict[str, dict[TopicPartition, Truncation]] = {SOURCE: {}, TARGET: {}}
+    kept = ledger.values(Entry.TRUNCATED)
     try:
-        for (side, topic, number), text in ledger.values(Entry.TRUNCATED).items():
-            found[side][TopicPartition(topic, int(number))] = Truncation.parse(text)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        for (side, topic, number), keys in _keys_of_parts(kept).items():
+            found[side][TopicPartition(topic, int(number))] = Truncation.parse([kept[key] for key in keys])
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise LedgerUntrusted(f"a truncation in {ledger.topic} cannot be read: {error}") from error
     source.restore(found[SOURCE], _source_ends(ledger))
     # The offset histories say how far the target's logs reached.
     target.restore(found[TARGET], {})
+
+
+def _key_of_part(key: Key, part: int) -> Key:
+    return (*key, str(part)) if part else key
+
+
+def _keys_of_parts(keys: Iterable[Key]) -> dict[Key, list[Key]]:
+    """The keys of the parts of each truncation, its own first, by its own."""
+    found: dict[Key, list[Key]] = {}
+    for key in sorted(keys):
+        found.setdefault(key[:3], []).append(key)
+    return found
 
 
 def _source_ends(ledger: Ledger) -> Mapping[TopicPartition, int]:
@@ -138,14 +152,16 @@ def store_truncations(ledger: Ledger, source: LogTails, target: LogTails, listed
 
     `listed`: how many its topics have.
     """
-    has = ledger.values(Entry.TRUNCATED)
+    has = _keys_of_parts(ledger.values(Entry.TRUNCATED))
     for side, logs in ((SOURCE, source), (TARGET, target)):
         entries: dict[EntryKey, str | None] = {}
         written = set[TopicPartition]()
         for where in sorted(logs.unsaved):
             key, truncation = (side, where.topic, str(where.partition)), logs.truncation(where)
             if key in has or (truncation is not None and where.partition < listed.get(where.topic, 0)):
-                entries[Entry.TRUNCATED, key] = truncation.as_text() if truncation else None
+                entries |= {(Entry.TRUNCATED, part): None for part in has.get(key, ())}
+                for part, text in enumerate(truncation.as_texts() if truncation else ()):
+                    entries[Entry.TRUNCATED, _key_of_part(key, part)] = text
                 written.add(where)
             elif truncation is None:
                 written.add(where)

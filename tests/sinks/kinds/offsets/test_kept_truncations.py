@@ -11,9 +11,11 @@ from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
+from sinks.kinds.offsets.log_tails import LogTails, Truncation
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.stored_memory import store_truncations
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.kinds.shared_listings import list_both
@@ -26,6 +28,9 @@ from tests.sinks.builders import World, flow_settings, put_topic
 
 X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)
 SYNCS = "mm2-offset-syncs.b.internal"
+MOST_IN_A_RECORD = 1_000_000
+"""Bytes; a broker's message.max.bytes is 1,048,588 by default."""
+
 REST = 61.0
 """Seconds after which everything is compared again."""
 
@@ -225,3 +230,38 @@ def test_truncation_that_only_who_reads_the_ends_saw_holds_for_groups_as_well() 
     world.source_groups.logs[X] = LogRange(0, 120)
     world.restart()
     assert verdict(world) == Verdict.ERROR
+
+
+def records_of(world: World) -> list[bytes]:
+    return [value or b"" for topic in world.target.topics.values() for _, value in topic.records]
+
+
+def test_groups_of_long_names_beyond_the_end_make_no_record_that_a_broker_refuses() -> None:
+    world = world_of(60)
+    names = [f"{'x' * 30_000}{number}" for number in range(60)]
+    for name in names:
+        world.source_groups.offsets[name] = {X: 150}
+    world.run_pass(after=REST)
+    assert max(map(len, records_of(world))) < MOST_IN_A_RECORD
+    world.source_groups.logs[X] = LogRange(0, 200)
+    world.target_groups.offsets.clear()
+    world.restart()
+    world.run_pass(after=REST)
+    assert not world.target_groups.offsets.keys() & set(names)
+
+
+def test_truncation_in_parts_is_read_as_it_was_written() -> None:
+    groups = {f"{'x' * 30_000}{number}": number for number in range(20)}
+    for one in (Truncation(5), Truncation(5, False, groups, {}), Truncation(5, True, {"g": 7}, groups)):
+        assert Truncation.parse(one.as_texts()) == one
+
+
+def test_parts_that_are_needed_no_more_are_forgotten() -> None:
+    ledger, logs = world_of(60).ledger(), LogTails()
+    for number in range(20):
+        logs.note_beyond(f"{'x' * 30_000}{number}", X, 150)
+    store_truncations(ledger, logs, LogTails(), {"x": 1})
+    assert len(ledger.values(Entry.TRUNCATED)) > 1
+    logs.forget("x")
+    store_truncations(ledger, logs, LogTails(), {"x": 1})
+    assert ledger.values(Entry.TRUNCATED) == {}
