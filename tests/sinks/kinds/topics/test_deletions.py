@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Faults
 from sinks.model.changes import Kind
 from sinks.protocol.absence import OBSERVATIONS, SECONDS
-from streaming.mm2.replication_policy import IdentityReplicationPolicy
+from streaming.mm2.replication_policy import SEPARATOR_KEY, DefaultReplicationPolicy, IdentityReplicationPolicy
 from tests.sinks.builders import World, flow_settings, put_topic
 
 OFTEN = SECONDS / (OBSERVATIONS - 1)
@@ -25,6 +26,13 @@ def world_with(*topics: str, settings: FlowSettings | None = None) -> World:
         put_topic(world.source, topic)
     world.settle()
     return world
+
+
+def separated_by(separator: str) -> DefaultReplicationPolicy:
+    """MM2's policy with this separator."""
+    policy = DefaultReplicationPolicy()
+    policy.configure({SEPARATOR_KEY: separator})
+    return policy
 
 
 def observe(world: World, times: int = OBSERVATIONS, after: float = OFTEN) -> None:
@@ -113,6 +121,39 @@ def test_topic_that_the_filter_leaves_out_now_is_not_deleted() -> None:
     world.restart()
     observe(world, 10)
     assert "a.x" in world.target.topics
+
+
+@pytest.mark.parametrize(
+    ("topic", "before", "now"),
+    [("my_orders", ".", "_"), ("us-east.orders", ".", "-"), ("x", "..", "."), ("x", "__", "_"), ("x", ".", "")],
+)
+def test_former_name_that_another_separator_takes_for_another_topic_deletes_nothing(
+    topic: str, before: str, now: str
+) -> None:
+    world = world_with(topic, "y", settings=flow_settings(topic_deletes=True, policy=separated_by(before)))
+    assert f"a{before}{topic}" in world.target.topics
+    # The flow goes on with the ledger that it has.
+    world.settings = replace(
+        flow_settings(topic_deletes=True, policy=separated_by(now)), internal=world.settings.internal
+    )
+    world.restart()
+    observe(world, 10)
+    assert f"a{before}{topic}" in world.target.topics
+
+
+def test_former_name_of_a_topic_that_listings_lack_deletes_nothing() -> None:
+    class Hiding(MemoryCluster):
+        def list_topics(self) -> dict[str, int]:
+            return {name: count for name, count in super().list_topics().items() if name != "x"}
+
+    world = world_with("x", "y", settings=flow_settings(topic_deletes=True, policy=separated_by("..")))
+    world.settings = replace(
+        flow_settings(topic_deletes=True, policy=separated_by(".")), internal=world.settings.internal
+    )
+    world.source.__class__ = Hiding
+    world.restart()
+    observe(world, 10)
+    assert "a..x" in world.target.topics
 
 
 def test_nothing_is_deleted_unless_it_is_asked_for() -> None:
