@@ -57,7 +57,7 @@ def ask(job: JobSettings, method: str, path: str, within: float, body: object = 
     try:
         # No proxy of the environment's: the token is for the job alone.
         with httpx.Client(trust_env=False, timeout=within) as client:
-            if token and not is_job(client, where):
+            if token and not is_job(client, where, job.checkpoint_dir):
                 raise ValueError(where)
             answer = client.request(method, where + path, json=body, headers=headers)
         document: dict[str, Any] = dict(answer.json())

@@ -23,24 +23,38 @@ NEIGHBOUR_ANSWERS_WITHIN = 3.0
 """Seconds until a program that does not answer counts as none of Lockstep's."""
 
 
-LISTENS = "0A"
-"""`TCP_LISTEN`, as the tables have it."""
+LISTENS, CONNECTED = "0A", "01"
+"""`TCP_LISTEN` and `TCP_ESTABLISHED`, as the tables have them."""
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 """Linux's, with every socket of this machine; elsewhere there are none."""
 
+Address = IPv4Address | IPv6Address
 
-def listeners(table: str, port: int) -> Iterator[tuple[IPv4Address | IPv6Address, int]]:
-    """Address and user id of each socket in a table of Linux's that listens at this port.
 
-    A socket of IPv6 may listen at an address of IPv4, as `::ffff:127.0.0.1`; the address of IPv4 is returned.
-    """
+def sockets(table: str, state: str) -> Iterator[tuple[tuple[Address, int], tuple[Address, int], int]]:
+    """Both ends of each socket in a table of Linux's that is in this state, its own first, and its user id."""
     for row in (line.split() for line in table.splitlines()[1:]):
-        address, _, at = row[1].partition(":")
-        if row[3] == LISTENS and int(at, 16) == port:
-            words = [bytes.fromhex(address[start : start + 8])[::-1] for start in range(0, len(address), 8)]
-            found = ip_address(b"".join(words))
-            yield (isinstance(found, IPv6Address) and found.ipv4_mapped) or found, int(row[7])
+        if row[3] == state:
+            yield _end(row[1]), _end(row[2]), int(row[7])
+
+
+def _end(text: str) -> tuple[Address, int]:
+    """A socket of IPv6 may have an address of IPv4, `::ffff:127.0.0.1`; the address of IPv4 is returned."""
+    address, _, port = text.partition(":")
+    words = [bytes.fromhex(address[start : start + 8])[::-1] for start in range(0, len(address), 8)]
+    return _plain(ip_address(b"".join(words))), int(port, 16)
+
+
+def _plain(address: Address) -> Address:
+    return (isinstance(address, IPv6Address) and address.ipv4_mapped) or address
+
+
+def listeners(table: str, port: int) -> Iterator[tuple[Address, int]]:
+    """Address and user id of each socket in a table of Linux's that listens at this port."""
+    for (address, at), _, uid in sockets(table, LISTENS):
+        if at == port:
+            yield address, uid
 
 
 def users_at(host: str, port: int) -> frozenset[int]:
@@ -57,10 +71,29 @@ def strangers(host: str, port: int, state: Path | None = None) -> frozenset[int]
     `state`: a folder of the job's, whose owner the job runs as.
     """
     try:
-        mine = frozenset({0, os.geteuid()} | ({state.stat().st_uid} if state is not None and state.exists() else set()))
-        return users_at(host, port) - mine
+        return users_at(host, port) - _trusted(state)
     except (OSError, ValueError):
         return frozenset()
+
+
+def _trusted(state: Path | None) -> frozenset[int]:
+    owner = {state.stat().st_uid} if state is not None and state.exists() else set()
+    return frozenset({0, os.geteuid()} | owner)
+
+
+def _is_of_stranger(answer: httpx.Response, state: Path | None) -> bool:
+    """Whether the other end of the connection is a stranger's. Who listened before may be another by now."""
+    stream = answer.extensions["network_stream"]
+    try:
+        ours, theirs = (
+            (_plain(ip_address(found[0])), found[1])
+            for found in (stream.get_extra_info(end) for end in ("client_addr", "server_addr"))
+        )
+        rows = [row for table in TABLES for row in sockets(table.read_text(), CONNECTED)]
+        users = {uid for own, other, uid in rows if (own, other) == (theirs, ours)}
+        return bool((users or users_at(str(theirs[0]), theirs[1])) - _trusted(state))
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 def refuse_beside_another_job(host: str, port: int, token: str | None) -> None:
@@ -90,10 +123,16 @@ def _flows_at(address: str, token: str | None) -> list[Mapping[str, Any]] | None
         return None
 
 
-def is_job(client: httpx.Client, address: str) -> bool:
-    """Whether what answers there says that it is a job, without a token. Raises httpx.HTTPError."""
+def is_job(client: httpx.Client, address: str, state: Path | None = None) -> bool:
+    """Whether what answers there says that it is a job, without a token, and is no stranger's. `state`: as `strangers`.
+
+    The client keeps the connection for what is asked next. Raises httpx.HTTPError.
+    """
     try:
-        return "status" in client.get(f"{address}{HEALTH}").json()
+        with client.stream("GET", f"{address}{HEALTH}") as answer:
+            is_strangers = _is_of_stranger(answer, state)
+            answer.read()
+        return not is_strangers and "status" in answer.json()
     except (ValueError, TypeError):
         return False
 

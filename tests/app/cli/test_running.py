@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import httpx
 import pytest
 from typer.testing import CliRunner
 
@@ -18,7 +19,7 @@ from app.cli.output import PENDING, WRONG_USAGE
 from app.cli.running import JobRefused, NoJobAnswers, address, ask, ask_reload
 from app.cli.status_command import of_job
 from app.http.api import Api, Server
-from app.http.neighbour import refuse_beside_another_job
+from app.http.neighbour import is_job, refuse_beside_another_job
 from app.local.ports import free_ports
 from app.main import app
 from app.settings import Settings, load
@@ -150,6 +151,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         print(self.path, self.headers.get("Authorization"), flush=True)
         self.send_response(200)
+        self.send_header("Content-Length", "29")
         self.end_headers()
         self.wfile.write(b'{"status": "up", "flows": []}')
 server = HTTPServer(("127.0.0.1", 0), Handler)
@@ -173,6 +175,27 @@ def test_a_process_of_another_user_gets_no_token(tmp_path: Path) -> None:
         finally:
             impostor.kill()
         assert TOKEN not in impostor.stdout.read()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+@pytest.mark.parametrize("version", ["HTTP/1.0", "HTTP/1.1"])
+def test_a_process_of_another_user_that_began_to_listen_a_moment_ago_is_no_job(version: str) -> None:
+    program = IMPOSTOR.replace("def do_GET", f"protocol_version = {version!r}\n    def do_GET")
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as impostor:
+        try:
+            assert impostor.stdout is not None
+            where = f"http://127.0.0.1:{int(impostor.stdout.readline())}"
+            with httpx.Client(trust_env=False, timeout=20) as client:
+                assert not is_job(client, where)
+        finally:
+            impostor.kill()
+
+
+def test_a_job_of_ones_own_is_one(server: Server) -> None:
+    with httpx.Client(trust_env=False, timeout=20) as client:
+        assert is_job(client, server.address)
 
 
 def test_a_program_that_is_no_job_gets_no_token(tmp_path: Path) -> None:
