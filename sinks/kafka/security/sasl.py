@@ -48,7 +48,7 @@ UNTRANSLATED = (
 )
 """Each tunes Java's client, or one mechanism, and says nothing to the others."""
 
-PRINCIPAL = re.compile(r"[\w.$/@-]*[\w.$/@]")
+PRINCIPAL = re.compile(r"[\w./@][\w./@-]*")
 KEYTAB = re.compile(r'[^"$`\\\n]+')
 """What librdkafka puts into a command line of `kinit`, a keytab between double quotes."""
 
@@ -120,6 +120,9 @@ def _kerberos(options: Mapping[str, str], properties: Mapping[str, str]) -> dict
         if not options.get(option):
             raise LockstepError(f"{JAAS}: {option} missing among its options")
         if not form.fullmatch(options[option]):
-            raise LockstepError(f"{JAAS}: its option {option} has a character that `kinit` cannot be given")
+            raise NoRecords(
+                f"{JAAS}: its option {option} has a character that librdkafka's shell would read otherwise. "
+                f"{WHAT_NEEDS_RECORDS}"
+            )
     keytab = options["keyTab"].removeprefix("file:")
     return config | {"sasl.kerberos.keytab": keytab, "sasl.kerberos.principal": options["principal"]}

@@ -154,6 +154,8 @@ def test_tickets_that_are_in_a_cache_are_left_to_who_renews_them() -> None:
         (f'{KERBEROS} required useKeyTab=true keyTab="/k";', "kafka", "principal missing"),
         (f'{KERBEROS} required useKeyTab=true keyTab="/k" principal="l@A; true";', "kafka", "principal"),
         (f'{KERBEROS} required useKeyTab=true keyTab="/k\\"; true" principal="l@A";', "kafka", "keyTab"),
+        (f'{KERBEROS} required useKeyTab=true keyTab="/k" principal="host$@A";', "kafka", "principal"),
+        (f'{KERBEROS} required useKeyTab=true keyTab="/k" principal="-t/other";', "kafka", "principal"),
         (f'{PLAIN} required username="me" password="s3cret";', "kafka", "its login module is not Krb5LoginModule"),
     ],
 )
