@@ -330,7 +330,8 @@ def surplus_topics(settings: FlowSettings, context: PassContext) -> dict[str, st
             continue
         if policy.format_remote_topic(alias, upstream) != name or not is_written_by_mm2_alone(policy, alias, upstream):
             continue
-        if listed.source.keys().isdisjoint(_upstream_by_any_separator(alias, name)):
+        # A policy before this one may have kept names as they are.
+        if listed.source.keys().isdisjoint({name, *_upstream_by_any_separator(alias, name)}):
             found[name] = known
     return found
 

@@ -141,6 +141,15 @@ def test_former_name_that_another_separator_takes_for_another_topic_deletes_noth
     assert f"a{before}{topic}" in world.target.topics
 
 
+def test_name_kept_by_the_policy_before_deletes_nothing() -> None:
+    world = world_with("a.orders", "y", settings=flow_settings(topic_deletes=True, policy=IdentityReplicationPolicy()))
+    assert ("a.orders",) in world.ledger().owned(Kind.TOPIC)
+    world.settings = replace(flow_settings(topic_deletes=True), internal=world.settings.internal)
+    world.restart()
+    observe(world, 10)
+    assert "a.orders" in world.target.topics
+
+
 def test_former_name_of_a_topic_that_listings_lack_deletes_nothing() -> None:
     class Hiding(MemoryCluster):
         def list_topics(self) -> dict[str, int]:
