@@ -24,7 +24,9 @@ from sinks.failover.scene import Scene
 from sinks.failover.unplanned import failover
 from sinks.ledger.failover_record import NotNow
 from sinks.ledger.fence_rules import fence_acls
-from tests.sinks.failover.scenes import Stage, stage
+from sinks.ledger.known_positions import KnownPosition
+from streaming.mm2.records import TopicPartition
+from tests.sinks.failover.scenes import Stage, look, stage, store
 
 FILE = Path("mm2.properties")
 UNREAD = OtherLedgers(unread={"a->c": "c does not answer"})
@@ -103,6 +105,25 @@ def test_dry_run_that_would_fence_what_may_be_another_flows_fence_refuses(
     with pytest.raises(FenceUnclear):
         says()
     failover_commands.cutover(FILE, dry=True, without_fence=True)
+
+
+@pytest.mark.parametrize("output", list(Output))
+def test_dry_failover_names_partitions_whose_copies_have_no_known_position(
+    output: Output, built: Stage, on_stage: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    resume(built.scene(), typed="unknown")
+    keeper = store(built)
+    keeper.note_counted({TopicPartition("x", 0): KnownPosition(10, 10), TopicPartition("y", 0): KnownPosition(10, 10)})
+    look(built, 1000.0, keeper)
+    built.world.source.reachable = built.here.reachable = False
+    on_stage(NO_OTHERS, output)
+    failback_commands.failover(FILE, dry=True)
+    said = capsys.readouterr()
+    if output is Output.JSON:
+        (flow,) = orjson.loads(said.out)["flows"]
+        assert flow["prediction"]["without_position"] == [{"topic": "x", "partition": 1}]
+        assert flow["prediction"]["records"] == 10
+    assert "a->b: how far MM2 copied x-1 is not known: all that the source had of it counts as lost" in said.err
 
 
 def reversing(built: Stage) -> None:
