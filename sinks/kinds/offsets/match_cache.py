@@ -23,7 +23,7 @@ QUESTIONS_IN_A_PASS = 500
 """Questions in one pass at the most; those for which there was no time keep their turn."""
 
 BESIDE_PASSES = Budget(seconds=0.75)
-"""What is spent on reading records until the passes get what was found."""
+"""After so long a search begins no further round, so that the passes get what it found."""
 
 WAITED_FOR = 0.25
 """Seconds that a pass waits for a search about few, longer than it takes. Where it is about more than `AT_FIRST`, those

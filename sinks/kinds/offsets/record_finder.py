@@ -34,9 +34,14 @@ NARROW = 500
 BEFORE_A_HOLE = 100
 """Offsets on either side of a hole in which the last record before it is looked for."""
 
-AT_FIRST = 50
+AT_FIRST = 100
 """Questions in the first round through the steps; then twice as many, and so on. More at once cost less each, but where
 time is short some must come to an end."""
+
+LONGEST_ROUND_S = 5.0
+"""Seconds that a round may take once it has begun. A round is half a dozen readings, one after the other, however few
+its questions are. Over a slow link each takes a fraction of a second, and a round that is broken off answers nothing.
+"""
 
 OUT_OF_TIME = SearchResult(reason="there was no time left to look", passing=True)
 TWIN = SearchResult(reason="the log lost records, and a later one is the same in key, value and timestamp")
@@ -45,7 +50,8 @@ UNPROVEN = SearchResult(reason="the log lost records, and nothing tells that thi
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """`records`: read for one question in each of the steps, at the most. `seconds`: for all questions together."""
+    """`records`: read for one question in each of the steps, at the most. `seconds`: after which no round begins but
+    the first."""
 
     records: int = 2000
     seconds: float = 5.0
@@ -54,16 +60,16 @@ class Budget:
 def find(
     questions: Collection[Question], here: RecordReader, there: RecordReader, budget: Budget
 ) -> dict[Question, SearchResult]:
-    """The answers, in the order of the questions; those that there was no time for are left out.
+    """The answers, in the order of the questions; those whose round did not begin in time are left out.
 
     Of the first `AT_FIRST` even those are answered, so that who asks in turns does not ask them first for ever. All
     must be about the same two clusters. Raises ClusterUnreachable, RightsMissing.
     """
-    deadline = time.monotonic() + budget.seconds
+    last_begin = time.monotonic() + budget.seconds
     left, together = list(dict.fromkeys(questions)), AT_FIRST
     found: dict[Question, SearchResult] = {}
-    while left and time.monotonic() < deadline:
-        finding = _Finding(here, there, budget.records, deadline)
+    while left and (together == AT_FIRST or time.monotonic() < last_begin):
+        finding = _Finding(here, there, budget.records, time.monotonic() + LONGEST_ROUND_S)
         wanted = finding.read_here(left[:together])
         finding.prove(finding.search(finding.begin(wanted)))
         finding.check_holes()

@@ -206,8 +206,11 @@ def test_partition_that_is_gone_is_said_and_asked_again() -> None:
     assert "UNKNOWN_TOPIC_OR_PART" in str(gone.reason)
 
 
-def test_questions_that_there_is_no_time_for_keep_their_turn() -> None:
-    assert find([question(1)], MemoryRecords("a"), MemoryRecords("b"), Budget(seconds=0)) == {}
+def test_round_that_has_begun_comes_to_its_end_and_questions_behind_it_keep_their_turn() -> None:
+    log = numbered(*range(2 * AT_FIRST))
+    asked = [question(offset) for offset in range(2 * AT_FIRST)]
+    answers = find(asked, MemoryRecords("a", {HERE: log}), MemoryRecords("b", {THERE: log}), Budget(seconds=0))
+    assert answers == {one: SearchResult(one.offset) for one in asked[:AT_FIRST]}
 
 
 class OutOfTime(MemoryRecords):
