@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from streaming.errors import LockstepError
 
 KAFKA: Final = "4.3.1"
 """The version of brokers, tools and MM2."""
@@ -103,6 +106,26 @@ def home() -> Path:
     if named := os.environ.get(HOME):
         return Path(named).expanduser().resolve()
     return (PROJECT if is_checkout() else Path.cwd()) / ".lockstep"
+
+
+def own_home() -> Path:
+    """As `home`, for what Java is to run. Raises LockstepError where another user could have put it there."""
+    folder = home()
+    if not os.environ.get(HOME) and not is_checkout():
+        check_own(folder)
+    return folder
+
+
+def check_own(folder: Path) -> None:
+    """A folder's owner can replace its files after Lockstep compared their checksums. Raises LockstepError."""
+    there = (folder.lstat(), folder.stat()) if folder.exists() else ()
+    if any(found.st_uid not in (0, os.geteuid()) for found in there) or any(
+        found.st_mode & stat.S_IWOTH for found in there if not stat.S_ISLNK(found.st_mode)
+    ):
+        raise LockstepError(
+            f"{folder} belongs to another user, or every user may write it. Lockstep uses no jars of it: name a "
+            f"folder of your own in the environment variable {HOME}"
+        )
 
 
 def is_checkout() -> bool:

@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager
 from importlib.util import find_spec
 from pathlib import Path
 
-from app.local.jar_sets import CONNECTORS, KAFKA, KAFKA_JARS, NAMED, PROJECT, Connector, JarSet, home
+from app.local.jar_sets import CONNECTORS, KAFKA, KAFKA_JARS, NAMED, PROJECT, Connector, JarSet, own_home
 from app.local.java import java
 from sinks.lock_file import locked
 from streaming.errors import LockstepError
@@ -93,7 +93,7 @@ def fetched(jars: JarSet, root: Path | None = None) -> list[Path]:
     They are compared with the checksums at each call, those that were there already as well; what else is in the
     folder is left out.
     """
-    root = root or home() / "jars"
+    root = root or own_home() / "jars"
     folder = root / jars.name
     if not folder.is_dir():
         root.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from app.local.children import KILLED_WITHIN_S
-from app.local.jar_sets import home
+from app.local.jar_sets import own_home
 from app.local.jars import connector_jars, named_jars, pyspark_jar
 from app.local.java import QUICK_START, java
 from streaming.errors import LockstepError
@@ -135,7 +135,7 @@ class _Archive:
         for jar in jars:
             found = jar.stat()
             digest.update(f"{jar}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())
-        self._path = home() / ARCHIVES / f"commands-{digest.hexdigest()[:16]}.jsa"
+        self._path = own_home() / ARCHIVES / f"commands-{digest.hexdigest()[:16]}.jsa"
         self._part: Path | None = None
 
     @property
@@ -154,9 +154,11 @@ class _Archive:
         if not _is_own(self._path.parent):
             return ()
         for left in self._path.parent.glob(f".{self._path.name}.*.part"):
-            if time.time() - left.stat().st_mtime > LEFT_AFTER:
-                # Of a program that was killed.
-                left.unlink(missing_ok=True)
+            # Another program may have moved its own to its place meanwhile.
+            with suppress(FileNotFoundError):
+                if time.time() - left.stat().st_mtime > LEFT_AFTER:
+                    # Of a program that was killed.
+                    left.unlink()
         self._part = self._path.with_name(f".{self._path.name}.{os.getpid()}.part")
         return (f"-XX:ArchiveClassesAtExit={self._part}", "-Xlog:disable")
 

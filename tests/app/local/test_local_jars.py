@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from app.local.jar_sets import CONNECTORS, KAFKA_JARS, PROJECT, SETS, JarSet, home
+from app.local import jar_sets
+from app.local.jar_sets import CONNECTORS, KAFKA_JARS, PROJECT, SETS, JarSet, check_own, home
 from app.local.jars import connector_for, fetched
+from app.local.java_gateway import GatewayProcess
 from app.local.renew_checksums import renew
 from sinks.background import begun
 from streaming.errors import LockstepError
@@ -248,3 +250,40 @@ def test_jars_are_kept_in_the_checkout_unless_lockstep_home_names_a_folder(
     assert home() == PROJECT / ".lockstep"
     monkeypatch.setenv("LOCKSTEP_HOME", "kept")
     assert home() == tmp_path / "kept"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_nothing_runs_from_a_folder_that_another_user_made(tmp_path: Path) -> None:
+    folder = tmp_path / ".lockstep"
+    check_own(folder)
+    folder.mkdir()
+    check_own(folder)
+    (tmp_path / "link").symlink_to(folder)
+    os.chown(tmp_path / "link", 65534, 65534, follow_symlinks=False)
+    os.chown(tmp_path, 65534, 65534)
+    check_own(folder)
+    with pytest.raises(LockstepError, match="link belongs to another user"):
+        check_own(tmp_path / "link")
+    os.chown(folder, 65534, 65534)
+    with pytest.raises(LockstepError, match=r"\.lockstep belongs to another user.*LOCKSTEP_HOME"):
+        check_own(folder)
+
+
+def test_nothing_runs_from_a_folder_that_every_user_may_write(tmp_path: Path) -> None:
+    folder = tmp_path / ".lockstep"
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.raises(LockstepError, match="every user may write it"):
+        check_own(folder)
+
+
+def test_a_wheel_takes_no_jars_from_such_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("LOCKSTEP_HOME", raising=False)
+    monkeypatch.setattr(jar_sets, "PROJECT", tmp_path / "site-packages")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".lockstep").mkdir()
+    (tmp_path / ".lockstep").chmod(0o777)
+    with pytest.raises(LockstepError, match="every user may write it"):
+        fetched(KAFKA_JARS)
+    with pytest.raises(LockstepError, match="every user may write it"):
+        GatewayProcess()
