@@ -20,6 +20,7 @@ MAYBE_TEXT: Schema = {"type": ["string", "null"]}
 NUMBER: Schema = {"type": "number"}
 MAYBE_NUMBER: Schema = {"type": ["number", "null"]}
 COUNT: Schema = {"type": "integer", "minimum": 0}
+MAYBE_COUNT: Schema = {"type": ["integer", "null"], "minimum": 0}
 ANY: Schema = {}
 
 
@@ -99,9 +100,10 @@ FAILOVER_SCHEMA = {
         },
         "last_drill": {"type": ["object", "null"], "description": "The document of `lockstep drill`, with who and at."},
         "lost_before_copying": {
-            "description": "Records, at most, that the source's retention took before MM2 copied them.",
+            "description": "Records, at most, that the source's retention took before MM2 copied them; null: the "
+            "ledger cannot be read.",
             **_object(
-                records=COUNT,
+                records=MAYBE_COUNT,
                 topics=_list(_object(topic=TEXT, records=COUNT, partitions_not_known=COUNT, since=TEXT)),
             ),
         },

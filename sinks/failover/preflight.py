@@ -197,6 +197,7 @@ class FailoverStatus:
     def as_json(self) -> dict[str, Any]:
         """`failover` of a flow in `status`."""
         record = self.record if self.unknown is None else None
+        lost = lost_as_json(self.lost)
         return {
             "state": record.state.value if record else None,
             "reason": self.unknown,
@@ -207,7 +208,7 @@ class FailoverStatus:
             "preflight": {**self.preflight.as_json(), "ready": self.ready} if self.preflight else None,
             "not_checked": self.not_checked.as_json() if self.not_checked else None,
             "last_drill": self.drill,
-            "lost_before_copying": lost_as_json(self.lost),
+            "lost_before_copying": lost if self.unknown is None else {**lost, "records": None},
         }
 
 

@@ -12,7 +12,8 @@ from sinks.engine.flow_status import kind_status
 from sinks.engine.report import Report
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task
 from sinks.failover.checks import CHECKS, FROM_CLUSTERS, ReadinessFacts, TopicLoss
-from sinks.failover.preflight import FailoverStatus, Preflight, preflight_of, without_answer
+from sinks.failover.lost_before_copying import Lost
+from sinks.failover.preflight import NEVER_READ, FailoverStatus, Preflight, preflight_of, without_answer
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.model.changes import Kind, Op
 from sinks.model.plan import Plan, Refusal
@@ -98,6 +99,15 @@ def test_json_has_the_checks_that_are_not_well() -> None:
     assert document["state"] == "MIRRORING"
     assert [row["name"] for row in document["preflight"]["not_well"]] == ["records not copied"]
     assert document["preflight"]["seconds_at_risk"] == 61.1
+
+
+def test_without_the_ledger_records_lost_before_copying_are_unknown_and_never_zero() -> None:
+    lost = {TopicPartition("x", 0): Lost(5, 60, 1_000)}
+    gone = FailoverStatus(unknown="b gives no answer", lost=lost)
+    for unread in (NEVER_READ, gone):
+        assert unread.as_json()["lost_before_copying"]["records"] is None
+    assert [one["topic"] for one in gone.as_json()["lost_before_copying"]["topics"]] == ["x"]
+    assert FailoverStatus(lost=lost).as_json()["lost_before_copying"]["records"] == 5
 
 
 @pytest.mark.parametrize("task", [Task.PAUSED, Task.FAULTED, Task.UNKNOWN, Task.STANDBY])
