@@ -29,7 +29,7 @@ from sinks.failover.failing_back import check_resume, resume
 from sinks.failover.failing_back import failback as lead_back
 from sinks.failover.losses import losses_as_json, losses_of
 from sinks.failover.scene import Scene
-from sinks.failover.unplanned import Prediction, predict
+from sinks.failover.unplanned import Prediction, check_loss, predict
 from sinks.failover.unplanned import failover as fail_over
 from sinks.failover.unreplicated import Unreplicated
 from sinks.flow_settings import FlowSettings
@@ -78,6 +78,10 @@ def failover(
     def foresees(scene: Scene) -> dict[str, Any]:
         found = predict(scene, source_answers=scene.source_answers)
         _print_prediction(run.flow, found)
+        try:
+            check_loss(scene, found, scene.source_answers, accepted_loss(accept_loss))
+        except NotNow as refused:
+            complain(f"{run.flow.flow.name}: it would be refused: {refused}")
         return {"prediction": _as_json(found)}
 
     run.carry_out(

@@ -212,13 +212,14 @@ def failover(
         prediction = predict(scene, source_answers=source_answers)
         if prediction.whole:
             check_names(scene.settings, scene.listed().desired.shared, scene.aliases)
-        _check_loss(scene, prediction, source_answers, accept_loss)
+        check_loss(scene, prediction, source_answers, accept_loss)
         agreed(prediction)
     scene.journal.begin(Command.FAIL_OVER, take_over=take_over)
     return scene.journal.run(scene.steps())
 
 
-def _check_loss(scene: Scene, prediction: Prediction, source_answers: bool, accept_loss: float | None) -> None:
+def check_loss(scene: Scene, prediction: Prediction, source_answers: bool, accept_loss: float | None) -> None:
+    """Raises NotNow where the source answers and its loss was not accepted, or less than is predicted."""
     if accept_loss is None:
         if source_answers:
             raise NotNow(_why_to_accept(scene.settings.flow.source, prediction))

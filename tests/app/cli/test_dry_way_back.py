@@ -43,22 +43,33 @@ def built() -> Stage:
     return there
 
 
+def run_on(
+    there: Stage,
+    monkeypatch: pytest.MonkeyPatch,
+    others: OtherLedgers = NO_OTHERS,
+    output: Output = Output.TEXT,
+) -> None:
+    """Lets commands run on the flow in memory, beside these ledgers of others."""
+
+    @contextmanager
+    def opened(*given: Any, **options: Any) -> Iterator[Scene]:
+        yield replace(there.scene(), other_ledgers=lambda: nullcontext(others))
+
+    def called(*given: Any, dry: bool, **options: Any) -> FailoverRun:
+        settings: Any = None
+        return FailoverRun(settings, there.world.settings, output, FailoverCall(), dry)
+
+    monkeypatch.setattr(failover_run, "failover_session", opened)
+    for commands in (failback_commands, failover_commands):
+        monkeypatch.setattr(commands, "called", called)
+
+
 @pytest.fixture
 def on_stage(built: Stage, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Lets commands run on the flow in memory, beside these ledgers of others."""
 
     def with_others(others: OtherLedgers, output: Output = Output.TEXT) -> None:
-        @contextmanager
-        def opened(*given: Any, **options: Any) -> Iterator[Scene]:
-            yield replace(built.scene(), other_ledgers=lambda: nullcontext(others))
-
-        def called(*given: Any, dry: bool, **options: Any) -> FailoverRun:
-            settings: Any = None
-            return FailoverRun(settings, built.world.settings, output, FailoverCall(), dry)
-
-        monkeypatch.setattr(failover_run, "failover_session", opened)
-        for commands in (failback_commands, failover_commands):
-            monkeypatch.setattr(commands, "called", called)
+        run_on(built, monkeypatch, others, output)
 
     return with_others
 
@@ -201,3 +212,17 @@ def test_steps_after_failback_are_a_line_each(
     said = capsys.readouterr().err
     assert "\\n" not in said
     assert len([line for line in said.splitlines() if "`lockstep" in line]) == 4
+
+
+@pytest.mark.parametrize(("accepted", "refused"), [(None, True), ("0", False)])
+def test_dry_failover_says_that_the_source_answers_as_the_command_itself_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], accepted: str | None, refused: bool
+) -> None:
+    there = stage()
+    run_on(there, monkeypatch)
+    failback_commands.failover(FILE, accept_loss=accepted, dry=True)
+    said = "it would be refused: a answers, so that nothing need be lost: `lockstep cutover` loses no record"
+    assert (said in capsys.readouterr().err) is refused
+    if refused:
+        with pytest.raises(NotNow, match="a answers"):
+            failback_commands.failover(FILE, accept_loss=accepted, yes="0")
