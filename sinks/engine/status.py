@@ -108,7 +108,7 @@ def flow_state(error: str | None, heartbeat_age: float | None, timeout: float) -
 def silence(state: FlowState, heartbeat_age: float | None) -> str | None:
     """Why a flow is STALE or NO_HEARTBEAT; None in any other state."""
     if state is FlowState.NO_HEARTBEAT:
-        return "no heartbeat of this flow was ever seen: is MM2 running, and does it emit heartbeats?"
+        return "no heartbeat of this flow was seen yet: is MM2 running, and does it emit heartbeats?"
     if state is not FlowState.STALE or heartbeat_age is None:
         return None
     return f"no heartbeat for {heartbeat_age:.0f} s: is MM2 running?"

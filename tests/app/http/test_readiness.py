@@ -76,7 +76,7 @@ def test_before_the_first_pass_the_answer_is_not_known() -> None:
     ("state", "words"),
     [
         (FlowState.STALE, "no heartbeat for 94 s"),
-        (FlowState.NO_HEARTBEAT, "was ever seen"),
+        (FlowState.NO_HEARTBEAT, "was seen yet"),
         (FlowState.NO_JOB, "b gives no answer"),
         (FlowState.ERROR, "no answer"),
     ],

@@ -42,7 +42,7 @@ def test_the_job_serves_a_page_for_people_and_what_it_shows(stage: Stage) -> Non
     assert document["spark_ui"].startswith("http://")
     readiness = document["flows"][0]["readiness"]
     assert readiness["answer"] == "no"
-    assert readiness["headline"].startswith("no heartbeat of this flow was ever seen")
+    assert readiness["headline"].startswith("no heartbeat of this flow was seen yet")
     assert "MM2 has not made these topics yet" in str(readiness["findings"])
     created = httpx.get(f"{api}/a->b/changes", params={"search": "a.orders-new"}, timeout=10).json()["rows"]
     assert ("topic", "create", None, "applied") in {
