@@ -32,13 +32,13 @@ JUST_NOW: Final = 1.0
 
 
 def addresses(servers: str) -> list[tuple[str, int]]:
-    """Of `bootstrap.servers`: host and port of each; what is no address is left out."""
+    """Of `bootstrap.servers`: host and port of each, once; what is no address is left out."""
     found = []
     for one in servers.split(","):
         host, _, port = one.strip().rpartition(":")
         if host and port.isdigit():
             found.append((host.rpartition("//")[2].strip("[]"), int(port)))
-    return found
+    return list(dict.fromkeys(found))
 
 
 def trouble(servers: str, within: float) -> str | None:

@@ -123,3 +123,7 @@ def test_a_request_to_a_cluster_that_refuses_says_so_soon() -> None:
     with pytest.raises(ClusterUnreachable, match=r"^cluster a: 127\.0\.0\.1:\d+: refuses connections; is a\.bootstrap"):
         cluster.cluster_id()
     assert time.monotonic() - began < AT_ONCE
+
+
+def test_an_address_that_is_a_broker_and_in_the_file_is_tried_and_named_once() -> None:
+    assert addresses("h:9092, i:9092,h:9092") == [("h", 9092), ("i", 9092)]
