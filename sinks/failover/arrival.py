@@ -1,4 +1,4 @@
-"""Reads the ends of both logs of each partition: which records are not on the target yet. Writes nothing."""
+"""Compares the ends of both logs of each partition, to find records that are not on the target yet. Writes nothing."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader,
 from streaming.mm2.records import TopicPartition
 
 ARRIVAL_LIMITS = ReadLimits(most=200_000, seconds=60.0)
-"""Beyond these it is said that there are at least so many."""
+"""Beyond these limits the count is reported as a minimum."""
 
 WIDER = 8
-"""By how much a stretch grows in which there was no record at all."""
+"""Factor by which the stretch grows when it held no record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Of one partition on the source: what is not on the target yet; `problem`: why nobody can tell.
+    """What of one partition of the source is not on the target yet. `problem`: why this is unknown.
 
-    Not `positioned`: how far it was copied is not known, and all offsets of its log count.
+    Not `positioned`: how far it was copied is unknown, and all offsets of its log count.
     """
 
     where: TopicPartition
@@ -41,7 +41,7 @@ class Arrival:
 def pairs_of(
     remote: Mapping[str, str], source: Mapping[str, int], topics: Iterable[str]
 ) -> dict[TopicPartition, TopicPartition]:
-    """The partitions of these topics of the source with their copies; `source`: partition counts."""
+    """Returns the source partitions of these topics with their copies. `source`: partition counts."""
     return {
         TopicPartition(topic, number): TopicPartition(remote[topic], number)
         for topic in topics
@@ -50,7 +50,7 @@ def pairs_of(
 
 
 def unlisted(source: Mapping[str, int], topics: Iterable[str]) -> dict[TopicPartition, Arrival]:
-    """Topics of which the source lists no partition, as where its metadata came with an error: nobody can tell."""
+    """Returns a problem for each topic without listed partitions, for example where its metadata came with an error."""
     return {
         where: Arrival(where, problem="the source lists no partition of this topic")
         for topic in topics
@@ -60,9 +60,9 @@ def unlisted(source: Mapping[str, int], topics: Iterable[str]) -> dict[TopicPart
 
 
 def sharing(shared: Mapping[str, str], source: Mapping[str, int]) -> dict[TopicPartition, Arrival]:
-    """Partitions of topics that have one name on the target (`shared`: topic to that name): nobody can tell.
+    """Returns a problem for each partition of the topics that share one name on the target.
 
-    `source`: partition counts.
+    `shared`: that name, by topic. `source`: partition counts.
     """
     return {
         where: Arrival(where, problem=f"other topics of the source are {name} on the target, too")
@@ -72,7 +72,7 @@ def sharing(shared: Mapping[str, str], source: Mapping[str, int]) -> dict[TopicP
 
 
 def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[TopicPartition, Arrival]:
-    """Of all partitions. The target is read first: what comes meanwhile counts as not there yet.
+    """Returns the arrival of all partitions. The target is read first: what comes meanwhile counts as not there yet.
 
     `source` reads as MM2 does (`isolation.level`). Raises ClusterUnreachable, RightsMissing.
     """
@@ -115,7 +115,8 @@ def _searched(
 def _starts(
     source: RecordReader, targets: Mapping[TopicPartition, list[Fingerprint]], logs: Mapping[TopicPartition, LogRange]
 ) -> dict[TopicPartition, int]:
-    """By the timestamps of the target's tail; where the target gave them itself they say nothing of the source."""
+    """Finds start offsets by the timestamps of the target's tail. Timestamps that the target set itself are not
+    used."""
     times = {
         where: PartitionTime(where, min(one.timestamp for one in tail))
         for where, tail in targets.items()
@@ -164,7 +165,7 @@ class _Tails:
 
 
 def _tails(reader: RecordReader, partitions: Collection[TopicPartition]) -> _Tails:
-    """The last records of each partition, fewer than TAIL_RECORDS where there are no more: these are `whole`."""
+    """Returns the last records of each partition. A tail is `whole` if the partition has fewer than TAIL_RECORDS."""
     seen = reader.ends(partitions)
     logs, tails = seen.items, dict[TopicPartition, list[Fingerprint]]()
     problems = {where: f"on {reader.alias}: {fault}" for where, fault in seen.errors.items()}

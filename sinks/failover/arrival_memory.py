@@ -1,4 +1,4 @@
-"""What is missing on the target, asked again and again: only partitions that moved are read."""
+"""Remembers which partitions had arrived, so that only partitions that moved are read again."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ALL_THERE = Behind(0, None, True)
 
 @dataclass(frozen=True)
 class ArrivalsSeen:
-    """`arrivals` and `source` by partition of the source, `target` by that of the target: the logs as they were before
-    any record was read. `read`: partitions whose records were. `positions`: what the count says of how far they were
-    copied, where it is exact."""
+    """`source` and `target` hold the logs as they were before any record was read. `source` and `arrivals` are by
+    partition of the source, `target` by partition of the target. `read`: partitions whose records were read.
+    `positions`: how far they were copied, where the count is exact."""
 
     arrivals: Mapping[TopicPartition, Arrival]
     source: Mapping[TopicPartition, LogRange]
@@ -31,7 +31,7 @@ class ArrivalsSeen:
 
 
 class ArrivalMemory:
-    """Of one flow. A partition whose logs are as they were when all had arrived has all of it still."""
+    """Arrivals of one flow. A partition that had arrived, and whose logs did not change, counts as arrived."""
 
     def __init__(self) -> None:
         self._arrived: dict[TopicPartition, tuple[object, ...]] = {}
@@ -39,12 +39,13 @@ class ArrivalMemory:
     def observe(
         self, source: RecordReader, target: RecordReader, pairs: Pairs, ids: Mapping[str, tuple[str, str]]
     ) -> ArrivalsSeen:
-        """As `arrivals`. `ids`: by topic of the source, those on both sides: another one is another log, however long.
+        """Returns the same as `arrivals`. `ids`: both sides' topic ids, by topic of the source. A new id means a new
+        log.
 
         Raises ClusterUnreachable, RightsMissing.
         """
         there, here = target.ends(list(pairs.values())).items, source.ends(list(pairs)).items
-        # Before open transactions: their records may come yet, or never.
+        # Before open transactions: their records may still commit or abort.
         readable = source.readable(list(pairs)).items
         logs = {
             where: (copy, here[where], there[copy], ids.get(where.topic))
@@ -59,13 +60,13 @@ class ArrivalMemory:
         found = {where: Arrival(where, ALL_THERE) for where in pairs} | read
         self._arrived = {where: logs[where] for where, one in found.items() if one.arrived and where in logs}
         waiting = {where.topic for where, one in found.items() if one.behind is not None and one.behind.records}
-        # MM2 may have read what compaction has taken since, and copy it yet.
+        # MM2 may have read records that compaction removed since. It may still copy them.
         compacted = source.compacted(waiting) if waiting else set()
         positions = {
             where: KnownPosition(readable[where].end, there[copy].end, behind.records)
             for where, copy in pairs.items()
             if where in readable and copy in there and (behind := found[where].behind) is not None
-            # Another count may be too small, as where retention took the last copied record from the source.
+            # Other counts may be too small: retention may have deleted the last copied record on the source.
             if behind.exact and (not behind.records or where.topic not in compacted)
         }
         return ArrivalsSeen(found, here, there, len(moved), positions)

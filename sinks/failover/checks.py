@@ -20,7 +20,7 @@ from streaming.number_of import number_of
 
 
 class CheckResult(str, Enum):
-    """OK. WARNING: it costs something, but stops no failover. FAILED: mend it first. UNKNOWN: nobody can tell."""
+    """OK. WARNING: has a cost, but stops no failover. FAILED: must be mended first. UNKNOWN: could not be found out."""
 
     OK = "OK"
     WARNING = "WARNING"
@@ -51,8 +51,8 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class TopicLoss:
-    """What of a topic is not on the target yet: `records`, the age of the oldest of them in seconds; not `exact`: at
-    most so many."""
+    """What of a topic is not on the target yet: `records`, and the age of the oldest in seconds. Unless `exact`,
+    `records` is an upper bound."""
 
     records: int
     age: float | None
@@ -71,15 +71,19 @@ class GroupsUnseen:
 class ReadinessFacts:
     """What was seen of both clusters. Ages in seconds.
 
-    `losses`: by topic of the source, counted at `losses_at_ms` (since the epoch). `untold`: partitions of which nobody
-    can tell, with the reason. `drift`, `refused`, `faulted`: by kind. `partitions`: by remote topic, on the source and
-    on the target, where they differ. `replicas`: of the target; `wanted_in_sync`: `min.insync.replicas` by remote
-    topic. `undecided`: by alias. `missing_rights`, `missing_reads`: in words; the latter are those with which the count
-    of missing records is made. `by_job`: its principal need not have what only a person's commands need. `authorizer`:
-    whether the source has one. `unsynced`: partitions of groups without an offset on the target, where Lockstep syncs
-    none, or why that is not known. `flags`: what no tool carries over, in words.
-    `lost`: what retention took before it was copied; `unwatched`: partitions of which no job kept how far they were
-    copied, so that this does not show of them.
+    `losses`: by topic of the source, counted at `losses_at_ms` (since the epoch). `untold`: partitions whose loss is unknown, with the
+    reason.
+    `drift`, `refused`, `faulted`: by kind.
+    `partitions`: counts on the source and on the target, by remote topic, where they differ.
+    `replicas`: of the target. `wanted_in_sync`: `min.insync.replicas` by remote topic. `undecided`: by alias.
+    `missing_rights`: in words. `missing_reads`: in words, the rights that counting missing records needs.
+    `by_job`: the job's principal asks; it needs no rights that only an operator's commands need.
+    `authorizer`: whether the source has one.
+    `unsynced`: partitions of groups without an offset on the target, where Lockstep syncs no offsets, or why that is
+    unknown.
+    `flags`: what no tool carries over, in words.
+    `lost`: what retention deleted before MM2 copied it.
+    `unwatched`: partitions without a recorded copy position, where such a loss does not show.
     """
 
     rules: FailoverRules
@@ -110,29 +114,29 @@ class ReadinessFacts:
 
     @property
     def countable(self) -> bool:
-        """Whether all that is missing could be counted."""
+        """Whether all missing records could be counted."""
         return not self.untold and not self.missing_reads
 
 
 Question = Callable[[ReadinessFacts], Iterator[Check]]
 
 GOOD_VERDICTS = frozenset({Verdict.SYNCED, Verdict.PENDING, Verdict.SOURCE_EMPTY})
-"""With which a group continues where it was, or nearly."""
+"""Verdicts with which a group continues where it was, or shortly before."""
 
 NO_GROUP = "no group that may skip records"
 
 OWN_OFFSET = Verdict.GROUP_ACTIVE
-"""With which a group continues where its members on the target are. With any other verdict it may skip records: it is
-too far on, or begins by its reset policy."""
+"""With this verdict a group continues where its members on the target are. All verdicts that are neither this nor good
+may skip records: the offset is too far on, or the group starts by its reset policy."""
 
 
 def readiness(facts: ReadinessFacts, questions: Sequence[Question] | None = None) -> list[Check]:
-    """The answers to these questions, None: to all, in their order."""
+    """Returns the answers to these questions, in their order. None: to all."""
     return [check for asked in (CHECKS if questions is None else questions) for check in asked(facts)]
 
 
 def is_ready(checks: Collection[Check]) -> bool:
-    """Whether nothing failed, and nothing is unknown."""
+    """Whether nothing failed and nothing is unknown."""
     return all(check.result in (CheckResult.OK, CheckResult.WARNING) for check in checks)
 
 
@@ -160,7 +164,7 @@ def _missing_records(facts: ReadinessFacts) -> Iterator[Check]:
         yield _counted(facts)
     if facts.missing_reads:
         remedy = "`lockstep rights --principal …` prints the commands that grant them"
-        figure = f"nobody can tell how many records: {shown(sorted(facts.missing_reads))}"
+        figure = f"how many records is unknown: {shown(sorted(facts.missing_reads))}"
         yield Check(
             "rights to count records", CheckResult.WARNING if unread else CheckResult.UNKNOWN, figure, "", remedy
         )
@@ -187,7 +191,7 @@ def _counted(facts: ReadinessFacts) -> Check:
 
 
 def kind_check(kind: Kind, drift: int, refused: int, fault: str | None, rules: FailoverRules) -> Check:
-    """Whether a kind is in step enough for a failover. `fault`: why its differences are not known or not mended."""
+    """Whether a kind is in step enough for a failover. `fault`: why its differences are unknown or were not applied."""
     more = (f", {refused} refused" if refused else "") + (f": {fault}" if fault else "")
     figure = number_of(drift, "difference") + more
     bad = fault is not None or drift > rules.max_drift
@@ -220,7 +224,8 @@ def _kinds(facts: ReadinessFacts) -> Iterator[Check]:
 
 
 def group_check(verdicts: Mapping[Verdict, int], rules: FailoverRules, read_twice: int = 0) -> Check:
-    """Whether few enough partitions of groups may skip records. `read_twice`: the most in one partition."""
+    """Whether few enough partitions of groups may skip records. `read_twice`: the most that one partition reads
+    twice."""
     skipping = sum(count for verdict, count in verdicts.items() if verdict not in (*GOOD_VERDICTS, OWN_OFFSET))
     said = f"{skipping} may skip records: " if skipping else ""
     seen = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items() if count)
@@ -290,7 +295,7 @@ def _target(facts: ReadinessFacts) -> Iterator[Check]:
     wanted = facts.wanted_in_sync
     closed = sorted(topic for topic in remote & wanted.keys() if seen.in_sync.get(topic, 0) < wanted[topic])
     unseen = sorted((remote & seen.factors.keys()) - wanted.keys())
-    remedy = "nobody may write these with acks=all: lower min.insync.replicas, or add replicas" if closed else ""
+    remedy = "producers with acks=all cannot write these: lower min.insync.replicas, or add replicas" if closed else ""
     name, unknown = "replicas in sync for min.insync.replicas", f"not known of {shown(unseen)}" if unseen else ""
     result = CheckResult.FAILED if closed else CheckResult.UNKNOWN if unseen else CheckResult.OK
     yield Check(name, result, shown(closed) or unknown or "enough", "enough", remedy)
@@ -317,14 +322,14 @@ def _transactions(facts: ReadinessFacts) -> Iterator[Check]:
 
 def _fencing(facts: ReadinessFacts) -> Iterator[Check]:
     if not facts.authorizer:
-        remedy = "stop producers themselves; `lockstep cutover --without-fence` proves by ends that nobody writes"
+        remedy = "stop producers themselves; `lockstep cutover --without-fence` proves that the ends do not move"
         yield Check("fence", CheckResult.WARNING, "the source has no authorizer", "", remedy)
         return
     if facts.rules.mm2_copies_acls:
         yield Check(
             "MM2's ACL sync", CheckResult.FAILED, "on: MM2 would copy the fence to the target", "off", MM2_ACLS_OFF
         )
-    figure = "the source has an authorizer; super users are beyond ACLs, and brokers show nobody who they are"
+    figure = "the source has an authorizer; ACLs do not bind super users, and brokers do not list super users"
     yield Check("fence", CheckResult.OK, figure)
 
 
@@ -334,7 +339,7 @@ def _rights(facts: ReadinessFacts) -> Iterator[Check]:
     figure = shown(missing) or "all are there"
     bad = CheckResult.WARNING if facts.by_job else CheckResult.FAILED
     if missing and facts.by_job:
-        figure = f"the job need not have them, who runs the commands must: {figure}"
+        figure = f"the job does not need them, the operator who runs the commands does: {figure}"
     yield Check("rights of later steps", bad if missing else CheckResult.OK, figure, "", remedy)
 
 
@@ -353,10 +358,10 @@ FROM_CLUSTERS: Sequence[Question] = (
     _rights,
     _flags,
 )
-"""What is asked of both clusters themselves: no comparison of a kind says it."""
+"""Questions to the clusters themselves. Comparing kinds does not answer them."""
 
 OF_TARGET: Sequence[Question] = (_unsynced_groups, _target)
-"""Of these, what stands in the way of a failover without the source as well."""
+"""The questions among these that also decide a failover without the source."""
 
 CHECKS: Sequence[Question] = (_heartbeat, _missing_records, _lost, _kinds, _groups, *FROM_CLUSTERS[2:])
 """All questions, in the order in which they are shown."""

@@ -1,4 +1,4 @@
-"""The commands of a planned failover: fence, unfence, cutover, promote. Each goes on where a crash left it."""
+"""The commands of a planned failover: fence, unfence, cutover, promote. Each resumes where a crash stopped it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from streaming.number_of import number_of
 def fence(
     scene: Scene, topics: tuple[str, ...] = (), *, without_fence: bool = False, take_over: bool = False
 ) -> FailoverRecord:
-    """Fences these topics, none: all that producers write. A fence that somebody ignores is taken back.
+    """Fences these topics; with none given, all that producers write. Lifts the new fence again if a client still
+    writes.
 
-    That of topics which were fenced before stays: their clients may have moved.
+    Topics that were fenced before stay fenced: their clients may have moved.
     Raises FenceCopied, FenceBroken, FenceUnclear, NoAuthorizer, NotNow, LockstepError.
     """
     known, before = scene.journal.record, own_fences(scene.journal.ledger)
@@ -40,9 +41,9 @@ def fence(
 
 
 def _taken_back(scene: Scene, known: FailoverRecord, before: Collection[Key]) -> str:
-    """Lifts what a broken fence added to what was `known`; says so in a sentence.
+    """Lifts what a broken fence added to `known`, and says so in a sentence.
 
-    A fence that was half done is in the ledger already: of it only topics whose clients may have moved stay.
+    The ledger may already hold a half-made fence. Of that fence only topics whose clients may have moved stay fenced.
     """
     moved = divergences(scene.journal.ledger)
     half = known.doing is Command.FENCE
@@ -74,7 +75,7 @@ def _with_known(known: FailoverRecord, topics: tuple[str, ...]) -> tuple[str, ..
 
 
 def check_fence(scene: Scene, topics: tuple[str, ...] = ()) -> None:
-    """Whether `fence` can tell whose the fence is that is there already; writes nothing.
+    """Checks that `fence` can tell who owns the DENY ACLs that are there already. Writes nothing.
 
     Raises FenceUnclear, NoAuthorizer, LockstepError.
     """
@@ -82,7 +83,7 @@ def check_fence(scene: Scene, topics: tuple[str, ...] = ()) -> None:
 
 
 def check_cutover(scene: Scene, *, without_fence: bool = False) -> None:
-    """The same of `cutover`, where that fences anything from here. Raises as `check_fence`."""
+    """Checks the same for `cutover`, if it has topics left to fence. Raises as `check_fence`."""
     record = scene.journal.record
     fences = record.state is State.MIRRORING or record.doing is Command.FENCE
     if fences and not without_fence:
@@ -90,9 +91,9 @@ def check_cutover(scene: Scene, *, without_fence: bool = False) -> None:
 
 
 def unfence(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
-    """Takes the fence away. Raises NotNow, FenceUnclear, LockstepError."""
+    """Lifts the fence. Raises NotNow, FenceUnclear, LockstepError."""
     scene.journal.check(Command.UNFENCE, take_over=take_over)
-    # Half done it would stand in the way of another `fence`.
+    # A half-done `unfence` would block another `fence`.
     check_liftable(scene)
     scene.journal.begin(Command.UNFENCE, take_over=take_over)
     return scene.journal.run(scene.steps())
@@ -105,20 +106,21 @@ def drain(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
 
 
 def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
-    """The target takes over, and the flow ends. Raises NotNow, NotDrained, LockstepError.
+    """Ends the flow: the target takes over. Raises NotNow, NotDrained, LockstepError.
 
-    It insists that all is fenced, or proves again that nobody writes, and looks once more whether a record came since.
+    It requires that all topics are fenced, or proves again that no client writes. Then it checks once more for new
+    records.
     """
     if done := promoted(scene):
         return done
     record = scene.journal.check(Command.PROMOTE, take_over=take_over)
     if Step.LAST_OFFSETS not in record.done:
         if record.without_fence:
-            # Nothing but this keeps anybody from writing, and the last proof may be of another day.
+            # Without a fence only this proof shows that no client writes. The last proof may be old.
             prove_again(scene)
         _check_whole(scene)
         if compare_copies(scene, wanted_pairs(scene)):
-            # That takes a while, in which somebody may have written.
+            # The comparison takes a while. A client may have written since.
             _check_whole(scene)
     scene.journal.begin(Command.PROMOTE, take_over=take_over)
     ended = scene.journal.run(scene.steps())
@@ -127,8 +129,9 @@ def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
 
 
 def promoted(scene: Scene) -> FailoverRecord | None:
-    """The record of a flow that is PROMOTED, by a command that died right after, or at another time, which nobody can
-    tell: it says so. None: something is left to do."""
+    """Returns the record of a flow that is PROMOTED already, and says so; None if something is left to do.
+
+    A command that died right after the promotion and an earlier failover look alike."""
     done = scene.journal.has_done(State.PROMOTED)
     if done is not None:
         flow = scene.settings.flow
@@ -148,10 +151,10 @@ def cutover(
     batch: int | None = None,
     agreed: Callable[[Scene], None] = lambda scene: None,
 ) -> FailoverRecord:
-    """All of a planned failover; run again, it goes on where it was. Raises as its parts.
+    """Runs a planned failover; run again, it resumes where it stopped. Raises what its parts raise.
 
-    `batch`: so many topics are fenced and drained at a time; whoever is told of states moves their clients meanwhile.
-    `agreed`: raises unless somebody agrees, before anything is written.
+    `batch`: how many topics are fenced and drained at a time. Listeners of states move these clients meanwhile.
+    `agreed`: raises unless the operator agrees. It is called before anything is written.
     """
     if done := promoted(scene):
         return done
@@ -209,7 +212,8 @@ def _check_whole(scene: Scene) -> None:
 
 
 def _check_closed(scene: Scene) -> None:
-    """Whether nobody writes the topics that another run fenced: clients are told to move once these are drained."""
+    """Checks that no client writes the topics that another run fenced. Once these are drained, clients are told to
+    move."""
     if scene.journal.record.without_fence:
         prove_again(scene)
     else:
@@ -222,6 +226,6 @@ def _check_denied(scene: Scene, topics: Collection[str]) -> None:
     there = set(scene.source.acls.describe())
     if left := [acl.resource_name for acl in fence_acls(topics) if acl not in there]:
         raise NotNow(
-            f"{shown(left)} can be written on {scene.settings.flow.source}: new since the fence, or somebody took it "
-            "away. Say `lockstep fence` again"
+            f"{shown(left)} can be written on {scene.settings.flow.source}: new since the fence, or another client "
+            "deleted its DENY ACL. Say `lockstep fence` again"
         )

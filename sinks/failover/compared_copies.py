@@ -1,4 +1,4 @@
-"""The records of both sides compared, where somebody asked for it, before clients may move or the flow ends."""
+"""Compares the records of both sides, if `--verify` asks for it, before clients may move or the flow ends."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from streaming.mm2.records import TopicPartition
 
 
 def compare_copies(scene: Scene, pairs: Pairs) -> bool:
-    """Compares what was not compared yet of these partitions; whether there was anything. Raises what that raises."""
+    """Compares what was not compared yet of these partitions. Returns whether there was any. Raises what `compare`
+    does."""
     return scene.verify is not None and scene.verify.run({where.topic for where in pairs}, _drained_ends(scene, pairs))
 
 
 def _drained_ends(scene: Scene, pairs: Pairs) -> dict[TopicPartition, int]:
-    """Where copies ended when they were drained, if they had all that the source has: their clients may have moved.
+    """Returns where complete copies ended when they were drained. Clients that moved may have written behind these
+    ends.
 
-    What came to the source since then, and was copied, is compared as well.
+    Records that came to the source since then, and were copied, are compared as well.
     """
     taken = takeover_ends(divergences(scene.journal.ledger))
     drained = {where: copy for where, copy in pairs.items() if copy in taken}

@@ -1,4 +1,4 @@
-"""What the target has of a flow without a word of the source: all copies, also those whose ends no job ever kept."""
+"""Lists the copies on the target without asking the source, with those whose ends no job ever recorded."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sinks.ledger.kept_end_offsets import UNSEEN
 
 
 def copies_on_target(scene: Scene) -> dict[str, tuple[str, int]]:
-    """By topic of the source its name on the target, and the partitions there.
+    """Returns each copy's name on the target and its partition count, by topic of the source.
 
-    Under a policy that keeps names these are all topics that the flow would replicate, whoever made them.
+    Under a policy that keeps names these are all topics that the flow would replicate, whichever client created them.
     """
     settings, flow = scene.settings, scene.settings.flow
     policy, found = settings.policy, dict[str, tuple[str, int]]()
@@ -29,7 +29,7 @@ def copies_on_target(scene: Scene) -> dict[str, tuple[str, int]]:
 
 
 def with_all_copies(scene: Scene, prediction: Prediction) -> Prediction:
-    """The same, and of every copy on the target that it does not know an end that was never seen."""
+    """Returns the prediction, with "end never seen" for each copy on the target that it lacks."""
     known, remote = {topic: list(ends) for topic, ends in prediction.known.items()}, dict(prediction.remote)
     for topic, (name, partitions) in copies_on_target(scene).items():
         remote.setdefault(topic, name)

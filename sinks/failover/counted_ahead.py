@@ -1,8 +1,8 @@
-"""Records of the source that wait to be copied, counted one by one where offsets say more than there are. Bounded.
+"""Counts waiting records of the source one by one, where offsets overstate them. Bounded.
 
-Markers of transactions, and aborted records, have offsets, too. Where a partition has such gaps and MM2's offset-syncs
-bring nothing newer, what waits is read: once, for what was counted before is not read again. What compaction or
-retention took may be on the target, and counts.
+Transaction markers and aborted records have offsets, too. Where a partition has such gaps, and MM2's offset-syncs bring
+nothing newer, the waiting records are read. Each is read once. Records that compaction or retention removed may be on
+the target, and count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sinks.ledger.known_positions import KnownPosition
 from streaming.mm2.records import TopicPartition
 
 AHEAD_LIMITS = ReadLimits(most=5000, seconds=2.0)
-"""Of all partitions together, each time that the source's ends are read: a thousand offsets a second by default."""
+"""For all partitions together, at each reading of the source's ends: a thousand offsets a second by default."""
 
 
 def counted_ahead(
@@ -24,10 +24,10 @@ def counted_ahead(
     ends: Mapping[TopicPartition, int],
     limits: ReadLimits = AHEAD_LIMITS,
 ) -> dict[TopicPartition, KnownPosition]:
-    """The positions up to the source's ends, or to where that could be read. `source` reads as MM2 does.
+    """Returns positions moved up to the source's ends, or to where they could be read. `source` reads as MM2 does.
 
-    The shortest stretches come first; what is too long for the limits is left out, and so is what may have lost
-    records. Raises ClusterUnreachable, RightsMissing.
+    The shortest stretches come first. Left out are stretches beyond the limits, and those that may have lost records.
+    Raises ClusterUnreachable, RightsMissing.
     """
     compacted = source.compacted({where.topic for where in positions})
     whole = {where: one for where, one in positions.items() if where in ends and where.topic not in compacted}
@@ -41,13 +41,13 @@ def counted_ahead(
         return take
 
     endings = read_records(source, spans, limits, taker)
-    # Afterwards: what retention took meanwhile was not read either.
+    # Read afterwards, because what retention deleted meanwhile was not read either.
     logs = source.ends(list(endings)).items if endings else {}
     found = {}
     for where, ending in endings.items():
         before = whole[where]
         if ending.why is not Why.FAULT and where in logs and logs[where].start <= before.source:
-            # Before an open transaction, whose records may come yet.
+            # Before an open transaction: its records may still commit.
             reached = max(before.source, min(ending.position, ends[where]))
             found[where] = KnownPosition(reached, before.target, before.missing + counts[where])
     return found
@@ -56,7 +56,7 @@ def counted_ahead(
 def _chosen(
     positions: Mapping[TopicPartition, KnownPosition], ends: Mapping[TopicPartition, int], most: int
 ) -> dict[TopicPartition, tuple[int, int | None]]:
-    """The shortest stretches, of so many offsets together."""
+    """Returns the shortest stretches that together have at most so many offsets."""
     spans: dict[TopicPartition, tuple[int, int | None]] = {}
     for length, where in sorted((ends[where] - one.source, where) for where, one in positions.items()):
         if length > most:

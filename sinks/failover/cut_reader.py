@@ -1,4 +1,4 @@
-"""A log as it was at an earlier end: for what was there when a target took over, whatever was written since."""
+"""Reads a log as it was at an earlier end: what was there when a target took over, without what came later."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 CUT_LIMITS = ReadLimits(most=1_000_000, seconds=300.0)
-"""More cannot be held at once."""
+"""Memory cannot hold more at once."""
 
 
 class TooManyRecords(LockstepError):
-    """A partition has more records to be read than can be held at once."""
+    """A partition has more records to read than memory can hold at once."""
 
     def __init__(self, where: TopicPartition, alias: str) -> None:
         super().__init__(
@@ -27,7 +27,7 @@ class TooManyRecords(LockstepError):
 
 
 class AsItWas:
-    """A reader of a cluster whose partitions ended at these offsets; what came behind is not there."""
+    """A reader of a cluster whose partitions end at these offsets. Later records are hidden."""
 
     def __init__(self, reader: RecordReader, ends: Mapping[TopicPartition, int]) -> None:
         self._records, self._ends = reader, ends
@@ -68,7 +68,7 @@ class AsItWas:
 def all_records(
     reader: RecordReader, starts: Mapping[TopicPartition, int], stops: Mapping[TopicPartition, int] | None = None
 ) -> dict[TopicPartition, list[Record]]:
-    """All records from these offsets on, before `stops` where they are given.
+    """Returns all records from these offsets on, before `stops` where they are given.
 
     Raises TooManyRecords, LockstepError.
     """

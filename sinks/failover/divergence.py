@@ -1,4 +1,4 @@
-"""Where each partition diverged when the target took over: kept in the ledger, and what counts as missing since."""
+"""Where each partition diverged when the target took over. The ledger keeps it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from streaming.mm2.records import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """Of one topic, by partition: the target's `ends` at the takeover, the source's `known` ends, and the records that
-    were predicted to be lost (`exact`: no fewer). `remote`: its name on the target."""
+    """Divergence of one topic, by partition. `ends`: of the target at the takeover. `known`: ends of the source.
+
+    Also the records that were predicted to be lost; `exact`: no fewer. `remote`: the topic's name on the target."""
 
     remote: str
     ends: Sequence[int]
@@ -29,18 +30,18 @@ class Divergence:
     exact: bool
 
     def to_text(self) -> str:
-        """As the ledger keeps it."""
+        """Returns the text that the ledger keeps."""
         return orjson.dumps(asdict(self)).decode()
 
 
 def keep_divergences(ledger: Ledger, found: Mapping[str, Divergence]) -> None:
-    """Keeps those that are not kept yet: a second run comes after clients have begun to write."""
+    """Keeps those that are not kept yet. At a second run clients may have written to the copies already."""
     known = ledger.values(Entry.DIVERGENCE)
     ledger.put({(Entry.DIVERGENCE, (topic,)): one.to_text() for topic, one in found.items() if (topic,) not in known})
 
 
 def divergences(ledger: Ledger) -> dict[str, Divergence]:
-    """By topic of the source. Raises LockstepError for what cannot be read."""
+    """Returns divergences by topic of the source. Raises LockstepError for an unreadable entry."""
     try:
         return {topic: Divergence(**orjson.loads(text)) for (topic,), text in ledger.values(Entry.DIVERGENCE).items()}
     except (ValueError, TypeError) as error:
@@ -48,12 +49,12 @@ def divergences(ledger: Ledger) -> dict[str, Divergence]:
 
 
 def forget_divergences(ledger: Ledger) -> None:
-    """The flow mirrors again."""
+    """Deletes all divergences from the ledger, because the flow mirrors again."""
     ledger.put({(Entry.DIVERGENCE, key): None for key in ledger.values(Entry.DIVERGENCE)})
 
 
 def takeover_ends(known: Mapping[str, Divergence]) -> dict[TopicPartition, int]:
-    """Where the copies ended when the target took over, by partition there."""
+    """Returns where the copies ended when the target took over, by partition there."""
     return {
         TopicPartition(one.remote, number): end
         for one in known.values()
@@ -63,17 +64,17 @@ def takeover_ends(known: Mapping[str, Divergence]) -> dict[TopicPartition, int]:
 
 
 def as_at_takeover(ledger: Ledger, target: RecordReader) -> AsItWas:
-    """The target without what came to copies since the ledger keeps where they diverged. Raises LockstepError."""
+    """Returns the target without what came to its copies since the takeover. Raises LockstepError."""
     return AsItWas(target, takeover_ends(divergences(ledger)))
 
 
 def arrivals_at_takeover(
     ledger: Ledger, source: RecordReader, target: RecordReader, pairs: Pairs
 ) -> dict[TopicPartition, Arrival]:
-    """As `arrivals`; copies of which the ledger keeps where they diverged count as they were then.
+    """Returns the same as `arrivals`. Copies with a recorded divergence count as they were then.
 
-    Where that leaves a record missing, the copy counts as it is now if all is there for certain: MM2 may have copied
-    it since. Raises ClusterUnreachable, RightsMissing, LockstepError.
+    A record missing there may have been copied since. If the copy is certainly complete now, it counts as it is now.
+    Raises ClusterUnreachable, RightsMissing, LockstepError.
     """
     taken = takeover_ends(divergences(ledger))
     found = arrivals(source, AsItWas(target, taken), pairs)

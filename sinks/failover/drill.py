@@ -1,8 +1,9 @@
-"""A drill on a topic of its own, between the real clusters: what is predicted, against what is measured afterwards.
+"""Runs a drill on a topic of its own, between the real clusters: compares predictions with measurements.
 
-It writes records, lets MM2 copy them, predicts a loss in the middle of that and counts it later by content; fences the
-topic and sees whether that stops its own writes; waits until all is copied; and compares where two groups would
-continue with what they would read there. The flow's own state is not touched, and the topic goes again.
+It writes records and lets MM2 copy them. In the middle of that it predicts a loss, and counts it later by content. It
+fences the topic and checks that the fence stops its own writes. It waits until MM2 has copied all. It compares where
+two groups would continue with what they would read there. The flow's own state stays as it is. The topic is deleted at
+the end.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from streaming.mm2.records import TopicPartition
 DRILL_POLL_INTERVAL = 0.25
 
 DRILL_PREFIX = "failover-drill-"
-"""Of the topic and the groups that a drill makes, unless it is told another name."""
+"""Prefix of the topic and the groups that a drill makes, unless another name is given."""
 
 DOES = {
     "first copy": "writes {records} records to {topic}, and waits until MM2 has copied them",
@@ -42,12 +43,12 @@ DOES = {
 """The steps that take a while, for people."""
 
 GroupRows = Callable[[Collection[str]], Sequence[GroupOffset]]
-"""Where these groups would continue, as `lockstep offsets` says."""
+"""Returns where these groups would continue, as `lockstep offsets` says."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDrill:
-    """Of a group: the most records that it reads twice as predicted, and what it would read twice and skip."""
+    """What a group reads twice and skips. `predicted`: the most that it reads twice."""
 
     group: str
     predicted: int | None
@@ -56,7 +57,7 @@ class GroupDrill:
 
     @property
     def agrees(self) -> bool:
-        """Nothing is skipped, and no more is read twice than was said."""
+        """Whether nothing is skipped, and no more is read twice than was predicted."""
         return not self.skipped and self.predicted is not None and self.read_twice <= self.predicted
 
 
@@ -114,7 +115,8 @@ class Drill:
         return TopicPartition(settings.policy.format_remote_topic(settings.flow.source, self.topic), 0)
 
     def check(self) -> DrillTopic:
-        """Its topic, where it could begin; writes nothing. Raises WrongUsage, FenceCopied, LockstepError."""
+        """Returns the topic that the drill would make, where it could begin; writes nothing. Raises WrongUsage,
+        FenceCopied, LockstepError."""
         scene = self.scene
         check_drill_name(scene.settings, self.topic)
         own = DrillTopic(scene, self.topic, self.there.topic)
@@ -129,7 +131,7 @@ class Drill:
         return {name: text.format(topic=self.topic, records=self.records) for name, text in DOES.items()}
 
     def run(self) -> DrillResult:
-        """Raises LockstepError; the topic that was made, and its fence, are taken away whatever happens."""
+        """Runs the drill. Deletes the topic and its fence in any case. Raises LockstepError."""
         scene, own = self.scene, self.check()
         result = DrillResult(self.topic)
         try:
@@ -181,7 +183,7 @@ class Drill:
         cut = AsItWas(target, {self.there: seen})
         (found,) = arrivals(source, cut, {self.here: self.there}).values()
         if found.behind is None:
-            raise LockstepError(f"nobody can tell what is missing of {self.topic}: {found.problem}")
+            raise LockstepError(f"how many records of {self.topic} are missing is unknown: {found.problem}")
         result.predicted = found.behind.records
         there = all_records(target, {self.there: 0}, {self.there: seen})[self.there] if seen else []
         result.measured = len(not_among(all_records(source, {self.here: 0})[self.here], there))
@@ -202,7 +204,7 @@ class Drill:
             scene.source.cluster.append_log(self.topic, [(b"after the fence", b"drill")])
             result.fenced = False
         except NoAnswer:
-            # Nobody knows why nothing was written.
+            # Why the write failed is unknown.
             raise
         except LockstepError:
             result.fenced = True
@@ -243,7 +245,7 @@ class Drill:
             self.scene.waiting.sleep(DRILL_POLL_INTERVAL)
 
 
-# The topic that a drill makes, with its copy: only what the drill made itself is taken away again.
+# The topic that a drill makes, with its copy. Only what the drill made itself is deleted.
 
 
 REMOVE = "delete it there: kafka-topics.sh --delete --topic {name}"
@@ -257,17 +259,18 @@ class LeftBehind(LockstepError):
 
 @dataclass
 class DrillTopic:
-    """Of one drill. `topic`: on the source; `copy`: what MM2 calls it on the target."""
+    """The topic of one drill. `topic`: on the source; `copy`: what MM2 calls it on the target."""
 
     scene: Scene
     topic: str
     copy: str
     _made: bool | None = field(default=False, init=False)
-    """None: it was asked for, and no answer says what became of that."""
+    """None: the request was sent, and its outcome is unknown."""
     _id: str | None = field(default=None, init=False)
 
     def check_absent(self) -> None:
-        """Raises WrongUsage where one of the two may be there: a listing may come from a broker that lags behind."""
+        """Raises WrongUsage where the topic or its copy may exist. A listing may come from a broker that lags
+        behind."""
         for ports, name in ((self.scene.source, self.topic), (self.scene.target, self.copy)):
             if name in ports.cluster.list_topics() or name not in ports.cluster.confirmed_absent([name]):
                 raise WrongUsage(
@@ -276,7 +279,7 @@ class DrillTopic:
                 )
 
     def make(self) -> None:
-        """On the source, with one partition. Raises LockstepError where that is refused."""
+        """Creates the topic on the source, with one partition. Raises LockstepError where that is refused."""
         self._made = None
         try:
             fault = self.scene.source.cluster.create_topics({self.topic: TopicSpec(1)})[self.topic]
@@ -290,7 +293,7 @@ class DrillTopic:
         self._made = True
 
     def is_seen(self) -> bool:
-        """Whether the source shows it; its id is remembered then."""
+        """Whether the source shows the topic. Remembers its id then."""
         self._id = self._id_now() if self._id is None else self._id
         return self._id is not None and self.topic in self.scene.source.cluster.list_topics()
 
@@ -298,14 +301,14 @@ class DrillTopic:
         return self.scene.source.cluster.topic_ids([self.topic]).get(self.topic)
 
     def take_away(self) -> list[str]:
-        """Deletes it, its copy and its fence, each whatever became of the others, where it was made.
+        """Deletes the topic, its copy and its fence, if the drill made it. A failure with one does not stop the others.
 
         Returns what is left: on which cluster, why, and how to remove it.
         """
         if self._made is None:
             return [
-                f"nobody can tell whether {self.topic} was made on {self.scene.source.alias}. If it is there, and is "
-                f"not somebody else's, {REMOVE.format(name=self.topic)}"
+                f"it is unknown whether {self.topic} was made on {self.scene.source.alias}. If it is there, and no "
+                f"other client made it, {REMOVE.format(name=self.topic)}"
             ]
         if not self._made:
             return []
@@ -332,14 +335,14 @@ class DrillTopic:
                 return self._left_alone()
         except LockstepError as error:
             return [
-                f"nobody can tell whether {self.topic} on {source.alias} is still what the drill made: {error}. It is "
+                f"it is unknown whether {self.topic} on {source.alias} is still what the drill made: {error}. It is "
                 f"left, and so is {self.copy} on {target.alias}: {REMOVE.format(name=self.topic)}, then the copy"
             ]
-        # The copy was absent before the drill, so that it is that of the drill's topic.
+        # Before the drill the copy was absent, so it is the copy of the drill's topic.
         return [*_delete(source, self.topic, self._id), *_delete(target, self.copy)]
 
     def _is_own(self) -> bool:
-        """Whether the source's topic is the one that was made. One whose id was never seen was made a moment ago."""
+        """Whether the source's topic is the one that the drill made. Without a known id it was created a moment ago."""
         found = self._id_now()
         return found is not None and self._id in (None, found)
 
@@ -350,8 +353,8 @@ class DrillTopic:
             return []
         said = f"is gone from {source.alias}" if gone else f"on {source.alias} is not shown as the one the drill made"
         return [
-            f"{self.topic} {said}: somebody else was there. What is there, and {self.copy} on {target.alias}, is left "
-            f"alone; if that copy is nobody's, {REMOVE.format(name=self.copy)}"
+            f"{self.topic} {said}: another client was there. What is there, and {self.copy} on {target.alias}, is left "
+            f"alone; if no client uses that copy, {REMOVE.format(name=self.copy)}"
         ]
 
 

@@ -1,4 +1,4 @@
-"""What a drill may call its topic."""
+"""Checks what a drill may call its topic."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ KAFKAS_OWN = "__"
 
 
 def check_drill_name(settings: FlowSettings, topic: str) -> None:
-    """Raises WrongUsage for a name that Kafka would refuse, here or for the copy, that is Kafka's, MM2's or Lockstep's
-    own, or that the flow does not replicate."""
+    """Raises WrongUsage for a name that Kafka would refuse, here or for the copy. Also for topics of Kafka, MM2 and
+    Lockstep, and for topics that the flow does not replicate."""
     remote = settings.policy.format_remote_topic(settings.flow.source, topic)
     reason = _illegal(topic) or _owned(settings, topic) or _unreplicated(settings, topic)
     if reason is None and (of_copy := _illegal(remote) or _owned(settings, remote)):

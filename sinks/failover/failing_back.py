@@ -1,4 +1,4 @@
-"""The way back after a failover: what the source alone has, the flow the other way round, and mirroring again."""
+"""The way back after a failover: exports records of the source alone, reverses the flow, then mirrors again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streaming.flow import Flow
 from streaming.number_of import number_of
 
 Export = Callable[[Unreplicated], None]
-"""Hands the records on, somewhere that lasts."""
+"""Stores the records somewhere durable."""
 
 
 def failback(
@@ -28,7 +28,7 @@ def failback(
     write_reverse: Callable[[], None],
     take_over: bool = False,
 ) -> FailoverRecord:
-    """Counts what the source alone has, insists that it is dealt with, and writes the flow the other way round.
+    """Counts records that only the source has, requires that they are dealt with, and writes the reverse flow's file.
 
     Raises NotNow where records are left and neither exported nor discarded, LockstepError.
     """
@@ -53,7 +53,8 @@ def failback(
 def _deal_with(scene: Scene, found: Unreplicated, export: Export | None, discard: int | None) -> None:
     if found.problems:
         where, why = next(iter(found.problems.items()))
-        raise NotNow(f"of {number_of(len(found.problems), 'partition')} nobody can tell, {where} among them: {why}")
+        unclear = number_of(len(found.problems), "partition")
+        raise NotNow(f"what {unclear} never copied is unknown, {where} among them: {why}")
     if not found.count:
         return
     if export is not None:
@@ -66,7 +67,7 @@ def _deal_with(scene: Scene, found: Unreplicated, export: Export | None, discard
 
 
 def describe(scene: Scene, found: Unreplicated) -> str:
-    """What was counted, for people."""
+    """Returns what was counted, in a sentence."""
     topics = ", ".join(f"{topic} {count}" for topic, count in found.by_topic().items())
     most = "" if found.exact else "at most "
     records = f"{most}{number_of(found.count, 'record')} on {scene.settings.flow.source}"
@@ -74,7 +75,7 @@ def describe(scene: Scene, found: Unreplicated) -> str:
 
 
 def check_resume(scene: Scene, typed: str | None = None) -> None:
-    """Whether `resume` may begin, or go on; writes nothing. Raises NotNow, FenceUnclear, LockstepError."""
+    """Checks that `resume` may begin or continue; writes nothing. Raises NotNow, FenceUnclear, LockstepError."""
     if scene.journal.record.state is not State.REVERSING:
         raise NotNow(f"the flow is {scene.journal.record.describe()}: only one that is REVERSING can mirror again")
     if scene.journal.record.doing is not Command.RESUME:
@@ -83,10 +84,10 @@ def check_resume(scene: Scene, typed: str | None = None) -> None:
 
 
 def resume(scene: Scene, *, typed: str | None = None, take_over: bool = False) -> FailoverRecord:
-    """The source leads again: the fence goes, and the flow is kept in step as before.
+    """Makes the source lead again: lifts the fence, and the flow is kept in step as before.
 
-    `typed`: the state of the flow the other way round, by whoever knows that the source leads although it was not cut
-    over. Raises NotNow, FenceUnclear, LockstepError.
+    `typed`: the state of the reverse flow, typed by an operator who knows that the source leads without a cutover.
+    Raises NotNow, FenceUnclear, LockstepError.
     """
     if done := scene.journal.has_done(State.MIRRORING):
         return done
@@ -96,19 +97,18 @@ def resume(scene: Scene, *, typed: str | None = None, take_over: bool = False) -
 
 
 LEADS = ENDED - {State.FAILING_OVER}
-"""States of the flow the other way round in which its target has taken over."""
+"""States of the reverse flow in which its target has taken over."""
 
 
 def check_source_leads(scene: Scene, typed: str | None) -> None:
-    """Raises NotNow where the way back was not cut over since it was led through, or nobody can tell, unless that state
-    is `typed` back."""
+    """Raises NotNow unless the reverse flow was cut over since this failover, or its state is `typed` back."""
     flow = scene.settings.flow
     reverse = flow.reverse
     try:
         record, why = _record_of(scene, reverse), "it is not there"
     except (LedgerUntrusted, RightsMissing) as error:
         record, why = None, str(error)
-    # It stays as it ended the last time that it led back, until it is led back itself.
+    # A reverse flow keeps the state of its last cutover until it is led back itself.
     before = record is not None and record.begun.at < scene.journal.record.begun.at
     if record is not None and record.state in LEADS and not before:
         scene.say(f"{flow.source} leads again: {reverse.name} is {record.describe()}")
@@ -118,7 +118,7 @@ def check_source_leads(scene: Scene, typed: str | None) -> None:
         return
     if record is None:
         topic = scene.settings.internal.reverse_ledger
-        said = f"nobody can tell whether {flow.source} leads again, by {topic} of {reverse.name} there: {why}"
+        said = f"it is unknown whether {flow.source} leads again, by {topic} of {reverse.name} there: {why}"
     else:
         since = ", which is of an earlier time" if before else ""
         said = f"{reverse.name} is {record.describe()}{since}: {flow.target} still leads"
@@ -130,7 +130,8 @@ def check_source_leads(scene: Scene, typed: str | None) -> None:
 
 
 def _record_of(scene: Scene, reverse: Flow) -> FailoverRecord | None:
-    """None: it has no ledger. Raises LedgerUntrusted, RightsMissing, ClusterUnreachable."""
+    """Returns the reverse flow's record; None if it has no ledger. Raises LedgerUntrusted, RightsMissing,
+    ClusterUnreachable."""
     seal = Seal(reverse.name, scene.settings.safety.ledger_secret)
     ledger = Ledger(scene.settings.internal.reverse_ledger, scene.source.cluster, None, None, seal=seal)
     return ledger.failover() if ledger.exists else None

@@ -1,6 +1,6 @@
-"""Takes the fence of a flow away, beside the other flows from the same source, and says what stays.
+"""Lifts the fence of a flow while other flows of the same source may use it, and says which ACLs stay.
 
-Both ways are asked about before a command begins: half done it would stand in the way of another one.
+Both directions are checked before a command begins: a half-done fence would block the next command.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from streaming.number_of import number_of
 
 @contextmanager
 def open_fence(scene: Scene) -> Iterator[Fence]:
-    """That of the flow, with the ledgers of the other flows from its source."""
+    """Opens the flow's fence, with the ledgers of the other flows from its source."""
     with scene.other_ledgers() as others:
         yield Fence(scene.settings, scene.source.acls, scene.journal.ledger, others, scene.journal.now)
 
 
 def check_deniable(scene: Scene, topics: Collection[str]) -> None:
-    """Asked before a command begins that fences these topics; writes nothing. Raises FenceUnclear, NoAuthorizer."""
+    """Checks that these topics can be fenced; writes nothing. Raises FenceUnclear, NoAuthorizer."""
     alone = Fence(scene.settings, scene.source.acls, scene.journal.ledger, now=scene.journal.now)
     if alone.not_certain(topics):
         with open_fence(scene) as fence:
@@ -32,14 +32,14 @@ def check_deniable(scene: Scene, topics: Collection[str]) -> None:
 
 
 def check_liftable(scene: Scene) -> None:
-    """Asked before a command begins that ends with the fence taken away; writes nothing. Raises FenceUnclear."""
+    """Checks that the fence can be lifted; writes nothing. Raises FenceUnclear."""
     if own_fences(scene.journal.ledger) | unclear_fences(scene.journal.ledger):
         with open_fence(scene) as fence:
             fence.liftable()
 
 
 def lift_fence(scene: Scene, only: Collection[Key] | None = None) -> None:
-    """Takes its DENY ACLs away, or `only` these of them. Raises FenceUnclear, LockstepError."""
+    """Deletes the fence's DENY ACLs, or `only` these of them. Raises FenceUnclear, LockstepError."""
     with open_fence(scene) as fence:
         lifted = fence.lift(only)
     source = scene.settings.flow.source
@@ -53,11 +53,11 @@ def lift_fence(scene: Scene, only: Collection[Key] | None = None) -> None:
 
 
 def name_left(scene: Scene, topics: Collection[str]) -> None:
-    """Says that nobody can tell who made the DENY of these topics, if there are any."""
+    """Names the topics whose DENY was made by an unknown client, if there are any."""
     if topics:
         scene.say(
             f"CAREFUL: the DENY WRITE for User:* on {shown(sorted(topics))} stays on {scene.settings.flow.source}, "
-            "after `unfence` as well: a command died before it learned who made it. If it is nobody's, remove it with "
-            "kafka-acls.sh --remove --deny-principal 'User:*' once no flow from there is fenced and producers may "
+            "after `unfence` as well: a command died before it learned who made it. If no client needs it, remove it "
+            "with kafka-acls.sh --remove --deny-principal 'User:*' once no flow from there is fenced and producers may "
             "write there again"
         )

@@ -1,18 +1,18 @@
-"""Whose an ACL of a fence is, as the entries `FENCE` of ledgers say it. Reads ledgers, writes nothing.
+"""Tells which flow owns an ACL of a fence, by the `FENCE` entries of ledgers. Reads ledgers, writes nothing.
 
-| value         | means                                                                                    |
-|---------------|------------------------------------------------------------------------------------------|
-| `INTENT time` | it was not on the source then, and this flow was about to make it                        |
-| `OWNED`       | this flow made it, or fences as well with what another flow made                         |
-| `a->c`        | that flow's, from the same source: this one does not copy it, and never takes it away    |
-| `somebody's`  | this flow fences with it, and nobody can tell who made it: as above until it is unfenced |
-| (empty)       | of a version that named nobody: this flow's, unless it mirrors and another one is fenced |
+| value         | means                                                                                       |
+|---------------|---------------------------------------------------------------------------------------------|
+| `INTENT time` | this flow was about to create the ACL, which was not on the source then                     |
+| `OWNED`       | this flow created it, or shares an ACL that another flow created                            |
+| `a->c`        | this flow of the same source owns it: the ledger's flow never copies or deletes it          |
+| `somebody's`  | this flow fences with it, its creator is unknown: as `a->c` until this flow is unfenced     |
+| (empty)       | written by an old version: owned by this flow, unless it mirrors and another flow is fenced |
 
-Any other text is another flow's, too.
+Any other text means another flow, too.
 
-An intent without an outcome (a crash, a time-out) counts as ownership only while it is fresh, as those of
-`sinks.ledger.ownership`: later, somebody else may have made the same. Nor does it then keep another flow from taking
-away what that one made for certain, for the `fence` that left it never came to its end.
+An intent without an outcome (a crash, a time-out) counts as ownership only while it is fresh, as in
+`sinks.ledger.ownership`. Later, another client may have created the same ACL. A stale intent also does not stop another
+flow from deleting an ACL that it certainly created.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from sinks.model.times import time_of, utc_text
 OWNED, INTENT, UNNAMED, UNCLEAR = "OWNED", "INTENT", "", "somebody's"
 
 ANOTHERS = "another flow's"
-"""Of one that was this flow's as well, until it was unfenced."""
+"""Value for an ACL that this flow shared with another flow until it was unfenced."""
 
 
 def intent_at(now: datetime) -> str:
-    """The value of an intent."""
+    """Returns the value of an intent."""
     return f"{INTENT} {utc_text(now)}"
 
 
 def note_of(ledger: Ledger, key: Key) -> str | None:
-    """The value that this ledger has of an ACL; None: it knows of no fence there."""
+    """Returns this ledger's value for an ACL; None if it has no fence entry for it."""
     return ledger.get(Entry.FENCE, *map(str, key))
 
 
 def is_intent(note: str | None) -> bool:
-    """Whether no answer is known."""
+    """Whether the value is an intent, so that no answer of the source is known."""
     return note is not None and note.startswith(INTENT)
 
 
 def is_stale(note: str | None, now: datetime) -> bool:
-    """Whether it is an intent, and so old that somebody else may have made the ACL since, or of an unknown age."""
+    """Whether it is an intent of unknown age, or so old that another client may have created the ACL since."""
     if note is None or not is_intent(note):
         return False
     try:
@@ -60,51 +60,53 @@ def is_stale(note: str | None, now: datetime) -> bool:
 
 
 def is_unclear(ledger: Ledger, key: Key, now: datetime) -> bool:
-    """Whether this ledger knows that nobody can tell who made an ACL."""
+    """Whether this ledger says that the creator of the ACL is unknown."""
     note = note_of(ledger, key)
     return note == UNCLEAR or is_stale(note, now)
 
 
 @dataclass(frozen=True)
 class OtherLedgers:
-    """Those of the other flows from the same source. `unread`: by the name of a flow, why its ledger, which is there or
-    may be, cannot be read: nobody can tell what it claims."""
+    """Ledgers of the other flows from the same source. `unread`: why a ledger that exists, or may exist, cannot be
+    read, by flow. What such a ledger claims is unknown."""
 
     ledgers: Sequence[Ledger] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
 
     def claim(self, key: Key, now: datetime) -> bool:
-        """Whether one of those that are read claims this ACL, by more than an intent that is no longer fresh."""
+        """Whether a ledger that was read claims this ACL by more than a stale intent."""
         return any(claims_surely(ledger, key, now) for ledger in self.ledgers)
 
 
 NO_OTHERS = OtherLedgers()
-"""Where no other flow comes from the same source."""
+"""For a source with a single flow."""
 
 
 def own_fences(ledger: Ledger, claimed: Callable[[Key], bool] = lambda key: False) -> set[Key]:
-    """The ACLs that are this flow's, as their keys. `claimed`: whether another flow has one as its own."""
+    """Returns the keys of this flow's ACLs. `claimed`: whether another flow owns an ACL."""
     return {key for key in ledger.fences() if _is_own(ledger, key, claimed)}
 
 
 def unclear_fences(ledger: Ledger) -> set[Key]:
-    """The ACLs with which this flow fences although nobody can tell who made them, as their keys."""
+    """Returns the keys of ACLs with which this flow fences although their creator is unknown."""
     return {key for key in ledger.fences() if note_of(ledger, key) == UNCLEAR}
 
 
 def claims(ledger: Ledger, key: Key) -> bool:
-    """Whether this ledger has an ACL as its own flow's, be it an intent, or as nobody's while its flow is fenced."""
+    """Whether this ledger claims the ACL for its flow: as its own, by an intent, or with an unknown creator while
+    fenced."""
     note = note_of(ledger, key)
     return note == OWNED or is_intent(note) or (note == UNNAMED and not _mirrors(ledger))
 
 
 def claims_surely(ledger: Ledger, key: Key, now: datetime) -> bool:
-    """Whether it does so by more than an intent that is no longer fresh."""
+    """Whether this ledger claims the ACL by more than a stale intent."""
     return claims(ledger, key) and not is_stale(note_of(ledger, key), now)
 
 
 def relies_on(ledger: Ledger, key: Key) -> bool:
-    """Whether the flow of this ledger is fenced, or half so, and may be so with this ACL, whoever made it."""
+    """Whether the flow of this ledger is fenced, or half fenced, and may rely on this ACL, whichever client created
+    it."""
     return note_of(ledger, key) not in (None, ANOTHERS) and not _mirrors(ledger)
 
 
@@ -116,6 +118,6 @@ def _is_own(ledger: Ledger, key: Key, claimed: Callable[[Key], bool]) -> bool:
 
 
 def _mirrors(ledger: Ledger) -> bool:
-    """Also where `unfence` has just begun."""
+    """Whether the flow mirrors, or `unfence` has just begun."""
     record = ledger.failover()
     return record.state is State.MIRRORING and record.doing in (None, Command.UNFENCE)

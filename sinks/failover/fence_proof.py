@@ -1,7 +1,7 @@
 """Proves that a fence holds: the ends of the topics on the source stand still.
 
-A proof of N seconds proves that nobody wrote in these N seconds. Who writes less often is found later: the ledger keeps
-the ends that were proven, and every later step of a cutover looks whether a record came since.
+A proof of N seconds finds every client that writes within these N seconds. The ledger keeps the proven ends. Every
+later step of a cutover compares them with the current ends, and so finds clients that write less often.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 LONGEST_PROOF_S = 120.0
-"""Seconds, of a proof that is repeated, unless the file asks for more."""
+"""Upper limit of a repeated proof, in seconds, unless the file asks for more."""
 
 PROOF = "proof"
-"""Begins the keys of what the ledger keeps of it, by topic."""
+"""Prefix of the ledger keys that hold the proof, by topic."""
 
 PROOF_POLL_INTERVAL = 1.0
 """Seconds between two readings of the end offsets."""
 
 FENCE_READ_WITHIN = 30.0
-"""Seconds to read what came behind an end."""
+"""Seconds to read the records behind an end."""
 
 
 class FenceBroken(LockstepError):
-    """Somebody goes on writing in spite of the fence."""
+    """A client goes on writing in spite of the fence."""
 
     code = "FENCE_BROKEN"
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """How time passes: a monotonic clock, and how to wait, in seconds."""
+    """How a command waits: `clock` is monotonic, all in seconds."""
 
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -51,13 +51,14 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Ends must stand still for `still` seconds; what comes in the first `grace` seconds was under way already."""
+    """Ends must stand still for `still` seconds. Records of the first `grace` seconds were under way and do not
+    count."""
 
     still: float = 10.0
     grace: float = 5.0
 
     def after_pause(self, seconds: float) -> Proof:
-        """That with which a fence is proven again, in spite of which somebody wrote after so long a pause."""
+        """Returns a longer proof, for a fence that let a client write after so long a pause."""
         return replace(self, still=max(self.still, min(2 * seconds, LONGEST_PROOF_S)), grace=0.0)
 
 
@@ -68,11 +69,12 @@ def prove_still(
     waiting: Waiting,
     writers: Callable[[Collection[TopicPartition]], str] = lambda partitions: "",
 ) -> dict[TopicPartition, int]:
-    """Returns the partitions' ends once nobody has written for so long; raises FenceBroken with the topics that move.
+    """Returns the partitions' ends once no client has written for so long. Raises FenceBroken with the topics that
+    move.
 
-    `writers`: names who wrote to partitions, in a sentence.
+    `writers`: names the clients that wrote to partitions, in a sentence.
 
-    A transaction's markers may still come, for its coordinator writes them: they are no records.
+    Markers of transactions may still come, because the coordinator writes them. They do not count as records.
     """
     began = since = waiting.clock()
     ends = ends_of_logs(records, partitions)
@@ -83,7 +85,7 @@ def prove_still(
         now = waiting.clock()
         if written and now - began > proof.grace:
             raise FenceBroken(
-                f"somebody goes on writing to {shown(topics_of(written))}: a super user, whom no ACL stops, or through "
+                f"a client goes on writing to {shown(topics_of(written))}: a super user, whom no ACL stops, or through "
                 f"a broker that does not know the fence yet. {writers(written)}Stop that producer"
             )
         ends = after
@@ -94,7 +96,7 @@ def prove_still(
 
 
 def ends_of_logs(records: RecordReader, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange]:
-    """Start and end of each. Raises LockstepError where one cannot be read: nothing is proven then."""
+    """Returns start and end of each log. Raises LockstepError if one is unreadable: then nothing is proven."""
     seen = records.ends(partitions)
     if seen.errors:
         where, fault = next(iter(seen.errors.items()))
@@ -111,27 +113,27 @@ def _written(
 def written_since(
     records: RecordReader, ends: Mapping[TopicPartition, int], now: Mapping[TopicPartition, LogRange]
 ) -> list[TopicPartition]:
-    """Partitions that got records behind these ends, markers not counted."""
+    """Returns partitions that got records behind these ends. Markers of transactions do not count."""
     spans = [
         Span(where, ends[where], log.end, 1, lambda record: True)
         for where, log in now.items()
         if where in ends and log.end > ends[where]
     ]
     endings = records.scan(spans, FENCE_READ_WITHIN) if spans else {}
-    # What could not be read counts as a record.
+    # Unreadable offsets count as records.
     return [span.where for span, ending in endings.items() if ending.why in (Why.TAKEN, Why.TIME, Why.FAULT)]
 
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """Of one topic: the ends of its partitions that stood still, and since when."""
+    """Ends of one topic's partitions that stood still, and since when."""
 
     ends: Mapping[TopicPartition, int]
     since: datetime
 
 
 def keep_proof(ledger: Ledger, ends: Mapping[TopicPartition, int], since: datetime) -> None:
-    """Keeps what was proven, so that a later command looks what came since."""
+    """Keeps the proof in the ledger, so that a later command finds records that came since."""
     by_topic: dict[str, dict[int, int]] = {}
     for where, end in ends.items():
         by_topic.setdefault(where.topic, {})[where.partition] = end
@@ -145,7 +147,7 @@ def keep_proof(ledger: Ledger, ends: Mapping[TopicPartition, int], since: dateti
 
 
 def known_proof(ledger: Ledger, topics: Iterable[str]) -> dict[str, Proven]:
-    """What was proven last of these topics. Raises LockstepError for what cannot be read."""
+    """Returns the last proof of each of these topics. Raises LockstepError for an unreadable entry."""
     values = ledger.values(Entry.FAILOVER)
     try:
         return {
@@ -162,5 +164,5 @@ def known_proof(ledger: Ledger, topics: Iterable[str]) -> dict[str, Proven]:
 
 
 def forget_proof(ledger: Ledger) -> None:
-    """The fence is gone."""
+    """Deletes the proof from the ledger, because the fence was lifted."""
     ledger.put({(Entry.FAILOVER, key): None for key in ledger.values(Entry.FAILOVER) if key[0] == PROOF})

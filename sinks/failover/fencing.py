@@ -1,4 +1,4 @@
-"""Sets a fence on the source, and takes it away; the ledger has each of its ACLs before the source does."""
+"""Sets and lifts a fence on the source. Each of its ACLs is in the ledger before it is on the source."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from streaming.errors import LockstepError
 
 
 class NoAuthorizer(LockstepError):
-    """The source knows no ACLs; the message says what else to do."""
+    """The source has no authorizer. The message says what to do without one."""
 
     code = "NO_AUTHORIZER"
 
@@ -55,22 +55,22 @@ class FenceCopied(LockstepError):
 
 
 class FenceUnclear(LockstepError):
-    """Whether another flow relies on the fence, or made it, cannot be told, so that it stays as it is."""
+    """It is unknown whether another flow created the fence or relies on it. The fence stays."""
 
     code = "FENCE_UNCLEAR"
 
 
 class Denied(NamedTuple):
-    """A fence that is set: how many ACLs that took. `left`: those that were there, of which nobody can tell any more
-    who made them: `lift` leaves them."""
+    """A fence that is set. `acls`: how many ACLs were created. `left`: ACLs that were there and whose creator is
+    unknown. `lift` does not delete those."""
 
     acls: int
     left: Collection[AclBinding] = ()
 
 
 class Lifted(NamedTuple):
-    """What became of a fence. `left`: ACLs of which nobody can tell any more who made them; `shared`: those with which
-    another flow fences as well, whoever made them."""
+    """A fence that was lifted. `left`: ACLs that stay because their creator is unknown. `shared`: ACLs that stay
+    because another flow fences with them."""
 
     acls: int
     left: Collection[AclBinding] = ()
@@ -78,7 +78,7 @@ class Lifted(NamedTuple):
 
 
 class Fence:
-    """On the source of one flow; `others`: ledgers of the other flows from there, which must not copy it either."""
+    """The fence of one flow on its source. `others`: ledgers of the other flows from there, which must not copy it."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Fence:
         self._acls, self._ledger, self._others, self._now = acls, ledger, others, now
 
     def check(self) -> set[AclBinding]:
-        """Whether one can be set: the ACLs that are there; writes nothing. Raises NoAuthorizer, FenceCopied."""
+        """Returns the ACLs on the source if a fence can be set; writes nothing. Raises NoAuthorizer, FenceCopied."""
         existing = self._existing()
         if self._settings.failover.mm2_copies_acls:
             flow = self._settings.flow
@@ -100,13 +100,14 @@ class Fence:
         return existing
 
     def not_certain(self, topics: Collection[str]) -> list[AclBinding]:
-        """What denies writes to these topics already, and is not this flow's for certain. Raises NoAuthorizer."""
+        """Returns the DENY ACLs of these topics that are there already and may belong to others. Raises
+        NoAuthorizer."""
         existing, now = self._existing(), self._now()
         wanted = [acl for acl in fence_acls(topics) if acl in existing]
         return [acl for acl in wanted if not claims_surely(self._ledger, acl.key, now)]
 
     def check_known(self, topics: Collection[str]) -> None:
-        """Whether `deny` can tell with whom it shares what is there already; writes nothing.
+        """Checks that `deny` can tell which flows share the DENY ACLs that are there already; writes nothing.
 
         Raises FenceUnclear, NoAuthorizer.
         """
@@ -117,7 +118,7 @@ class Fence:
     def deny(self, topics: Collection[str]) -> Denied:
         """Denies writes to these topics. Raises NoAuthorizer, FenceCopied, FenceUnclear, LockstepError.
 
-        A DENY that somebody else made stays theirs, and `lift` leaves it; one of another flow is shared with it.
+        A DENY of another flow is shared with it. A DENY of any other client stays: `lift` does not delete it.
         """
         existing = self.check()
         self.check_known(topics)
@@ -128,7 +129,7 @@ class Fence:
         try:
             faults = self._acls.create(missing)
         except RightsMissing:
-            # Some of them may have been made: a refused login can end a request that was sent.
+            # Some may exist all the same: a refused login can end a request that was already sent.
             self._forget(set(missing) - self._existing())
             raise
         self._forget([acl for acl, fault in faults.items() if fault is not None and not fault.unknown])
@@ -143,8 +144,9 @@ class Fence:
         return Denied(len(missing), left)
 
     def _settle(self, existing: Collection[AclBinding]) -> Collection[AclBinding]:
-        """Of ACLs that are there already: what a crash left open is decided, and another flow's are shared; those of
-        which nobody can tell any more who made them are not copied while this flow is fenced with them."""
+        """Decides entries that a crash left open, and shares ACLs of other flows.
+
+        Returns the ACLs whose creator is unknown. No flow copies those while this flow is fenced with them."""
         shared, now = self._shared(existing), self._now()
         certain = {acl for acl in existing if claims_surely(self._ledger, acl.key, now)}
         unclear = [acl for acl in {*existing}.difference(shared, certain) if self._is_unclear(acl.key)]
@@ -159,11 +161,11 @@ class Fence:
             raise NoAuthorizer(NO_AUTHORIZER.format(source=self._source)) from error
 
     def _note(self, acls: Collection[AclBinding], value: str) -> None:
-        """As this flow's here; the other ledgers, where it is not their flow's as well, say whose it is."""
+        """Notes these ACLs as this flow's. The ledgers of other flows that do not own them note this flow's name."""
         self._put(acls, value, self._flow)
 
     def _forget(self, acls: Collection[AclBinding]) -> None:
-        """No fence of this flow's, and of nobody's unless another ledger says so."""
+        """Deletes this flow's claim. The ACLs belong to no flow then, unless another ledger claims them."""
         self._put(acls, None, None)
 
     def _put(self, acls: Collection[AclBinding], here: str | None, elsewhere: str | None) -> None:
@@ -172,7 +174,7 @@ class Fence:
         self._ledger.put({(Entry.FENCE, acl.key): here for acl in acls})
 
     def _shared(self, acls: Collection[AclBinding]) -> list[AclBinding]:
-        """Those of them with which another flow fences."""
+        """Returns those ACLs with which another flow fences, too."""
         return [acl for acl in acls if self._is_claimed(acl.key)]
 
     def _is_unclear(self, key: Key) -> bool:
@@ -182,7 +184,7 @@ class Fence:
         return self._others.claim(key, self._now())
 
     def liftable(self, only: Collection[Key] | None = None) -> list[AclBinding]:
-        """What `lift` would let go of; writes nothing. Raises FenceUnclear."""
+        """Returns the ACLs that `lift` would release; writes nothing. Raises FenceUnclear."""
         found = own_fences(self._ledger, self._is_claimed) | unclear_fences(self._ledger)
         keys = [key for key in found if only is None or key in only]
         if keys and self._others.unread:
@@ -195,9 +197,9 @@ class Fence:
         return {"source": self._source, "flows": ", ".join(unread), "why": why}
 
     def lift(self, only: Collection[Key] | None = None) -> Lifted:
-        """Takes away what `deny` made, now or in a run before, or of that `only` these.
+        """Deletes the ACLs that `deny` created in any run, or `only` these of them.
 
-        What another flow fences with as well stays until that one lets go of it. Raises FenceUnclear, LockstepError.
+        An ACL with which another flow fences stays until that flow is unfenced. Raises FenceUnclear, LockstepError.
         """
         bindings = self.liftable(only)
         shared = self._shared(bindings)
@@ -214,8 +216,9 @@ class Fence:
         return Lifted(len(ours), there - relied, {*shared, *relied})
 
     def _hand_on(self, unclear: Collection[AclBinding]) -> set[AclBinding]:
-        """Of ACLs that this flow lets go of, and that nobody takes away: those with which another flow fences. They are
-        copied by nobody, and named where the last such flow is unfenced."""
+        """Returns the ACLs that this flow releases but must not delete, because another flow still fences with them.
+
+        No flow copies these. When the last such flow is unfenced, its command names them."""
         relied = set[AclBinding]()
         for other in self._others.ledgers:
             found = [acl for acl in unclear if relies_on(other, acl.key)]

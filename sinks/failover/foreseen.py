@@ -1,4 +1,4 @@
-"""What a dry run says: the steps that commands would take from here, and which topics these are about."""
+"""Foretells for a dry run the steps that commands would take from here, and the topics concerned."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Foreseen:
 
 
 def foreseen(scene: Scene, commands: Sequence[Command]) -> Foreseen:
-    """Of commands that follow each other; of those that cannot begin from here the others are what is meant.
+    """Returns the steps of commands that follow each other. Commands that cannot begin from here are left out.
 
     Raises NotNow where none of them could begin, LockstepError.
     """
@@ -38,14 +38,14 @@ def foreseen(scene: Scene, commands: Sequence[Command]) -> Foreseen:
 
 @dataclass(frozen=True)
 class MovedGroups:
-    """How many groups `promote` writes last offsets of; None: `unknown` says why."""
+    """How many groups get their last offsets from `promote`. None: unknown, and `unknown` says why."""
 
     count: int | None
     unknown: str = ""
 
 
 def moved_groups(scene: Scene) -> MovedGroups:
-    """Of the source, as they are listed now."""
+    """Counts the groups that the source lists now."""
     if not scene.settings.enabled.get(Kind.GROUP_OFFSET, False):
         return MovedGroups(0)
     try:
@@ -55,7 +55,7 @@ def moved_groups(scene: Scene) -> MovedGroups:
 
 
 def steps_ahead(record: FailoverRecord, commands: Sequence[Command]) -> tuple[list[tuple[Command, Step]], State]:
-    """The steps, and the state after them. Raises NotNow. Pure."""
+    """Returns the steps, and the state after them. Raises NotNow. Pure."""
     state, steps = record.state, list[tuple[Command, Step]]()
     for command in commands:
         row = TRANSITIONS.get((state, command))
@@ -73,7 +73,7 @@ def _written(scene: Scene) -> Collection[str]:
 
 
 def _denied(scene: Scene) -> Collection[str]:
-    # It is taken away whatever the topics are by now, as where some share a name on the target.
+    # `unfence` deletes these even where topics share a name on the target by now.
     return {str(key[1]) for key in own_fences(scene.journal.ledger)}
 
 

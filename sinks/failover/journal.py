@@ -1,4 +1,4 @@
-"""A flow's failover as its ledger has it: whatever is done is recorded before it is done, and audited."""
+"""Writes a flow's failover to its ledger before each step is done, and audits it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from streaming.flow import Flow
 STATE_KEY = (Entry.FAILOVER, ("state",))
 
 StateObserver = Callable[[FailoverRecord, FailoverRecord], None]
-"""Called with the record before and after each state that was reached."""
+"""Called with the records before and after each state change."""
 
 
 class Journal:
-    """Of one flow, for one command. Two commands at once: the one whose claim the ledger has last goes on."""
+    """The journal of one flow for one command. Of two concurrent commands the one with the last claim in the ledger
+    wins."""
 
     def __init__(
         self,
@@ -43,16 +44,17 @@ class Journal:
 
     @property
     def record(self) -> FailoverRecord:
-        """As the ledger was read last."""
+        """The record as it was last read from the ledger."""
         return self.ledger.failover()
 
     def has_done(self, state: State) -> FailoverRecord | None:
-        """The record where a command that ends in this state has come to its end, as where it died right after."""
+        """Returns the record if a command that ends in this state has finished, for example one that died right
+        after."""
         self.ledger.refresh()
         return self.record if (self.record.state, self.record.doing) == (state, None) else None
 
     def check(self, command: Command, *, take_over: bool = False) -> FailoverRecord:
-        """The record with which the command would begin; writes nothing. Raises NotNow."""
+        """Returns the record with which the command would begin; writes nothing. Raises NotNow."""
         self.ledger.refresh()
         known = self.record
         self._check_claim(known, take_over)
@@ -61,23 +63,23 @@ class Journal:
     def begin(
         self, command: Command, *, take_over: bool = False, topics: tuple[str, ...] = (), without_fence: bool = False
     ) -> FailoverRecord:
-        """Records that the command begins, or goes on. Raises NotNow."""
+        """Records that the command begins, or resumes. Raises NotNow."""
         record = self.check(command, take_over=take_over)
         if command is Command.FENCE:
-            # From its first step on: these may be other topics than those that were denied.
+            # From the first step on: these topics may differ from those that were denied.
             record = replace(record, topics=topics, without_fence=without_fence, done=())
         if command is Command.DRAIN:
-            # Records may have come since these were awaited, or are to be compared now.
+            # New records may have come since these steps, or must be compared now.
             record = replace(record, done=())
         if command is Command.FAIL_OVER:
-            # It ends the flow of every topic, whichever were fenced by then.
+            # The command ends the flow of every topic, fenced or not.
             record = replace(record, topics=())
         self._put(record, (command.value, "begin"))
         self._check_mine()
         return record
 
     def run(self, steps: Mapping[Step, Callable[[], None]]) -> FailoverRecord:
-        """Does what remains of the command, each step recorded once it is done. Raises what a step raises."""
+        """Does the steps that remain, and records each once it is done. Raises what a step raises."""
         while remaining := self.record.remaining:
             self._check_mine()
             step, record = remaining[0], self.record
@@ -92,7 +94,7 @@ class Journal:
         return self.record
 
     def note_drill(self, document: Mapping[str, Any]) -> None:
-        """Keeps what a drill came to, and audits it; `error` in it: why it did not come to its end."""
+        """Keeps the result of a drill, and audits it. `error` in it: why the drill failed."""
         state, error = self.record.state, document.get("error")
         self.ledger.put({DRILL_KEY: drill_as_text(document, self._begun.who, stamp(self.now()))})
         self._audit.record_failover(self._flow, ("drill", str(document["topic"])), state, state, error)
@@ -114,7 +116,8 @@ class Journal:
         )
 
     def _check_mine(self, before: FailoverRecord | None = None) -> None:
-        """Whether nobody began anything since; asked before each step, and after it with the record `before` it.
+        """Checks that no other command began since. Called before each step, and after it with the record from
+        `before`.
 
         Raises NotNow.
         """
@@ -126,5 +129,5 @@ class Journal:
 
 
 def mirrors(record: FailoverRecord) -> bool:
-    """Whether nothing of a failover is under way."""
+    """Whether no failover is under way."""
     return record.state is State.MIRRORING and record.doing is None

@@ -1,4 +1,4 @@
-"""The document of a flow's last drill, kept in its ledger for status and page."""
+"""Reads and writes the ledger's document of a flow's last drill, for status and page."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from sinks.model.times import UTC_FORM, utc_text
 DRILL_KEY: EntryKey = (Entry.DRILL, ("last",))
 
 LONGEST_TEXT = 4096
-"""Letters of a text that are kept: a name has 249 at most, an error a few hundred."""
+"""Longest text that is kept, in characters. A name has 249 at most, an error a few hundred."""
 
 MOST_ITEMS = 100
-"""Groups, and steps that took seconds: a drill has a few of each."""
+"""Most groups and steps that are kept. A drill has a few of each."""
 
 Parse = Callable[[Any], Any]
-"""Of a value that anybody may have written, or ValueError, KeyError, TypeError."""
+"""Parses an untrusted value. Raises ValueError, KeyError, TypeError."""
 
 
 class Remembers(Protocol):
-    """A ledger, as far as it is asked here."""
+    """The methods of a ledger that are needed here."""
 
     def get(self, entry: Entry, *key: str) -> str | None:
-        """The value remembered, or None."""
+        """Returns the remembered value, or None."""
 
 
 class DrillNoted(TypedDict):
@@ -40,7 +40,7 @@ class DrillNoted(TypedDict):
 
 
 class LastDrill(DrillNoted, total=False):
-    """`lockstep drill`'s document. `error`: why it did not come to its end, and then there is no more."""
+    """`lockstep drill`'s document. `error`: why the drill failed; then the document holds nothing else."""
 
     error: str
     loss: dict[str, int]
@@ -50,15 +50,15 @@ class LastDrill(DrillNoted, total=False):
 
 
 def drill_as_text(document: Mapping[str, Any], who: str, at: str) -> str:
-    """As the ledger keeps it; `at`: UTC."""
+    """Returns the text that the ledger keeps. `at`: UTC."""
     return orjson.dumps({**document, "who": who, "at": at}).decode()
 
 
 def last_drill(ledger: Remembers) -> LastDrill | None:
-    """The last drill of a flow; None without one.
+    """Returns the last drill of a flow; None without one.
 
-    Also None for what is none: nothing depends on it. Whoever may write the ledger can put anything there, and status
-    shows what is returned: so it has these fields alone, flat, and its texts are cut.
+    Returns None for a damaged record too. Any client with write access to the ledger can put anything there, and status
+    shows the result. So the result has these fields alone, flat, with its texts cut.
     """
     text = ledger.get(DRILL_KEY[0], *DRILL_KEY[1])
     try:
@@ -68,7 +68,7 @@ def last_drill(ledger: Remembers) -> LastDrill | None:
 
 
 def _record(found: Any, fields: Mapping[str, Parse], optional: Mapping[str, Parse] | None = None) -> dict[str, Any]:
-    """The object's known fields. Raises KeyError where one of `fields` is missing."""
+    """Returns the object's known fields. Raises KeyError where one of `fields` is missing."""
     more = {name: parse for name, parse in (optional or {}).items() if name in found}
     return {name: parse(found[name]) for name, parse in {**fields, **more}.items()}
 

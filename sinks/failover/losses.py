@@ -1,4 +1,4 @@
-"""What a failover loses, topic by topic, from what is missing of each partition. Pure."""
+"""Sums up what a failover loses by topic, from what is missing of each partition. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streaming.mm2.records import TopicPartition
 
 
 def losses_of(arrivals: Iterable[Arrival], now_ms: float) -> dict[str, TopicLoss]:
-    """By topic of the source, those without a loss left out."""
+    """Returns losses by topic of the source. Topics without a loss are left out."""
     found: dict[str, TopicLoss] = {}
     for one in arrivals:
         if one.behind is None or not one.behind.records:
@@ -25,12 +25,12 @@ def losses_of(arrivals: Iterable[Arrival], now_ms: float) -> dict[str, TopicLoss
 
 
 def untold(arrivals: Iterable[Arrival]) -> dict[TopicPartition, str]:
-    """Partitions of which nobody can tell, with the reason."""
+    """Returns partitions whose loss is unknown, with the reason."""
     return {one.where: one.problem for one in arrivals if one.problem}
 
 
 def losses_as_json(losses: Mapping[str, TopicLoss]) -> dict[str, object]:
-    """`records` in all, and by topic."""
+    """Returns the `records` in all and by topic."""
     return {
         "records": sum(loss.records for loss in losses.values()),
         "exact": all(loss.exact for loss in losses.values()),

@@ -1,9 +1,9 @@
-"""Records that retention took from the source before MM2 copied them: on no cluster, and compared by nobody.
+"""Finds records that retention deleted from the source before MM2 copied them. No cluster has these any more.
 
-How far a partition was copied is known (`known_positions`). Where the source's log start lies behind that, the first
-record that the source still has is looked for on the target. What the target got before it, since the position, came
-from the offsets that are gone. The rest of these offsets was lost. Markers of transactions count as records there.
-A broker does not tell retention from `kafka-delete-records.sh`: both are reported.
+How far a partition was copied is known (`known_positions`). If the source's log starts behind that, the first remaining
+record of the source is searched on the target. What the target got before that record, since the position, came from
+the deleted offsets. The rest of these offsets was lost. Transaction markers among them count as records.
+A broker does not distinguish retention from `kafka-delete-records.sh`: both are reported.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
 
 FIRST_OFFSETS = 1000
-"""Offsets of the source in which its first record is looked for."""
+"""How many offsets of the source are searched for its first record."""
 
 CUT_SHORT = (Why.TIME, Why.FAULT)
-"""Endings of a reading that may come farther when it is repeated."""
+"""Reasons why a reading ended that a second try may overcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Of one partition. `records`: at most so many were lost; None: whether any were is not known; 0: what was lost is
-    acknowledged. `through`: the source's log start then. `at_ms`: when that was found first, in ms since the epoch."""
+    """The loss of one partition. `records`: upper bound of the lost records. None: unknown whether any were lost. 0:
+    the operator acknowledged the loss. `through`: the source's log start then. `at_ms`: when it was found, ms since the
+    epoch."""
 
     records: int | None
     through: int
@@ -49,8 +50,8 @@ LostRecords = Mapping[TopicPartition, Lost]
 
 
 class Found(NamedTuple):
-    """What was lost, where that is anything or not known; how far partitions are copied now; and partitions whose copy
-    became shorter. A partition of which a cluster did not answer is in none of them."""
+    """`lost`: losses, known or possible. `copied`: how far partitions are copied now. `shortened`: partitions whose
+    copy became shorter. Partitions that a cluster did not answer for are left out."""
 
     lost: dict[TopicPartition, Lost]
     positions: dict[TopicPartition, KnownPosition]
@@ -59,8 +60,8 @@ class Found(NamedTuple):
 
 @dataclass
 class _Copied:
-    """Of one copy: records since the position, and where the source's first record was seen among them. `most`: all
-    records before its last place."""
+    """Records of one copy since the position, with the places of the source's first record among them. `most`: all
+    records before the last such place."""
 
     first: tuple[int, ...] = ()
     records: int = 0
@@ -77,12 +78,12 @@ class _Copied:
 
     @property
     def most_copied(self) -> int:
-        """Records that came from before the source's first one, at most."""
+        """Returns the most records that came from before the source's first one."""
         return self.records if self.place is None else self.most
 
 
 def is_overtaken(position: KnownPosition, log: LogRange) -> bool:
-    """Whether the log of the source starts behind what is known to be copied of it."""
+    """Whether the source's log starts behind the known position."""
     return log.start > position.source
 
 
@@ -94,10 +95,11 @@ def find_lost(
     now_ms: int,
     again: Collection[TopicPartition] = (),
 ) -> Found:
-    """Of partitions of the source whose log starts behind their position. `copies`: on the target, whose committed
-    records `target` reads. Reading that is cut short is no answer, but of those asked `again`: nothing is known then.
+    """Finds the loss of partitions whose source log starts behind their position.
 
-    A copy that became shorter is another log: nothing is known of it. Raises ClusterUnreachable, RightsMissing.
+    `copies`: their copies on the target, whose committed records `target` reads. Interrupted reading gives no answer.
+    For partitions `again` it gives an unknown loss. A copy that became shorter is another log, and its loss is unknown.
+    Raises ClusterUnreachable, RightsMissing.
     """
     here, there = source.ends(list(overtaken)).items, target.ends([copies[where] for where in overtaken]).items
     told = {where: position for where, position in overtaken.items() if where in here and copies[where] in there}
@@ -131,8 +133,9 @@ def _fewest_copied(
     seen: Mapping[TopicPartition, _Copied],
     logs: Mapping[TopicPartition, LogRange],
 ) -> dict[TopicPartition, int]:
-    """By copy: different records before the first place of the source's first record, without those that MM2 had copied
-    before the position as well."""
+    """Returns the fewest records by copy: different records before the first place of the source's first record.
+
+    Records that MM2 had copied before the position already do not count."""
     ends = {where: end if (place := seen[where].first_place) is None else place for where, (_, end) in spans.items()}
     since = {where: start for where, (start, _) in spans.items() if seen[where].most_copied}
     new = new_copies(
@@ -142,22 +145,22 @@ def _fewest_copied(
 
 
 def _records_lost(offsets: int, fewest: int, most: int) -> int | None:
-    """The most of so many offsets that were not copied. None: records that are equal, or that MM2 sent again, may be
-    all of the difference."""
+    """Returns upper bound of lost records among so many offsets. None: equal or resent records may explain the whole
+    difference."""
     if offsets <= fewest:
         return 0
     return offsets - fewest if offsets > most else None
 
 
 def _contents(record: Record | None) -> tuple[int, ...]:
-    """With the timestamp, and without: the target may give its own."""
+    """Returns the content with and without timestamp: the target may set its own."""
     return () if record is None else (content_of(record, timed=True), content_of(record, timed=False))
 
 
 def _first_records(
     source: RecordReader, logs: Mapping[TopicPartition, LogRange]
 ) -> tuple[dict[TopicPartition, Record], set[TopicPartition]]:
-    """The first record that each log still has; and the partitions that were not read as far as it."""
+    """Returns the first remaining record of each log, and the partitions that were not read as far as it."""
     found: dict[TopicPartition, Record] = {}
 
     def taker(where: TopicPartition) -> Callable[[Record], object]:
@@ -173,7 +176,7 @@ def _first_records(
 
 
 def kept_lost(ledger: Ledger) -> dict[TopicPartition, Lost]:
-    """What the ledger has, with what was acknowledged. Raises LedgerUntrusted for what cannot be read."""
+    """Returns the ledger's losses, acknowledged ones too. Raises LedgerUntrusted for an unreadable entry."""
     try:
         return {
             TopicPartition(topic, int(number)): _lost(*fields)
@@ -193,8 +196,9 @@ def _lost(records: Any, through: Any, at_ms: Any) -> Lost:
 def lost_by_now(
     ledger: Ledger, source: RecordReader, target: RecordReader, remote: Mapping[str, str], now_ms: int
 ) -> dict[TopicPartition, Lost]:
-    """What the ledger has, and what shows only now, as where no job runs. Writes nothing. `remote`: names on the
-    target of topics of the source. Raises ClusterUnreachable, RightsMissing, LockstepError."""
+    """Returns the ledger's losses with those that show only now, for example without a running job. Writes nothing.
+
+    `remote`: target names by topic of the source. Raises ClusterUnreachable, RightsMissing, LockstepError."""
     positions, _ = by_partition(kept_end_offsets(ledger))
     wanted = {where: one for where, one in positions.items() if where.topic in remote and may_lose(where.topic)}
     logs = source.ends(list(wanted)).items if wanted else {}
@@ -207,13 +211,13 @@ def lost_by_now(
 
 
 def may_lose(topic: str) -> bool:
-    """Whether what is missing before the log's start says anything. Kafka Streams deletes from its repartition topics
-    what it has read, whether MM2 has copied it or not."""
+    """Whether records missing before the log's start count as lost. Kafka Streams deletes records of its repartition
+    topics once it has read them, copied or not."""
     return not topic.endswith("-repartition")
 
 
 def merged(kept: LostRecords, found: LostRecords) -> dict[TopicPartition, Lost]:
-    """Both together; of a partition that lost records again, those that were not counted before."""
+    """Returns both together. If a partition lost records again, only those not counted before are added."""
     together = dict(kept)
     for where, one in found.items():
         before = kept.get(where)
@@ -226,21 +230,22 @@ def merged(kept: LostRecords, found: LostRecords) -> dict[TopicPartition, Lost]:
 
 
 def unacknowledged(lost: LostRecords) -> dict[TopicPartition, Lost]:
-    """Without what somebody has acknowledged."""
+    """Returns the losses without those that the operator acknowledged."""
     return {where: one for where, one in lost.items() if one.records != 0}
 
 
 def acknowledged(lost: LostRecords, topics: Collection[str]) -> dict[TopicPartition, Lost]:
-    """What these topics lost counts no more; what they lose from now on does."""
+    """Returns the losses, with the losses of these topics acknowledged. Later losses count again."""
     return {where: replace(one, records=0) if where.topic in topics else one for where, one in lost.items()}
 
 
 def acknowledged_as_shown(
     shown: LostRecords, before: LostRecords, now: LostRecords, topics: Collection[str]
 ) -> dict[TopicPartition, Lost]:
-    """What the ledger is to have of these topics. `before`, `now`: what it had when this was `shown`, and has since.
+    """Returns what the ledger is to hold for these topics. `before`: its content when `shown` was printed; `now`:
+    today's.
 
-    What changed in between was not shown, and stays.
+    Changes in between were not shown, and stay.
     """
     same = {where: one for where, one in shown.items() if now.get(where) == before.get(where)}
     together = {**now, **acknowledged(same, topics)}
@@ -248,13 +253,13 @@ def acknowledged_as_shown(
 
 
 def begun_anew(kept: LostRecords, others: Collection[TopicPartition]) -> dict[TopicPartition, Lost]:
-    """With `others`, whose logs are new ones: any later loss adds up. What is acknowledged of them is forgotten."""
+    """Returns the losses for `others`, whose logs are new: later losses add up, acknowledgements are dropped."""
     left = {where: one for where, one in kept.items() if where not in others or one.records != 0}
     return {where: replace(one, through=0) if where in others else one for where, one in left.items()}
 
 
 def lost_line(where: TopicPartition, lost: Lost) -> str:
-    """For the log."""
+    """Returns the line for the log."""
     if lost.records is None:
         return (
             f"{where}: retention reached offset {lost.through} before all that lies before it was seen on the target. "
@@ -267,7 +272,7 @@ def lost_line(where: TopicPartition, lost: Lost) -> str:
 
 
 def entries_of(lost: LostRecords) -> dict[EntryKey, str | None]:
-    """As the ledger keeps them, by topic."""
+    """Returns the ledger's entries, by topic."""
     topics: dict[str, dict[str, list[int | None]]] = {}
     for where, one in sorted(lost.items()):
         topics.setdefault(where.topic, {})[str(where.partition)] = [one.records, one.through, one.at_ms]
@@ -276,8 +281,8 @@ def entries_of(lost: LostRecords) -> dict[EntryKey, str | None]:
 
 @dataclass(frozen=True)
 class LostTopic:
-    """`records`: at most so many were lost of its partitions; `unknown`: partitions of which it is not known whether
-    any were. `since`: when the first of them was found."""
+    """Loss of one topic. `records`: upper bound. `unknown`: partitions whose loss is unknown. `since`: when the first
+    was found."""
 
     topic: str
     records: int
@@ -286,7 +291,7 @@ class LostTopic:
 
 
 def by_topic(lost: LostRecords) -> list[LostTopic]:
-    """Sorted by name."""
+    """Returns losses by topic, sorted by name."""
     names = sorted({where.topic for where in lost})
     of = {name: [one for where, one in lost.items() if where.topic == name] for name in names}
     return [
@@ -301,7 +306,7 @@ def by_topic(lost: LostRecords) -> list[LostTopic]:
 
 
 def lost_as_json(lost: LostRecords) -> dict[str, Any]:
-    """`records` in all, and the topics."""
+    """Returns the `records` in all, and the topics."""
     topics = by_topic(lost)
     return {
         "records": sum(one.records for one in topics),

@@ -1,7 +1,7 @@
-"""What clients that have moved already wrote on copies since those were drained. Reads both clusters, writes nothing.
+"""Finds what moved clients wrote to copies since those were drained. Reads both clusters, writes nothing.
 
-A copy that has grown tells nothing by itself: MM2 sends records again after a restart, and copies on once a fence is
-lifted. Theirs is what equals no record of the source, and none that the copy had when it was drained.
+Growth of a copy is no evidence: MM2 resends records after a restart, and continues once a fence is lifted. A record of
+a client equals no record of the source, and none that the copy had when it was drained.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader
 from streaming.mm2.records import TopicPartition
 
 LIMITS = ReadLimits(most=100_000, seconds=30.0)
-"""Who takes a fence back waits for this."""
+"""The operator who lifts a fence waits for this."""
 
 
 @dataclass(frozen=True)
 class WrittenSince:
-    """Partitions of copies: `foreign`, which somebody but MM2 wrote since; `unknown`, of which nobody can tell."""
+    """Partitions of copies. `foreign`: a client other than MM2 wrote since. `unknown`: it could not be found out."""
 
     foreign: Collection[TopicPartition] = ()
     unknown: Collection[TopicPartition] = ()
 
 
 def written_since(scene: Scene, known: Mapping[str, Divergence], limits: ReadLimits = LIMITS) -> WrittenSince:
-    """Of the copies of these topics, by where they ended when they were drained. Raises ClusterUnreachable,
+    """Searches the copies of these topics behind the ends that they had when drained. Raises ClusterUnreachable,
     RightsMissing."""
     drained = takeover_ends(known)
     pairs = {
@@ -50,7 +50,7 @@ def written_since(scene: Scene, known: Mapping[str, Divergence], limits: ReadLim
         found, cut = read_fingerprints(target, {copy: drained[copy] for copy in grown}, limits)
         unknown = cut | seen.errors.keys()
         came = {where: found[copy] for where, copy in pairs.items() if copy in grown - unknown}
-        # Read last, so that what was copied meanwhile is found.
+        # Read last, so that records copied meanwhile are found.
         new = _new_on(source, AsItWas(target, drained), pairs, came, limits)
         unknown |= {pairs[where] for where in came.keys() - new.keys()}
         maybe_taken = {pairs[where] for where in _maybe_taken(source, new, limits)}
@@ -60,8 +60,9 @@ def written_since(scene: Scene, known: Mapping[str, Divergence], limits: ReadLim
 
 
 class _New(NamedTuple):
-    """Of one partition on the source. `newest`: the latest timestamp (ms) of the copy's new records that are nowhere
-    else; None without any. `read_to`: the latest that the source has of that time; None where it has nothing."""
+    """New records of one partition on the source. `newest`: latest timestamp (ms) of the copy's new records that are on
+    no other log. None without any. `read_to`: latest timestamp that the source has from that time on; None without
+    any."""
 
     newest: int | None
     read_to: int | None
@@ -74,12 +75,12 @@ def _new_on(
     came: Mapping[TopicPartition, list[Fingerprint]],
     limits: ReadLimits,
 ) -> dict[TopicPartition, _New]:
-    """Of these partitions, those that could be compared. `before`: the copies as they were when they were drained."""
-    # With the target's own timestamps nobody knows how far back to read.
+    """Returns the partitions that could be compared. `before`: the copies as they were when drained."""
+    # If the target sets timestamps itself, it is unknown how far back to read.
     timed = {where: prints for where, prints in came.items() if not any(one.appended for one in prints)}
     ours, unread = _since(source, {where: prints for where, prints in timed.items() if prints}, limits)
     left = {where: _without(prints, ours.get(where, ())) for where, prints in timed.items() if where not in unread}
-    # What it had already was sent again, also where the source has lost it meanwhile.
+    # Records that the copy had already were resent, even if the source has lost them.
     copied, _ = _since(before, {pairs[where]: prints for where, prints in left.items() if prints}, limits)
     return {
         where: _New(_latest(_without(prints, copied.get(pairs[where], ()))), _latest(ours.get(where, ())))
@@ -90,7 +91,7 @@ def _new_on(
 def _since(
     reader: RecordReader, prints: Mapping[TopicPartition, list[Fingerprint]], limits: ReadLimits
 ) -> tuple[dict[TopicPartition, list[Fingerprint]], set[TopicPartition]]:
-    """What the log has since the oldest of these, and the partitions of which that could not be read."""
+    """Returns the log since the oldest of these, and the partitions where that could not be read."""
     times = [PartitionTime(where, min(one.timestamp for one in found)) for where, found in prints.items()]
     seen = reader.offsets_for_times(times)
     begins = {context.where: offset for context, offset in seen.items.items() if offset is not None}
@@ -108,8 +109,9 @@ def _latest(prints: Iterable[Fingerprint]) -> int | None:
 
 
 def _maybe_taken(source: RecordReader, new: Mapping[TopicPartition, _New], limits: ReadLimits) -> set[TopicPartition]:
-    """The partitions all of whose new records the source may have had, before its retention or compaction took them:
-    MM2 may have sent them again. Also those that it does not show."""
+    """Returns partitions whose new records may all have been on the source, until retention or compaction deleted them.
+
+    MM2 may have resent these. Partitions that the source does not show are included."""
     newest = {where: one.newest for where, one in new.items() if one.newest is not None}
     logs = source.ends(list(newest)).items
     first: dict[TopicPartition, int] = {}
@@ -120,7 +122,7 @@ def _maybe_taken(source: RecordReader, new: Mapping[TopicPartition, _New], limit
     cut = {where: (log.start, log.end) for where, log in logs.items() if log.start}
     read_records(source, cut, limits._replace(most=1), taker)
     compacted = source.compacted({where.topic for where in newest})
-    # Compaction leaves the log's last record.
+    # Compaction keeps the log's last record.
     replaced = {where for where in newest if where.topic in compacted and newest[where] <= (new[where].read_to or 0)}
     retired = {where for where in cut if where not in first or newest[where] < first[where]}
     return retired | replaced | (newest.keys() - logs.keys())

@@ -1,7 +1,7 @@
-"""How many records came to copies since a position, and were not there before: what MM2 sent again counts once.
+"""Counts records that came to copies since a position and were not there before. Resent records count once.
 
-Read on the target alone. A record that was sent again has the timestamp, the key and the value of an earlier copy, so
-that it is looked for among those that are as young as the oldest that came. Markers of transactions are no records.
+Reads the target alone. A resent record has the timestamp, key and value of an earlier copy. So the search covers
+records that are as young as the oldest new one. Markers of transactions do not count.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader,
 from streaming.mm2.records import TopicPartition
 
 NEW_COPIES_LIMITS = ReadLimits(most=200_000, seconds=30.0)
-"""Of each of the two readings; what is not read by then counts as if it had not come."""
+"""For each of the two readings. Records beyond these limits count as absent."""
 
 
 @dataclass
 class _Came:
-    """Of one partition since `since`: contents, how many records these were, and who gave them their timestamps."""
+    """Records of one partition since `since`: contents, number, and which side set their timestamps."""
 
     since: int
     contents: set[int] = field(default_factory=set)
@@ -41,7 +41,7 @@ class _Came:
 
 
 def content_of(record: Record, *, timed: bool) -> int:
-    """What tells a record from others; not `timed`: the target gave it its timestamp, which says nothing."""
+    """Returns a hash that identifies a record. Not `timed`: without the timestamp, because the target set it."""
     return hash((record.timestamp if timed else None, fingerprint_of(record).digest))
 
 
@@ -51,7 +51,8 @@ def new_copies(
     logs: Mapping[TopicPartition, LogRange],
     limits: ReadLimits = NEW_COPIES_LIMITS,
 ) -> dict[TopicPartition, int]:
-    """By partition on the target, never too many. `since`: the offsets of the positions; `logs`: as far as is counted.
+    """Counts by partition on the target, never too many. `since`: offsets of the positions; `logs`: where counting
+    ends.
 
     Equal records count as one. Raises ClusterUnreachable, RightsMissing.
     """
@@ -65,7 +66,7 @@ def new_copies(
     endings = read_records(target, earlier, limits, _taker(came, _discard))
     unsure = {where for where, ending in endings.items() if ending.why not in (Why.END, Why.STOP)}
     unsure |= {where for where, one in came.items() if where not in starts or len(one.stamps) > 1}
-    # Compaction may have taken earlier copies of more than can be seen.
+    # Compaction may have removed earlier copies of records that are not visible any more.
     again = {where for where, one in came.items() if one.records > len(one.contents)}
     compacted = target.compacted({where.topic for where in again})
     unsure |= {where for where in again if where.topic in compacted}
@@ -85,7 +86,7 @@ def _taker(
 def _starts(
     target: RecordReader, came: Mapping[TopicPartition, _Came], logs: Mapping[TopicPartition, LogRange]
 ) -> dict[TopicPartition, int]:
-    """Where earlier copies of what came can begin; left out where nobody can tell."""
+    """Returns where earlier copies of new records can begin. Partitions where this is unknown are left out."""
     times = {
         where: PartitionTime(where, one.oldest)
         for where, one in came.items()

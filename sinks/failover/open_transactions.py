@@ -1,8 +1,8 @@
-"""Transactions that are open on the source behind a fence: found, named, awaited, and ended on request.
+"""Finds, names, awaits and, on request, ends open transactions on the source behind a fence.
 
-A fence denies records; it denies no EndTxn. What commits after the takeover would be on the source alone. So a
-partition counts as drained only once its last stable offset has reached its end. Brokers always tell both
-(ListOffsets); who left a transaction open they tell from 2.8 on, to whom may READ the topic (KIP-664).
+A fence denies records, but not EndTxn. A transaction that commits after the takeover would be on the source alone. So a
+partition counts as drained only once its last stable offset has reached its end. Brokers always report both
+(ListOffsets). From 2.8 on they name the producers of open transactions to clients with READ on the topic (KIP-664).
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
 
 WRITERS_AT_ONCE = 5
-"""Partitions of which the last writer is named in one message."""
+"""How many partitions one message names the last writer for."""
 
 NAMED_AT_ONCE = 20
-"""Partitions of which transactions are named in one message; all are waited for, and all are ended on request."""
+"""How many partitions one message names transactions for. All are awaited, and all are ended on request."""
 
 DECIDED_POLL_INTERVAL = 0.5
 
 
 class NotDrained(LockstepError):
-    """Records are missing on the target when the time is over, may still come to the source, or nobody can tell."""
+    """Time is over, and records are missing on the target, may still come to the source, or could not be counted."""
 
     code = "NOT_DRAINED"
 
@@ -58,7 +58,7 @@ class Undecided:
 
 
 def undecided(committed: RecordReader, ends: Mapping[TopicPartition, int]) -> Undecided:
-    """Which of these partitions may have an open transaction before `ends`, high watermarks that were read before.
+    """Returns partitions that may have an open transaction before `ends`, high watermarks that were read before.
 
     `committed` reads committed records alone.
     """
@@ -69,7 +69,8 @@ def undecided(committed: RecordReader, ends: Mapping[TopicPartition, int]) -> Un
 
 @dataclass(frozen=True, slots=True)
 class OpenTransaction:
-    """Of one partition. `known`: what its coordinator has of its producer; `hidden`: why that may not be all."""
+    """An open transaction in one partition. `known`: its coordinator's view. `hidden`: why that view may be
+    incomplete."""
 
     where: TopicPartition
     producer: ActiveProducer
@@ -78,7 +79,7 @@ class OpenTransaction:
 
     @property
     def is_ending(self) -> bool:
-        """Whether its coordinator has decided: the markers come by themselves."""
+        """Whether its coordinator has decided, so that the markers follow."""
         return self.known is not None and self.known.state in ENDING
 
     @property
@@ -89,7 +90,7 @@ class OpenTransaction:
         return not self.is_ending and self.where not in self.known.partitions
 
     def describe(self, now_ms: int) -> str:
-        """Who left it open, since when, and where."""
+        """Returns which producer left it open, since when, and where."""
         one, known = self.producer, self.known
         place = f"in {self.where} from offset {one.began}"
         last = f"its last record is {_age(now_ms, one.last_ms)} old by its timestamp"
@@ -113,18 +114,18 @@ def _age(now_ms: int, at_ms: int) -> str:
 
 @dataclass(frozen=True)
 class OpenSeen:
-    """`problems`: of partitions whose transactions cannot be named, and why."""
+    """Open transactions. `problems`: partitions whose transactions cannot be named, and why."""
 
     found: Sequence[OpenTransaction] = ()
     problems: Sequence[str] = ()
 
     def describe(self, now_ms: int) -> str:
-        """All of it, for a message."""
+        """Returns all of it, for a message."""
         return shown([*(one.describe(now_ms) for one in self.found), *self.problems], 5)
 
 
 def name_open(transactions: Transactions, partitions: Collection[TopicPartition]) -> OpenSeen:
-    """Who has a transaction open in these partitions. Raises nothing of the cluster's: what is unknown is a problem."""
+    """Returns the transactions open in these partitions. Raises nothing: a cluster's error becomes a problem."""
     try:
         seen = transactions.producers(partitions)
     except LockstepError as error:
@@ -148,10 +149,10 @@ def _coordinated(transactions: Transactions, producers: Collection[int]) -> Coor
 
 
 def end_transactions(transactions: Transactions, seen: OpenSeen) -> list[str]:
-    """Ends what may be ended, and returns what became of each transaction, for people.
+    """Ends the transactions that may be ended, and returns the outcome of each, for people.
 
-    Where a coordinator has it, the coordinator aborts it and fences its producer: a marker of ours alone would let
-    that producer's commit succeed without its records. The marker is for those that no coordinator would end.
+    If a coordinator knows the transaction, it aborts it and fences its producer. A marker of ours alone would let the
+    producer's commit succeed without its records. Only transactions that no coordinator would end get a marker.
     """
     names = {one.known.transactional_id for one in seen.found if one.known and not one.is_ending and not one.hangs}
     lines = []
@@ -170,16 +171,16 @@ def end_transactions(transactions: Transactions, seen: OpenSeen) -> list[str]:
 
 
 def check_decided(scene: Scene, partitions: Collection[TopicPartition]) -> None:
-    """As `await_decided`, but waits only for transactions that it ends itself. Raises NotDrained."""
+    """Does the same as `await_decided`, but waits only for transactions that it ends itself. Raises NotDrained."""
     within = scene.choices.drain_within if scene.choices.abort_transactions else 0.0
     await_decided(scene, partitions, WaitLines(scene.say, scene.waiting.clock, within))
 
 
 def await_decided(scene: Scene, partitions: Collection[TopicPartition], lines: WaitLines) -> None:
-    """Waits until no transaction is open in these partitions of the source, which was open when it began to wait.
+    """Waits for the transactions of the source that were open in these partitions when the wait began.
 
-    On request it ends them, once. `lines`: of the wait that this is part of. Raises NotDrained when that is over, with
-    their names.
+    On request it ends them, once. `lines`: the wait that this is part of. When that is over, raises NotDrained with the
+    names of open transactions.
     """
     asked = False
     with (
@@ -220,7 +221,7 @@ def tell_open(scene: Scene, partitions: Collection[TopicPartition]) -> None:
 
 
 def end_open(scene: Scene, partitions: Collection[TopicPartition]) -> None:
-    """Ends what is open in these partitions, and says what became of it."""
+    """Ends the transactions open in these partitions, and says what became of each."""
     try:
         with closing(scene.source.transactions()) as transactions:
             for line in end_transactions(transactions, name_open(transactions, partitions)):
@@ -230,9 +231,10 @@ def end_open(scene: Scene, partitions: Collection[TopicPartition]) -> None:
 
 
 def last_writers(scene: Scene, partitions: Collection[TopicPartition]) -> str:
-    """Who wrote last to these partitions of the source and when, in a sentence; the leaders know producers with an id.
+    """Says which producer wrote last to these partitions of the source, and when. Leaders know only producers with an
+    id.
 
-    The time is that of the producer's last record, which the producer gives.
+    The time is the timestamp of the producer's last record, which the producer sets.
     """
     try:
         with closing(scene.source.transactions()) as transactions:
@@ -261,7 +263,7 @@ def _time(at_ms: int) -> datetime:
 
 
 def _left_open(scene: Scene, left: Undecided) -> str:
-    """What is open where, by whom."""
+    """Says which transactions are open where, and by which producer."""
     said = []
     if left.open:
         named = _named(scene, sorted(left.open)[:NAMED_AT_ONCE])

@@ -1,8 +1,8 @@
-"""What a running job knows of how far each partition was copied, from reading to reading of the source's ends.
+"""Remembers, in a running job, how far each partition was copied, from one reading of the source's ends to the next.
 
-A position holds for the logs it was found in. A log of the source that became shorter was recreated or truncated, and
-so was one on the target whose offset-syncs began anew: then what was known of it counts no more, nor does the sync that
-was known then, until another one comes.
+A position holds for the logs it was found in. A source log that became shorter was recreated or truncated. A target log
+whose offset-syncs began anew was, too. In both cases Lockstep drops the position and the sync known then, until another
+sync comes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Positions = Mapping[TopicPartition, KnownPosition]
 @dataclass(frozen=True)
 class CopyEvidence:
     """What was known before the source's ends were read, by partition there. `syncs`: of all partitions; None while
-    MM2's offset-syncs are not read to their end. `counted`: with both clusters, since the last time. `unborn`: log
-    starts of partitions whose topic was not on the target yet when it was first seen on the source."""
+    MM2's offset-syncs are not read to their end. `counted`: counts with both clusters since the last reading. `unborn`:
+    log starts of partitions whose topic was first seen on the source when the target had no copy yet."""
 
     syncs: Mapping[TopicPartition, LatestSync] | None = None
     counted: Positions = field(default_factory=dict)
@@ -28,29 +28,29 @@ class CopyEvidence:
 
 
 class PositionMemory:
-    """Of one flow in a running job. One thread at a time uses it."""
+    """Positions of one flow in a running job. Not thread-safe."""
 
     def __init__(self, positions: Positions, ends: Mapping[TopicPartition, int]) -> None:
-        """As a process before kept them: its positions count as long as a sync of the partition is still known."""
+        """`positions`: kept by an earlier process. They count as long as a sync of the partition is still known."""
         self._positions, self._ends = dict(positions), dict(ends)
         self._unconfirmed = set(positions)
         self._syncs: Mapping[TopicPartition, LatestSync] = {}
         self._gaps = set[TopicPartition]()
         self.to_count: Positions = {}
-        """Positions in logs with gaps, as their syncs tell, that brought nothing newer; also those of new topics."""
+        """Positions in logs with gaps for which syncs brought nothing newer, and positions of new topics."""
         self._doubted: dict[TopicPartition, KnownPosition] = {}
         self.others = set[TopicPartition]()
-        """Partitions whose logs are others than before, by the renewal that was last."""
+        """Partitions whose logs the last renewal found to be new."""
         self.shrunk = dict[TopicPartition, int]()
-        """Those of them whose log on the source ended farther on before, with the end of the renewal that was last."""
+        """Of `others`, partitions whose source log was longer before, with its end at the last renewal."""
 
     @property
     def positions(self) -> Positions:
-        """As they are now."""
+        """The current positions."""
         return self._positions
 
     def moved(self, before: Positions) -> dict[TopicPartition, KnownPosition]:
-        """Positions of `before` that gave way to later ones of the same logs, in the renewal that was last."""
+        """Returns positions of `before` that the last renewal replaced by later ones of the same logs."""
         return {
             where: position
             for where, position in before.items()
@@ -58,17 +58,17 @@ class PositionMemory:
         }
 
     def hold(self, positions: Positions) -> None:
-        """What is known of these is this, whatever was found since."""
+        """Sets these positions, whatever was found since."""
         self._positions.update(positions)
 
     def drop(self, partitions: Collection[TopicPartition]) -> None:
-        """Nothing is known of these any more."""
+        """Forgets the positions of these partitions."""
         for where in partitions:
             self._positions.pop(where, None)
 
     def renew(self, ends: Mapping[TopicPartition, int], evidence: CopyEvidence) -> dict[TopicPartition, KnownPosition]:
-        """The positions of all partitions of which one is known. `ends`: of the source, read after the evidence was
-        found; what is not in it was not seen, and stays as it is."""
+        """Returns all known positions. `ends`: of the source, read after the evidence. Partitions without an end keep
+        their position."""
         to_count: dict[TopicPartition, KnownPosition] = {}
         self.others.clear()
         self.shrunk.clear()
@@ -89,7 +89,7 @@ class PositionMemory:
         return self._positions
 
     def note_counted_ahead(self, positions: Positions) -> None:
-        """Those `to_count`, with what waits counted record by record."""
+        """Replaces those `to_count` by positions that include records counted one by one."""
         self._positions.update(positions)
 
     def _may_have_gaps(self, where: TopicPartition, before: KnownPosition | None, found: KnownPosition) -> bool:
@@ -97,7 +97,7 @@ class PositionMemory:
         return nothing_copied or (found == before and where in self._gaps)
 
     def forget(self, topics: Collection[str]) -> None:
-        """Topics that are there no more."""
+        """Forgets topics that were deleted."""
         for known in (self._positions, self._ends, self._doubted):
             for where in [where for where in known if where.topic in topics]:
                 del known[where]
@@ -119,15 +119,15 @@ class PositionMemory:
             if known is None or not sync.resending or sync.position.target - known.target > FAR:
                 found.append(sync.position)
         elif known is None and where in evidence.unborn:
-            # What retention took before the flow first saw the topic was never to be copied.
+            # MM2 never had to copy what retention deleted before the flow first saw the topic.
             known = KnownPosition(evidence.unborn[where], 0)
         if not shrunk and where in evidence.counted:
             found.append(evidence.counted[where])
-        # A record that lies behind the source's end is another log's.
+        # A record behind the source's end belongs to another log.
         return furthest(known, [one for one in found if one.source <= end])
 
     def _is_over(self, where: TopicPartition, sync: LatestSync | None) -> bool:
-        """Whether the offset-syncs say that the logs are others than before."""
+        """Whether the offset-syncs say that the logs are new ones."""
         before = self._syncs.get(where)
         if sync is None:
             return before is not None or where in self._unconfirmed

@@ -1,9 +1,9 @@
-"""What a failover loses, predicted without the source: from what the job kept in the ledger, and the copies themselves.
+"""Predicts what a failover loses without asking the source, from the job's ledger entries and the copies themselves.
 
-How far a partition was copied at some moment is known (`known_positions`). Since then its log on the source became
-longer by so many offsets, as far as the job saw it, and its copy by so many records that it had not before. What
-remains is the most that can be missing: markers of transactions, what compaction took, and records that could not be
-read on the target count as missing. What came to the source after it was seen last, nobody knows.
+How far a partition was copied at some moment is known (`known_positions`). Since then the job saw its source log grow
+by some offsets. Its copy grew by some new records. The difference is the most that can be missing. Transaction markers,
+compacted records, and records that are unreadable on the target count as missing. Records that came after the source
+was last seen are unknown.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ Histories = Mapping[TopicPartition, History]
 def predicted(
     kept: Mapping[str, KeptEndOffsets], histories: Histories, target: RecordReader, remote: Mapping[str, str]
 ) -> dict[TopicPartition, Arrival]:
-    """By partition of the source. `remote`: names on the target, whose committed records `target` reads.
+    """Returns predictions by partition of the source. `remote`: names on the target.
 
-    A partition of which nothing is known may lose all that it has; of one whose end was never seen nobody can tell.
+    `target` reads committed records. A partition without any knowledge may lose all its records. A partition whose end
+    was never seen has an unknown loss.
     Raises ClusterUnreachable, RightsMissing.
     """
     ends = {
@@ -67,7 +68,7 @@ def predicted(
 def _position(
     where: TopicPartition, kept: KeptEndOffsets, histories: Histories, log: LogRange | None
 ) -> KnownPosition | None:
-    """How far the partition was copied; None where the copy, as it is, ends before that: it lost its tail."""
+    """Returns how far the partition was copied. None where the copy ends before that now: it lost its tail."""
     if kept.positions is not None:
         position = kept.positions[where.partition] if where.partition < len(kept.positions) else None
     else:

@@ -1,4 +1,4 @@
-"""What a preflight came to, kept until the next: for status, metrics and the page."""
+"""The result of a preflight, kept until the next one for status, metrics and the page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sinks.model.times import utc_text
 
 @dataclass(frozen=True)
 class FailoverLoss:
-    """What a failover loses. `records`: None: not known, of so many `unknown` partitions. Not `exact`: at most so many.
-    `source_seen`: when the ends that it is counted from were seen; None: by the preflight itself."""
+    """What a failover loses. `records`: None if unknown, because `unknown` partitions are. Unless `exact`, an upper
+    bound. `source_seen`: when the ends that it is counted from were seen. None: the preflight itself saw them."""
 
     records: int | None
     exact: bool = False
@@ -25,7 +25,7 @@ class FailoverLoss:
     unknown: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """For status and page."""
+        """Returns the fields for status and page."""
         return {
             "records": self.records,
             "exact": self.exact,
@@ -36,13 +36,14 @@ class FailoverLoss:
 
 @dataclass(frozen=True)
 class Preflight:
-    """`at`: when it was over, after `seconds`. `checks`: all of them; `of_clusters`: those that say what no comparison
-    of a kind does. `records`: that a failover now would lose; None: not known. Not `exact`: at most so many.
-    `oldest_ms`: none of them was written before that, in ms since the epoch; None: not known, or there are none.
-    `trouble`: why the clusters could not be observed.
+    """Result of one preflight. `at`: when it ended, after `seconds`. `checks`: all of them. `of_clusters`: checks that
+    no comparison of a kind answers.
 
-    `loss`: of a failover, also where the source gives no answer, wholly or in part; None: not looked for. `of_target`:
-    of the checks those that such a failover depends on, as they were seen last.
+    `records`: how many a failover now would lose. None: unknown. Unless `exact`, an upper bound. `oldest_ms`: none of them
+    is older, in ms since the epoch; None: unknown, or there are none. `trouble`: why the clusters could not be observed.
+
+    `loss`: of a failover, even if the source does not answer, or only in part. None: not looked for. `of_target`: the
+    checks that such a failover depends on, as last seen.
     """
 
     at: datetime
@@ -59,7 +60,7 @@ class Preflight:
 
     @property
     def ready(self) -> bool | None:
-        """None: nobody can tell."""
+        """Whether the flow could fail over. None: unknown."""
         return None if self.trouble else is_ready(self.checks)
 
     def seconds_at_risk(self, now_ms: float) -> float | None:
@@ -69,7 +70,7 @@ class Preflight:
         return max(0.0, now_ms - self.oldest_ms) / 1000
 
     def as_json(self) -> dict[str, Any]:
-        """For status and page; of the checks those that are not well. `seconds_at_risk`: when it was over."""
+        """Returns the fields for status and page, with only the checks that are not OK. `seconds_at_risk`: at its end."""
         age = self.seconds_at_risk(_ms(self.at))
         return {
             "ready": self.ready,
@@ -86,7 +87,7 @@ class Preflight:
 
 
 def preflight_of(facts: ReadinessFacts, at: datetime, seconds: float, loss: FailoverLoss | None = None) -> Preflight:
-    """Of what was seen. `loss`: None: what was counted."""
+    """Builds a preflight from what was seen. `loss`: None takes what was counted."""
     losses = facts.losses.values()
     ages = [one.age for one in losses if one.age is not None]
     records = sum(one.records for one in losses) if facts.countable else None
@@ -121,19 +122,19 @@ def _ms(at: datetime) -> int:
 
 
 LARGEST_SHARE = 0.1
-"""Of the time that a flow's preflights may take: of thousands of partitions that all move, one takes as long as dozens
-of passes, and these wait for the interpreter meanwhile."""
+"""Largest share of time for a flow's preflights. With thousands of moving partitions one preflight takes as long as
+dozens of passes. Passes wait for the interpreter meanwhile."""
 
 COUNTS_FOR_INTERVALS = 3
-"""Intervals for which a preflight says how things are. A late one is no reason to distrust the last; several are."""
+"""Intervals until a preflight is out of date. One late preflight is no reason to distrust the last; several are."""
 
 COUNTS_AT_LEAST_S = 30.0
-"""For an interval so short that a busy machine misses several."""
+"""Minimum for intervals so short that a busy machine misses several."""
 
 
 def next_preflight(began: float, ended: float, interval: float) -> float:
-    """When the next one is due, after one that took so long: an interval after its begin, or when it has had its share
-    of the time. All in monotonic seconds."""
+    """Returns when the next preflight is due: an interval after the last began, or later to keep LARGEST_SHARE. All in
+    monotonic seconds."""
     return began + _pace(ended - began, interval)
 
 
@@ -143,13 +144,13 @@ def _pace(seconds: float, interval: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class NotChecked:
-    """Why no preflight says whether the flow could fail over now, and since when; None: not known."""
+    """Why no current preflight exists, and since when. None: unknown."""
 
     reason: str
     since: datetime | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """For status and page."""
+        """Returns the fields for status and page."""
         return {"reason": self.reason, "since": utc_text(self.since) if self.since else None}
 
 
@@ -157,8 +158,8 @@ NO_PREFLIGHT = NotChecked("no preflight was made")
 
 
 def not_checked(made: Preflight | None, age: float, interval: float, since: datetime) -> NotChecked | None:
-    """Why the last preflight does not count; None where it does. `age`: seconds since it was made. `interval`: between
-    two of them, 0 where the job makes none. `since`: from when on there is none."""
+    """Returns why the last preflight does not count; None where it does. `age`: seconds since it was made. `interval`:
+    between two of them, 0 where the job makes none. `since`: start of the time without a preflight."""
     if made is None:
         none = "the job makes no preflights: lockstep.failover.preflight.interval.seconds is 0"
         return NotChecked("the job has made no preflight yet" if interval else none, since)
@@ -174,12 +175,12 @@ NOT_READ = "the ledger was not read yet"
 
 @dataclass(frozen=True)
 class FailoverStatus:
-    """How far a flow's failover is, and what it would cost. `drill`: the document of the last one that came to its end.
+    """State of a flow's failover, and what it would cost. `drill`: the document of the last one that was completed.
 
-    `record` is what the ledger said when it was read last. `unknown`: why it may say something else by now; None where
-    it was read. `preflight`: the last one; None before the first, and where a job makes none. `not_checked`: why it
-    does not say how things are now; None where it does. `lost`: records that retention took from the source before MM2
-    copied them, and that nobody has acknowledged.
+    `record`: as the ledger was last read. `unknown`: why the ledger may have changed since; None if it was just read.
+    `preflight`: the last one. None before the first, and where the job makes none. `not_checked`: why that preflight is
+    out of date; None if it counts. `lost`: records that retention deleted on the source before MM2 copied them, without
+    acknowledged ones.
     """
 
     record: FailoverRecord = field(default_factory=FailoverRecord)
@@ -191,11 +192,11 @@ class FailoverStatus:
 
     @property
     def ready(self) -> bool | None:
-        """By a preflight that counts; None: nobody can tell."""
+        """Whether a current preflight says that the flow could fail over. None: unknown."""
         return None if self.preflight is None or self.not_checked else self.preflight.ready
 
     def as_json(self) -> dict[str, Any]:
-        """`failover` of a flow in `status`."""
+        """Returns `failover` of a flow in `status`."""
         record = self.record if self.unknown is None else None
         lost = lost_as_json(self.lost)
         return {
@@ -213,4 +214,4 @@ class FailoverStatus:
 
 
 NEVER_READ = FailoverStatus(unknown=NOT_READ)
-"""Of a flow whose ledger nobody has read so far."""
+"""Status of a flow whose ledger was not read yet."""

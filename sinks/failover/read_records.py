@@ -1,4 +1,4 @@
-"""Reads stretches of partitions, a function of each partition getting its records."""
+"""Reads stretches of partitions, and hands each record to a function of its partition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streaming.mm2.records import TopicPartition
 
 
 class ReadLimits(NamedTuple):
-    """`most`: records of a partition that are read; `seconds`: for all partitions together."""
+    """`most`: records to read of one partition. `seconds`: for all partitions together."""
 
     most: int
     seconds: float
@@ -22,7 +22,8 @@ def read_records(
     limits: ReadLimits,
     taker: Callable[[TopicPartition], Callable[[Record], object]],
 ) -> dict[TopicPartition, Ending]:
-    """How reading each stretch [start, stop) ended; without a stop it ends with the log. Raises ClusterUnreachable."""
+    """Returns how reading each stretch [start, stop) ended. Without a stop it ends with the log. Raises
+    ClusterUnreachable."""
 
     def taken(where: TopicPartition) -> Callable[[Record], bool]:
         take = taker(where)

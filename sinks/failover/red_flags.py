@@ -1,4 +1,4 @@
-"""What no tool can carry over to another cluster, found by the names and configs of topics. Pure."""
+"""Finds what no tool can carry over to another cluster, by topic names and configs. Pure."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ FLAGGED_NAMES: tuple[tuple[Callable[[str], bool], str], ...] = (
         "a schema registry keeps its schemas in {}: ids stay true only if its own tool leads it over",
     ),
 )
-"""By the topic's name; the text gets the topics."""
+"""Texts by a pattern of topic names. `{}` gets the topics."""
 
 TIERED = "tiered storage: segments of {} that lie in the source's remote store are copied as records, or not at all"
 
 
 def red_flags(topics: Collection[str], configs: Mapping[str, TopicConfigs]) -> Iterator[str]:
-    """Of the source's topics. Exactly-once across clusters, share groups and open producers show in no name."""
+    """Returns the texts for the source's topics. Exactly-once across clusters, share groups and open producers show in
+    no name."""
     for applies, text in FLAGGED_NAMES:
         if found := sorted(filter(applies, topics)):
             yield text.format(shown(found, 3))

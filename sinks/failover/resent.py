@@ -1,4 +1,4 @@
-"""Records that MM2 sent once more after a restart: what comes behind the target's last record may be there already."""
+"""Finds records that MM2 resent after a restart: they look missing, but the target has them already."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader,
 from streaming.mm2.records import TopicPartition
 
 Pairs = Mapping[TopicPartition, TopicPartition]
-"""A partition on the source, and its copy."""
+"""Partitions of the source with their copies."""
 
 
 def without_resent(
     source: RecordReader, target: RecordReader, pairs: Pairs, found: Mapping[TopicPartition, Behind], limits: ReadLimits
 ) -> dict[TopicPartition, Behind]:
-    """Counts once more where the target has records that are as young as the first one that seems to be missing.
+    """Counts again where the target has records as young as the first one that seems to be missing.
 
     The copies must have the source's timestamps. Raises ClusterUnreachable, RightsMissing.
     """
@@ -40,13 +40,13 @@ def without_resent(
             continue
         exact = one.exact and not compacted & {where.topic, pairs[where].topic}
         again = still_missing(ours[where], theirs[pairs[where]], one.since or 0, exact=exact)
-        # Where none of them is there, nothing was sent again.
+        # If none of them is there, MM2 resent nothing.
         counted[where] = again if again.records < one.records else one
     return {**found, **counted}
 
 
 def still_missing(source: Iterable[Fingerprint], target: Iterable[Fingerprint], since: int, *, exact: bool) -> Behind:
-    """Of the source's records from the offset `since` on those without a copy; earlier ones take theirs first. Pure."""
+    """Returns the source's records from offset `since` on without a copy. Earlier records match first. Pure."""
     copies = Counter((one.timestamp, one.digest) for one in target)
     left = []
     for one in source:
@@ -60,7 +60,7 @@ def still_missing(source: Iterable[Fingerprint], target: Iterable[Fingerprint], 
 
 
 def _since(reader: RecordReader, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """The first offset that is not older, of partitions that have one."""
+    """Returns the first offset that is not older than the time. Partitions without one are left out."""
     seen = reader.offsets_for_times([PartitionTime(where, at) for where, at in times.items()]).items
     return {context.where: offset for context, offset in seen.items() if offset is not None}
 
@@ -68,7 +68,7 @@ def _since(reader: RecordReader, times: Mapping[TopicPartition, int]) -> dict[To
 def read_fingerprints(
     reader: RecordReader, starts: Mapping[TopicPartition, int], limits: ReadLimits
 ) -> tuple[dict[TopicPartition, list[Fingerprint]], set[TopicPartition]]:
-    """The records from there to the log's end, and the partitions of which that was not reached.
+    """Returns the records from there to the log's end, and partitions that were not read to their end.
 
     Raises ClusterUnreachable, RightsMissing.
     """

@@ -1,4 +1,4 @@
-"""What the commands of a failover work on: a flow's two clusters, its journal, what was chosen, how it is waited."""
+"""What a failover command works on: the flow's two clusters, its journal, its choices, and how it waits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LINE_INTERVAL = 10.0
 
 @dataclass
 class WaitLines:
-    """Of one wait, which begins when this is made. `clock`: seconds that only go on; `within`: how long it may take."""
+    """Messages during one wait, which begins at construction. `clock`: monotonic seconds. `within`: the time limit."""
 
     say: Callable[[str], None]
     clock: Callable[[], float]
@@ -43,11 +43,11 @@ class WaitLines:
 
     @property
     def is_due(self) -> bool:
-        """Whether `go_on` would say something."""
+        """Whether `go_on` would print a line."""
         return self.clock() - self._said >= LINE_INTERVAL
 
     def go_on(self, what: str) -> None:
-        """Says what it waits for, unless it has just done so."""
+        """Prints what it waits for, unless it has just done so."""
         now = self.clock()
         if self.is_due:
             self._said = now
@@ -55,19 +55,19 @@ class WaitLines:
 
 
 Compare = Callable[[Collection[str], Mapping[TopicPartition, int]], None]
-"""Compares the records of these topics of the source; raises where they differ. Partitions of the target end at the
-offsets that are given: what clients have written behind them is no copy."""
+"""Compares the records of these topics of the source; raises where they differ. Reads partitions of the target up to
+the given offsets only: clients wrote what lies behind."""
 
 
 @dataclass
 class CopyCheck:
-    """Of one command. `compared`: topics of which nothing need be compared any more."""
+    """The comparison of one command. `compared`: topics that need no comparison any more."""
 
     compare: Compare
     compared: set[str] = field(default_factory=set)
 
     def run(self, topics: Collection[str], ends: Mapping[TopicPartition, int]) -> bool:
-        """Whether there was something to compare. Raises what `compare` raises."""
+        """Compares the topics that are left. Returns whether there were any. Raises what `compare` raises."""
         left = set(topics) - self.compared
         if left:
             self.compare(left, ends)
@@ -79,9 +79,9 @@ class CopyCheck:
 def both_readers(
     settings: FlowSettings, source: ClusterPorts, target: ClusterPorts
 ) -> Iterator[tuple[RecordReader, RecordReader]]:
-    """Of the source, as MM2 reads it, and of the target, as its consumers should: with committed records alone.
+    """Returns a reader of the source that reads as MM2 does, and a reader of the target for committed records alone.
 
-    What MM2 copied in a transaction that it did not commit is no copy: an abort takes it back.
+    Records of an MM2 transaction without a commit are no copies: an abort discards them.
     """
     with (
         closing(source.records(settings.isolation)) as here,
@@ -92,9 +92,9 @@ def both_readers(
 
 @dataclass(frozen=True)
 class Choices:
-    """What a command chose. `proof`: of the fence. `drain_within`: seconds until all records must be on the target.
-    `accepted`: topics of which records may be missing there. `abort_transactions`: those that are open behind the fence
-    are ended."""
+    """Options of a command. `proof`: of the fence. `drain_within`: seconds until all records must be on the target.
+    `accepted`: topics that may miss records there. `abort_transactions`: whether to end open transactions behind the
+    fence."""
 
     proof: Proof = field(default_factory=Proof)
     drain_within: float = 300.0
@@ -104,11 +104,11 @@ class Choices:
 
 @dataclass(frozen=True)
 class Scene:
-    """A flow's two clusters and its failover. `aliases`: of all clusters in the file. `say`: told what goes on.
+    """A flow's two clusters and its failover. `aliases`: all clusters of the file. `say`: prints progress.
 
-    `last_offsets`: writes the groups' last offsets, and returns in a line what came of it. `does`: what each step does.
-    `source_answers`: False where it is gone. `other_ledgers`: opens those of the other flows from the same source.
-    `verify`: compares the records of both sides; None: nobody asked for it.
+    `last_offsets`: writes the groups' last offsets, and returns the outcome in a line. `does`: what each step does.
+    `source_answers`: False if the source is gone. `other_ledgers`: opens the ledgers of other flows from the same
+    source. `verify`: compares the records of both sides; None without `--verify`.
     """
 
     settings: FlowSettings
@@ -126,11 +126,11 @@ class Scene:
     verify: CopyCheck | None = None
 
     def steps(self) -> Mapping[Step, Callable[[], None]]:
-        """What each step does."""
+        """Returns what each step does."""
         return self.does(self)
 
     def listed(self) -> Listed:
-        """The topics of both clusters now."""
+        """Returns the topics of both clusters now."""
         return list_both(self.settings, self.source.cluster, self.target.cluster)
 
     def readers(self) -> AbstractContextManager[tuple[RecordReader, RecordReader]]:
@@ -138,22 +138,22 @@ class Scene:
         return both_readers(self.settings, self.source, self.target)
 
     def topics(self, listed: Listed) -> list[str]:
-        """Those that the failover is about: the fenced ones, or all that producers write."""
+        """Returns the topics of this failover: the fenced ones, or all that producers write."""
         wanted = self.journal.record.topics
         return self.fenced(listed, wanted)
 
     def fenced(self, listed: Listed, wanted: Collection[str] = ()) -> list[str]:
-        """Those that a fence is for, or of these the `wanted`. Raises LockstepError for one that is not among them, and
-        where topics share a name on the target."""
+        """Returns the topics to fence, or of these the `wanted`. Raises LockstepError for a wanted topic that is not
+        among them, and where topics share a name on the target."""
         check_names(self.settings, listed.desired.shared, self.aliases)
         return fenced_topics(self.settings, listed.desired.remote, self.aliases, wanted)
 
     def pairs(self, listed: Listed) -> dict[TopicPartition, TopicPartition]:
-        """Their partitions with the copies. Raises LockstepError where a topic has none that are listed."""
+        """Returns the topics' partitions with their copies. Raises LockstepError for a topic without listed copies."""
         topics = self.topics(listed)
         if missing := sorted(where.topic for where in unlisted(listed.source, topics)):
             raise LockstepError(
-                f"{self.settings.flow.source} lists no partition of {shown(missing)}, so that nobody can tell what was "
-                "copied: see that its brokers answer for these topics, and run the command again"
+                f"{self.settings.flow.source} lists no partition of {shown(missing)}, so what was copied is unknown. "
+                "See that its brokers answer for these topics, and run the command again"
             )
         return pairs_of(listed.desired.remote, listed.source, topics)

@@ -1,4 +1,4 @@
-"""The ends of the source's logs as they were seen last, kept in the ledger for a failover without the source."""
+"""Keeps the last seen ends of the source's logs in the ledger, for a failover without the source."""
 
 from __future__ import annotations
 
@@ -50,29 +50,29 @@ from streaming.mm2.records import TopicPartition
 log = logging.getLogger(__name__)
 
 STARTS_EVERY = 60.0
-"""Seconds: so often the log starts of partitions that wait to be copied are asked for. Those of partitions that were
-copied farther are asked for at once: whether retention was faster shows only then."""
+"""Seconds between two requests for log starts of partitions that wait to be copied. A partition that was copied farther
+is asked at once: only then does it show whether retention was faster."""
 
 OVERTAKEN_AT_ONCE = 20
-"""Partitions whose copies are read in one reading of the ends; the others wait for the next."""
+"""How many copies one reading of the ends may read. The others wait for the next."""
 
 AT_LEAST_EVERY = 60.0
-"""Seconds: so often the time is renewed where no end moved."""
+"""Seconds after which the time is renewed although no end moved."""
 
 EndOffsets = Mapping[str, Sequence[int]]
-"""By topic, the end of each partition in order; UNSEEN where it was not."""
+"""Ends of each topic's partitions, in order. UNSEEN where an end was not seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeenEndOffsets:
-    """`ends`, and when the oldest of them were seen, in ms since the epoch."""
+    """`ends`, and when the oldest of them was seen, in ms since the epoch."""
 
     ends: EndOffsets
     at_ms: int
 
 
 def known_end_offsets(ledger: Ledger) -> SeenEndOffsets | None:
-    """What the ledger knows; None where no job ever kept it. Raises LockstepError for what cannot be read."""
+    """Returns what the ledger keeps; None if no job ever kept it. Raises LockstepError for an unreadable entry."""
     kept = kept_end_offsets(ledger)
     ends = {topic: one.ends for topic, one in kept.items()}
     return SeenEndOffsets(ends, min(one.at_ms for one in kept.values())) if kept else None
@@ -80,9 +80,8 @@ def known_end_offsets(ledger: Ledger) -> SeenEndOffsets | None:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The ends that were seen, topics of which a broker says of every partition that there is no such, how far
-    partitions were copied, what of them was lost before that, and partitions whose logs are others than before.
-    `shrunk`: where those end now that became shorter."""
+    """What one reading found: ends; topics that every broker reports as unknown; how far partitions were copied; losses
+    before copying; partitions with new logs. `shrunk`: the ends of logs that became shorter."""
 
     ends: dict[str, list[int]]
     gone: set[str]
@@ -94,7 +93,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Ends that are being read since `at_ms`. `listed`: how many topics the source had then."""
+    """A reading that began at `at_ms`. `listed`: how many topics the source had then."""
 
     at_ms: int
     listed: int
@@ -102,18 +101,18 @@ class _Reading:
 
 
 LatestSyncs = Callable[[], Mapping[TopicPartition, LatestSync] | None]
-"""MM2's last offset-sync of each partition; None while not all of them were read."""
+"""Returns MM2's last offset-sync of each partition; None until all of them were read."""
 
 NoteShrunk = Callable[[Ledger, Mapping[str, int], Mapping[TopicPartition, int]], None]
-"""Called with the ledger, how many partitions the source's topics have, and where those logs end that became shorter:
-before the ledger forgets the ends that they had. Called again where it raised, or where that write failed."""
+"""Called before the ledger forgets the old ends of logs that became shorter. Arguments: the ledger, partition counts of
+the source's topics, and the new ends of these logs. Called again if it raised, or if the ledger's write failed."""
 
 
 class SourceEndOffsetStore:
-    """Of one flow in a running job; called after each pass.
+    """The source's ends for one flow in a running job. Called after each pass.
 
-    The ends are read beside the passes, for thousands of partitions take a while, and written after the next one:
-    the ledger is a pass's alone.
+    Thousands of partitions take a while. So the ends are read beside the passes, and written after the next pass: only
+    a pass may write the ledger.
     """
 
     def __init__(
@@ -126,8 +125,8 @@ class SourceEndOffsetStore:
         target: RecordReader | None = None,
         note_shrunk: NoteShrunk = lambda ledger, listed, ends: None,
     ) -> None:
-        """`source` reads as MM2 does. `executor`: where the ends are read; a thread of its own, unless given.
-        `target` reads committed records; None: what was lost before it was copied is not looked for."""
+        """`source` reads as MM2 does. `executor`: reads the ends; None: a thread of its own. `target` reads committed
+        records; None: losses before copying are not looked for."""
         self._note_shrunk = note_shrunk
         self._source, self._interval, self._now_ms, self._syncs = source, interval, now_ms, syncs
         self._target, self._starts_at = target, float("-inf")
@@ -146,25 +145,25 @@ class SourceEndOffsetStore:
         self._lock = threading.Lock()
         self._counted: dict[TopicPartition, KnownPosition] = {}
         self._met, self._unborn = set[str](), set[str]()
-        # The ledger lacks what these found. Oldest first, each with the topics that were gone by then.
+        # Results that the ledger lacks. Oldest first, each with the topics that were gone by then.
         self._unwritten: list[tuple[Read, Collection[str]]] = []
         self._there: Collection[str] | None = None
         self._absence = Absence[str]()
 
     def note_counted(self, positions: Positions) -> None:
-        """What somebody counted with both clusters. From any thread."""
+        """Takes positions that were counted with both clusters. Thread-safe."""
         with self._lock:
             self._counted |= positions
 
     def keep(self, context: PassContext) -> None:
-        """Reads where it is time, and writes what moved. What goes wrong is logged: nothing depends on it now."""
+        """Reads when it is time, and writes what moved. Errors are only logged, because no pass depends on this."""
         try:
             self._meet(context)
             self._write_what_was_read(context)
             if self._reading is None and (self._read_at is None or context.now - self._read_at >= self._interval):
                 self._read_at = context.now
                 counts = self._counts(context)
-                # Before the ends: what is known of a record must lie before the end of its log.
+                # Before the ends: a known record must lie before the end of its log.
                 with self._lock:
                     counted, self._counted = self._counted, {}
                 evidence = CopyEvidence(self._syncs(), counted)
@@ -176,7 +175,7 @@ class SourceEndOffsetStore:
             log.warning("the source's ends are not kept for now: %s", error)
 
     def _meet(self, context: PassContext) -> None:
-        """Notes topics that are seen for the first time, and were without a copy now or in the pass before."""
+        """Notes topics that are seen for the first time and have no copy, now or in the pass before."""
         if self._known is None:
             self._known = _recalled(context.ledger)
             self._copied, self._met = PositionMemory(*by_partition(self._known)), set(self._known)
@@ -188,10 +187,11 @@ class SourceEndOffsetStore:
         self._there = there
 
     def _counts(self, context: PassContext) -> dict[str, int]:
-        """The partitions to ask for, by topic. A topic that a listing lacks is not gone by that."""
+        """Returns the partition counts to ask for, by topic. Absence from one listing does not mean that a topic is
+        gone."""
         known = self._known or {}
         source, desired = context.listed.source, context.listed.desired
-        # MM2 copies also what shares a name on the target.
+        # MM2 also copies topics that share a name on the target.
         remote = desired.remote.keys() | desired.shared.keys()
         counts = {topic: len(one.ends) for topic, one in known.items() if topic in remote or topic not in source}
         return dict(sorted((counts | {topic: source[topic] or counts.get(topic, 0) for topic in remote}).items()))
@@ -212,12 +212,12 @@ class SourceEndOffsetStore:
         try:
             self._copied.note_counted_ahead(counted_ahead(self._source, self._copied.to_count, seen.items))
         except LockstepError as error:
-            # Offsets are counted then.
+            # Then offsets are counted.
             log.debug("what waits to be copied is not counted: %s", error)
         ends = end_offsets_by_topic(seen.items, counts)
         others, shrunk = frozenset(self._copied.others), dict(self._copied.shrunk)
         read = Read(ends, gone, positions_by_topic(positions, counts), lost, others, shrunk)
-        # What waits in a log with gaps is counted at the second reading that finds the same.
+        # What waits in a log with gaps is counted at the second reading with the same result.
         is_last = again and not self._copied.to_count
         self._last = replace(read, ends=dict(read.ends), lost={}, others=frozenset(), shrunk={}) if is_last else None
         return read
@@ -225,7 +225,7 @@ class SourceEndOffsetStore:
     def _ends(
         self, counts: Mapping[str, int], unborn: Collection[str]
     ) -> tuple[Observed[TopicPartition, int], dict[TopicPartition, int]]:
-        """The ends of all partitions, and the log starts of those of `unborn` topics."""
+        """Returns the ends of all partitions, and the log starts for partitions of `unborn` topics."""
         where = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
         new = [one for one in where if one.topic in unborn]
         logs: Observed[TopicPartition, LogRange] = self._source.ends(new) if new else Observed({})
@@ -238,8 +238,8 @@ class SourceEndOffsetStore:
         return self._target is not None and self._now_ms() >= self._starts_at + STARTS_EVERY * 1000
 
     def _found_lost(self, before: Positions, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, Lost]:
-        """What retention took since the positions `before`, and MM2 had not copied. Positions of which that could not
-        be seen stay as they were: it is asked again."""
+        """Returns what retention deleted since the positions `before`, not copied by MM2. A position that could not be
+        checked stays as it was, and is checked again."""
         wanted, all_due = self._copied.moved(before), self._asks_starts()
         if all_due:
             wanted |= {where: one for where, one in before.items() if where in ends and one.source < ends[where]}
@@ -266,7 +266,7 @@ class SourceEndOffsetStore:
             log.warning("whether records were lost before they were copied is not known for now: %s", error)
             return {}
         self._copied.hold(found.positions)
-        # Of a copy that became shorter nothing is known any more.
+        # Nothing is known of a copy that became shorter.
         self._copied.drop(found.shortened)
         unanswered = chosen.keys() - found.positions.keys() - found.shortened
         self._unanswered = (self._unanswered & overtaken.keys()) - chosen.keys() | unanswered
@@ -275,7 +275,7 @@ class SourceEndOffsetStore:
         return found.lost
 
     def _chosen(self, overtaken: Positions) -> dict[TopicPartition, KnownPosition]:
-        """As many as are read at once. Those that a cluster did not answer the last time come last."""
+        """Returns as many as are read at once. Partitions that a cluster did not answer for last time come last."""
         in_turn = sorted(overtaken, key=lambda where: (where in self._unanswered, where))
         return {where: overtaken[where] for where in in_turn[:OVERTAKEN_AT_ONCE]}
 
@@ -316,7 +316,7 @@ class SourceEndOffsetStore:
         self._unwritten.clear()
 
     def _lost_entries(self, ledger: Ledger) -> dict[EntryKey, str | None]:
-        """What the ledger is to have of lost records, where it changes."""
+        """Returns the ledger's new entries for lost records, where they change."""
         if not self._unwritten:
             return {}
         lost = before = kept_lost(ledger)
@@ -348,7 +348,7 @@ class SourceEndOffsetStore:
         self._written = {key: known for key, known in (self._written | writes).items() if key in kept}
 
     def close(self) -> None:
-        """Lets go of the readers; what is being read is not waited for."""
+        """Closes the readers without waiting for a reading in progress."""
         self._executor.shutdown(wait=False, cancel_futures=True)
         self._source.close()
         if self._target is not None:
@@ -356,7 +356,7 @@ class SourceEndOffsetStore:
 
 
 def _recalled(ledger: Ledger) -> dict[str, KeptEndOffsets]:
-    """As a process before kept them; what cannot be read is read of the source anew."""
+    """Returns what an earlier process kept. Unreadable entries are read from the source again."""
     try:
         return kept_end_offsets(ledger)
     except LockstepError as error:

@@ -1,4 +1,4 @@
-"""What each step of a failover does on the two clusters of a flow. Each may be done twice."""
+"""What each step of a failover does on the two clusters of a flow. Each may be repeated."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ARRIVAL_POLL_INTERVAL = 0.5
 
 
 def failover_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
-    """What each step does; each may be done twice."""
+    """Returns what each step does. Each may be repeated."""
     return {
         Step.DENY_WRITES: partial(_deny_writes, scene),
         Step.PROVE_FENCE: partial(prove_fence, scene),
@@ -64,7 +64,7 @@ def _deny_writes(scene: Scene) -> None:
         denial = fence.deny(topics)
     _wait(scene, partial(_shows, scene, topics), SHOWN_WITHIN, "the source to show the fence")
     denied = f"{number_of(len(topics), 'topic')} ({number_of(denial.acls, 'ACL')} made)"
-    scene.say(f"on {scene.settings.flow.source} everybody is denied to write {denied}")
+    scene.say(f"on {scene.settings.flow.source} all clients are denied to write {denied}")
     name_left(scene, {acl.resource_name for acl in denial.left})
 
 
@@ -75,7 +75,7 @@ def _shows(scene: Scene, topics: Collection[str]) -> bool:
 def prove_fence(scene: Scene) -> None:
     """Waits until the ends of the topics that it is about stand still, and keeps them in the ledger.
 
-    Where somebody wrote since they stood still before, that takes longer than the writer's pause.
+    If a client wrote since the last proof, that takes longer than the writer's pause.
     Raises FenceBroken, LockstepError.
     """
     partitions = list(scene.pairs(scene.listed()))
@@ -85,7 +85,7 @@ def prove_fence(scene: Scene) -> None:
         if came:
             proof = proof.after_pause((scene.journal.now() - min(came.values())).total_seconds())
             wrote = shown([str(where) for where in sorted(came)])
-            scene.say(f"somebody wrote to {wrote} since the fence was proven. {last_writers(scene, came)}")
+            scene.say(f"a client wrote to {wrote} since the fence was proven. {last_writers(scene, came)}")
         source = scene.settings.flow.source
         scene.say(
             f"waiting for the ends of {source} to stand still for {proof.still:g} s. That finds who writes in this "
@@ -109,7 +109,7 @@ def _written_since_proof(
 def hold_fence(scene: Scene) -> bool:
     """Whether the fence had to be proven again: a record came since it was, or no proof of it is kept.
 
-    Raises FenceBroken where somebody goes on writing; the flow stays as it is.
+    Raises FenceBroken where a client goes on writing; the flow stays as it is.
     """
     partitions = list(scene.pairs(scene.listed()))
     topics = topics_of(partitions)
@@ -162,9 +162,9 @@ def _warn_of_moved(scene: Scene) -> None:
 
 
 def missing_records(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) -> list[Arrival]:
-    """The partitions of which a record is missing on the target, or nobody can tell.
+    """Returns the partitions that miss a record on the target, or for which that is unknown.
 
-    Topics whose clients may have moved already, of an earlier batch, count as they were then.
+    Topics of an earlier batch count as they were when drained: their clients may have moved already.
     """
     with scene.readers() as (source, target):
         found = arrivals_at_takeover(scene.journal.ledger, source, target, pairs)
@@ -172,18 +172,20 @@ def missing_records(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]
 
 
 def wanted_pairs(scene: Scene) -> dict[TopicPartition, TopicPartition]:
-    """The partitions whose last record must be on the target, with their copies, as the source lists them now."""
+    """Returns the partitions whose last record must be on the target, with their copies, as the source lists them
+    now."""
     accepted = scene.choices.accepted
     return {where: copy for where, copy in scene.pairs(scene.listed()).items() if where.topic not in accepted}
 
 
 def _await_records(scene: Scene) -> None:
-    """Also compares them where somebody asked for it: before clients are told that they may write the copies."""
+    """Waits for the records, and compares them if `--verify` asks for it, before clients are told to write the
+    copies."""
     pairs = wanted_pairs(scene)
     _await_last(scene, pairs)
     compared = compare_copies(scene, pairs)
     if hold_fence(scene) or compared:
-        # That takes a while, in which somebody may have written.
+        # The comparison takes a while. A client may have written since.
         _await_last(scene, pairs)
     partitions = number_of(len(pairs), "partition")
     scene.say(f"the last record of each of {partitions} is on {scene.settings.flow.target}")
@@ -191,7 +193,7 @@ def _await_records(scene: Scene) -> None:
 
 def _await_last(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) -> None:
     left, lines = dict(pairs), WaitLines(scene.say, scene.waiting.clock, scene.choices.drain_within)
-    # First: what a reader of committed records gets of the source is all only then.
+    # First, because only then has a reader of committed records all records of the source.
     await_decided(scene, pairs, lines)
     while missing := missing_records(scene, left):
         if lines.is_over:
@@ -202,7 +204,7 @@ def _await_last(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) ->
 
 
 def _keep_divergence(scene: Scene) -> None:
-    """Of topics of an earlier batch it is kept already, as it was before their clients moved."""
+    """Keeps the divergences. Topics of an earlier batch have theirs from before their clients moved."""
     topics, doing = set(scene.journal.record.topics), scene.journal.record.doing
     if doing is Command.DRAIN:
         topics = set(scene.topics(scene.listed())) - divergences(scene.journal.ledger).keys()
@@ -212,20 +214,20 @@ def _keep_divergence(scene: Scene) -> None:
         _refuse_open(scene)
     unplanned = doing is Command.FAIL_OVER
     prediction = predict(scene, source_answers=scene.source_answers) if unplanned else counted(scene, topics)
-    # Of a topic that the source does not show, where its copy ends now is all that will be known.
+    # For a topic that the source does not show, the copy's end is all that will be known.
     keep_divergence(scene, prediction if prediction.whole or not unplanned else with_all_copies(scene, prediction))
     if doing is Command.PROMOTE:
         _refuse_late(scene, prediction)
 
 
 HALF_PROMOTED = (
-    "something came to {source} after the last check, and `promote` is half done: {what}. Nobody may write on {target} "
-    "so far. Stop whoever writes on {source}, and run the same again; or `lockstep unfence`"
+    "something came to {source} after the last check, and `promote` is half done: {what}. No client may write "
+    "on {target} so far. Stop the producers on {source}, and run the same again; or `lockstep unfence`"
 )
 
 
 def _refuse_open(scene: Scene) -> None:
-    """A transaction that opened between the last check and the promotion stops it. Raises NotDrained."""
+    """Stops the promotion if a transaction opened since the last check. Raises NotDrained."""
     try:
         check_decided(scene, wanted_pairs(scene))
     except NotDrained as error:
@@ -233,7 +235,7 @@ def _refuse_open(scene: Scene) -> None:
 
 
 def _refuse_late(scene: Scene, prediction: Prediction) -> None:
-    """A record that came in between stops it as well. Raises NotDrained."""
+    """Stops the promotion if a record came since the last check. Raises NotDrained."""
     accepted = scene.choices.accepted
     late = [one for where, one in prediction.arrivals.items() if not one.arrived and where.topic not in accepted]
     if late:
@@ -241,19 +243,20 @@ def _refuse_late(scene: Scene, prediction: Prediction) -> None:
 
 
 def tell_late(scene: Scene) -> None:
-    """Says what came since the fence was proven, once the flow has ended: nothing stops the promotion any more."""
+    """Says which records came since the proof of the fence. The flow has ended: nothing stops the promotion any
+    more."""
     source = scene.settings.flow.source
     try:
         partitions = list(scene.pairs(scene.listed()))
         with closing(scene.source.records("read_uncommitted")) as records:
             came = _written_since_proof(scene, records, partitions)
     except LockstepError as error:
-        scene.say(f"CAREFUL: whether somebody wrote to {source} while the flow ended is unknown: {error}")
+        scene.say(f"CAREFUL: whether a client wrote to {source} while the flow ended is unknown: {error}")
         return
     if came:
         scene.say(
             f"CAREFUL: what came to {shown(topics_of(came))} on {source} while the flow ended may be there alone. "
-            f"{last_writers(scene, came)}Stop them; `lockstep failback` counts and exports what stayed behind"
+            f"{last_writers(scene, came)}Stop these clients; `lockstep failback` counts and exports what stayed behind"
         )
 
 
@@ -263,7 +266,7 @@ def _half_promoted(scene: Scene, what: str) -> NotDrained:
 
 
 def describe_missing(missing: Collection[Arrival], seconds: float) -> str:
-    """What is missing on the target, for people."""
+    """Says what is missing on the target, for people."""
     return (
         f"after {seconds:g} s {count_missing(missing)}. See that MM2 runs and copies these topics, and run the command "
         "again; or name topics whose records may be missing with --accept"
@@ -271,26 +274,26 @@ def describe_missing(missing: Collection[Arrival], seconds: float) -> str:
 
 
 def count_missing(missing: Collection[Arrival]) -> str:
-    """How many records of which topics."""
+    """Says how many records are missing, and names the topics."""
     records = sum(one.behind.records for one in missing if one.behind)
     unknown = [f"{one.where}: {one.problem}" for one in missing if one.problem]
     topics = shown(topics_of(one.where for one in missing))
     most = "" if all(one.behind.exact for one in missing if one.behind) else "at most "
     return f"{most}{number_of(records, f'record of {topics} is', f'records of {topics} are')} not on the target" + (
-        f", and of these nobody can tell: {shown(unknown)}" if unknown else ""
+        f", and for these it is unknown: {shown(unknown)}" if unknown else ""
     )
 
 
 def grant_writes(scene: Scene) -> None:
-    """Makes the ALLOW WRITE ACLs on the target that were held back; from then on they are ours like others."""
+    """Creates the held-back ALLOW WRITE ACLs on the target. From then on this flow owns them."""
     ledger = scene.journal.ledger
     staged, settings = ledger.values(Entry.STAGED), scene.settings
     internal = settings.internal
     bindings = granted_later(staged, settings.acls, internal.on_target, internal.mm2s_on_target)
     if foreign := len(staged) - len(bindings):
         scene.say(
-            f"not granted: {number_of(foreign, 'ACL')} that {ledger.topic} has as held back and that cannot have been: "
-            "look who wrote them (`lockstep validate --rights`)"
+            f"not granted: {number_of(foreign, 'ACL')}. {ledger.topic} lists them as held back, but no flow could have "
+            "held them back: check who can write the ledger topic (`lockstep validate --rights`)"
         )
     if not bindings:
         return

@@ -1,8 +1,8 @@
-"""How many of a partition's records are not on the target yet: its last record there, found on the source. Pure.
+"""Counts a partition's records that are not on the target yet: finds the target's last record on the source. Pure.
 
-MM2 keeps a partition's order, so that what comes behind the target's last record is what was not copied. Records are
-compared by timestamp, key and value; a topic with `LogAppendTime` on the target has timestamps of its own, and is
-compared without. Markers of transactions are no records.
+MM2 keeps a partition's order. So the records behind the target's last record were not copied. Records are compared by
+timestamp, key and value. With `LogAppendTime` on the target they are compared without the timestamp. Transaction
+markers do not count.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import NamedTuple
 from sinks.kafka.ports.record_reader import Record, Stamp
 
 TAIL_RECORDS = 16
-"""Records at the end of a log that are compared, so that equal records beside each other do no harm."""
+"""Records at the end of a log that are compared. Several, because neighbours may be equal."""
 
 
 class Fingerprint(NamedTuple):
-    """What is kept of a record in order to compare it. `timestamp` in ms."""
+    """The parts of a record that are compared. `timestamp` in ms."""
 
     offset: int
     timestamp: int
@@ -27,7 +27,7 @@ class Fingerprint(NamedTuple):
 
 
 def fingerprint_of(record: Record) -> Fingerprint:
-    """Of a record."""
+    """Returns the fingerprint of a record."""
     hashed = hashlib.blake2b(digest_size=16)
     for part in (record.key, record.value):
         hashed.update(b"-" if part is None else len(part).to_bytes(8, "big") + part)
@@ -35,14 +35,14 @@ def fingerprint_of(record: Record) -> Fingerprint:
 
 
 def same(here: Fingerprint, there: Fingerprint) -> bool:
-    """Whether one is the copy of the other."""
+    """Whether one record is the copy of the other."""
     timed = here.timestamp == there.timestamp or here.appended or there.appended
     return timed and here.digest == there.digest
 
 
 class Behind(NamedTuple):
-    """How many records come behind the target's last, the timestamp (ms) of the first of them, and whether that is
-    certain; else it is the most that it can be. `since`: the first one's offset on the source."""
+    """Records behind the target's last. `records`: their number, `exact` or an upper bound. The timestamp (ms) is that
+    of the first of them; `since` is its offset on the source."""
 
     records: int
     oldest: int | None
@@ -56,12 +56,12 @@ def _rest(rest: Sequence[Fingerprint], *, exact: bool) -> Behind:
 
 
 def behind(source: Sequence[Fingerprint], target: Sequence[Fingerprint], *, whole: bool = True) -> Behind | None:
-    """`source`: the source's records, to its end; `target`: the last ones on the target. None: its last is not among
-    the source's.
+    """Returns what lies behind the target's last record; None if that record is not among the source's.
 
-    Where the last record is found more than once, the place counts at which most of the records before it are the same
-    as well; of equal places the first, so that the count is never too small. Not `whole`: the source has earlier
-    records, so None also where those may decide.
+    `source`: the source's records, to its end. `target`: the last records on the target. The last record may occur more
+    than once. Then the place counts where most of the records before it match as well. Of equal places the first
+    counts, so that the result is never too small. Not `whole`: the source has earlier records. Returns None also where
+    those may decide.
     """
     if not target:
         return _rest(source, exact=True)
@@ -77,13 +77,13 @@ def behind(source: Sequence[Fingerprint], target: Sequence[Fingerprint], *, whol
 
 
 def _is_decided(candidates: Sequence[tuple[int, int]], most: int) -> bool:
-    """Whether earlier records could change nothing: one place is the same over a whole window, and no other was the
-    same until the records ran out."""
+    """Whether earlier records cannot change the result: one place matches a whole window, and all others differ within
+    the records at hand."""
     return most >= TAIL_RECORDS and sum(alike in (most, at + 1) for alike, at in candidates) == 1
 
 
 def _alike(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> int:
-    """How many records at the ends of both are the same."""
+    """Returns how many records at the ends of both are the same."""
     count = 0
     for here, there in zip(reversed(source), reversed(target), strict=False):
         if not same(here, there):
@@ -93,7 +93,7 @@ def _alike(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> int:
 
 
 def later_than(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> Behind:
-    """Where the target's last record is not on the source any more: the younger records there, which is not exact.
+    """Returns the younger records where the source lost the target's last record. The count is not exact.
 
     The target's timestamps must be the source's.
     """

@@ -1,4 +1,4 @@
-"""A failover without waiting for the source: what it loses is predicted, agreed to, and kept, before the flow ends."""
+"""A failover that does not wait for the source: the loss is predicted, agreed to, and kept, before the flow ends."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
 
 TYPED_UNKNOWN = "unknown"
-"""What is typed back where the loss is not known."""
+"""What the operator types if the loss is unknown."""
 
 ANY_LOSS = math.inf
-"""Accepts whatever is lost, also what is not known."""
+"""Accepts any loss, even an unknown one."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is lost by partition of the source. `known`: the ends of the source; those that it did not show now were
-    seen at `at_ms` (ms since the epoch; None: all are of now). `remote`: names on the target. `is_known`: False where
-    nothing is known at all. `unanswered`: partitions that a source which answers did not tell of."""
+    """What is lost, by partition of the source. `known`: the ends of the source. Ends that it did not show now were
+    seen at `at_ms` (ms since the epoch; None: all are current). `remote`: names on the target. `is_known`: False if
+    nothing at all is known. `unanswered`: partitions that an answering source gave no end for."""
 
     arrivals: Mapping[TopicPartition, Arrival]
     known: EndOffsets
@@ -50,12 +50,12 @@ class Prediction:
 
     @property
     def whole(self) -> bool:
-        """Whether the source itself told of all its partitions."""
+        """Whether the source itself answered for all its partitions."""
         return self.at_ms is None and self.is_known and not self.unanswered
 
     @property
     def unknown(self) -> dict[TopicPartition, str]:
-        """Partitions whose loss is not known, with the reason."""
+        """Partitions whose loss is unknown, with the reason."""
         return untold(self.arrivals.values())
 
     @property
@@ -65,41 +65,41 @@ class Prediction:
 
     @property
     def records(self) -> int | None:
-        """In all, the most that it can be of what was seen; None: not known."""
+        """Upper bound of the lost records in all, as far as they were seen. None: unknown."""
         if not self.is_known or self.unknown:
             return None
         return sum(one.behind.records for one in self.arrivals.values() if one.behind)
 
     @property
     def exact(self) -> bool:
-        """Whether it is certain, as it never is without the source."""
+        """Whether the loss is certain. It never is without the source."""
         return self.is_known and all(one.behind is not None and one.behind.exact for one in self.arrivals.values())
 
     @property
     def typed(self) -> str:
-        """What whoever agrees types back."""
+        """What the operator types to agree."""
         return TYPED_UNKNOWN if self.records is None else str(self.records)
 
 
 def predict(scene: Scene, *, source_answers: bool) -> Prediction:
-    """What an unplanned failover loses, as far as can be known now. Writes nothing.
+    """Predicts what an unplanned failover loses, as far as can be known now. Writes nothing.
 
-    A source that loses its brokers one by one still answers: of partitions that it does not tell of, what was seen
-    last counts. Raises ClusterUnreachable where the target does not answer, RightsMissing, LockstepError.
+    A source that loses its brokers one by one still answers. For partitions that it does not answer for, the last seen
+    ends count. Raises ClusterUnreachable if the target does not answer, RightsMissing, LockstepError.
     """
     if not source_answers:
         return _remembered(scene)
     try:
         found = counted(scene)
     except ClusterUnreachable:
-        # Whichever of the two it was: without the target this is raised once more.
+        # Either cluster may have failed. Without the target this raises again.
         return _remembered(scene)
     return _completed(scene, found) if found.unknown else found
 
 
 def counted(scene: Scene, wanted: Collection[str] = ()) -> Prediction:
-    """What the source has now that the target has not. `wanted`: topics; none: all that producers write, for a
-    failover ends the flow of them all. Raises ClusterUnreachable, RightsMissing, LockstepError."""
+    """Counts what the source has now and the target has not. `wanted`: topics. None given: all that producers write,
+    for a failover ends all of them. Raises ClusterUnreachable, RightsMissing, LockstepError."""
     listed = scene.listed()
     shared, remote = listed.desired.shared, {**listed.desired.remote, **listed.desired.shared}
     topics = fenced_topics(scene.settings, remote, scene.aliases, wanted)
@@ -107,7 +107,7 @@ def counted(scene: Scene, wanted: Collection[str] = ()) -> Prediction:
     told = {where: copy for where, copy in pairs.items() if where.topic not in shared}
     mixed = sharing({topic: shared[topic] for topic in topics if topic in shared}, listed.source)
     with scene.readers() as (source, target):
-        # Each request for a partition whose broker is dead takes a whole time limit: that is waited for once.
+        # Each request to a dead broker takes the whole time limit. Wait for that only once.
         faults = source.latest(list(pairs)).errors
         alive = {where: copy for where, copy in told.items() if where not in faults}
         found = arrivals_at_takeover(scene.journal.ledger, source, target, alive)
@@ -120,8 +120,8 @@ def counted(scene: Scene, wanted: Collection[str] = ()) -> Prediction:
 
 
 def _completed(scene: Scene, found: Prediction) -> Prediction:
-    """With what the job saw last of partitions that could not be counted, and of topics that the source does not list:
-    what one listing lacks is not gone. A partition of which the end alone is known may lose all that it has."""
+    """Adds what the job saw last, for uncounted partitions and for topics that the source does not list. Absence from
+    one listing does not mean that a topic is gone. A partition with a known end only may lose all its records."""
     seen = _remembered(scene, found.known)
     ends = {TopicPartition(topic, number): end for topic, of in found.known.items() for number, end in enumerate(of)}
     arrivals, shared = dict(found.arrivals), _sharing_a_name(found.remote)
@@ -144,15 +144,15 @@ def _remembered(scene: Scene, seen: EndOffsets = MappingProxyType({})) -> Predic
 def remembered(
     ledger: Ledger, settings: FlowSettings, target: ClusterPorts, seen: EndOffsets = MappingProxyType({})
 ) -> Prediction:
-    """What a failover loses, from what the ledger keeps of the source, and from the copies. `seen`: ends that the
-    source shows still. Raises ClusterUnreachable, RightsMissing, LockstepError."""
+    """Predicts what a failover loses, from the ledger's entries and the copies. `seen`: ends that the source still
+    shows. Raises ClusterUnreachable, RightsMissing, LockstepError."""
     kept = {topic: with_ends(one, seen.get(topic, ())) for topic, one in kept_end_offsets(ledger).items()}
     if not kept:
         return Prediction({}, {}, {}, None, is_known=False)
     remote = {topic: settings.policy.format_remote_topic(settings.flow.source, topic) for topic in kept}
-    # What a transaction of MM2's that it did not end brought is taken back.
+    # Readers never see the records of MM2's transactions that were not committed.
     with closing(target.records("read_committed")) as records:
-        # Where clients have moved already, what they wrote there is no record of the source.
+        # Moved clients may have written to copies. Their records are not the source's.
         found = predicted(kept, dict(stored_histories(ledger)), as_at_takeover(ledger, records), remote)
     shared = _sharing_a_name(remote)
     found |= sharing(shared, {topic: len(kept[topic].ends) for topic in shared})
@@ -166,7 +166,7 @@ def _sharing_a_name(remote: Mapping[str, str]) -> dict[str, str]:
 
 
 def keep_divergence(scene: Scene, prediction: Prediction) -> None:
-    """Keeps where the target's copies end now, and what was predicted; what was kept before stays."""
+    """Keeps where the target's copies end now, and the prediction. Entries that exist stay."""
     found: dict[str, Divergence] = {}
     with closing(scene.target.records("read_uncommitted")) as target:
         copies = {
@@ -199,9 +199,9 @@ def failover(
     agreed: Callable[[Prediction], None],
     take_over: bool = False,
 ) -> FailoverRecord:
-    """Ends the flow although records may be missing. `agreed` raises unless somebody agrees to the prediction.
+    """Ends the flow although records may be missing. `agreed` raises unless the operator agrees to the prediction.
 
-    A source that answers needs `accept_loss`, no smaller than the count; ANY_LOSS where that is not known.
+    If the source answers, `accept_loss` must be at least the count, or ANY_LOSS if the count is unknown.
     Raises NotNow, LockstepError.
     """
     if done := scene.journal.has_done(State.FAILED_OVER):

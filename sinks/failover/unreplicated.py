@@ -1,4 +1,4 @@
-"""Records that the source alone has, once it is back after a failover. Reads both clusters, writes nothing."""
+"""Finds records that only the source has, once it is back after a failover. Reads both clusters, writes nothing."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from streaming.mm2.records import TopicPartition
 
 @dataclass(frozen=True)
 class Unreplicated:
-    """By partition of the source, the records that never reached the target, those without any left out.
+    """Records that never reached the target, by partition of the source. Partitions without any are left out.
 
-    `problems`: partitions of which nobody can tell. `exact`: whether no record of these was copied after all.
+    `problems`: partitions that could not be checked. `exact`: whether none of these records was copied after all.
     """
 
     records: Mapping[TopicPartition, list[Record]]
@@ -37,7 +37,7 @@ class Unreplicated:
         return sum(map(len, self.records.values()))
 
     def by_topic(self) -> dict[str, int]:
-        """Records of each topic that has any."""
+        """Returns the records of each topic that has any."""
         found: Counter[str] = Counter()
         for where, records in self.records.items():
             found[where.topic] += len(records)
@@ -45,16 +45,16 @@ class Unreplicated:
 
 
 def unreplicated(scene: Scene) -> Unreplicated:
-    """What lies beyond the divergence on the source, and is not on the target since. Raises LockstepError.
+    """Returns records behind the divergence on the source that are not on the target since. Raises LockstepError.
 
-    Where MM2 went on after the takeover, what it copied then counts as copied. Of a partition that has no divergence
-    its copy is asked, wholly where its end does not tell; without a copy nothing was copied.
+    What MM2 copied after the takeover counts as copied. For a partition without a divergence the copy is read, wholly
+    if its end does not suffice. Without a copy nothing was copied.
     """
     known, listed = divergences(scene.journal.ledger), scene.listed()
     taken = takeover_ends(known)
     wanted, pairs = _partitions(scene, listed, known)
     names = Counter(pairs.values())
-    # Where several topics are one on the target its end says of none of them how far it was copied.
+    # Where topics share a copy, its end does not say how far each of them was copied.
     whole = {where for where, copy in pairs.items() if names[copy] > 1}
     absent = {where for where, copy in pairs.items() if copy not in taken and _is_absent(copy, listed)}
     with scene.readers() as (source, target):
@@ -83,7 +83,7 @@ def unreplicated(scene: Scene) -> Unreplicated:
 def _way_out(
     where: TopicPartition, pairs: Mapping[TopicPartition, TopicPartition], known: Mapping[str, Divergence]
 ) -> str:
-    """What to do about a partition of either cluster that has too many records."""
+    """Returns what to do about a partition of either cluster that has too many records."""
     topics = {one.topic for one, copy in pairs.items() if where in (one, copy)}
     if topics & known.keys():
         return (
@@ -91,13 +91,13 @@ def _way_out(
             "take off the source what was handed on, and run it again"
         )
     return (
-        f"Nobody had seen {shown(sorted(topics))} before the failover, so that all of it is compared record by record. "
+        f"{shown(sorted(topics))} had not been seen before the failover, so all of it is compared record by record. "
         "Compare it in another way, leave it out (add it to topics.exclude in the file), and run it again"
     )
 
 
 def counted_topics(scene: Scene) -> list[str]:
-    """The topics whose records are counted."""
+    """Returns the topics whose records are counted."""
     wanted, pairs = _partitions(scene, scene.listed(), divergences(scene.journal.ledger))
     return sorted({*wanted, *topics_of(pairs)})
 
@@ -105,8 +105,10 @@ def counted_topics(scene: Scene) -> list[str]:
 def _partitions(
     scene: Scene, listed: Listed, known: Mapping[str, Divergence]
 ) -> tuple[list[str], dict[TopicPartition, TopicPartition]]:
-    """The topics that producers write on the source now, and the partitions of these and of those that were kept, with
-    their copies. What only the target had at the takeover is none of the source's."""
+    """Returns the topics that producers write on the source now, and partitions with their copies.
+
+    The partitions belong to these topics and to topics with a divergence. A partition that only the target had at
+    the takeover is not the source's."""
     remote = {**listed.desired.remote, **listed.desired.shared}
     wanted = fenced_topics(scene.settings, remote, scene.aliases)
     names = {topic: remote[topic] for topic in wanted} | {topic: one.remote for topic, one in known.items()}
@@ -117,7 +119,7 @@ def _partitions(
 
 
 def _is_absent(copy: TopicPartition, listed: Listed) -> bool:
-    """A topic whose metadata came with an error is there, but shows no partition."""
+    """Whether the copy is absent. A topic whose metadata came with an error shows no partition, but is there."""
     partitions = listed.target.get(copy.topic)
     return partitions is None or 0 < partitions <= copy.partition
 
@@ -127,7 +129,7 @@ def _is_certain(one: Arrival) -> bool:
 
 
 def not_among(records: list[Record], copied: list[Record]) -> list[Record]:
-    """Those that have no copy among what came to the target later."""
+    """Returns the records without a copy among those that came to the target later."""
     later = Counter((one.timestamp, one.digest) for one in map(fingerprint_of, copied))
     left = []
     for record in records:

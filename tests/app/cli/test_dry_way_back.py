@@ -79,7 +79,7 @@ def test_dry_failback_done_asks_whether_the_source_leads(
 ) -> None:
     on_stage(NO_OTHERS)
     before = built.world.source.writes, built.world.target.writes, built.record()
-    with pytest.raises(NotNow, match=r"nobody can tell whether a leads again.*--yes unknown"):
+    with pytest.raises(NotNow, match=r"it is unknown whether a leads again.*--yes unknown"):
         failback_commands.failback(FILE, done=True, dry=True)
     failback_commands.failback(FILE, done=True, dry=True, yes="unknown")
     assert "and be MIRRORING" in capsys.readouterr().out

@@ -115,7 +115,7 @@ def test_without_the_right_to_read_no_figure_of_missing_records_is_given() -> No
     checks = readiness(replace(WELL, missing_reads=["READ on * of a"], untold={PARTITION: "denied"}, by_job=True))
     assert is_ready(checks)
     assert "records not copied" not in {one.name for one in checks}
-    assert next(one for one in checks if "rights to count" in one.name).figure.startswith("nobody can tell how many")
+    assert next(one for one in checks if "rights to count" in one.name).figure.startswith("how many records is unknown")
 
 
 def test_a_loss_that_is_known_counts_though_some_topics_may_not_be_read() -> None:

@@ -72,6 +72,6 @@ def test_where_nobody_can_tell_whether_the_source_leads_that_is_typed_back(there
         topic = built.world.settings.internal.reverse_ledger
         way_back_is(built, FailoverRecord(State.PROMOTED))
         built.world.source.append_log(topic, [(b'["FAILOVER","state"]', there)])
-    with pytest.raises(NotNow, match=r"nobody can tell whether a leads again.*--yes unknown"):
+    with pytest.raises(NotNow, match=r"it is unknown whether a leads again.*--yes unknown"):
         resume(built.scene())
     assert resume(built.scene(), typed="unknown").state is State.MIRRORING
