@@ -1,4 +1,4 @@
-"""What `lockstep adopt` takes over: what another hand made on the target exactly as the source has it. Pure.
+"""Plans what `lockstep adopt` takes over: items on the target that equal the source's but were made by others. Pure.
 
 | on the target                                          | becomes                                      |
 |--------------------------------------------------------|----------------------------------------------|
@@ -50,7 +50,7 @@ class AdoptionPlan:
 
     @property
     def digest(self) -> str:
-        """`sha256:…` over the flow, the kind and the keys, for whoever agreed to them."""
+        """Returns `sha256:…` over the flow, the kind and the keys, for the operator who agreed to them."""
         rows = [compact_json([self.kind.value, *key, self.items[key]]) for key in sorted(self.items)]
         return "sha256:" + hashlib.sha256(b"\n".join([self.flow.name.encode(), *rows])).hexdigest()
 
@@ -75,7 +75,8 @@ class AdoptionPlan:
 
 
 def plan_adoption(flow: Flow, kind: Kind, alike: Alike, owned: Mapping[Key, str]) -> AdoptionPlan:
-    """`owned`: what is Lockstep's of the kind, by key with the topic's id. A topic that was recreated since is not."""
+    """Returns the plan. `owned`: Lockstep's items of the kind, with topic ids. A recreated topic is not owned any
+    more."""
     new = {key: found for key, found in alike.items.items() if owned.get(key) != found}
     refused = {key: reason for key, reason in alike.refused.items() if key not in owned}
     return AdoptionPlan(flow, kind, new, refused, len(alike.items) - len(new))

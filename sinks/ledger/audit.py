@@ -1,4 +1,4 @@
-"""Who changed what, when, and with which outcome: one event per change in a time-retained topic on the target."""
+"""Audits who changed what, when, and with which outcome: an event per change in a time-retained topic on the target."""
 
 from __future__ import annotations
 
@@ -58,15 +58,14 @@ MOST_WAITING_EVENTS = 10_000
 """Events that wait for the audit topic, at most; beyond that the oldest are dropped, and counted."""
 
 EVENTS_AT_ONCE = 2000
-"""Events of one write. A pass that makes all of a large cluster has tens of thousands, and none of them is to be
-dropped because they do not wait together."""
+"""Events of one write. A first pass on a large cluster has tens of thousands. Written in parts, none is dropped."""
 
 
 class Audit:
-    """The audit topic of one flow; made at the first event, and anew where it was deleted.
+    """The audit topic of one flow. Created at the first event, and again if it was deleted.
 
-    An event that could not be written waits, and is written before the next ones: an event may then stand there twice,
-    but none is lost while the process lives, up to MOST_WAITING_EVENTS.
+    An event that could not be written waits for the next write. It may then be in the topic twice. None is lost while
+    the process lives, up to MOST_WAITING_EVENTS.
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class Audit:
             return
         while self._waiting:
             self.prepare()
-            # Unless it succeeds, somebody may have deleted the topic.
+            # If it fails, another client may have deleted the topic.
             self._created = False
             written = list(islice(self._waiting, EVENTS_AT_ONCE))
             self._writer.append_log(self._topic, written)

@@ -58,7 +58,7 @@ class CredentialWrite(NamedTuple):
 
 
 UNSIGNED = Seal("audit")
-"""Writes events as they are, and knows of none whether it is signed."""
+"""Writes events without a signature, and cannot tell whether an event is signed."""
 
 
 def audit_seal(flow: str, secret: str | None) -> Seal:
@@ -70,7 +70,7 @@ def audit_seal(flow: str, secret: str | None) -> Seal:
 class Event:
     """One row of the audit topic, with the fields of its schema.
 
-    `signed`: whether whoever wrote it had the flow's secret; None where this reader has none.
+    `signed`: whether the writer had the flow's secret; None if this reader has none.
     """
 
     at: datetime
@@ -190,7 +190,7 @@ def _is_signed(seal: Seal, key: bytes, value: bytes) -> bool | None:
 
 
 def events_of(records: Iterable[Record], seal: Seal = UNSIGNED) -> list[Event]:
-    """The events in records of an audit topic; what is none, for others may write there, is counted in the log."""
+    """Returns the events in records of an audit topic. Records of other programs are counted in the log."""
     events, foreign = [], 0
     for key, value in records:
         data = unsealed(value)

@@ -23,7 +23,7 @@ from streaming.errors import LockstepError
 
 
 class NotNow(LockstepError):
-    """The command may not begin in this state, or somebody else is at it."""
+    """The command may not begin in this state, or another process is running it."""
 
     code = "NOT_NOW"
 
@@ -96,7 +96,7 @@ class FailoverRecord:
         except (ValueError, KeyError, TypeError) as error:
             raise LockstepError(
                 f"the ledger's entry of the failover cannot be read ({error}): a newer version of Lockstep wrote it, "
-                "or somebody else. Nothing is written"
+                "or another program did. Nothing is written"
             ) from error
         return record
 

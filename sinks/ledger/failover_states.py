@@ -1,10 +1,10 @@
-"""The states of a failover, as one table: what each command does from where, and where that leads. Pure.
+"""The states of a failover, as one table: what each command does in each state, and which state follows. Pure.
 
-A command is a few steps. Before a step is done it is recorded that its command has begun, and after it that it is done
-(`sinks.ledger.failover_record`). A command that runs again after a crash, at any point, goes on with the first
-step that is not known to be done; each step may be done twice.
+A command has a few steps. The ledger notes when a command begins, and each step after it is done
+(`sinks.ledger.failover_record`). After a crash at any point the command resumes with the first step that is not noted.
+Each step may be repeated.
 
-From the moment at which `promote` or `failover` begins the flow has ended: the job writes nothing for it any more.
+The flow has ended once `promote` or `failover` begins: the job writes nothing for it any more.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from enum import Enum
 class State(str, Enum):
     """How far a flow's failover is.
 
-    MIRRORING: there is none. FENCED: nobody writes the topics on the source. DRAINED: all their records are on the
+    MIRRORING: no failover. FENCED: no client writes the topics on the source. DRAINED: all their records are on the
     target. PROMOTED: the target has taken over, nothing was lost. FAILING_OVER, FAILED_OVER: it takes or took over,
     without the source's last records. INVALIDATED: the source is back, and what it alone has is counted.
-    REVERSING: the flow the other way round leads back.
+    REVERSING: the reverse flow leads back.
     """
 
     MIRRORING = "MIRRORING"
@@ -53,7 +53,7 @@ class Command(str, Enum):
 
     @property
     def typed(self) -> str:
-        """What somebody types, for messages: some of them are steps of another command there."""
+        """What the operator types, for messages: some commands are steps of another command there."""
         return TYPED.get(self, self.value)
 
 
@@ -63,16 +63,16 @@ TYPED: Mapping[Command, str] = {
     Command.REVERSE: "failback",
     Command.RESUME: "failback --done",
 }
-"""Where that is another word."""
+"""Commands that are typed with another word."""
 
 
 def typed_name(command: str) -> str:
-    """What somebody types, for a command as the ledger and JSON name it; an unknown one as it is."""
+    """Returns what the operator types for a command of the ledger and JSON; an unknown command unchanged."""
     return {one.value: one.typed for one in Command}.get(command, command)
 
 
 class Step(str, Enum):
-    """What a command does, each by itself; the texts are those of the docs and of `--dry-run`."""
+    """One step of a command. The texts also appear in the docs and in `--dry-run`."""
 
     DENY_WRITES = "denies everybody to write the topics on the source"
     PROVE_FENCE = "sees that their ends stand still"
@@ -110,7 +110,7 @@ def _table() -> dict[tuple[State, Command], Transition]:
     for state in (State.MIRRORING, State.FENCED, State.DRAINED):
         table[state, Command.FENCE] = Transition(state, fence, State.FENCED)
     for state in (State.FENCED, State.DRAINED):
-        # Kept before anybody is told that it is drained: from then on clients may write the copies.
+        # Kept before clients are told that it is drained: from then on they may write the copies.
         table[state, Command.DRAIN] = Transition(state, (Step.AWAIT_RECORDS, Step.KEEP_DIVERGENCE), State.DRAINED)
     for state in (State.MIRRORING, State.FENCED, State.DRAINED):
         table[state, Command.UNFENCE] = Transition(state, (Step.LIFT_FENCE,), State.MIRRORING)
@@ -121,23 +121,23 @@ def _table() -> dict[tuple[State, Command], Transition]:
     for state in (State.PROMOTED, State.FAILED_OVER):
         table[state, Command.INVALIDATE] = Transition(state, (Step.COUNT_LOST,), State.INVALIDATED)
     for state in (State.PROMOTED, State.FAILED_OVER, State.INVALIDATED, State.REVERSING):
-        # By hand alone: the old source takes writes again, which nobody copies.
+        # Typed by the operator alone: the old source takes writes again, and MM2 does not copy them.
         table[state, Command.UNFENCE] = Transition(state, (Step.LIFT_FENCE,), state)
     return table
 
 
 TRANSITIONS: Mapping[tuple[State, Command], Transition] = _table()
-"""What is not here is refused."""
+"""Every other combination is refused."""
 
 INTERRUPTS: Mapping[Command, Mapping[Command, Step | None]] = {
     Command.UNFENCE: {Command.FENCE: None, Command.DRAIN: None, Command.PROMOTE: Step.LAST_OFFSETS},
     Command.FAIL_OVER: dict.fromkeys((Command.FENCE, Command.UNFENCE, Command.DRAIN, Command.PROMOTE)),
 }
-"""Commands that may begin while another is half done: to take a fence back, and when the source dies meanwhile.
+"""Commands that may begin while another is half done: to lift a fence, and to fail over when the source dies.
 
-With a step: only while that one is not recorded as done, for then none behind it has begun. So `unfence` interrupts a
-`promote` that has granted nobody to write on the target. The groups' offsets that it may have written are no more than
-the job writes while the flow mirrors: only forward, for groups without members.
+With a step: only until that step is recorded as done, for then no later step has begun. So `unfence` interrupts a
+`promote` that has granted no writes on the target. That `promote` may have written the groups' offsets. It writes them
+as the job does while the flow mirrors: only forward, for groups without members.
 """
 
 TOO_LATE: Mapping[tuple[Command, Command], str] = {
@@ -147,10 +147,10 @@ TOO_LATE: Mapping[tuple[Command, Command], str] = {
         "then leads back. If the source is gone: `lockstep failover`"
     ),
 }
-"""What to do where a command may interrupt another one no more."""
+"""What to do if a command may not interrupt another one any more."""
 
 ENDED = frozenset({State.PROMOTED, State.FAILING_OVER, State.FAILED_OVER, State.INVALIDATED, State.REVERSING})
-"""States in which nothing is written for the flow."""
+"""States in which Lockstep writes nothing for the flow."""
 
 
 def may_interrupt(command: Command, doing: Command, done: Collection[Step]) -> bool:

@@ -1,8 +1,8 @@
 """A fence: which topics of the source it keeps writes away from, by which ACLs, and what it proves. Pure.
 
-A fence is a `DENY WRITE` for `User:*` from every host, a literal one for each topic: any DENY beats every ALLOW
-(KIP-11), but super users are beyond all ACLs. Quotas cannot do it: KRaft refuses one of 0. MM2 writes offset-syncs and
-heartbeats to the source, and copies of the other direction, so a fence is never for `*`.
+A fence is a `DENY WRITE` for `User:*` from every host, a literal one for each topic. Any DENY beats every ALLOW
+(KIP-11), but ACLs do not bind super users. Quotas cannot fence: KRaft refuses a quota of 0. MM2 writes offset-syncs,
+heartbeats and copies of the reverse flow to the source, so a fence is never for `*`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streaming.mm2.replication_policy import ReplicationPolicy
 def is_copy(policy: ReplicationPolicy, topic: str, aliases: Collection[str]) -> bool:
     """Whether MM2 writes this topic of the source: a copy from another cluster, as its name says, or heartbeats.
 
-    Policies that call every topic a remote one (the identity policy) tell nothing by that.
+    Policies that call every topic a remote one (the identity policy) cannot tell.
     """
     if policy.is_heartbeats_topic(topic):
         return True
@@ -33,8 +33,9 @@ def is_copy(policy: ReplicationPolicy, topic: str, aliases: Collection[str]) -> 
 def fenced_topics(
     settings: FlowSettings, remote: Mapping[str, str], aliases: Collection[str], wanted: Collection[str] = ()
 ) -> list[str]:
-    """The topics that a fence is for, sorted: of the replicated ones (`remote`, by name on the source) those that
-    producers write, or of these the `wanted`. Raises LockstepError for one that is not among them."""
+    """Returns the topics to fence, sorted: replicated ones that producers write, or of these the `wanted`.
+
+    `remote`: names by topic of the source. Raises LockstepError for a wanted topic that is not among them."""
     found = sorted(topic for topic in remote if not is_copy(settings.policy, topic, aliases))
     if unknown := sorted(set(wanted) - set(found)):
         raise LockstepError(
@@ -45,8 +46,8 @@ def fenced_topics(
 
 
 def check_names(settings: FlowSettings, shared: Mapping[str, str], aliases: Collection[str]) -> None:
-    """Raises LockstepError where producers write topics of the source that share a name on the target (`shared`: topic
-    to that name): MM2 mixes their records, so that nobody can tell what was copied of which."""
+    """Raises LockstepError if topics that producers write share a name on the target. MM2 mixes their records there, so
+    copies cannot be told apart. `shared`: that name by topic."""
     mixed = {shared[topic] for topic in shared if not is_copy(settings.policy, topic, aliases)}
     if not mixed:
         return
@@ -55,7 +56,7 @@ def check_names(settings: FlowSettings, shared: Mapping[str, str], aliases: Coll
         for one in sorted(mixed)
     ]
     raise LockstepError(
-        f"on {settings.flow.target} {shown(said)}: nobody can tell what was copied of which. Leave all but one of them "
+        f"on {settings.flow.target} {shown(said)}: their copies cannot be told apart. Leave all but one of them "
         "out (topics.exclude), or give each a name of its own in the replication policy, and run the command again"
     )
 
@@ -66,24 +67,24 @@ def fence_acls(topics: Iterable[str]) -> list[AclBinding]:
 
 
 def could_be_fence(acl: AclBinding) -> bool:
-    """Whether it has the form of a fence's; only a ledger says that it is one."""
-    # Asked of every ACL in each comparison, and hardly any denies.
+    """Whether it looks like a fence's ACL. Only a ledger says that it is one."""
+    # Called for every ACL in each comparison, and hardly any denies.
     return acl.permission == DENY and is_fence_key(acl.key)
 
 
 def is_fence_key(key: tuple[object, ...]) -> bool:
-    """Whether a key is that of an ACL in the form of a fence's, as whoever wrote a ledger may not have kept to it."""
+    """Whether the key looks like a fence's ACL. Any client that writes a ledger could put other keys there."""
     name = key[1] if len(key) > 1 else WILDCARD
     return isinstance(name, str) and name != WILDCARD and key == fence_acls([name])[0].key
 
 
 def topics_of(partitions: Iterable[TopicPartition]) -> list[str]:
-    """Their topics, each once, sorted."""
+    """Returns the partitions' topics, each once, sorted."""
     return sorted({where.topic for where in partitions})
 
 
 def shown(names: Sequence[str], most: int = 10) -> str:
-    """A list for a message: the first few, and how many more."""
+    """Returns a list for a message: the first few, and how many more."""
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + rest
 

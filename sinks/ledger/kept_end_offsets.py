@@ -1,7 +1,7 @@
-"""What a job keeps of the source's logs, reading by reading: what cannot be seen now stays as it was seen last. Pure.
+"""Keeps the last seen ends of the source's logs, reading by reading. What cannot be seen now stays as it was. Pure.
 
-A source that is dying loses its brokers one by one. Were the ends of their partitions forgotten, or those of topics
-that a listing lacks, nobody could tell any more what a failover loses there, and it would look like nothing.
+A dying source loses its brokers one by one. The last seen ends of such partitions stay. So do the ends of topics that
+one listing lacks. Without them the loss of a failover there would be unknown, and look like zero.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 UNSEEN = -1
-"""In place of an end that was never seen."""
+"""Stands for an end that was never seen."""
 
 PARTITIONS_IN_AN_ENTRY = 2000
 """Partitions in one entry: about 80 kB."""
@@ -30,8 +30,8 @@ CopiedTo = tuple[KnownPosition | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class KeptEndOffsets:
-    """Of one topic: the end of each partition in order, UNSEEN where none is known; `at_ms`: when the oldest of them
-    was seen, in ms since the epoch. `positions`: None as a version kept it that knew of none."""
+    """One topic's ends by partition, in order, UNSEEN where unknown. `at_ms`: when the oldest was seen, in ms since the
+    epoch. `positions`: None in entries of an old version."""
 
     ends: tuple[int, ...]
     at_ms: int
@@ -39,7 +39,7 @@ class KeptEndOffsets:
 
 
 def renewed(before: KeptEndOffsets | None, seen: Sequence[int], at_ms: int) -> KeptEndOffsets:
-    """With what was `seen` at that time of all partitions that there are, UNSEEN where an end could not be."""
+    """Returns the ends `seen` at that time for all partitions. An UNSEEN end keeps its last value."""
     known = before.ends if before else ()
     ends = [known[number] if end == UNSEEN and number < len(known) else end for number, end in enumerate(seen)]
     is_older = before is not None and ends != list(seen)
@@ -47,7 +47,7 @@ def renewed(before: KeptEndOffsets | None, seen: Sequence[int], at_ms: int) -> K
 
 
 def with_ends(kept: KeptEndOffsets, seen: Sequence[int]) -> KeptEndOffsets:
-    """With the ends that were `seen` since, in place of older ones; UNSEEN is none."""
+    """Returns `kept` with the ends that were `seen` since. UNSEEN ends keep their value."""
     count = max(len(kept.ends), len(seen))
     before, now = ([*ends, *[UNSEEN] * (count - len(ends))] for ends in (kept.ends, seen))
     return replace(kept, ends=tuple(old if new == UNSEEN else new for old, new in zip(before, now, strict=True)))
@@ -59,7 +59,7 @@ def renewed_all(
     at_ms: int,
     positions: Mapping[str, CopiedTo],
 ) -> dict[str, KeptEndOffsets]:
-    """Of all topics that were asked for; the others are wanted no more. `positions`: of the same topics."""
+    """Returns the entries of all topics that were asked for. Others are dropped. `positions`: of the same topics."""
     return {
         topic: replace(renewed(known.get(topic), ends, at_ms), positions=positions[topic])
         for topic, ends in seen.items()
@@ -67,7 +67,7 @@ def renewed_all(
 
 
 def end_offsets_by_topic(seen: Mapping[TopicPartition, int], counts: Mapping[str, int]) -> dict[str, list[int]]:
-    """By topic, in the order of its partitions."""
+    """Returns the ends by topic, in the order of its partitions."""
     return {
         topic: [seen.get(TopicPartition(topic, number), UNSEEN) for number in range(partitions)]
         for topic, partitions in counts.items()
@@ -77,7 +77,7 @@ def end_offsets_by_topic(seen: Mapping[TopicPartition, int], counts: Mapping[str
 def positions_by_topic(
     positions: Mapping[TopicPartition, KnownPosition], counts: Mapping[str, int]
 ) -> dict[str, CopiedTo]:
-    """Of so many partitions of each topic, in order."""
+    """Returns the positions by topic, for so many partitions of each, in order."""
     return {
         topic: tuple(positions.get(TopicPartition(topic, number)) for number in range(count))
         for topic, count in counts.items()
@@ -87,7 +87,7 @@ def positions_by_topic(
 def by_partition(
     kept: Mapping[str, KeptEndOffsets],
 ) -> tuple[dict[TopicPartition, KnownPosition], dict[TopicPartition, int]]:
-    """Positions and ends that are known."""
+    """Returns the known positions and the known ends."""
     positions = {
         TopicPartition(topic, number): position
         for topic, one in kept.items()
@@ -104,7 +104,7 @@ def by_partition(
 
 
 def chunks(kept: Mapping[str, KeptEndOffsets]) -> Iterator[dict[str, KeptEndOffsets]]:
-    """What is kept together in one entry of the ledger."""
+    """Splits the entries into parts, each for one entry of the ledger."""
     chunk, partitions = dict[str, KeptEndOffsets](), 0
     for topic, of_one in kept.items():
         if chunk and partitions + len(of_one.ends) > PARTITIONS_IN_AN_ENTRY:
@@ -117,8 +117,8 @@ def chunks(kept: Mapping[str, KeptEndOffsets]) -> Iterator[dict[str, KeptEndOffs
 
 
 def to_text(chunk: Mapping[str, KeptEndOffsets]) -> str:
-    """As the ledger keeps it."""
-    # Without the many that are not known at all.
+    """Returns the text for the ledger."""
+    # Unknown positions are left out: there may be many.
     known = {topic: one.positions if one.positions and any(one.positions) else () for topic, one in chunk.items()}
     return orjson.dumps(
         {
@@ -130,7 +130,7 @@ def to_text(chunk: Mapping[str, KeptEndOffsets]) -> str:
 
 
 def from_text(text: str) -> dict[str, KeptEndOffsets]:
-    """What `to_text` made, or a version before it. Raises ValueError, KeyError, TypeError, AttributeError."""
+    """Parses a text of `to_text`, or of an old version. Raises ValueError, KeyError, TypeError, AttributeError."""
     found = orjson.loads(text)
     at, copied = int(found["at"]), found.get("copied", {})
     return {
@@ -140,7 +140,7 @@ def from_text(text: str) -> dict[str, KeptEndOffsets]:
 
 
 def kept_end_offsets(ledger: Ledger) -> dict[str, KeptEndOffsets]:
-    """What the ledger has of each topic. Raises LockstepError for what cannot be read."""
+    """Returns the ledger's entry of each topic. Raises LockstepError for an unreadable entry."""
     kept: dict[str, KeptEndOffsets] = {}
     for text in ledger.values(Entry.SOURCE_ENDS).values():
         try:

@@ -1,4 +1,4 @@
-"""What the ledger of the flow the other way round says is a fence: on this flow's target, which it must not touch."""
+"""Reads the fences of the reverse flow from its ledger: ACLs on this flow's target that this flow must not touch."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ log = logging.getLogger(__name__)
 
 
 class ReverseFences:
-    """Reads the reverse flow's ledger on the source, signed or not: what it says only ever leaves something alone.
+    """Reads the reverse flow's ledger on the source, signed or not. Its content can only protect ACLs.
 
-    Whoever may write a topic there may have written it, so that only what has the form of a fence is taken in.
+    Any client with write access there may have written it. So only keys that look like a fence's ACL are accepted.
     """
 
     def __init__(self, topic: str, reader: Reader) -> None:
@@ -32,11 +32,11 @@ class ReverseFences:
 
     @property
     def known(self) -> frozenset[Key]:
-        """As they were read last."""
+        """The fences of the last reading."""
         return frozenset(self._known)
 
     def current(self) -> frozenset[Key]:
-        """The keys of the fence's ACLs now. Raises ClusterUnreachable."""
+        """Returns the keys of the fence's ACLs now. Raises ClusterUnreachable."""
         try:
             read = self._reader.read_log_from(self._topic, self._read_to)
         except RightsMissing as error:
@@ -69,7 +69,7 @@ class ReverseFences:
 
 
 def without_fences(bindings: AclList, fences: Collection[Key]) -> AclList:
-    """What is left of them."""
+    """Returns the ACLs that are no fences."""
     if bindings.keys.isdisjoint(fences):
         return bindings
     return AclList(acl for acl in bindings if acl.key not in fences)

@@ -1,8 +1,8 @@
-"""How far a partition was copied, as it was known at one moment: what a loss without the source is counted from. Pure.
+"""How far a partition was copied at one moment: the base for counting a loss without the source. Pure.
 
-Two things tell it. MM2's offset-syncs: a record of the source has a place on the target, and MM2 keeps the order, so
-that all before that record is there. And a count with both clusters at hand, as a preflight makes it. Both stay true
-whatever is sent again: from then on the source gets records, and the target gets some of them.
+Two things tell it. MM2's offset-syncs: a record of the source has a place on the target. MM2 keeps the order, so all
+records before it are there. And a count with both clusters, as a preflight makes it. Both stay true when MM2 resends.
+From then on the source gets records, and the target gets some of them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 
 class KnownPosition(NamedTuple):
-    """When the log on the target ended at `target`, it had all of the source's records before `source`, but at most
-    `missing` of them."""
+    """When the target's log ended at `target`, it had all of the source's records before `source`, except at most
+    `missing`."""
 
     source: int
     target: int
@@ -21,17 +21,17 @@ class KnownPosition(NamedTuple):
 
     @property
     def ahead(self) -> int:
-        """The larger, the less is left to be copied."""
+        """Larger means that less is left to copy."""
         return self.source - self.missing
 
 
 FAR = 100_000
-"""Offsets on the target: more are rather not read of a partition in a failover."""
+"""Offsets on the target. A failover does not read more than these of a partition."""
 
 
 class LatestSync(NamedTuple):
-    """The offset-sync of a partition that was taken last. `resending`: MM2 was restarted, and is not yet as far as it
-    may have been before. `gap`: between the sync before it and this one the source has offsets that are no records."""
+    """The last offset-sync of a partition. `resending`: MM2 was restarted, and may not have reached its old position
+    yet. `gap`: between the sync before it and this one the source has offsets without records."""
 
     upstream: int
     downstream: int
@@ -40,14 +40,14 @@ class LatestSync(NamedTuple):
 
     @property
     def position(self) -> KnownPosition:
-        """What it tells."""
+        """The position that it implies."""
         return KnownPosition(self.upstream + 1, self.downstream + 1)
 
 
 def furthest(known: KnownPosition | None, found: Iterable[KnownPosition]) -> KnownPosition | None:
-    """The position from which the least is left; of equal ones the one that counted the farthest, then the last.
+    """Returns the position from which the least is left. Of equal ones the farthest count wins, then the last.
 
-    One that lies far behind on the target gives way in any case.
+    A position far behind on the target loses in any case.
     """
     for one in found:
         is_ahead = known is None or (one.ahead, one.source) >= (known.ahead, known.source)
@@ -57,10 +57,10 @@ def furthest(known: KnownPosition | None, found: Iterable[KnownPosition]) -> Kno
 
 
 def most_missing(position: KnownPosition | None, end: int, new_copies: int) -> int:
-    """The most records before `end` of the source that can be missing, of which nobody knows how many are records.
+    """Upper bound of the records that may be missing before `end` of the source. Some may be transaction markers.
 
-    `new_copies`: records that came to the target since `position`, and that it had not before. Without a position all
-    can be missing.
+    `new_copies`: records that came to the target since `position` and were not there before. Without a position all may
+    be missing.
     """
     if position is None:
         return end

@@ -1,4 +1,4 @@
-"""Which process leads a flow: what a pass asks before it writes, and what commands that only read have instead."""
+"""Tells which process leads a flow. A pass asks before it writes. Commands that only read use `Unled`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, Protocol
 from sinks.ledger.ledger import Ledger
 
 EVIDENCE = 10.0
-"""Seconds: a write that begins rests on a renewal of the lease no older than this."""
+"""Seconds. A write begins only if the lease was renewed at most so long ago."""
 
 SILENT_AFTER = 8.0
-"""Seconds without an answer to a renewal, of which there is one every three, after which a target counts as silent."""
+"""Seconds without an answer to a renewal until the target counts as silent. A renewal is due every three seconds."""
 
 
 class Identity(NamedTuple):
-    """Who this process is, for others to read."""
+    """How this process names itself to others."""
 
     client: str
     host: str
@@ -26,8 +26,8 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """Who leads a flow. `since`: UTC. `age`: where it is this process, seconds since it began the last renewal that the
-    target confirmed."""
+    """The process that leads a flow. `since`: UTC. `age`: for this process, seconds since it began the last confirmed
+    renewal."""
 
     client: str
     host: str
@@ -36,11 +36,11 @@ class Leader:
 
     @property
     def here(self) -> bool:
-        """Whether it is this process, which is certain of that now."""
+        """Whether this process leads for certain now."""
         return self.age is not None and self.age < EVIDENCE
 
     def silence_of(self, target: str) -> str | None:
-        """That the target does not answer this process any more, long before a request to it is given up."""
+        """Returns a message if the target does not answer this process, long before a request to it times out."""
         if self.age is None or self.age < SILENT_AFTER:
             return None
         return f"{target} has not answered for {self.age:.0f} s: is it up, and can it be reached?"
@@ -59,53 +59,54 @@ class Leader:
 
 
 class Leadership(Protocol):
-    """Of one flow, in one process."""
+    """Leadership of one flow, in one process."""
 
     @property
     def leader(self) -> Leader | None:
-        """Who leads, as far as this process knows."""
+        """The process that leads, as far as this process knows."""
 
     def hold(self) -> AbstractContextManager[None]:
-        """While this lasts nobody is handed the leadership who asks for it."""
+        """A context in which this process hands the leadership to no other process."""
 
     def leads(self) -> bool:
-        """Whether this process does; False: nobody does, as far as it knows, so it may claim. Raises NotLeading."""
+        """Whether this process leads. False: no process leads, as far as it knows, so it may claim. Raises
+        NotLeading."""
 
     def claim(self, ledger: Ledger) -> None:
         """Begins to lead; what the ledger held before may be out of date now. Raises NotLeading, ClusterUnreachable."""
 
     def check(self) -> None:
-        """To be called right before each write. Raises NotLeading; ClusterUnreachable where it was not confirmed."""
+        """Must be called right before each write. Raises NotLeading; ClusterUnreachable without a confirmed renewal."""
 
     def prove(self) -> None:
-        """Has it confirmed now, and checks. Raises as `check`."""
+        """Renews the lease now, and checks. Raises as `check`."""
 
     def close(self) -> None:
-        """Leads no more, and says so to the others."""
+        """Gives up the leadership, and tells the others."""
 
 
 class Unled:
-    """For who reads only, and for tests of what has nothing to do with it: writes are not checked."""
+    """For commands that only read, and for tests without a lease. Writes are not checked."""
 
     leader: Leader | None = None
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """There is nothing to hand over."""
+        """Does nothing: there is nothing to hand over."""
         yield
 
     def leads(self) -> bool:
-        """As if it did."""
+        """Always true."""
         return True
 
     def claim(self, ledger: Ledger) -> None:
-        """There is nothing to claim."""
+        """Does nothing: there is nothing to claim."""
 
     def check(self) -> None:
-        """Lets everything pass."""
+        """Allows every write."""
 
     def prove(self) -> None:
-        """Lets everything pass."""
+        """Allows every write."""
 
     def close(self) -> None:
-        """Nobody waits for it."""
+        """Does nothing: no process waits for it."""

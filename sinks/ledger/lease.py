@@ -2,10 +2,10 @@
 
 `sinks.ledger.lease_log` has the rules. What they rest on:
 
-- A write begins only while the lease lasts longer than a request may take (`reserve`), counted from the moment at which
-  the last renewal that was read back was begun. So the evidence is never older than EVIDENCE.
-- Others claim only after the whole lease without a word. By then such a request was answered or given up.
-- The clock counts the time in which the machine sleeps. A process that was stopped finds its lease at an end.
+- A write begins only while the lease lasts longer than a request may take (`reserve`). The lease counts from the moment
+  when this process began to write the last renewal that it read back. So the evidence is never older than EVIDENCE.
+- Others claim only after a whole lease without a record. By then such a request was answered or has timed out.
+- The clock counts the time in which the machine sleeps. A process that was stopped finds its lease expired.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from streaming.errors import LockstepError
 
 
 TEND_EVERY = 0.5
-"""Seconds: so soon a request to hand over is noticed."""
+"""Seconds between two reads. A request to hand over is noticed that soon."""
 
 Background = Callable[[Callable[[], None]], Callable[[], None]]
-"""Calls something again and again; what it returns ends that."""
+"""Calls a function repeatedly. Returns a function that ends that."""
 
 
 def by_hand(tend: Callable[[], None]) -> Callable[[], None]:
-    """For who calls it alone."""
+    """For tests that call `tend` themselves."""
     return lambda: None
 
 
 def in_a_thread(tend: Callable[[], None]) -> Callable[[], None]:
-    """Every TEND_EVERY, in a daemon thread, so that a target that is silent keeps no process alive."""
+    """Calls `tend` every TEND_EVERY in a daemon thread, so that a silent target keeps no process alive."""
     ended = threading.Event()
 
     def run() -> None:
@@ -55,7 +55,7 @@ def in_a_thread(tend: Callable[[], None]) -> Callable[[], None]:
             except LockstepError as error:
                 log.debug("the lease could not be renewed: %s", error)
             except Exception:
-                # Without its thread the lease would run out for good.
+                # Without its thread the lease would expire for good.
                 log.exception("the lease could not be renewed: a defect of Lockstep's, please report it")
 
     threading.Thread(target=run, name="lease", daemon=True).start()
@@ -68,13 +68,13 @@ RENEW_AFTER = 3.0
 """Seconds between renewals: two in a row may fail."""
 
 LEASE_READ_WITHIN = 10.0
-"""Seconds until a record of one's own must have come back."""
+"""Seconds until this process must have read its own record back."""
 
 ASK_AGAIN = 5.0
 """Seconds between requests to hand over."""
 
 LEASE_POLL_INTERVAL = 0.02
-"""Seconds until a record that is waited for is read for again."""
+"""Seconds between two reads for an expected record."""
 
 
 class Lease:
@@ -94,10 +94,11 @@ class Lease:
         background: Background = in_a_thread,
         wake: Callable[[], None] = lambda: None,
     ) -> None:
-        """`cluster`: opens the target, for this alone. `reserve`: the most seconds that a request to it may take.
+        """`cluster`: opens a client of the target for the lease alone. `reserve`: longest time of a request to it, in
+        seconds.
 
-        `patience`: for so many seconds a claim asks whoever leads to hand over, and waits; 0 does neither.
-        `wake`: called by `tend` while this process may claim.
+        `patience`: how many seconds a claim asks the leader to hand over, and waits. 0: neither.
+        `wake`: `tend` calls it while this process may claim.
         """
         self._flow, self._open, self._seal, self._identity = flow, cluster, seal, identity
         self._reserve, self._patience = reserve, patience
@@ -195,8 +196,8 @@ class Lease:
             raise self._not_leading()
         if self._spare(state) <= 0:
             raise ClusterUnreachable(
-                f"{self._flow}: that this process leads was not confirmed by the target for {EVIDENCE:g} s: nothing is "
-                "written until it is"
+                f"{self._flow}: the target has not confirmed this process's lease for {EVIDENCE:g} s: Lockstep "
+                "writes nothing until it does"
             )
 
     def prove(self) -> None:
@@ -278,13 +279,13 @@ class Lease:
 
     def _drain(self) -> None:
         assert self._channel is not None
-        # The time is taken when all is read: nobody was heard later than it says, however long this took.
+        # Taken once all is read, so it is never earlier than a leader's last record, however long reading took.
         for found, begun in self._channel.read(self._log.me):
             self._log = self._log.taken(found, self._clock(), begun)
 
 
 TRACKED = frozenset({Act.CLAIM, Act.RENEWAL})
-"""What its writer waits for: read back, it is evidence."""
+"""Records that their writer waits for. Read back, they are evidence."""
 
 RECORDS_IN_A_READ = 1000
 """As many records come from a tail at once, where there are more."""
@@ -339,6 +340,6 @@ class LeaseChannel:
         return number in self._sent
 
     def close(self) -> None:
-        """Lets go of the client."""
+        """Closes the client."""
         self.tail.close()
         self.cluster.close()

@@ -4,15 +4,15 @@ The ledger has one partition, so that all processes read these records in one or
 
 | record               | counts                                          | then                                     |
 |----------------------|-------------------------------------------------|------------------------------------------|
-| CLAIM                | if `after` names the record right before it,    | its holder leads; whoever did, lost it   |
+| CLAIM                | if `after` names the record right before it,    | its holder leads, the old one no more    |
 |                      | and its term is above the highest               |                                          |
 | RENEWAL              | if its term is not below the highest            | its holder leads on                      |
-| RELEASE              | if its term is not below the highest            | nobody leads                             |
+| RELEASE              | if its term is not below the highest            | no process leads                         |
 | REQUEST              | always                                          | the one that leads hands over            |
 | one not trusted      | never, but is what a claim after it must name   | as if the one that leads were heard      |
 
-A claim is thus compare-and-set: of two processes that claim after the same record, one has the other's right before its
-own. A process claims where nobody leads, or where the one that leads was not heard for its whole lease.
+A claim is thus compare-and-set: of two processes that claim after the same record, only the first one's counts. A
+process claims if no process leads, or if the leader's last record is older than its whole lease.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from dataclasses import dataclass, replace
 from sinks.ledger.lease_records import Act, LeaseRecord, ReadRecord
 
 MARGIN = 1.0
-"""Seconds beyond a lease before others claim: no two clocks run alike."""
+"""Seconds beyond a lease before others claim, because clocks drift apart."""
 
 RESERVED_SECONDS = 10.0
-"""Seconds for which what was handed over is the other's alone, should it never claim it."""
+"""Seconds for which only the named successor may claim, in case it never does."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class LeaseLog:
     wanted_by: str | None = None
 
     def begun(self, found: ReadRecord, now: float, led: LeaseRecord | None = None) -> LeaseLog:
-        """With the newest record that is there already: whoever wrote it may have died since.
+        """Starts with the newest record that is there already. Its writer may have died since.
 
-        `led`: the newest of the highest term. It leads on, for all that is known, behind a record of a lower term
-        (which somebody may have written again) or a request.
+        `led`: the newest record of the highest term. It counts as leading behind a request or a record of a lower term,
+        which another client may have written again.
         """
         record, highest = found.record, led.term if led else 0
         if record is not None and record.act is not Act.REQUEST and record.term >= highest:
@@ -108,7 +108,7 @@ class LeaseLog:
         return silent >= max(self.seconds, self.leader.seconds if self.leader else 0.0) + MARGIN
 
     def lasts(self, now: float) -> float:
-        """For how many seconds it is certain that nobody else claims; 0 where this process does not lead."""
+        """Seconds for which no other process can claim. 0 if this process does not lead."""
         if self.mine is None or self.confirmed is None:
             return 0.0
         return max(0.0, self.confirmed + self.seconds - now)

@@ -23,10 +23,10 @@ BEGINS = b'["LEADER",'
 
 
 MOST_SECONDS = 600.0
-"""Of a lease; those of Lockstep last for 75 at most."""
+"""Longest lease that is accepted. Lockstep's own last 75 at most."""
 
 MOST_TERM = 2**40
-"""Terms count claims: more than there is time for."""
+"""Highest term that is accepted. Terms count claims, and there is no time for more."""
 
 
 class Act(str, Enum):
@@ -106,7 +106,7 @@ def decoded(flow: str, value: bytes | None, seal: Seal) -> ReadRecord:
 
 
 def last_leader(found: ReadRecord) -> LeaseRecord | None:
-    """Of the newest record: the process that led when it was written; None where that is not known, or nobody did."""
+    """Returns the process that led when the newest record was written; None if no process did, or if it is unknown."""
     record = found.record
     return record if record is not None and record.act in (Act.CLAIM, Act.RENEWAL) else None
 

@@ -123,6 +123,6 @@ def parts_of(key: bytes) -> tuple[str, list[Any]]:
     if [type(part) for part in rest] != types:
         raise ValueError("it has other parts than such a key has")
     if orjson.dumps([name, *rest]) != key:
-        # Two spellings would be two records of one entry, of which the compaction of one brings back the other.
+        # Two spellings would be two records of one entry. Compacting one would bring back the other.
         raise ValueError("it is spelt otherwise than Lockstep does")
     return name, rest

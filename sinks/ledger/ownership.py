@@ -7,12 +7,12 @@
 | `OWNED topic name` = `UNLEARNED` | Lockstep created it, and did not learn the topic's id yet                   |
 | `OWNED topic name` = id          | Lockstep created the topic with this id; one with another id is not ours    |
 
-An intent without an outcome (a crash, a time-out) counts as ownership only while it is fresh: later, another client may
-have created the same by hand. It is not renewed either: it stays, as old as it is, until something of its name is seen
-or a creation of it has an outcome. Where nothing was created for certain (refused, never sent) it is taken back, unless
-it is from an earlier attempt, whose request may have been carried out. A topic that a version without ids created is
-ours once the offset histories (`TOPIC_IDS`), which know the ids of both sides, name the id that it has now; until then
-it is never deleted.
+An intent without an outcome (a crash, a time-out) counts as ownership only while it is fresh. Later, another client may
+have created the same by hand. An intent is never renewed. It stays until something of its name is seen, or until a
+creation of it has an outcome. It is withdrawn if nothing was created for certain (refused, never sent). An intent of an
+earlier attempt is not withdrawn, because that request may have been carried out. A topic that a version without ids
+created is not owned yet. The offset histories (`TOPIC_IDS`) know the ids of both sides. It is owned once they name its
+current id. Until then Lockstep never deletes it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def withdrawn(never_sent: Iterable[Change], begun: Collection[EntryKey]) -> Entr
 
 
 def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str], begun: Collection[EntryKey]) -> Entries:
-    """What to put after them. `ids`: those of the topics that were created, by name, as far as they are known.
+    """Returns the entries to put after the outcomes. `ids`: known ids of the created topics, by name.
 
     `begun`: the intents that were written for this attempt. One from before stays at a passing fault: what was sent
     then may have happened.
@@ -80,9 +80,9 @@ def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str], begun: Collect
 
 
 def _may_be_ours(outcome: Outcome, first: bool) -> bool:
-    """Whether a creation that ended so, or an earlier attempt, may have been carried out; `first`: there was none.
+    """Whether such a creation, or an earlier attempt, may have been carried out. `first`: there was no earlier attempt.
 
-    What the second attempt finds there may be what the first one made.
+    What a second attempt finds may be the result of the first.
     """
     error = outcome.error
     if outcome.already:
@@ -106,7 +106,7 @@ def known_id(value: str) -> str:
 
 
 def unsettled(contents: Contents, kind: Kind) -> set[Key]:
-    """Keys of which it is not known yet whether they are ours, or which object is."""
+    """Returns keys for which it is unknown whether Lockstep owns them, or which object they name."""
     begun = set(contents.entries.of_kind(Entry.INTENT, kind.value))
     if kind.row.data:
         ours = contents.entries.of_kind(Entry.OWNED, kind.value)

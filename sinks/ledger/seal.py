@@ -31,8 +31,8 @@ class Unwrapped:
 class Seal:
     """HMAC-SHA256 (RFC 2104) over the flow's name, the record's key, the time and its value.
 
-    Without a secret, values are written as they are; signed ones are refused even so, since an unsigned entry written
-    beside them would stop whoever has the secret.
+    Without a secret, values are written unsigned. Signed values are still refused. An unsigned entry beside them would
+    stop every process that has the secret.
 
     A tombstone cannot be signed. With a secret, what is forgotten is a signed value without data.
     """
@@ -99,7 +99,7 @@ def _claimed_at(value: bytes) -> int:
 
 
 def unsealed(value: bytes | None) -> bytes | None:
-    """The data of a value, whether signed or not, and by whomever; damaged values as they are."""
+    """Returns the data of a value, signed by any secret or unsigned. Damaged values are returned unchanged."""
     if value is None or not SIGNED.recognizes(value):
         return value
     try:
