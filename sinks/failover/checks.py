@@ -71,8 +71,8 @@ class GroupsUnseen:
 class ReadinessFacts:
     """What was seen of both clusters. Ages in seconds.
 
-    `losses`: by topic of the source, counted at `losses_at_ms` (since the epoch). `untold`: partitions whose loss is unknown, with the
-    reason.
+    `losses`: by topic of the source, counted at `losses_at_ms` (since the epoch).
+    `untold`: partitions whose loss is unknown, with the reason.
     `drift`, `refused`, `faulted`: by kind.
     `partitions`: counts on the source and on the target, by remote topic, where they differ.
     `replicas`: of the target. `wanted_in_sync`: `min.insync.replicas` by remote topic. `undecided`: by alias.

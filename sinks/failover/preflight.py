@@ -36,14 +36,13 @@ class FailoverLoss:
 
 @dataclass(frozen=True)
 class Preflight:
-    """Result of one preflight. `at`: when it ended, after `seconds`. `checks`: all of them. `of_clusters`: checks that
-    no comparison of a kind answers.
+    """Result of one preflight. `at`: when it ended, after `seconds`. `checks`: all of them.
 
-    `records`: how many a failover now would lose. None: unknown. Unless `exact`, an upper bound. `oldest_ms`: none of them
-    is older, in ms since the epoch; None: unknown, or there are none. `trouble`: why the clusters could not be observed.
-
-    `loss`: of a failover, even if the source does not answer, or only in part. None: not looked for. `of_target`: the
-    checks that such a failover depends on, as last seen.
+    `of_clusters`: the checks that no comparison of a kind answers. `trouble`: why the clusters could not be observed.
+    `records`: how many a failover now would lose. None: unknown. Unless `exact`, an upper bound.
+    `oldest_ms`: none of these records is older, in ms since the epoch. None: unknown, or there are none.
+    `loss`: of a failover, even if the source does not answer, or only in part. None: not looked for.
+    `of_target`: the checks that such a failover depends on, as last seen.
     """
 
     at: datetime
@@ -70,7 +69,7 @@ class Preflight:
         return max(0.0, now_ms - self.oldest_ms) / 1000
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the fields for status and page, with only the checks that are not OK. `seconds_at_risk`: at its end."""
+        """Returns the fields for status and page, without the checks that are OK. `seconds_at_risk`: when it ended."""
         age = self.seconds_at_risk(_ms(self.at))
         return {
             "ready": self.ready,
