@@ -1,4 +1,4 @@
-"""Taking over what is on the target as the source has it: what a comparison found, and the writing of it."""
+"""Takes over items that are equal on source and target: finds them by a comparison, and writes the ledger."""
 
 from __future__ import annotations
 

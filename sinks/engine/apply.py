@@ -1,4 +1,4 @@
-"""Applying a plan: in its order, in few requests, an outcome for every change whatever happens to its neighbours."""
+"""Applies a plan in its order, with few requests. Each change has its own outcome, even if others fail."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ class Deletions:
 
     @property
     def held(self) -> Mapping[Kind, str]:
-        """Kinds of which the settings alone would delete something, each with the reason."""
+        """Kinds with deletions that only the settings cause, each with the reason."""
         return {kind: one.held for kind, one in self._standing.items() if one.held}
 
     def due(self, now: float) -> frozenset[Kind]:
@@ -382,7 +382,7 @@ class Deletions:
         return plan if force else self._without_flood(plan, now)
 
     def _without_flood(self, plan: Plan, now: float) -> Plan:
-        """The plan without the creations of kinds of which too many were created within an hour."""
+        """Returns the plan without creations of the kinds that exceed their limit for an hour."""
         self._created = [one for one in self._created if now - one[0] < COUNTED_FOR_S]
         for kind in {change.kind for change in plan.changes if change.kind.row.owned}:
             creations = [change for change in plan.changes if change.kind is kind and _adds(change)]
@@ -442,7 +442,7 @@ def created_earlier(context: PassContext) -> list[tuple[float, Kind, int]]:
 
 
 def beyond_limit(plan: Plan, limits: Limits) -> dict[Kind, str]:
-    """Kinds of which the plan deletes more than the limits allow, each with the figures and the remedy."""
+    """Returns the kinds that the plan deletes more of than the limits allow, with figures and remedy."""
     found = {}
     for kind, counts in count_by(plan.changes).items():
         existing, deletes = plan.existing.get(kind, 0), counts[Op.DELETE]

@@ -55,7 +55,7 @@ class NoLedgerListener:
 
 
 class FlowLedger:
-    """`paused`, `ended` and `failover` are those of the last reading; `ended` is the reason, None while the flow is in
+    """`paused`, `ended` and `failover` are as last read; `ended` is the reason, None while the flow is in
     step."""
 
     def __init__(

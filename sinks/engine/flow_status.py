@@ -206,7 +206,7 @@ def kind_status(
 ) -> KindStatus:
     """After a pass. `first`: how it stood before the first one; None: as `before`.
 
-    Changes that nobody tried count as drift, as do failed and refused ones. Drift of a kind that is paused, or could
+    Changes that were not tried count as drift, as do failed and refused ones. Drift of a kind that is paused, or could
     not be compared, is not known. Lockstep may still have to delete items of a kind that is not enabled any more. While
     one of them is held or fails, the kind is not DISABLED.
     """

@@ -38,7 +38,7 @@ STANDS_BY_FOR = 1.0
 
 
 WATCHED_FOR = 10.0
-"""Seconds for which somebody who looked counts as looking."""
+"""Seconds for which a reader of status or page counts as watching."""
 
 
 class FlowTask:
@@ -201,7 +201,7 @@ class FlowTask:
         )
 
     def note_preflight(self, made: Preflight | None) -> None:
-        """What the newest came to; None: there is none any more."""
+        """Keeps the result of the newest preflight; None drops the last one."""
         if made is not None or self._preflight is not None:
             if made is None:
                 self._no_preflight_since = utc_now()
@@ -210,12 +210,12 @@ class FlowTask:
             self._metrics.preflight(self.flow, self.status().failover)
 
     def note_watched(self) -> None:
-        """Somebody looks at the page or the status now. From any thread."""
+        """Notes that a client reads the page or the status now. Thread-safe."""
         self._watched_at = self._clock()
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody looked a moment ago."""
+        """Whether a client read the page or the status a moment ago."""
         return self._clock() < self._watched_at + WATCHED_FOR
 
     def note_counted(self, positions: Positions) -> None:

@@ -9,7 +9,7 @@
 | a cluster that does not answer, or the wrong one  | the flow, until it answers again                    |
 | a Java process that has ended                     | the flow, until there is another one                |
 | another process that leads the flow               | the flow, until this one leads                      |
-| an exception that nobody thought of               | this pass of this flow (`sinks.engine.flow_task`)   |
+| an unexpected exception                           | this pass of this flow (`sinks.engine.flow_task`)   |
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Reason(str, Enum):
     POLL = "poll"
     """A controller wants to poll or to try again, or the full comparison is due."""
     REQUEST = "request"
-    """Somebody asked, or the flow's settings changed."""
+    """An operator asked for a pass, or the flow's settings changed."""
 
     def __str__(self) -> str:
         return self.value

@@ -268,7 +268,7 @@ class FlowReconcile:
                     compared.trouble.note(frozenset({step.kind}), step.stopped)
                 progress(min(len(outcomes), len(plan.changes)), len(plan.changes))
         finally:
-            # Whatever ends it, Ctrl-C too: what was written is owned and audited, and what was never sent is nobody's.
+            # Recorded whatever ends the pass, Ctrl-C too: sent changes are owned and audited, unsent ones are not.
             self._recorder.record(plan, outcomes, sent, ledger)
         return tuple(outcomes)
 

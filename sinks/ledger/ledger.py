@@ -240,7 +240,7 @@ class Ledger:
     def record(
         self, outcomes: Iterable[Outcome], ids: Mapping[str, str] | None = None, never_sent: Iterable[Change] = ()
     ) -> None:
-        """Takes over what was created, lets go of what was deleted. `ids`: of the topics created, by name."""
+        """Notes created items as owned, and forgets deleted ones. `ids`: of the created topics, by name."""
         self.put(ownership.recorded(outcomes, ids or {}, self._begun) | ownership.withdrawn(never_sent, self._begun))
 
     def unsettled(self, kind: Kind) -> set[Key]:
@@ -255,8 +255,9 @@ class Ledger:
         self.put(ownership.settled(self._contents, kind, present, self._is_fresh))
 
     def _is_fresh(self, entry: EntryKey) -> bool:
-        """Whether an entry was made a moment ago by its own time, and this process has not known it for longer than
-        that: the wall clock may jump back again and again."""
+        """Whether an entry is fresh by its own time, and this process has not known it for longer than that.
+
+        The second check is needed because the wall clock may jump back."""
         now, known_since = self._clock(), self._known_since.get(entry)
         known_for = 0.0 if known_since is None else now - known_since
         fresh = ownership.is_fresh(self._contents.entries[entry].since, self._now())
@@ -274,13 +275,13 @@ class Ledger:
                         self._known_since.setdefault((entry, item), now)
 
     def learn(self, kind: Kind, present: Mapping[Key, str]) -> None:
-        """Settles intents and lets go of what is not ours any more, where all of the target's were seen: `present`."""
+        """Settles intents, and forgets items that the flow no longer owns. `present`: all items on the target."""
         self.put(dict.fromkeys(self._void))
         self.settle(kind, {key: present[key] for key in self.unsettled(kind) & present.keys()})
         self.disown(kind, ownership.lost(self._contents, kind, present))
 
     def disown(self, kind: Kind, keys: Collection[Key]) -> None:
-        """Forgets that these are ours: they were seen missing, or are other objects now."""
+        """Forgets that the flow owned these: they were seen missing, or are other objects now."""
         self.put(ownership.disowned(kind, keys))
 
 
@@ -347,7 +348,7 @@ def id_of(topic: str, reader: Reader, known: str) -> str:
 
 
 def same_id(topic: str, alias: str, known: str, found: str) -> str:
-    """The id that is `found`, as is a topic's that nobody deleted. Raises LedgerUntrusted for another than `known`."""
+    """Returns the id `found`. Raises LedgerUntrusted if it differs from `known`: the topic was recreated."""
     if known and found and found != known:
         raise gone(topic, alias, "was deleted and recreated: it has another topic id than before")
     return found or known

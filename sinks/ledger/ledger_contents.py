@@ -28,8 +28,11 @@ _Meaning = tuple[EntryKey | TopicPartition | None, Remembered | bytes | None]
 
 @dataclass
 class Contents:
-    """All that a ledger holds. Offset histories are kept as bytes, since they are needed at a start only; so are the
-    records of who leads, by flow, with their signatures: `sinks.ledger.lease_log` says what they mean."""
+    """All that a ledger holds.
+
+    Offset histories are kept as bytes, because only a start needs them. Lease records are kept as bytes with their
+    signatures, by flow. `sinks.ledger.lease_log` says what they mean.
+    """
 
     entries: KeptEntries = field(default_factory=KeptEntries)
     histories: dict[TopicPartition, bytes] = field(default_factory=dict)
@@ -37,7 +40,7 @@ class Contents:
     """When the newest record of each key was signed, in ms, whether it is remembered or forgotten."""
     leases: dict[str, bytes | None] = field(default_factory=dict)
     led: dict[str, LeaseRecord] = field(default_factory=dict)
-    """The newest record of the highest term by flow, that is none of who only asks: what is newer may be a replay."""
+    """The newest record of the highest term by flow, without requests. A newer record may be a replay."""
 
     def take(self, records: Iterable[Record], seal: Seal) -> None:
         """Takes in the newest value of each key in these, of all or of none.
