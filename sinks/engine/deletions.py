@@ -48,7 +48,7 @@ WAITS = "{} lacks it: Lockstep deletes it if it is still missing {:.0f} s after 
 STALE = "{} did not list {} of the kind {} that it still has: one of its brokers is behind, and nothing was deleted"
 BEHIND = (
     "a broker of {} that is behind the others lacks {} of the kind {}: nothing was deleted. If this stays so, a broker "
-    "is cut off from the controller"
+    "is cut off from the controller. If the cluster's metadata was restored from a backup, restart Lockstep"
 )
 UNSEEN = "what {} has of this kind was not seen: nothing is deleted"
 UNKNOWN = "{} does not confirm that it has it no more: it is not deleted"

@@ -128,12 +128,13 @@ class JavaAdmin:
         if not self._logging_in.acquire(timeout=self.timeout + BEYOND):
             raise ClusterUnreachable(f"cluster {self.alias}: its login takes longer than {self.timeout:g} s")
         try:
-            while len(opened) < number and not self._closed:
+            found = opened[:number]
+            while len(found) < number and not self._closed:
                 made = java_admin(self.alias, self.jvm, properties)
+                # Another thread may have closed, and emptied, what was opened so far.
                 with self._lock:
                     opened.append(made)
-            with self._lock:
-                found = opened[:number]
+                    found = opened[:number]
         finally:
             self._logging_in.release()
         if self._closed:

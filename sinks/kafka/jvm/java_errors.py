@@ -22,6 +22,8 @@ OTHER_NAMES: Mapping[str, str] = {
     "DisconnectException": "NETWORK_EXCEPTION",
     "GroupAuthorizationException": "GROUP_AUTHORIZATION_FAILED",
     "GroupNotEmptyException": "NON_EMPTY_GROUP",
+    # Its client was closed by another flow into the cluster, one of whose writes was given up.
+    "IllegalStateException": "NETWORK_EXCEPTION",
     "InvalidConfigurationException": "INVALID_CONFIG",
     "InvalidTopicException": "TOPIC_EXCEPTION",
     "NetworkException": "NETWORK_EXCEPTION",

@@ -27,6 +27,10 @@ ERRORS = "org.apache.kafka.common.errors."
         (f"{ERRORS}UnknownMemberIdException: null", JavaError("UNKNOWN_MEMBER_ID", "")),
         (f"{ERRORS}InvalidReplicationFactorException", JavaError("INVALID_REPLICATION_FACTOR", "")),
         ("java.util.concurrent.TimeoutException", JavaError("REQUEST_TIMED_OUT", "")),
+        (
+            "java.lang.IllegalStateException: Cannot accept new calls",
+            JavaError("NETWORK_EXCEPTION", "Cannot accept new calls"),
+        ),
         (f"java.util.concurrent.ExecutionException: {ERRORS}TimeoutException: x", JavaError("REQUEST_TIMED_OUT", "x")),
         (
             "java.util.concurrent.CompletionException: java.util.concurrent.ExecutionException: "
