@@ -60,7 +60,7 @@ class Prediction:
 
     @property
     def without_position(self) -> list[TopicPartition]:
-        """Partitions of which it is not known how far they were copied. All that they have counts as lost."""
+        """Partitions without a known copy position. All their records count as lost."""
         return sorted(where for where, one in self.arrivals.items() if not one.positioned)
 
     @property

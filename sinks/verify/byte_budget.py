@@ -6,7 +6,7 @@ LARGEST_SECONDS = 60.0
 """Of the rate: no piece that is read at once is larger."""
 
 UNKNOWN_SIZE = 1024.0
-"""Bytes an offset of a topic of which nothing was read yet."""
+"""Assumed bytes per offset for a topic that was not read yet."""
 
 CAUTIOUS = 10_000
 """Offsets that are read at once of such a topic."""

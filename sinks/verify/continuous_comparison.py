@@ -231,7 +231,7 @@ class NewlyExact:
             exact.renew(ledger)
 
 
-# Which pieces of which partitions the running job compares in a round, within its budget of bytes. Pure.
+# Chooses the pieces of partitions that the running job compares in a round, within its budget of bytes. Pure.
 
 
 class SelectedPiece(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class Difference(str, Enum):
-    """What is wrong with records, or why nobody can tell."""
+    """What is wrong with records, or why that is unknown."""
 
     MISSING = "MISSING"
     """On the source, and not on the target, which has later ones."""
@@ -20,7 +20,7 @@ class Difference(str, Enum):
     REORDERED = "REORDERED"
     """On the target before or behind records that it followed or preceded on the source."""
     EXTRA = "EXTRA"
-    """On the target only: somebody else writes there, or a transaction was aborted, or the source's topic recreated."""
+    """On the target only: another client writes there, a transaction was aborted, or the source's topic recreated."""
     UNVERIFIABLE = "UNVERIFIABLE"
     """Left on one side alone, since the other one has deleted what is so old."""
 

@@ -40,7 +40,7 @@ class ComparisonScope:
 
 @dataclass
 class LogSurvey:
-    """`plans`: partitions to be compared. `reports`: of those of which there is nothing to compare.
+    """`plans`: partitions to compare. `reports`: of partitions without anything to compare.
 
     `ids`: of topics, before anything is read. `compacted`: topics that lose records from their midst on either side, by
     their names on the source. `truncated`: partitions whose target has lost its tail since MM2 wrote its newest
@@ -207,7 +207,7 @@ def _since(
         }
     if scope.since_ms is not None:
         times = [PartitionTime(where, scope.since_ms) for where in logs]
-        # None: nothing is as young. Where nobody could tell, everything is compared.
+        # None: nothing is as young. Where that is unknown, everything is compared.
         seen = {time.where: offset for time, offset in records.offsets_for_times(times).items.items()}
         return {where: _or(seen[where], log.end) if where in seen else log.start for where, log in logs.items()}
     if scope.last is not None:
