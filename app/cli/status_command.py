@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 JOB_ANSWERS_WITHIN = 3.0
 """Seconds until a job that does not answer counts as none."""
 
-NOT_KEPT = frozenset({"STALE", "NO_JOB"})
-"""States in which the target falls behind."""
+UNCOMPARED = "UNCOMPARED"
+"""Of a flow of which neither a heartbeat nor a comparison is known yet. It is no state of the interface."""
+
+NOT_KEPT = frozenset({"STALE", "NO_JOB", UNCOMPARED})
+"""States in which the target falls behind, or may."""
 
 WATCH_SECONDS = 2.0
 HOME_AND_CLEAR = "\x1b[H\x1b[2J"
@@ -46,7 +49,8 @@ def status(
     """How each flow stands: asks the running job, or observes the clusters where none answers.
 
     Exit 1: a flow is in ERROR. Exit 4: one is not kept in step: MM2's heartbeats have stopped (STALE), or no job
-    answers (NO_JOB). Exit 3: the running job rejected its properties file, and goes on with what it had.
+    answers (NO_JOB), or nothing is known of it yet. Exit 3: the running job rejected its properties file, and goes on
+    with what it had.
     """
     if watch and output is Output.JSON:
         raise typer.BadParameter(
@@ -62,7 +66,7 @@ def status(
         print_json(with_failure({"flows": seen.flows, "file": seen.file}, list(_failed(seen.flows))))
     else:
         _print(seen)
-    raise typer.Exit(exit_code({row["state"] for row in seen.flows}, seen.rejected))
+    raise typer.Exit(exit_code({counted_state(row) for row in seen.flows}, seen.rejected))
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,12 @@ class StatusSeen:
     def rejected(self) -> bool:
         """Whether the job goes on with what it had read before, for the file has mistakes."""
         return bool(self.file and self.file["mistakes"])
+
+
+def counted_state(row: Mapping[str, Any]) -> str:
+    """What a flow counts as in the exit code: its state, or UNCOMPARED where the job has just begun."""
+    tasks = {kind["task"] for kind in row["kinds"].values()} - {"DISABLED"}
+    return UNCOMPARED if row["state"] == "NO_HEARTBEAT" and tasks == {"UNKNOWN"} else str(row["state"])
 
 
 def exit_code(states: Set[str], rejected: bool) -> int:

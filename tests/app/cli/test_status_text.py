@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 import pytest
 
 from app.cli.output import DONE, FAILED, PENDING, STALE
-from app.cli.status_command import exit_code
+from app.cli.status_command import UNCOMPARED, counted_state, exit_code
 from app.cli.status_text import print_status
 from sinks.engine.flow_status import status_without_job
 from sinks.engine.status import FlowState, FlowStatus, Heartbeats, KindStatus, Task, as_far_as_known
@@ -165,3 +165,19 @@ def test_what_is_known_of_records_is_said_in_a_few_lines(
         "  records differ: 3 MISSING in orders",
         "  STALLED, the source moves and the target does not: clicks-0",
     ]
+
+
+@pytest.mark.parametrize(
+    ("state", "tasks", "expected"),
+    [
+        ("NO_HEARTBEAT", {"topic": "UNKNOWN", "acl": "UNKNOWN", "client-quota": "DISABLED"}, UNCOMPARED),
+        ("NO_HEARTBEAT", {"topic": "ACTIVE", "acl": "UNKNOWN"}, "NO_HEARTBEAT"),
+        ("LIVE", {"topic": "UNKNOWN"}, "LIVE"),
+    ],
+)
+def test_a_flow_of_which_nothing_is_known_yet_does_not_count_as_well(
+    state: str, tasks: dict[str, str], expected: str
+) -> None:
+    row = {"state": state, "kinds": {kind: {"task": task} for kind, task in tasks.items()}}
+    assert counted_state(row) == expected
+    assert (exit_code({counted_state(row)}, rejected=False) == STALE) is (expected == UNCOMPARED)
