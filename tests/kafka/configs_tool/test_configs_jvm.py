@@ -52,7 +52,7 @@ def test_java_that_starts_and_says_nothing_is_told(monkeypatch: pytest.MonkeyPat
 def test_nobody_waits_for_the_archive_of_classes_and_the_next_process_has_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(java_gateway, "home", lambda: tmp_path)
+    monkeypatch.setattr(java_gateway, "own_home", lambda: tmp_path)
     first = GatewayProcess()
     first.gateway().jvm.java.lang.System.currentTimeMillis()
     os.killpg(first.process.pid, signal.SIGSTOP)
