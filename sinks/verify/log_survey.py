@@ -72,7 +72,8 @@ def survey(
     # The target's ends first: what it has by then, the source has when its ends are read.
     theirs = target.records.readable([TopicPartition(remote[where.topic], where.partition) for where in there])
     ours = source.records.readable(there)
-    found.recreated = _recreated(memory, remote, found.ids)
+    remembered = {topic: name for topic, name in remote.items() if topic in memory.topics()}
+    found.recreated = memory.recognize(remembered, found.ids.source, found.ids.target)
     found.compacted = compacted_topics(source, target, remote)
     since = _since(source.records, {where: ours.items[where] for where in there if where in ours.items}, memory, scope)
     for where in there:
@@ -179,12 +180,6 @@ def foreign_partitions(records: RecordReader, listed: Listed, remote: Mapping[st
         )
         for where, log in surplus_partitions(records, listed, remote).items()
     ]
-
-
-def _recreated(memory: OffsetMemory, remote: Mapping[str, str], ids: IdsOnBoth) -> set[str]:
-    """Topics that were recreated since they were remembered; their syncs are forgotten."""
-    known = {topic: name for topic, name in remote.items() if topic in memory.topics()}
-    return memory.recognize(known, ids.source, ids.target) if known else set()
 
 
 def compacted_topics(source: SurveyedSide, target: SurveyedSide, remote: Mapping[str, str]) -> set[str]:

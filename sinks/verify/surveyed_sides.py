@@ -44,7 +44,7 @@ def changed_meanwhile(
     with the whole topic. `ids`: from before. Raises ClusterUnreachable, RightsMissing."""
     chosen: Collection[PartitionPlan] = [plan for plan in plans if plan.windows]
     now = ids_on_both(source.reader, target.reader, {plan.where.topic: plan.remote.topic for plan in chosen})
-    here, there = _recreated(ids.source, now.source), _recreated(ids.target, now.target)
+    here, there = _ids_that_changed(ids.source, now.source), _ids_that_changed(ids.target, now.target)
     ours = source.records.readable([plan.where for plan in chosen]).items
     theirs = target.records.readable([plan.remote for plan in chosen]).items
     gone = LogRange(2**63 - 1, 2**63 - 1)
@@ -58,5 +58,5 @@ def changed_meanwhile(
     }
 
 
-def _recreated(before: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
+def _ids_that_changed(before: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
     return {topic for topic in now if before.get(topic) and now[topic] and before[topic] != now[topic]}
