@@ -32,8 +32,8 @@ from sinks.kafka.ports.brokers import Replicas
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.acls.survey import left_out, source_topics
-from sinks.kinds.offsets.chosen_groups import chosen_groups
 from sinks.kinds.offsets.direction import ClusterGroups, forward, summary_of
+from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import without_offset_there
 from sinks.ledger.failover_record import FailoverRecord
 from sinks.ledger.fence_rules import fenced_topics, is_copy

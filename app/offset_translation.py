@@ -10,14 +10,13 @@ from functools import partial
 from app.settings import Settings
 from app.wiring import FlowClusters, both_clusters, guard, ledger
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.offsets.group_partition import GroupPartition
+from sinks.kafka.ports.groups import GroupPartition
 from sinks.kinds.offsets.match_cache import open_matches
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import read_memory
 from sinks.kinds.offsets.mirror_records import mirror_topics
 from sinks.kinds.offsets.record_search import Question, SearchResult
-from sinks.kinds.offsets.search_window import search_window
-from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Unanswered, translate
+from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Unanswered, search_window, translate
 from sinks.kinds.shared_listings import list_both
 from streaming.errors import LockstepError, WrongUsage
 from streaming.mm2.records import TopicPartition

@@ -20,8 +20,8 @@ from app.wiring import FlowClusters
 from sinks.engine.report import Compared
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
-from sinks.kinds.offsets.chosen_groups import chosen_groups
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, count_verdicts, forward
+from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import replicated_offsets
 from sinks.kinds.shared_listings import list_both
 from sinks.model.changes import Kind

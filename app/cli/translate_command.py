@@ -14,7 +14,7 @@ from app.settings import Settings
 from app.wiring import both_clusters, guard
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
-from sinks.kinds.offsets.chosen_groups import chosen_groups
+from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.translation import Unanswered
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError, WrongUsage

@@ -13,7 +13,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_rights import ask_allowed
 from sinks.kafka.ports.acls import Allowed
 from sinks.kafka.ports.groups import GroupReader
-from sinks.kinds.offsets.chosen_groups import chosen_groups
+from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.shared_listings import list_both
 from streaming.number_of import number_of
 

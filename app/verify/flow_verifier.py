@@ -24,7 +24,7 @@ from sinks.ledger.ledger import Ledger
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.continuous_comparison import ComparedFlow, ContinuousComparison
 from sinks.verify.flow_progress import FlowProgress
-from sinks.verify.surveyed_sides import SurveyedSide
+from sinks.verify.log_survey import SurveyedSide
 from streaming.errors import LockstepError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from sinks.failover.fence_notes import own_fences
 from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import known_end_offsets
 from sinks.failover.unreplicated import counted_topics
-from sinks.kinds.offsets.chosen_groups import chosen_groups
+from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.ledger.failover_record import FailoverRecord, NotNow
 from sinks.ledger.failover_states import TRANSITIONS, Command, State, Step
 from sinks.model.changes import Kind

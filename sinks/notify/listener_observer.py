@@ -6,8 +6,8 @@ from itertools import islice
 
 from sinks.engine.report import Report
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.offsets.chosen_groups import chosen_groups
 from sinks.kinds.offsets.direction import ClusterGroups, forward
+from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import replicated_offsets
 from sinks.notify.announcements import Announcements
 from sinks.protocol.listing import Listed, replicated_topics

@@ -8,8 +8,7 @@ from datetime import datetime, timezone
 
 from sinks.engine.verify_status import MOST_NAMED, STALLED, Comparing, VerifyStatus
 from sinks.kafka.ports.groups import LogRange
-from sinks.verify.partition_progress import LEFT_OUT, PartitionProgress
-from sinks.verify.stalls import Stall
+from sinks.verify.partition_progress import LEFT_OUT, PartitionProgress, Stall
 from streaming.mm2.records import TopicPartition
 
 MOST_PARTITIONS = 500

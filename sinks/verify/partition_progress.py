@@ -12,12 +12,11 @@ from dataclasses import dataclass, field, replace
 
 from sinks.engine.verify_status import STALLED
 from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.offsets.exact_runs import Stretch, joined_stretches, without
 from sinks.kinds.offsets.history import Pair
-from sinks.kinds.offsets.verified_stretches import Stretch, joined_stretches, without
 from sinks.verify.differences import Difference
 from sinks.verify.partition_report import NOT_DIFFERENT
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
-from sinks.verify.stalls import Stall
 from sinks.verify.windows import Window
 from streaming.mm2.records import TopicPartition
 
@@ -404,3 +403,36 @@ def _slice(window: Window, most: int) -> Window | None:
     if not length:
         return None
     return Window(core.upstream, core.upstream + length, core.downstream, core.downstream + length)
+
+
+STALLS_AFTER = 30.0
+"""Seconds without one more record on the target while the source has some that it lacks."""
+
+
+class Stall:
+    """Of one partition. Times in seconds of any clock that only goes on.
+
+    Ends move without records, too: transactions end. So what was read wins over what ends alone say.
+    """
+
+    __slots__ = ("_copy_end", "_grew_at", "_source_end")
+
+    def __init__(self, source_end: int, copy_end: int) -> None:
+        self._source_end, self._copy_end = source_end, copy_end
+        self._grew_at: float | None = None
+
+    def see(self, source_end: int, copy_end: int, now: float) -> None:
+        """Both ends as they are now."""
+        if copy_end != self._copy_end:
+            self._source_end, self._copy_end, self._grew_at = source_end, copy_end, None
+        elif source_end > self._source_end and self._grew_at is None:
+            self._grew_at = now
+
+    def read(self, source_end: int, pending: int) -> None:
+        """All records up to this end were read, and so many are on the source alone."""
+        if not pending and source_end >= self._source_end:
+            self._source_end, self._grew_at = source_end, None
+
+    def is_stalled(self, now: float) -> bool:
+        """Whether the target stands still for too long."""
+        return self._grew_at is not None and now - self._grew_at >= STALLS_AFTER

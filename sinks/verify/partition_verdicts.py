@@ -9,8 +9,7 @@ from enum import Enum
 from typing import Any
 
 from sinks.failover.lost_before_copying import LostRecords, lost_as_json
-from sinks.kinds.offsets.exact_runs import Run
-from sinks.kinds.offsets.verified_stretches import Checked, Stretch
+from sinks.kinds.offsets.exact_runs import Checked, Run, Stretch
 from sinks.verify.differences import Difference, FoundDifference
 from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sinks.verify.differences import Difference, FoundDifference
-from sinks.verify.digest_rules import NONE, Digest
-from sinks.verify.matched_rows import matched_rows, of_cell
-from sinks.verify.partition_check import PartitionCheck, PartitionPlan, Reread
+from sinks.verify.matching import matched_rows, of_cell
+from sinks.verify.partition_check import NONE, Digest, PartitionCheck, PartitionPlan, Reread
 from sinks.verify.partition_report import MOST_FINDINGS, NOTHING_LEFT, report
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.record_jobs import RecordJobs

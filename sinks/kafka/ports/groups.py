@@ -63,3 +63,7 @@ class Groups(GroupReader, Protocol):
 
     def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
         """Commits for groups without members; one that has some is the fault `UNKNOWN_MEMBER_ID`."""
+
+
+GroupPartition = tuple[str, TopicPartition]
+"""A consumer group and one of its partitions, on the cluster that the use of it says."""

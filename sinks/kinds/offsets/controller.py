@@ -29,9 +29,8 @@ from sinks.kinds.offsets.group_schedule import GroupSchedule
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.match_cache import MatchCache, open_matches
 from sinks.kinds.offsets.memory import OffsetMemory
-from sinks.kinds.offsets.mirror_reading import MirrorReading
+from sinks.kinds.offsets.mirror_reading import MirrorReading, PacedReading
 from sinks.kinds.offsets.mirror_records import mirror_topics
-from sinks.kinds.offsets.paced_reading import PacedReading
 from sinks.kinds.offsets.polled_groups import PolledGroups
 from sinks.kinds.offsets.survey import read_states, replicated_offsets, survey_offsets
 from sinks.kinds.offsets.translation import Unanswered

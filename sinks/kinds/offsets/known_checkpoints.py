@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from sinks.kafka.ports.cluster import LogChunk
-from sinks.kinds.offsets.group_partition import GroupPartition
+from sinks.kafka.ports.groups import GroupPartition
 from sinks.kinds.offsets.history import NOWHERE, Pair
 from sinks.kinds.offsets.mirror_records import checkpoints_of
 from sinks.protocol.absence import MissingForLong

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from sinks.background import Beside, at_once
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
+from sinks.kafka.ports.groups import GroupPartition
 from sinks.kafka.ports.record_reader import RecordReader
-from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.record_finder import AT_FIRST, Budget, find
 from sinks.kinds.offsets.record_search import Question, SearchResult, Turns
 from streaming.errors import LockstepError

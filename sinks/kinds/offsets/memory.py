@@ -15,14 +15,20 @@ from threading import Lock
 from typing import NamedTuple
 
 from sinks.kafka.ports.cluster import Placed, Reader
-from sinks.kinds.offsets.group_partition import GroupPartition
+from sinks.kafka.ports.groups import GroupPartition
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
 from sinks.kinds.offsets.log_tails import LogTails
 from sinks.kinds.offsets.mirror_records import MirrorTopics, sync_of
-from sinks.kinds.offsets.stored_memory import StoredMemory, load_truncations, store_truncations
-from sinks.kinds.offsets.topic_ids import TopicIds, ids_for_runs, is_recreated
+from sinks.kinds.offsets.stored_memory import (
+    StoredMemory,
+    TopicIds,
+    ids_for_runs,
+    is_recreated,
+    load_truncations,
+    store_truncations,
+)
 from sinks.kinds.offsets.translation import Answer
 from sinks.ledger.ledger import Ledger
 from sinks.protocol.absence import MissingForLong

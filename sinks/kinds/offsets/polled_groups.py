@@ -6,14 +6,13 @@ Polled are those alone that may have committed, as far as the ends of the commit
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import GroupReader
 from sinks.kafka.ports.watches import GroupWatch
 from sinks.kinds.file_warnings import unmatched_groups
-from sinks.kinds.offsets.chosen_groups import is_followed
 from sinks.kinds.offsets.commit_ends import CommitEnds
 
 
@@ -169,3 +168,14 @@ class GroupPolls(PollPace):
         self.took(now, seconds)
         if committed >= max(STORM_LEAST, STORM * groups):
             self.due = now
+
+
+def chosen_groups(settings: FlowSettings, names: Iterable[str]) -> list[str]:
+    """Groups that are followed, sorted."""
+    return sorted(group for group in names if is_followed(settings, group))
+
+
+def is_followed(settings: FlowSettings, group: str) -> bool:
+    """Whether the filter lets a group through. The group without a name, whose commits brokers take for the sake of old
+    consumers, is none: no Admin client asks for it, nor commits for it."""
+    return bool(group) and settings.group_filter.should_replicate_group(group)

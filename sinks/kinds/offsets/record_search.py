@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from sinks.kafka.ports.groups import GroupPartition
 from sinks.kafka.ports.record_reader import Record, Stamp
-from sinks.kinds.offsets.group_partition import GroupPartition
 from streaming.mm2.records import TopicPartition
 
 

@@ -12,14 +12,21 @@ from typing import NamedTuple
 from sinks.background import awaited, begun
 from sinks.faults import ItemFault, Observed
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.ports.groups import GroupReader, LogRange, Offsets
+from sinks.kafka.ports.groups import GroupPartition, GroupReader, LogRange, Offsets
 from sinks.kinds.offsets.direction import Direction, GroupOffset, unread
-from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.record_search import Question, SearchResult
-from sinks.kinds.offsets.search_window import search_window, search_window_back
-from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Unanswered, translate, translate_back
+from sinks.kinds.offsets.translation import (
+    Answer,
+    Evidence,
+    LogEnds,
+    Unanswered,
+    search_window,
+    search_window_back,
+    translate,
+    translate_back,
+)
 from sinks.kinds.offsets.verdicts import Facts, verdict_on
 from streaming.mm2.records import MAX_INT64, TopicPartition
 from streaming.mm2.replication_policy import is_written_by_mm2_alone

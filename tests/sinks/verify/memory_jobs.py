@@ -9,7 +9,7 @@ from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from sinks.verify.digest_rules import Digest
+from sinks.verify.partition_check import Digest
 from streaming.verify.rows import (
     SOURCE,
     TARGET,

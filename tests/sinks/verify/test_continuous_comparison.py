@@ -8,11 +8,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.kinds.offsets.exact_runs import remember
+from sinks.kinds.offsets.exact_runs import Checked, Stretch, remember
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
-from sinks.kinds.offsets.verified_stretches import Checked, Stretch
 from sinks.ledger.ledger_entries import Entry
 from streaming.mm2.records import TopicPartition
 from tests.sinks.verify.mirrored_log import MirroredLog, Record, mixes

@@ -5,8 +5,7 @@ from __future__ import annotations
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import Pair
 from sinks.verify.differences import Difference
-from sinks.verify.matched_rows import CellRows, MatchedRows, matched_rows
-from sinks.verify.matching import Edges
+from sinks.verify.matching import CellRows, Edges, MatchedRows, matched_rows
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.record_checks import RecordChecks

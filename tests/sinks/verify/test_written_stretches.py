@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sinks.kinds.offsets.exact_runs import ExactRuns
-from sinks.kinds.offsets.verified_stretches import Checked, Stretch
+from sinks.kinds.offsets.exact_runs import Checked, ExactRuns, Stretch
 from sinks.ledger.ledger_entries import Entry
 from tests.sinks.verify.mirrored_log import Record
 from tests.sinks.verify.verified_world import VerifiedWorld, records

@@ -11,7 +11,7 @@ from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.continuous_comparison import ComparedFlow, ContinuousComparison
 from sinks.verify.flow_progress import FlowProgress
-from sinks.verify.surveyed_sides import SurveyedSide
+from sinks.verify.log_survey import SurveyedSide
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.sinks.builders import World, put_topic

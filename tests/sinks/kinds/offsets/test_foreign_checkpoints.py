@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 import pytest
 
+from sinks.kafka.ports.groups import GroupPartition
 from sinks.kinds.offsets.controller import offset_memory
-from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
 from sinks.protocol.listing import DesiredTopics, Listed

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.memory.memory_records import MemoryRecords
+from sinks.kafka.ports.groups import GroupPartition
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
-from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.record_finder import Budget, find
 from sinks.kinds.offsets.record_search import Question, SearchResult

@@ -10,8 +10,8 @@ import pytest
 
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
+from sinks.kafka.ports.groups import GroupPartition
 from sinks.kinds.offsets import match_cache
-from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.match_cache import MatchCache
 from sinks.kinds.offsets.record_search import Question
 from streaming.mm2.records import TopicPartition

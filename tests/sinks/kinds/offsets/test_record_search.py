@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from sinks.kafka.ports.groups import GroupPartition
 from sinks.kafka.ports.record_reader import Record, Stamp
-from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.record_search import Question, Search, SearchResult, Turns, is_like, shares_timestamps
 from sinks.kinds.offsets.translation import limit_while_resending
 from streaming.mm2.records import TopicPartition

@@ -8,7 +8,7 @@ from sinks.faults import ClusterUnreachable
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
-from sinks.kinds.offsets.topic_ids import TopicIds
+from sinks.kinds.offsets.stored_memory import TopicIds
 from sinks.ledger.ledger import Entry
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint

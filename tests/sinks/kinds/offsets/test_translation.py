@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import History, Pair
-from sinks.kinds.offsets.search_window import search_window
-from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Method, Unanswered, translate, translate_back
+from sinks.kinds.offsets.translation import (
+    Answer,
+    Evidence,
+    LogEnds,
+    Method,
+    Unanswered,
+    search_window,
+    translate,
+    translate_back,
+)
 from tests.sinks.kinds.offsets.mm2_partition import WITH_RESTARTS, Partition, Step, untold
 
 FAR = LogEnds(None, LogRange(0, 10_000))
