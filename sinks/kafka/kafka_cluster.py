@@ -59,8 +59,8 @@ class KafkaCluster(JvmTopics):
         if fault is not None and fault.code != "TOPIC_ALREADY_EXISTS":
             raise LockstepError(f"cluster {self.alias}: creating {topic}: {fault}")
 
-    def append_log(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
-        self._log.append(topic, records)
+    def append_log(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> list[int]:
+        return self._log.append(topic, records)
 
     def read_log(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
         return self._log.read(topic, last) if topic in self.names() else []

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from sinks.faults import LedgerUntrusted, RightsMissing, WrongCluster
-from sinks.kafka.ports.cluster import Cluster, Reader, Record, TopicConfigs
+from sinks.kafka.ports.cluster import UNKNOWN_OFFSET, Cluster, Placed, Reader, Record, TopicConfigs
 from sinks.kafka.ports.permitted import permitted
 from sinks.ledger import ownership
 from sinks.ledger.failover_record import FailoverRecord
@@ -55,7 +55,7 @@ class Ledger:
         self._contents = Contents()
         self._there = False
         self._read_to = 0
-        self._unread: set[bytes] = set()
+        self._unread: dict[bytes, Placed] = {}
         self._void: set[EntryKey] = set()
         self._begun: set[EntryKey] = set()
         self._clock, self._known_since = clock, dict[EntryKey, float]()
@@ -95,7 +95,7 @@ class Ledger:
         read, alias = self._reader.read_log_from(self.topic, self._read_to), self._reader.alias
         if read.whole and self._read_to:
             raise gone(self.topic, alias, "ends before what was read of it: it was deleted and recreated")
-        if self._unread - {key for _, key, _ in read.records}:
+        if self._lost_own(read.records):
             raise gone(self.topic, alias, "lacks records that were written to it: it lost its tail")
         try:
             self._contents.take([(key, value) for _, key, value in read.records], self._seal)
@@ -108,6 +108,25 @@ class Ledger:
         self._unread.clear()
         if read.records:
             self._read_to = read.records[-1].position + 1
+
+    def _lost_own(self, records: Sequence[Placed]) -> bool:
+        """Whether the log lacks a record that this process wrote since its last reading. `records`: all since then.
+
+        Only the newest of each key counts. Compaction keeps it, unless it is a tombstone.
+        """
+        if not self._unread:
+            return False
+        there = {placed.position: placed for placed in records}
+        newest = {placed.key: placed.position for placed in records}
+        for own in self._unread.values():
+            is_other = there.get(own.position, own) != own
+            if is_other or (own.value is not None and newest.get(own.key, UNKNOWN_OFFSET - 1) < own.position):
+                return True
+        last = max(own.position for own in self._unread.values())
+        if last in there or last == UNKNOWN_OFFSET:
+            return False
+        # Where compaction took a tombstone, the log still ends behind it.
+        return self._reader.read_log_from(self.topic, last + 1).whole
 
     def get(self, entry: Entry, *key: str) -> str | None:
         """The value remembered, or None."""
@@ -136,9 +155,8 @@ class Ledger:
         now, known = milliseconds(self._now()), self._contents.signed_at
         # Not before what it replaces, though this clock be late.
         signed = [(key, self._seal.wrap(key, data, max(now, known.get(key, 0)))) for key, data in records]
-        permitted(writer, self._permit).append_log(self.topic, signed)
-        # Of a key there is always a record, unless it was forgotten: compaction keeps the newest.
-        self._unread = (self._unread | {key for key, _ in records}) - {key for key, data in records if data is None}
+        offsets = permitted(writer, self._permit).append_log(self.topic, signed)
+        self._unread |= {key: Placed(offset, key, value) for offset, (key, value) in zip(offsets, signed, strict=True)}
 
     def create(self) -> Cluster:
         """The topic is there afterwards. Who may write it. Raises LockstepError where it was opened to read only."""

@@ -21,8 +21,8 @@ SOON = 30.0
 def test_log_is_read_as_it_was_appended(cluster: Cluster, unique: str) -> None:
     cluster.create_log(unique, 1, {"cleanup.policy": "compact"})
     records: list[tuple[bytes, bytes | None]] = [(b"k1", b"v1"), (b"k2", None), (b"", b"\x00\xff"), (b"k1", b"v2")]
-    cluster.append_log(unique, records[:3])
-    cluster.append_log(unique, records[3:])
+    assert cluster.append_log(unique, records[:3]) == [0, 1, 2]
+    assert cluster.append_log(unique, records[3:]) == [3]
     assert cluster.read_log(unique) == records
     assert cluster.list_topics()[unique] == 1
 

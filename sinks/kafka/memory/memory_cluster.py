@@ -168,13 +168,15 @@ class MemoryCluster:
             self._write()
             self.topics[topic] = _Topic(1, dict(configs))
 
-    def append_log(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+    def append_log(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> list[int]:
         self._answer()
         if topic not in self.topics:
             raise ClusterUnreachable(
                 f"cluster {self.alias}: no record for {topic}, which is not there, was acknowledged"
             )
-        self.topics[topic].records.extend(records)
+        there = self.topics[topic].records
+        there.extend(records)
+        return list(range(len(there) - len(records), len(there)))
 
     def read_log(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
         self._answer()

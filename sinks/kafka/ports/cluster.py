@@ -81,6 +81,10 @@ class LogChunk(NamedTuple):
     whole: bool
 
 
+UNKNOWN_OFFSET = -1
+"""Of a record that was sent twice: the broker acknowledges the second one without an offset."""
+
+
 class Tail(Protocol):
     """A log that is followed: everything there is, then what comes."""
 
@@ -169,8 +173,11 @@ class Cluster(Reader, Protocol):
         `replication_factor` None: as many as there are brokers, at most MOST_REPLICAS; -1: the broker's default.
         """
 
-    def append_log(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
-        """Appends in order and waits until all in-sync replicas have them. Raises ClusterUnreachable."""
+    def append_log(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> list[int]:
+        """Appends in order and waits until all in-sync replicas have them. Returns the offset of each record.
+
+        UNKNOWN_OFFSET where the broker did not say which. Raises ClusterUnreachable.
+        """
 
 
 def count_nothing(alias: str, api: str, result: str) -> None:

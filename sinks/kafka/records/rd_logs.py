@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.ports.cluster import LogChunk, Placed
+from sinks.kafka.ports.cluster import UNKNOWN_OFFSET, LogChunk, Placed
 from sinks.kafka.ports.log_chunks import in_chunks
 from sinks.kafka.records.error_codes import error_of, raised
 from sinks.kafka.records.rd_clients import RdClients
@@ -28,7 +28,7 @@ AT_ONCE_WITHIN = 2.0
 LogRecord = tuple[bytes, bytes | None]
 """Key and value."""
 
-Delivered = Callable[[KafkaError | None, object], None]
+Delivered = Callable[[KafkaError | None, Message], None]
 """Told what became of a record."""
 
 Start = Callable[[int, int], int]
@@ -68,25 +68,28 @@ class Log:
         self._reader: Consumer | None = None
         self._closed = False
 
-    def append(self, topic: str, records: Sequence[LogRecord]) -> None:
-        """In order, and only returns once all are acknowledged. Raises ClusterUnreachable with how many are missing."""
+    def append(self, topic: str, records: Sequence[LogRecord]) -> list[int]:
+        """See Cluster.append_log. Raises ClusterUnreachable with how many are missing."""
         with self._writing:
             if self._closed:
                 raise ClusterUnreachable(
                     f"cluster {self._alias}: {topic} is not written any more: its client is closed"
                 )
-            self._append(topic, records)
+            return self._append(topic, records)
 
-    def _append(self, topic: str, records: Sequence[LogRecord]) -> None:
+    def _append(self, topic: str, records: Sequence[LogRecord]) -> list[int]:
         if self._producer is None:
             # A log that was deleted is not recreated by a write, with whatever the broker's defaults are.
             fixed = {"acks": "all", "enable.idempotence": True, "linger.ms": 5, "allow.auto.create.topics": False}
             self._producer = self._clients.producer(fixed)
-        errors: list[KafkaError] = []
+        errors, offsets = list[KafkaError](), list[int]()
 
-        def delivered(error: KafkaError | None, _: object) -> None:
+        def delivered(error: KafkaError | None, message: Message) -> None:
             if error is not None:
                 errors.append(error)
+            else:
+                offset = message.offset()
+                offsets.append(UNKNOWN_OFFSET if offset is None else offset)
 
         try:
             self._queue(self._producer, topic, records, delivered)
@@ -102,6 +105,7 @@ class Log:
             raise raised(self._alias, f"writing {topic}", failed[0])
         if missing:
             raise self._missing(topic, missing, len(records))
+        return offsets
 
     def _queue(self, producer: Producer, topic: str, records: Sequence[LogRecord], delivered: Delivered) -> None:
         """Waits for room. Raises ClusterUnreachable, LockstepError for a record that the client does not take."""

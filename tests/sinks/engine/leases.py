@@ -27,12 +27,12 @@ class SlowCluster(MemoryCluster):
     late: list[tuple[str, Records]] = field(default_factory=list)
     holds_back: int = 0
 
-    def append_log(self, topic: str, records: Records) -> None:
+    def append_log(self, topic: str, records: Records) -> list[int]:
         if self.holds_back and self.reachable:
             self.holds_back -= 1
             self.late.append((topic, records))
             raise ClusterUnreachable("no acknowledgement came")
-        super().append_log(topic, records)
+        return super().append_log(topic, records)
 
 
 @dataclass

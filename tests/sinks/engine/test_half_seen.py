@@ -108,10 +108,10 @@ class FaultyAudit(MemoryCluster):
 
     failing = False
 
-    def append_log(self, topic: str, records: list[Record]) -> None:  # type: ignore[override]  # a sequence of them
+    def append_log(self, topic: str, records: list[Record]) -> list[int]:  # type: ignore[override]  # a sequence of them
         if self.failing and "audit" in topic:
             raise ClusterUnreachable("b: the audit topic has no leader")
-        super().append_log(topic, records)
+        return super().append_log(topic, records)
 
 
 def test_event_that_could_not_be_written_is_written_by_the_next_pass_though_nothing_else_happens() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from sinks.faults import LedgerUntrusted
-from sinks.ledger.ledger import LEDGER_TOPIC_CONFIGS
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.ports.cluster import LogChunk, Record
+from sinks.ledger.ledger import LEDGER_TOPIC_CONFIGS, Ledger
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind
 from tests.sinks.builders import World, overrides_of, put_topic, set_config, world_in_step
@@ -25,13 +29,46 @@ def test_ledger_that_lost_what_this_process_wrote_stops_the_flow(world: World) -
         world.run_pass(everything=True)
 
 
-def test_what_was_forgotten_on_purpose_may_be_compacted_away(world: World) -> None:
-    ledger, place = world.ledger(), (Entry.PAUSED, ("acl",))
+class CompactedCluster(MemoryCluster):
+    """The broker has compacted away each record that a tombstone follows, and the tombstone."""
+
+    def read_log_from(self, topic: str, position: int) -> LogChunk:
+        read = super().read_log_from(topic, position)
+        forgotten = {key for _, key, value in read.records if value is None}
+        return LogChunk([placed for placed in read.records if placed.key not in forgotten], read.whole)
+
+
+def test_what_was_forgotten_on_purpose_may_be_compacted_away() -> None:
+    cluster, place = CompactedCluster("b"), (Entry.PAUSED, ("acl",))
+    ledger = Ledger("ledger", cluster, cluster, 1)
     ledger.put({place: "true"})
     ledger.put({place: None})
-    del world.target.topics[world.settings.internal.ledger].records[-2:]
-    ledger.refresh()
+    for _ in range(2):
+        ledger.refresh()
     assert ledger.paused() == set()
+
+
+def loses_the_last(records: list[Record]) -> None:
+    records.pop()
+
+
+def loses_the_last_and_grows(records: list[Record]) -> None:
+    records[-1:] = [(b'["PAUSED","topic"]', None)] * 3
+
+
+@pytest.mark.parametrize("befalls", [loses_the_last, loses_the_last_and_grows])
+@pytest.mark.parametrize("last", ["true", None])
+def test_loss_of_a_record_is_noticed_though_an_older_one_of_its_key_is_still_unread(
+    last: str | None, befalls: Callable[[list[Record]], None]
+) -> None:
+    cluster, place = MemoryCluster("b"), (Entry.PAUSED, ("acl",))
+    ledger = Ledger("ledger", cluster, cluster, 1)
+    for value in ("false", last):
+        ledger.put({place: value})
+    befalls(cluster.topics["ledger"].records)
+    for _ in range(2):
+        with pytest.raises(LedgerUntrusted, match="lost its tail"):
+            ledger.refresh()
 
 
 def test_no_pass_goes_on_between_the_full_comparisons_that_a_ledger_stops(world: World) -> None:

@@ -113,10 +113,10 @@ class FaultyCluster(MemoryCluster):
     def create_log(self, topic: str, replication_factor: int | None, configs: Mapping[str, str]) -> None:
         self.hazard.perhaps(lambda: MemoryCluster.create_log(self, topic, replication_factor, configs))
 
-    def append_log(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+    def append_log(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> list[int]:
         if topic not in self.topics:
             raise ClusterUnreachable(f"{self.alias}: {topic} takes no record within the time limit")
-        self.hazard.perhaps(lambda: MemoryCluster.append_log(self, topic, records))
+        return self.hazard.perhaps(lambda: MemoryCluster.append_log(self, topic, records))
 
     def _noted(self, write: Callable[[], T], kind: Kind) -> T:
         def noted() -> T:

@@ -115,11 +115,11 @@ def test_what_was_half_written_when_the_cluster_failed_is_completed_later(monkey
     class Breaks(MemoryCluster):
         appends = 0
 
-        def append_log(self, topic: str, records: Sequence[Record]) -> None:
+        def append_log(self, topic: str, records: Sequence[Record]) -> list[int]:
             self.appends += 1
             if self.appends == 2:
                 raise ClusterUnreachable("b does not answer")
-            super().append_log(topic, records)
+            return super().append_log(topic, records)
 
     monkeypatch.setattr(log_listener, "RECORDS_IN_A_WRITE", 1)
     cluster = Breaks("b")
