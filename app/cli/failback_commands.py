@@ -104,9 +104,8 @@ def _insist(found: Prediction, yes: str | None) -> None:
         if not sys.stdin.isatty():
             raise WrongUsage(f"there is no terminal to ask on: say --yes {found.typed}")
         yes = typer.prompt(f"Records that are lost; type {found.typed} to go on", err=True)
-    if yes == found.typed or (found.records is not None and yes.isdigit() and int(yes) >= found.records):
-        return
-    raise NotNow(f"the prediction is {found.typed}, and {yes} was typed: nothing was done")
+    if yes != found.typed:
+        raise NotNow(f"the predicted loss is {found.typed}, not {yes}. Nothing was done")
 
 
 def _as_json(found: Prediction) -> dict[str, Any]:

@@ -68,7 +68,11 @@ def accepted_loss(typed: str | None) -> float | None:
 
 YesOption = Annotated[
     str | None,
-    typer.Option("--yes", parser=typed_loss, help="The predicted loss, typed back; `unknown` where nobody can tell."),
+    typer.Option(
+        "--yes",
+        parser=typed_loss,
+        help="The predicted loss as `--dry-run` shows it, typed back: this number, or `unknown`.",
+    ),
 ]
 
 

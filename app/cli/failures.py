@@ -7,7 +7,7 @@
 | a question that was answered with no    | 1         | `ABORTED`                  |
 | stdout that was closed, or is full      | 1         | none can be printed        |
 | an exception that nobody thought of     | 1         | `DEFECT`                   |
-| Ctrl-C                                  | 130       | none                       |
+| Ctrl-C (`app/main.py`)                  | 130       | none                       |
 """
 
 from __future__ import annotations
@@ -27,9 +27,6 @@ import typer
 from app.cli.command_end import running_command
 from app.cli.output import DONE, FAILED, WRONG_USAGE, complain, complain_of, print_json
 from streaming.errors import LockstepError, WrongUsage
-
-INTERRUPTED: Final = 130
-"""The exit code after Ctrl-C, as shells have it."""
 
 LOST: Final = frozenset({errno.EPIPE, errno.ENOSPC, errno.EBADF, errno.EIO, errno.EFBIG})
 """Why nothing more can be printed: the reader went away, or the disk is full."""
@@ -126,8 +123,6 @@ def exit_code_of(command: Callable[[], object], words: Sequence[str]) -> int:
         if not isinstance(ended.__context__, OSError):
             raise
         return _lost(ended.__context__)
-    except KeyboardInterrupt:
-        return INTERRUPTED
     return code
 
 

@@ -1,21 +1,25 @@
-"""Commands that are imported when they are called, so that none waits for the imports of the others."""
+"""The program `lockstep`. Its commands are imported when they are called: none waits for the imports of the others."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, Final, cast
+from pathlib import Path
+from typing import Annotated, Any, Final, cast
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
 from app.cli.failures import exit_code_of
-from app.cli.help_pages import complete_help
+from app.cli.help_pages import complete_help, examples
+from app.cli.output import print_line
+from sinks.printable import PrintableFormatter
 from streaming.nearest import nearest
 
 
@@ -168,3 +172,51 @@ class LazyCommands(TyperGroup):
         with formatter.section("Commands"):
             rows = [(name, command.summary) for name, command in COMMANDS.items()]
             formatter.write_dl([*rows, (HELP, "A command's page, as -h after its name.")])
+
+
+app = typer.Typer(
+    name="lockstep",
+    cls=LazyCommands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print_line(f"lockstep {version('lockstep-kafka')}")
+        raise typer.Exit
+
+
+VersionFlag = Annotated[
+    bool, typer.Option("--version", help="Print the version, and end.", is_eager=True, callback=_print_version)
+]
+
+
+@app.callback(epilog=examples("validate --config mm2.properties", "help plan"))
+def lockstep(version: VersionFlag = False) -> None:
+    """Keeps what is around the records of a Kafka target in step with its source, beside MirrorMaker 2."""
+
+
+PY4J: Final = "py4j"
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return PY4J not in Path(record.pathname).parts
+
+
+def run_command_line() -> None:
+    """Runs the command that this process was started with, and ends the process with its exit code."""
+    # py4j logs stack traces of what it raises, by the root logger too, above all of a Ctrl-C. Callers report the end of
+    # the JVM.
+    logging.getLogger(PY4J).setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_of_py4j)
+    if logging.lastResort is not None:
+        # What commands log, warnings above all.
+        logging.lastResort.setFormatter(PrintableFormatter())
+    app()

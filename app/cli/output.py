@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from enum import Enum
 from typing import Any
 
@@ -108,8 +109,9 @@ def _print_blocks(console: Console, columns: Sequence[str], rows: Sequence[Seque
 
 
 def complain(text: str) -> None:
-    """A line on stderr, and no more than one."""
-    sys.stderr.write(f"{one_line(text)}\n")
+    """A line on stderr, and no more than one. A command goes on if its reader went away."""
+    with suppress(OSError):
+        sys.stderr.write(f"{one_line(text)}\n")
 
 
 def complain_of(error: LockstepError) -> None:

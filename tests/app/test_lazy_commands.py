@@ -8,8 +8,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from app.cli.lazy_commands import COMMANDS
-from app.main import app
+from app.cli.lazy_commands import COMMANDS, app
 
 HEAVY = ("pyspark", "confluent_kafka", "py4j", "httpx", "uvicorn", "fastavro", "rich.progress", "numpy")
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from app.cli.lazy_commands import app
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
-from app.main import app
 from app.wiring import admin_of
 from sinks.kafka.jvm.jvm_acls import JvmAcls
 from sinks.kafka.ports.acl_binding import AclBinding

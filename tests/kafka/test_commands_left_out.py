@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from app.cli.lazy_commands import app
 from app.local.ports import free_ports
-from app.main import app
 from tests.conftest import Clusters
 from tests.kafka.staging import client_of, create, write_properties
 

@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli.credentials_command import app
+from app.cli.lazy_commands import app as lockstep
 from app.local.broker import ADMIN
 from app.local.waiting import wait_for
-from app.main import app as lockstep
 from app.wiring import admin_of
 from sinks.kafka.jvm.jvm_users import JvmUsers
 from sinks.kafka.ports.users import Upsertion

@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
+from app.cli.lazy_commands import app
 from app.cli.output import DONE, PENDING, STALE
 from app.job.running_job import Job
-from app.main import app
 from app.settings import load
 from sinks.engine.metrics import EFFECTIVE
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL

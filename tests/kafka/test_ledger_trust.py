@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.main import app
+from app.cli.lazy_commands import app
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.seal import Seal

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from app.cli.lazy_commands import app
 from app.cli.output import DONE, WRONG_USAGE
-from app.main import app
 from app.overrides.with_overrides import encode_again, load_with_overrides
 from app.settings import ConfigurationError
 from sinks.kafka.kafka_cluster import KafkaCluster

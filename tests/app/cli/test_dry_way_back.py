@@ -23,6 +23,7 @@ from sinks.failover.fencing import FenceUnclear
 from sinks.failover.scene import Scene
 from sinks.failover.unplanned import failover
 from sinks.ledger.failover_record import NotNow
+from sinks.ledger.failover_states import State
 from sinks.ledger.fence_rules import fence_acls
 from sinks.ledger.known_positions import KnownPosition
 from streaming.mm2.records import TopicPartition
@@ -226,3 +227,16 @@ def test_dry_failover_says_that_the_source_answers_as_the_command_itself_does(
     if refused:
         with pytest.raises(NotNow, match="a answers"):
             failback_commands.failover(FILE, accept_loss=accepted, yes="0")
+
+
+@pytest.mark.parametrize("typed", ["29", "31", "99", "030", "unknown"])
+def test_failover_refuses_a_number_other_than_the_predicted_one(typed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = stage()
+    look(there, 1000.0)
+    there.world.source.reachable = there.here.reachable = False
+    run_on(there, monkeypatch)
+    with pytest.raises(NotNow, match=f"the predicted loss is 30, not {typed}"):
+        failback_commands.failover(FILE, yes=typed)
+    assert there.record().state is State.MIRRORING
+    failback_commands.failover(FILE, yes="30")
+    assert there.record().state is State.FAILED_OVER

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import subprocess
@@ -14,8 +16,8 @@ import typer
 from typer.testing import CliRunner
 
 from app.cli.failures import exit_code_of, wants_json, with_failures
-from app.cli.output import print_json, print_line, print_table
-from app.main import app
+from app.cli.lazy_commands import app
+from app.cli.output import complain, print_json, print_line, print_table
 from app.properties.mistakes import ConfigurationError, Mistake
 from sinks.faults import ClusterUnreachable, LedgerUntrusted, RightsMissing
 from streaming.errors import LockstepError, WrongUsage
@@ -68,10 +70,6 @@ def test_what_was_said_with_more_words_keeps_the_code_of_what_happened(capsys: p
 def test_without_json_a_failure_prints_nothing_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code_of(raising(LockstepError("it is odd")), ()) == 1
     assert capsys.readouterr() == ("", "it is odd\n")
-
-
-def test_ctrl_c_is_130_as_shells_have_it() -> None:
-    assert exit_code_of(raising(KeyboardInterrupt()), ()) == 130
 
 
 def test_a_command_that_printed_its_document_prints_no_other_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,6 +160,20 @@ def test_a_closed_or_full_stdout_is_one_line_and_a_failure() -> None:
         assert run.returncode == 1
         (line,) = run.stderr.splitlines()
         assert line.startswith("what was to be printed is lost: ")
+
+
+class Unread(io.StringIO):
+    """A stream whose reader went away."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+def test_a_note_that_is_read_by_no_one_ends_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Unread())
+    assert exit_code_of(lambda: complain("a note"), ()) == 0
+    monkeypatch.setattr(sys, "stdout", Unread())
+    assert exit_code_of(lambda: print_line("x"), ()) == 1
 
 
 def test_a_line_on_a_stdout_that_is_not_there_is_a_failure_as_well(monkeypatch: pytest.MonkeyPatch) -> None:

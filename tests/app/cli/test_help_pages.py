@@ -14,8 +14,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from app.cli.help_pages import EXAMPLES
-from app.cli.lazy_commands import COMMANDS
-from app.main import app
+from app.cli.lazy_commands import COMMANDS, app
 
 
 def pages(command: Any, path: tuple[str, ...]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,21 @@ def test_a_signal_before_the_job_has_begun_is_a_failure_of_one_that_was_to_run_o
             _, said = run.communicate(timeout=ENDS_WITHIN)
     assert run.returncode == code
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("module", ["typer", "rich.console", "app.local.java_gateway", "app.cli.plan_file"])
+def test_ctrl_c_while_a_command_is_imported_ends_it_without_a_word(module: str) -> None:
+    code = (
+        "import builtins, os, signal, sys\n"
+        "load = builtins.__import__\n"
+        "def interrupted(name, *rest):\n"
+        f"    if name == {module!r}:\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return load(name, *rest)\n"
+        "builtins.__import__ = interrupted\n"
+        "sys.argv[1:] = ['plan', '--config', 'nowhere']\n"
+        "from app.main import main\n"
+        "main()\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (130, "", "")

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from app.cli.lazy_commands import app
 from app.cli.pause_command import _notify_job
 from app.http.api import Api, Server
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from app.main import app
 from app.settings import load
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics

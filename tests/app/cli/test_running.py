@@ -15,13 +15,13 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
+from app.cli.lazy_commands import app
 from app.cli.output import PENDING, WRONG_USAGE
 from app.cli.running import JobRefused, NoJobAnswers, address, ask, ask_reload
 from app.cli.status_command import of_job
 from app.http.api import Api, Server
 from app.http.neighbour import is_job, refuse_beside_another_job
 from app.local.ports import free_ports
-from app.main import app
 from app.settings import Settings, load
 from sinks.engine.metrics import Metrics
 

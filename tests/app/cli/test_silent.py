@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.main import app
+from app.cli.lazy_commands import app
 from tests.silent_clusters import SilentClusters
 
 TIMEOUT = 3

@@ -9,9 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from app.cli.lazy_commands import app
 from app.cli.time_options import ALLOWED, BEGINNING, parse_since
 from app.local.jars import PROJECT
-from app.main import app
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from app.cli.lazy_commands import app
 from app.local.ports import free_ports
-from app.main import app
 
 TIME_LIMIT = 120
 """Seconds for each request of the clients, who never hear that nobody listens."""

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from app.cli import output
-from app.cli.failures import INTERRUPTED
 from app.cli.lazy_commands import COMMANDS
 from app.docs_pages.commands_page import COMMANDS_PAGE, SHARED, page
+from app.main import INTERRUPTED
 from streaming.errors import LockstepError
 
 PAGE = COMMANDS_PAGE.read_text(encoding="utf-8")

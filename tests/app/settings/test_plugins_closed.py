@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from app.cli.lazy_commands import app
 from app.job.running_job import AdoptedFlows, in_force
-from app.main import app
 from app.overrides.with_overrides import load_with_overrides
 from app.settings import ConfigurationError, Settings, load
 from streaming.flow import Flow

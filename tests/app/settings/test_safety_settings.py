@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.main import app
+from app.cli.lazy_commands import app
 from app.properties.mistakes import ConfigurationError
 from app.settings import Settings, load
 from app.wiring import guard

@@ -12,11 +12,11 @@ import pytest
 from py4j.java_gateway import JavaGateway
 from typer.testing import CliRunner
 
+from app.cli.lazy_commands import app
 from app.cli.output import DONE, FAILED
 from app.configs_tool.precedence import own_levels
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
-from app.main import app
 from app.wiring import admin_of, open_cluster
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.jvm.jvm_topics import JvmPartitions
