@@ -30,10 +30,10 @@ from streaming.errors import LockstepError
 from streaming.number_of import number_of
 
 
-def _at_least_one(number: int | None) -> int | None:
-    if number is not None and number < 1:
-        raise typer.BadParameter(f"{number}: 1 or more")
-    return number
+def _offsets(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise typer.BadParameter(f"{text}: a number of offsets, 1 or more. For a time write --since, as in --since 1h")
+    return int(text)
 
 
 TopicsArgument = Annotated[
@@ -44,9 +44,7 @@ SinceOption = Annotated[
 ]
 LastOption = Annotated[
     int | None,
-    typer.Option(
-        "--last", help=f"The last so many offsets of each partition. Default: {LAST}.", callback=_at_least_one
-    ),
+    typer.Option("--last", help=f"The last so many offsets of each partition. Default: {LAST}.", parser=_offsets),
 ]
 FullOption = Annotated[bool, typer.Option("--full", help="Everything that both sides still have.")]
 LevelOption = Annotated[
@@ -100,7 +98,7 @@ def verify(
         print_json(document)
     else:
         for done in found:
-            _print(done)
+            _print(done, scope)
     if failed:
         raise typer.Exit(FAILED)
     raise typer.Exit(DONE if all(done.is_good for done in found) else PENDING)
@@ -139,7 +137,7 @@ def _scope(
     return ComparisonScope(tuple(dict.fromkeys(topics or ())), since_ms, most, level)
 
 
-def _print(found: FlowReport) -> None:
+def _print(found: FlowReport, scope: ComparisonScope) -> None:
     name = found.flow.name
     title = f"{name}: {number_of(len(found.partitions), 'partition')}"
     print_table(title, PARTITION_COLUMNS, [_row(one) for one in found.partitions])
@@ -157,8 +155,23 @@ def _print(found: FlowReport) -> None:
         print_table(f"{name}: what differs", FINDINGS, rows)
     for one in lost_as_json(found.lost)["topics"]:
         print_line(lost_line(one))
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count) or "nothing to compare"
-    print_line(f"{counts}; {number_of(found.records, 'record')} compared in {found.seconds:.1f} s")
+    print_line(summary(found, scope))
+
+
+def summary(found: FlowReport, scope: ComparisonScope) -> str:
+    """The last line. Says so if no record was compared, because the partitions then count as verified too."""
+    if not found.partitions:
+        return "nothing to compare"
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count)
+    if found.level is VerifyLevel.COUNTS:
+        return f"{counts}; offsets compared in {found.seconds:.1f} s"
+    if found.records or not found.is_good:
+        return f"{counts}; {number_of(found.records, 'record')} compared in {found.seconds:.1f} s"
+    if pending := sum(one.pending for one in found.partitions):
+        return f"nothing was compared: {number_of(pending, 'record is', 'records are')} not copied yet"
+    if scope.since_ms is not None:
+        return f"nothing was compared: no record of {found.flow.source} is from {as_time(scope.since_ms)} or later"
+    return "nothing was compared: the chosen partitions have no record"
 
 
 def _row(one: PartitionReport) -> tuple[object, ...]:
