@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice
 
 from sinks.faults import Observed
 from sinks.flow_settings import FlowSettings
@@ -20,6 +21,9 @@ from streaming.nearest import nearest
 from streaming.number_of import number_of
 
 Ends = Callable[[Collection[TopicPartition]], Observed[TopicPartition, LogRange]]
+
+LOOKED_AT = 100
+"""How many other copies are asked for records, to see that MM2 runs."""
 
 SHOWN = 3
 """How many names a warning gives."""
@@ -72,9 +76,9 @@ def left_behind(settings: FlowSettings, listed: Listed) -> list[str]:
 
 
 def uncopied_internal_names(settings: FlowSettings, listed: Listed, source: Ends, target: Ends) -> list[str]:
-    """What to say of topics that MM2 of Kafka 3 takes for internal, where none of their records is on the target.
+    """What to say of topics that MM2 of Kafka 3 takes for internal, where MM2 copied other topics and none of these.
 
-    `source`, `target`: tell the ends of partitions there. Raises what they raise.
+    `source`, `target`: return the ends of partitions there. Raises what they raise.
     """
     remote = listed.desired.remote
     suspects = {topic: listed.source[topic] for topic in remote if is_internal_to_kafka_3(topic)}
@@ -83,7 +87,10 @@ def uncopied_internal_names(settings: FlowSettings, listed: Listed, source: Ends
     written = _with_records(suspects, source)
     copies = {name: suspects[topic] for topic in written if (name := remote[topic]) in listed.target}
     copied = _with_records(copies, target)
-    if not (found := sorted(topic for topic in written if remote[topic] not in copied)):
+    found = sorted(topic for topic in written if remote[topic] not in copied)
+    others = {name: count for name in remote.values() if (count := listed.target.get(name)) and name not in copies}
+    # An MM2 that has not started yet copies nothing either.
+    if not found or not _with_records(dict(islice(others.items(), LOOKED_AT)), target):
         return []
     names = ", ".join(found[:SHOWN]) + (", …" if len(found) > SHOWN else "")
     return [
