@@ -54,7 +54,7 @@ class Ledger:
         self._reader, self._writer, self._factor, self._now, self._seal = reader, writer, factor, now, seal
         self._contents = Contents()
         self._there = False
-        self._read_to = 0
+        self._newest: Placed | None = None
         self._unread: dict[bytes, Placed] = {}
         self._void: set[EntryKey] = set()
         self._begun: set[EntryKey] = set()
@@ -92,22 +92,39 @@ class Ledger:
             self.refresh()
 
     def _take_in(self) -> None:
-        read, alias = self._reader.read_log_from(self.topic, self._read_to), self._reader.alias
-        if read.whole and self._read_to:
-            raise gone(self.topic, alias, "ends before what was read of it: it was deleted and recreated")
-        if self._lost_own(read.records):
-            raise gone(self.topic, alias, "lacks records that were written to it: it lost its tail")
+        records = self._unread_records()
+        if self._lost_own(records):
+            raise self._lost_tail()
         try:
-            self._contents.take([(key, value) for _, key, value in read.records], self._seal)
+            self._contents.take([(key, value) for _, key, value in records], self._seal)
         except LedgerUntrusted as error:
             raise LedgerUntrusted(
-                f"{self.topic} on the cluster {alias} cannot be trusted, and nothing is written: {error}. "
+                f"{self.topic} on the cluster {self._reader.alias} cannot be trusted, and nothing is written: {error}. "
                 "docs/safety.md says what to do"
             ) from error
         self._there = True
         self._unread.clear()
-        if read.records:
-            self._read_to = read.records[-1].position + 1
+        if records:
+            self._newest = records[-1]
+
+    def _unread_records(self) -> list[Placed]:
+        """The records behind the newest that was read. Raises LedgerUntrusted if the log lost that one."""
+        known = self._newest
+        records = self._reader.read_log_from(self.topic, known.position if known else 0).records
+        if known is None:
+            return records
+        if records and records[0].position == known.position:
+            if records[0] != known:
+                raise self._lost_tail()
+            return records[1:]
+        # Compaction took the known record, or the log ends before it.
+        read = self._reader.read_log_from(self.topic, self.read_to)
+        if read.whole:
+            raise gone(self.topic, self._reader.alias, "ends before what was read of it: it was deleted and recreated")
+        return read.records
+
+    def _lost_tail(self) -> LedgerUntrusted:
+        return gone(self.topic, self._reader.alias, "lacks records that were written to it: it lost its tail")
 
     def _lost_own(self, records: Sequence[Placed]) -> bool:
         """Whether the log lacks a record that this process wrote since its last reading. `records`: all since then.
@@ -170,7 +187,7 @@ class Ledger:
     @property
     def read_to(self) -> int:
         """The offset behind the last record that was read."""
-        return self._read_to
+        return self._newest.position + 1 if self._newest else 0
 
     def newest_lease(self, flow: str) -> bytes | None:
         """The newest record of who leads this flow, with its signature; None without one."""

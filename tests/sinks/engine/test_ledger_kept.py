@@ -57,6 +57,35 @@ def loses_the_last_and_grows(records: list[Record]) -> None:
 
 
 @pytest.mark.parametrize("befalls", [loses_the_last, loses_the_last_and_grows])
+@pytest.mark.parametrize("count", [1, 2])
+def test_loss_of_a_record_that_was_read_is_noticed_though_the_log_grew_past_it(
+    count: int, befalls: Callable[[list[Record]], None]
+) -> None:
+    cluster = MemoryCluster("b")
+    ledger = Ledger("ledger", cluster, cluster, 1)
+    ledger.put({(Entry.PAUSED, ("acl",)): "true"})
+    if count == 2:
+        ledger.put({(Entry.PAUSED, ("topic",)): "true"})
+    ledger.refresh()
+    befalls(cluster.topics["ledger"].records)
+    for _ in range(2):
+        with pytest.raises(LedgerUntrusted, match=r"ends before|lost its tail"):
+            ledger.refresh()
+
+
+def test_the_newest_record_that_was_read_may_be_compacted_away() -> None:
+    cluster, place = CompactedCluster("b"), (Entry.PAUSED, ("acl",))
+    ledger = Ledger("ledger", cluster, cluster, 1)
+    ledger.put({place: "true"})
+    ledger.refresh()
+    ledger.put({place: None})
+    for _ in range(2):
+        ledger.refresh()
+    ledger.put({place: "true"})
+    assert ledger.paused() == {Kind.ACL}
+
+
+@pytest.mark.parametrize("befalls", [loses_the_last, loses_the_last_and_grows])
 @pytest.mark.parametrize("last", ["true", None])
 def test_loss_of_a_record_is_noticed_though_an_older_one_of_its_key_is_still_unread(
     last: str | None, befalls: Callable[[list[Record]], None]
