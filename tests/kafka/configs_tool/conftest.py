@@ -21,13 +21,14 @@ from app.wiring import admin_of, open_cluster
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.jvm.jvm_topics import JvmPartitions
 from sinks.kafka.kafka_cluster import KafkaCluster
-from sinks.kafka.ports.cluster import Origin
+from sinks.kafka.ports.cluster import Origin, TopicSpec
 from sinks.kafka.ports.config_levels import ConfigEntity
 from streaming.errors import LockstepError
+from tests.kafka.configs_tool.wire import knows_topic
 from tests.kafka.kafka_tools import CONFIGS, KafkaTools
 from tests.quick_java import QUICK_KAFKA
 
-SOON = 30.0
+SOON = 60.0
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,25 @@ class Three:
         return self.tools.run(CONFIGS, "--bootstrap-server", self.cluster.bootstrap, *flags)
 
     def levels_of(self, entity: ConfigEntity, name: str) -> list[tuple[str | None, Origin]]:
-        """Value and source of each level, the one in force first."""
-        return [(one.value, one.origin) for one in self.levels.describe([entity]).items[entity][name].synonyms]
+        """Value and source of each level, the one in force first; none while the broker asked has not heard of it."""
+        found = self.levels.describe([entity]).items.get(entity, {})
+        return [(one.value, one.origin) for one in found[name].synonyms] if name in found else []
 
     def shows(self, entity: ConfigEntity, name: str, *levels: tuple[str | None, Origin]) -> None:
         """Waits until an entity has exactly these levels: a broker hears a moment later what was written."""
         wait_for(lambda: self.levels_of(entity, name) == list(levels), SOON, f"{name} of {entity} to have {levels}")
+
+    def leads(self, entity: ConfigEntity, name: str, *levels: tuple[str | None, Origin]) -> None:
+        """Waits until these levels come first, whatever is below."""
+        wait_for(
+            lambda: self.levels_of(entity, name)[: len(levels)] == list(levels), SOON, f"{levels} of {entity}'s {name}"
+        )
+
+    def create(self, name: str, spec: TopicSpec) -> None:
+        """Returns when every broker knows the topic. One alone may hear of it later, and any may be asked."""
+        assert self.kafka.create_topics({name: spec}) == {name: None}
+        for address in self.cluster.bootstrap.split(","):
+            wait_for(lambda address=address: knows_topic(address, name), SOON, f"{address} to know {name}")
 
     def own(self, entity: ConfigEntity) -> dict[str, str | None]:
         """What is set at an entity."""

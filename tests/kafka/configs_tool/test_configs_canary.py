@@ -15,9 +15,8 @@ from app.local.jars import PROJECT
 from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
-from tests.kafka.configs_tool.conftest import Three
+from tests.kafka.configs_tool.conftest import SOON, Three
 
-SOON = 40.0
 NAME = "background.threads"
 ONE, TWO = (ConfigEntity(ResourceType.BROKER, name) for name in "12")
 CANARY = ("--alter", "--entity-type", "brokers", "--entity-default", "--canary", "2")
@@ -27,7 +26,7 @@ CANARY = ("--alter", "--entity-type", "brokers", "--entity-default", "--canary",
 def quiet(three: Three, unique: str) -> Iterator[Three]:
     """The config is set nowhere, and a topic has a replica on every broker."""
     name = f"{unique}-canary"
-    assert three.kafka.create_topics({name: TopicSpec(1, 3)}) == {name: None}
+    three.create(name, TopicSpec(1, 3))
     wait_for(lambda: not three.partitions.troubled().under_replicated, SOON, "all replicas")
     yield three
     for entity in (TWO, DEFAULT_OF_ALL):

@@ -14,10 +14,9 @@ from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import Origin, TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
-from tests.kafka.configs_tool.conftest import Three
+from tests.kafka.configs_tool.conftest import SOON, Three
 from tests.kafka.configs_tool.wire import Connection
 
-SOON = 30.0
 ONE, TWO, THREE = (ConfigEntity(ResourceType.BROKER, name) for name in "123")
 DEFAULTS = ("--entity-type", "brokers", "--entity-default")
 
@@ -36,13 +35,14 @@ def test_threads_are_set_for_all_brokers_and_overridden_on_one(three: Three) -> 
 
 def test_topic_follows_the_default_of_the_brokers_until_it_has_its_own(three: Three, unique: str) -> None:
     name, topic = f"{unique}-follows", ConfigEntity(ResourceType.TOPIC, f"{unique}-follows")
-    assert three.kafka.create_topics({name: TopicSpec(1, 3)}) == {name: None}
+    three.create(name, TopicSpec(1, 3))
     three.done("--alter", *DEFAULTS, "--add-config", "log.retention.ms=86400000")
     followed = ("86400000", Origin.CLUSTER)
-    wait_for(lambda: three.levels_of(topic, "retention.ms")[0] == followed, SOON, "the topic to follow")
+    three.leads(topic, "retention.ms", followed)
     three.done("--alter", "--topic", name, "--add-config", "retention.ms=3600000")
-    assert three.levels_of(topic, "retention.ms")[:2] == [("3600000", Origin.TOPIC), followed]
-    assert "falls back to 86400000 (cluster-wide default)" in three.done("--describe", "--topic", name)
+    three.leads(topic, "retention.ms", ("3600000", Origin.TOPIC), followed)
+    falls_back = "falls back to 86400000 (cluster-wide default)"
+    wait_for(lambda: falls_back in three.done("--describe", "--topic", name), SOON, "each broker to tell the fallback")
 
 
 def test_log_cleaner_gets_more_threads(three: Three) -> None:

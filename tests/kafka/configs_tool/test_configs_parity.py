@@ -136,7 +136,7 @@ def test_what_belongs_to_a_listener_is_what_brokers_say(
 )
 def test_describe_tells_what_kafkas_tool_tells(three: Three, unique: str, flags: tuple[str, ...]) -> None:
     topic = f"{unique}-described"
-    assert three.kafka.create_topics({topic: TopicSpec(1, 1, (("retention.ms", "5000"),))}) == {topic: None}
+    three.create(topic, TopicSpec(1, 1, (("retention.ms", "5000"),)))
     three.levels.alter(
         {DEFAULT_OF_ALL: {"background.threads": "12"}, TWO: {"background.threads": "11", "own.key": "x"}}
     )

@@ -7,8 +7,8 @@ import ssl
 import struct
 from types import TracebackType
 
-SASL_HANDSHAKE, API_VERSIONS = 17, 18
-TIMEOUT = 10.0
+METADATA, SASL_HANDSHAKE, API_VERSIONS = 3, 17, 18
+TIMEOUT = 60.0
 
 
 class Connection:
@@ -36,6 +36,12 @@ class Connection:
         """Whether the broker answers a request here."""
         return self._request(API_VERSIONS)[4:6] == b"\0\0"
 
+    def knows(self, topic: str) -> bool:
+        """Whether the broker itself has heard of a topic, whatever the others have."""
+        name = topic.encode()
+        answer = self._request(METADATA, struct.pack(">ih", 1, len(name)) + name)
+        return b"\0\0" + struct.pack(">h", len(name)) + name in answer
+
     def logs_in(self, user: str, password: str) -> bool:
         """With SASL/PLAIN; False where the broker refuses."""
         assert self._request(SASL_HANDSHAKE, struct.pack(">h", 5) + b"PLAIN")[4:6] == b"\0\0"
@@ -58,3 +64,9 @@ class Connection:
         while len(data) < length and (part := self._socket.recv(length - len(data))):
             data += part
         return data
+
+
+def knows_topic(address: str, topic: str) -> bool:
+    """Whether the broker at a plaintext listener has heard of a topic."""
+    with Connection(address) as connection:
+        return connection.knows(topic)
