@@ -19,7 +19,7 @@ HEADER = (
     "| | commits | p50 | p90 | p99 | max | CPU-s a minute: job | goal: p99 ≤ 1 s |\n|---|---|---|---|---|---|---|---|"
 )
 NAMES: Final = {
-    "lockstep": "Lockstep, default (polling)",
+    "lockstep": "Lockstep, default",
     "mm2": "MM2's own sync, every second",
 }
 

@@ -57,7 +57,7 @@ Reread = tuple[Path, Callable[[Settings], Settings]]
 
 
 LONGEST_TURN_S = 3 * STOP_WITHIN
-"""How long one step of the main loop may take: it may wait for a batch to end in a query and in a stream of commits."""
+"""How long one step of the main loop may take: it may wait for a batch to end, for a query to start, and for a reload."""
 
 
 class Job:

@@ -6,7 +6,6 @@ import re
 
 from app.properties.keys import METRIC_REPORTERS, TABLE, KeyScope
 from app.properties.known import (
-    GONE,
     NEAR_ENOUGH,
     RENAMED,
     ROLES,
@@ -69,7 +68,7 @@ def _listed(alias: str, aliases: tuple[str, ...]) -> str:
 def _check_name(
     properties: Properties, where: ScopedKey, entry: PropertyLine, findings: Findings, strict: bool
 ) -> None:
-    if (problem := GONE.get(where.name)) is not None or (problem := _elsewhere(where)) is not None:
+    if (problem := _elsewhere(where)) is not None:
         (findings.mistake if strict else findings.warn)(entry, problem)
     elif where.name in RENAMED and not isinstance(where.scope, str):
         findings.warn(

@@ -16,12 +16,7 @@ NAMES_FILE = Path(__file__).resolve().parent / "kafka-names.json"
 ROLES = ("admin", "consumer", "producer")
 ENDS = ("source", "target")
 
-GONE: Mapping[str, str] = {
-    "lockstep.group.offsets.source": "is gone: Lockstep always polls groups, which was quicker; remove this line",
-}
-"""Keys of ours that were taken away, and what is to be said of each."""
-
-OUR_KEYS = frozenset(name for name in (*TABLE, *GONE) if name.startswith("lockstep."))
+OUR_KEYS = frozenset(name for name in TABLE if name.startswith("lockstep."))
 """Keys whose own name begins with `lockstep.`: there the prefix overrides nothing."""
 
 RENAMED: Mapping[str, str] = {old: new for new, old in DEPRECATED.items()}
@@ -120,6 +115,6 @@ def slip_behind_prefix(name: str, names: frozenset[str]) -> str | None:
     found = slip(name, names)
     if found is None:
         return None
-    own = {one.removeprefix("lockstep."): one for one in OUR_KEYS - GONE.keys()}
+    own = {one.removeprefix("lockstep."): one for one in OUR_KEYS}
     near = nearest(name, names | own.keys(), NEAR_ENOUGH) or ""
     return own.get(near, near) or found

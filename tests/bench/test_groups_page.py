@@ -56,9 +56,7 @@ def test_page_judges_lockstep_and_not_mm2() -> None:
     page = section(
         found(ages={"lockstep, at the end": [6.0], "mm2, at the end": [9.0]}, cpu={"lockstep, at the end": 12.34})
     )
-    assert (
-        "| Lockstep, default (polling): at the end | 1 | 6.00 | 6.00 | 6.00 | 6.00 | 12.3 | missed by 5.00 s |" in page
-    )
+    assert "| Lockstep, default: at the end | 1 | 6.00 | 6.00 | 6.00 | 6.00 | 12.3 | missed by 5.00 s |" in page
     assert "| MM2's own sync, every second: at the end | 1 | 9.00 | 9.00 | 9.00 | 9.00 | - | - |" in page
 
 

@@ -83,9 +83,3 @@ def test_what_kafkas_own_filter_reads_beside_a_filter_of_the_users_is_a_warning(
     (found,) = warnings(tmp_path, lines + "Own\n")
     assert ":10: use.defaults.from: is what Kafka's DefaultConfigPropertyFilter reads" in found
     assert warnings(tmp_path, lines + "Derived\n") == []
-
-
-def test_a_key_that_was_taken_away_is_a_warning_and_no_mistake(tmp_path: Path) -> None:
-    for line in ("lockstep.group.offsets.source=stream", "a->b.lockstep.group.offsets.source=auto"):
-        (found,) = warnings(tmp_path, f"{QUIET}{TWO}{line}\n")
-        assert "is gone: Lockstep always polls groups" in found
