@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-import platform
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
-import psutil
 import typer
 
 from app.local.jars import PROJECT
-from bench import groups_page
+from bench import groups_page, saved_figures
 from bench.acl_scenario import measure_acls
 from bench.group_scenario import FULL, WAYS, measure_groups
 from bench.page import render
-from bench.results import Result, read, save
-from bench.scenario import SCENARIOS, bench_of, measure
+from bench.scenario import SCENARIOS, Result, bench_of, measure
 from streaming.errors import LockstepError
 
-RESULTS = PROJECT / "bench" / "figures" / "benchmarks.json"
+RESULTS = saved_figures.FIGURES / "benchmarks.json"
 
 
 def main(
@@ -35,24 +33,29 @@ def main(
     ] = False,
 ) -> None:
     """Measures, saves after each way, and writes the page."""
-    results, facts = read(RESULTS)
+    saved = saved_figures.read(RESULTS)
+    results, facts = [Result(**row) for row in saved.get("results", ())], saved.get("facts", {})
     if groups:
         # Kept in a file of its own.
-        groups_page.save(groups_page.RESULTS, measure_groups(FULL, WAYS, ["lockstep"]))
+        saved_figures.save(groups_page.RESULTS, measure_groups(FULL, WAYS, ["lockstep"]))
     if not (render_only or groups):
         # Otherwise ways that are no longer measured would stand beside ways of another run.
         results = [row for row in results if row.name in {scenario.name for scenario in SCENARIOS}]
-        facts |= _facts() | {"decoding": _decoding()}
+        facts |= saved_figures.machine() | {"decoding": _decoding()}
         if acls:
-            sys.stderr.write("ACLs\n")
+            saved_figures.say("ACLs")
             facts |= {"acls": measure_acls(changes)}
-            save(RESULTS, results, facts)
+            _save(results, facts)
         for count in (int(text) for text in topics.split(",") if text):
             for result in _measure(count, changes, only):
                 results = [row for row in results if (row.name, row.topics) != (result.name, result.topics)]
                 results.append(result)
-                save(RESULTS, results, facts)
-    render(results, facts, PROJECT / "bench" / "figures")
+                _save(results, facts)
+    render(results, facts, saved_figures.FIGURES)
+
+
+def _save(results: Sequence[Result], facts: dict[str, Any]) -> None:
+    saved_figures.save(RESULTS, {"facts": facts, "results": [asdict(result) for result in results]})
 
 
 def _measure(topics: int, changes: int, only: str) -> Iterator[Result]:
@@ -60,19 +63,11 @@ def _measure(topics: int, changes: int, only: str) -> Iterator[Result]:
     with bench_of(topics) as bench:
         for seed, scenario in enumerate(SCENARIOS):
             if any(part in scenario.name for part in only.split("|")):
-                sys.stderr.write(f"{topics} topics: {scenario.name}\n")
+                saved_figures.say(f"{topics} topics: {scenario.name}")
                 try:
                     yield measure(bench, scenario, changes, seed)
                 except (TimeoutError, LockstepError) as error:
-                    sys.stderr.write(f"left out: {error}\n")
-
-
-def _facts() -> dict[str, Any]:
-    return {
-        "cores": psutil.cpu_count(),
-        "memory_gib": round(psutil.virtual_memory().total / 2**30),
-        "python": platform.python_version(),
-    }
+                    saved_figures.say(f"left out: {error}")
 
 
 def _decoding() -> Any:

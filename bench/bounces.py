@@ -31,6 +31,7 @@ from bench import endurance_page
 from bench.command_loop import CommandLoop
 from bench.every_kind import HERE, KEYS, NAME, THERE, EveryKind, credential_keys, every_kind, tried
 from bench.job_file import write_job_file
+from bench.saved_figures import save, say
 from bench.verify_load import SYNCS
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
@@ -140,7 +141,7 @@ def bounce(pair: BouncedPair, cluster: LocalCluster, chance: random.Random) -> N
         pair.change()
     pair.bounced += 1
     what = "all brokers" if one is None else f"broker {one}"
-    _say(f"{pair.bounced}: {what} of {cluster.alias} away for {down:.0f} s: {pair.says()}")
+    say(f"{pair.bounced}: {what} of {cluster.alias} away for {down:.0f} s: {pair.says()}")
 
 
 def measure(brokers: int, bounces: int, seed: int) -> dict[str, Any]:
@@ -165,18 +166,13 @@ def measure(brokers: int, bounces: int, seed: int) -> dict[str, Any]:
         }
         found["missing"] = {kind.value: why for kind, why in made.missing.items()}
         found["commands"] = endurance_page.summed_up(commands.ran)
-        _say(f"{'not ' if made.missing else ''}equal after {seconds:.1f} s: {made.missing or made.says()}")
+        say(f"{'not ' if made.missing else ''}equal after {seconds:.1f} s: {made.missing or made.says()}")
         return found
 
 
 def _pass(seconds: float) -> None:
     # Not a wait for something: when and for how long brokers are away is what is varied.
     time.sleep(seconds)
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 def main(
@@ -189,7 +185,7 @@ def main(
     runs = []
     for brokers in map(int, nodes.split(",")):
         runs.append(measure(brokers, bounces, seed))
-        endurance_page.save(out, {"limit": LIMIT, "runs": runs})
+        save(out, {"limit": LIMIT, "runs": runs})
     sys.stdout.write(endurance_page.bounces_section({"limit": LIMIT, "runs": runs}))
     held = all(not run["missing"] and run["seconds"] <= LIMIT and not run["commands"]["wrong"] for run in runs)
     raise typer.Exit(0 if held else 1)

@@ -21,6 +21,7 @@ from bench import endurance_page
 from bench.chaos_faults import begun, drawn
 from bench.chaos_pair import STARTS_WITHIN, ChaosPair, chaos_pair
 from bench.every_kind import tried
+from bench.saved_figures import save, say
 
 MOST_AT_ONCE: Final = 4
 LASTS: Final = (1.0, 12.0)
@@ -46,14 +47,14 @@ def main(
         before = pair.foreign()
         while len(found["faults"]) < faults and time.monotonic() < ends:
             found["faults"] += storm(pair, len(found["faults"]))
-            endurance_page.save(out, found)
+            save(out, found)
         found["equal"] = not pair.missing() or _seconds_until_equal(pair) is not None
         after = pair.foreign()
         found["foreign"] = [
             f"{name}: {before[name]}, then {after[name]}" for name in before if before[name] != after[name]
         ]
         found["untold"] = pair.untold()
-    endurance_page.save(out, found)
+    save(out, found)
     sys.stdout.write(endurance_page.chaos_section(found))
     raise typer.Exit(0 if found["equal"] and not found["foreign"] and not found["untold"] else 1)
 
@@ -61,7 +62,7 @@ def main(
 def storm(pair: ChaosPair, number: int) -> list[dict[str, Any]]:
     """Some faults at once, and how long it took until all was equal again; None: longer than LIMIT."""
     chosen = drawn(pair.chance, MOST_AT_ONCE)
-    _say(f"{number + 1}: {', '.join(chosen)}")
+    say(f"{number + 1}: {', '.join(chosen)}")
     for fault in chosen.values():
         begun(pair, fault)
     # Not a wait for something: how long faults last is what is varied.
@@ -71,7 +72,7 @@ def storm(pair: ChaosPair, number: int) -> list[dict[str, Any]]:
     seconds = _seconds_until_equal(pair)
     pair.job.check()
     missing = pair.missing() if seconds is None else {}
-    _say(f"   equal after {seconds:.1f} s" if seconds is not None else f"   not equal: {missing}")
+    say(f"   equal after {seconds:.1f} s" if seconds is not None else f"   not equal: {missing}")
     return [{"storm": number + 1, "fault": name, "seconds": seconds, "missing": missing} for name in chosen]
 
 
@@ -84,11 +85,6 @@ def _seconds_until_equal(pair: ChaosPair) -> float | None:
     except WaitedTooLong:
         return None
     return time.monotonic() - since
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
 from app.settings import Settings, load
 from app.wiring import both_clusters, open_cluster
-from bench.endurance_page import save
 from bench.failover_figures_page import CUTOVER, write
+from bench.saved_figures import save
 from sinks.failover import commands
 from sinks.failover.scene import Scene
 from sinks.failover.steps import failover_steps

@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from app.local.jars import PROJECT
 from bench.drill.loss import Loss
 from bench.drill.run import DrillSeries
 from bench.drill.run import read as read_drill
 from bench.drill.section import section
-from bench.endurance_page import read
+from bench.saved_figures import FIGURES, read, table
 
-CUTOVER: Final = PROJECT / "bench" / "figures" / "benchmarks-cutover.json"
-LOSSES: Final = PROJECT / "bench" / "figures" / "benchmarks-failover.json"
-PREDICTIONS: Final = PROJECT / "bench" / "figures" / "benchmarks-prediction.json"
+CUTOVER: Final = FIGURES / "benchmarks-cutover.json"
+LOSSES: Final = FIGURES / "benchmarks-failover.json"
+PREDICTIONS: Final = FIGURES / "benchmarks-prediction.json"
 PAGE: Final = "benchmarks-failover.md"
 
 INTRO = """# Failovers, measured
@@ -30,8 +29,7 @@ LOSS = """## What would be lost
 
 Records; partitions in brackets.
 
-{head}
-{rows}
+{table}
 """
 
 HEAD = (
@@ -50,8 +48,7 @@ PREDICTION = """## What is predicted without the source
 
 Records; partitions in brackets.
 
-{head}
-{rows}
+{table}
 
 A prediction is an upper bound: waiting records are counted by offsets if there is no time to count them one by one.
 """
@@ -72,16 +69,10 @@ RTO = """## How long it takes
 
 `python -m bench.cutover`. Twenty records in each topic. Producers had stopped, so the command waits for the fence's proof alone (10 s).
 
-| a cutover of {topics:,} topics | seconds |
-|---|---|
 {cutover}
 
-| a preflight of {topics:,} topics, as the job makes it | seconds | CPU-seconds of its process |
-|---|---|---|
 {preflight}
 
-| a fence of {fenced:,} topics | seconds |
-|---|---|
 {fence}
 """
 
@@ -103,32 +94,22 @@ def write(results: Path = CUTOVER, folder: Path | None = None) -> str:
 
 
 def _losses(drill: DrillSeries) -> str:
-    return LOSS.format(rounds=drill.rounds - len(drill.failed), head=_head(HEAD), rows=_table(drill.losses, _row))
+    return LOSS.format(rounds=drill.rounds - len(drill.failed), table=table(HEAD, _rows(drill.losses, _row)))
 
 
 def _predictions(drill: DrillSeries, options: str) -> str:
     command = f"`python -m bench.drill --rounds {drill.rounds} --many{' ' if options else ''}{options}`"
     known = [one for one in drill.losses if one.predicted is not None and one.measured_known is not None]
-    rows = _table(known, _predicted_row)
     rounds = drill.rounds - len(drill.failed)
-    return PREDICTION.format(command=command, rounds=rounds, head=_head(PREDICTED_HEAD), rows=rows)
+    return PREDICTION.format(command=command, rounds=rounds, table=table(PREDICTED_HEAD, _rows(known, _predicted_row)))
 
 
-def _head(names: Sequence[str]) -> str:
-    return f"| {' | '.join(names)} |\n|{'---|' * len(names)}"
-
-
-def _table(found: Sequence[Loss], row: Callable[[str, Sequence[Loss]], list[str]]) -> str:
+def _rows(found: Sequence[Loss], row: Callable[[str, Sequence[Loss]], list[str]]) -> Iterator[list[str]]:
     """A row for each moment and kind of topic, and one for all."""
-    keys = dict.fromkeys((one.moment, one.topic) for one in found)
-    groups = {
-        f"{moment}, {topic}": [one for one in found if (one.moment, one.topic) == (moment, topic)]
-        for moment, topic in keys
-    }
-    return "\n".join(
-        f"| {' | '.join(row(f'{name} ({len(of_one)})', of_one))} |"
-        for name, of_one in [*groups.items(), ("all", found)]
-    )
+    for moment, topic in dict.fromkeys((one.moment, one.topic) for one in found):
+        these = [one for one in found if (one.moment, one.topic) == (moment, topic)]
+        yield row(f"{moment}, {topic} ({len(these)})", these)
+    yield row(f"all ({len(found)})", found)
 
 
 def _row(name: str, found: Sequence[Loss]) -> list[str]:
@@ -167,19 +148,23 @@ def _middle_and_most(numbers: Sequence[int]) -> tuple[str, str]:
 
 
 def _cutover(found: Mapping[str, Any]) -> str:
-    preflight = [f"| {name} | {row['seconds']:.1f} | {row['cpu']:.1f} |" for name, row in found["preflight"].items()]
+    preflight = [(name, f"{row['seconds']:.1f}", f"{row['cpu']:.1f}") for name, row in found["preflight"].items()]
     return RTO.format(
-        topics=found["topics"],
-        fenced=found["fenced"],
-        cutover="\n".join(_steps(found["cutover"])),
-        preflight="\n".join(preflight),
-        fence="\n".join(_steps(found["fence"])),
+        cutover=table((f"a cutover of {found['topics']:,} topics", "seconds"), _steps(found["cutover"])),
+        preflight=table(
+            (
+                f"a preflight of {found['topics']:,} topics, as the job makes it",
+                "seconds",
+                "CPU-seconds of its process",
+            ),
+            preflight,
+        ),
+        fence=table((f"a fence of {found['fenced']:,} topics", "seconds"), _steps(found["fence"])),
     )
 
 
 NAMES = {"opening": "opening the flow: clients, ledger, ids", "command": "all of the command"}
 
 
-def _steps(seconds: Mapping[str, float]) -> Iterator[str]:
-    for name, taken in seconds.items():
-        yield f"| {NAMES.get(name, name)} | {taken:.1f} |"
+def _steps(seconds: Mapping[str, float]) -> list[tuple[str, str]]:
+    return [(NAMES.get(name, name), f"{taken:.1f}") for name, taken in seconds.items()]

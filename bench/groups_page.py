@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
-import orjson
+from bench.saved_figures import FIGURES, MIB, quantile, quantiles, table, verdict
 
-from app.local.jars import PROJECT
-from bench.results import MIB, quantile
-
-RESULTS: Final = PROJECT / "bench" / "figures" / "benchmarks-groups.json"
+RESULTS: Final = FIGURES / "benchmarks-groups.json"
 GOAL, MANY_GOAL = 1.0, 10.0
 """Seconds: p99 with 1,000 groups, and until the last of 10,000 is there."""
 
-HEADER = (
-    "| | commits | p50 | p90 | p99 | max | CPU-s a minute: job | goal: p99 ≤ 1 s |\n|---|---|---|---|---|---|---|---|"
-)
+HEAD = ("", "commits", "p50", "p90", "p99", "max", "CPU-s a minute: job", "goal: p99 ≤ 1 s")
 NAMES: Final = {
     "lockstep": "Lockstep, default",
     "mm2": "MM2's own sync, every second",
 }
-
-
-def read(path: Path) -> dict[str, Any] | None:
-    """What `bench.group_scenario` saved; None where there is no file."""
-    found: dict[str, Any] | None = orjson.loads(path.read_bytes()) if path.exists() else None
-    return found
-
-
-def save(path: Path, found: Mapping[str, Any]) -> None:
-    """So that the page can be written again."""
-    path.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
 
 def section(found: Mapping[str, Any]) -> str:
@@ -40,7 +23,7 @@ def section(found: Mapping[str, Any]) -> str:
     rows = [_row(way, seconds, found["cpu"].get(way)) for way, seconds in found["ages"].items() if seconds]
     parts = [
         _intro(found),
-        "\n".join([HEADER, *rows]) + "\n",
+        table(HEAD, rows) + "\n",
         *(_pass(way, one) for way, one in found["passes"].items()),
     ]
     return "\n".join(parts)
@@ -59,19 +42,17 @@ def _intro(found: Mapping[str, Any]) -> str:
     return " ".join(words) + "\n"
 
 
-def _row(way: str, seconds: list[float], cpu: float | None) -> str:
+def _row(way: str, seconds: list[float], cpu: float | None) -> list[str]:
     writer, _, place = way.partition(", ")
-    p99 = quantile(seconds, 0.99)
-    verdict = "reached" if p99 <= GOAL else f"missed by {p99 - GOAL:.2f} s"
-    shown = [f"{quantile(seconds, share):.2f}" for share in (0.5, 0.9, 0.99, 1.0)]
+    over = quantile(seconds, 0.99) - GOAL
+    goal = "-" if writer == "mm2" else verdict(over, f"{over:.2f} s")
     used = "-" if cpu is None else f"{cpu:.1f}"
-    cells = [f"{NAMES[writer]}: {place}", str(len(seconds)), *shown, used, "-" if writer == "mm2" else verdict]
-    return "| " + " | ".join(cells) + " |"
+    return [f"{NAMES[writer]}: {place}", str(len(seconds)), *quantiles(seconds), used, goal]
 
 
 def _pass(way: str, found: Mapping[str, Any]) -> str:
     late = found["seconds"] - MANY_GOAL
-    goal = "reached" if late <= 0 else f"missed by {late:.1f} s"
+    goal = verdict(late, f"{late:.1f} s")
     text = (
         f"{NAMES[way]}, all of {found['groups']:,} groups commit at once: {found['seconds']:.1f} s until the target "
         f"has the last of their offsets (goal: ≤ {MANY_GOAL:g} s, {goal}). The job sends "

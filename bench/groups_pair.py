@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -32,11 +30,6 @@ TURN: Final = 0.1
 """Seconds between two rounds of commits of the groups that are not timed."""
 
 WITHIN: Final = 300.0
-
-
-def say(text: str) -> None:
-    """A line of progress."""
-    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
 
 
 def commit_all(source: KafkaCluster, offsets: Mapping[str, Offsets]) -> None:

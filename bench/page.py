@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import endurance_page, groups_page
-from bench.acl_scenario import section
-from bench.results import MIB, Result, plot, quantile, table
-from bench.scenario import DEFAULT
+from bench import acl_scenario, endurance_page, groups_page
+from bench.saved_figures import MIB, quantile, quantiles, read, table, verdict
+from bench.scenario import DEFAULT, Result
 
 FAST = "MM2, intervals of 1 s"
 """What goals are ratios of, in the same run."""
@@ -36,6 +36,24 @@ The ways of one table run one after the other on the same two clusters of one br
 """
 
 
+HEAD = (
+    "",
+    "change → target p50",
+    "p90",
+    "p99",
+    "max",
+    "slowest of the ten right after the start",
+    "CPU-s an idle minute: job",
+    "source broker",
+    "target broker",
+    "together",
+    "admin requests a minute",
+    "write requests a minute",
+    "resident MiB",
+    "first comparison",
+)
+
+
 def render(results: Sequence[Result], facts: dict[str, Any], folder: Path) -> None:
     """Writes the page and the plot."""
     plot(results, folder / "benchmarks.svg")
@@ -43,62 +61,84 @@ def render(results: Sequence[Result], facts: dict[str, Any], folder: Path) -> No
     parts = [INTRO.format(changes=changes, **{name: facts[name] for name in ("cores", "memory_gib", "python")})]
     for topics in sorted({result.topics for result in results}):
         parts.append(f"## {topics:,} topics\nSeconds, CPU-seconds, MiB.\n")
-        parts.append(table([result for result in results if result.topics == topics]) + "\n")
+        parts.append(table(HEAD, [_row(result) for result in results if result.topics == topics]) + "\n")
     parts += [_goals(results), _decoding(facts)]
     if "acls" in facts:
-        parts.append(section(facts["acls"]))
-    parts += _offsets(folder)
-    parts += _endurance(folder)
+        parts.append(acl_scenario.section(facts["acls"]))
+    # Each of these has a bench and a file of its own.
+    for file, section in (
+        (groups_page.RESULTS, groups_page.section),
+        (endurance_page.BOUNCES, endurance_page.bounces_section),
+        (endurance_page.CHAOS, endurance_page.chaos_section),
+    ):
+        if found := read(folder / file.name):
+            parts.append(section(found))
     notes = folder / "benchmarks-notes.md"
     if notes.exists():
         parts.append(notes.read_text())
     (folder / "benchmarks.md").write_text("\n".join(parts))
 
 
-def _offsets(folder: Path) -> list[str]:
-    """What was measured of synced offsets, from its own file."""
-    ages = groups_page.read(folder / groups_page.RESULTS.name)
-    return [groups_page.section(ages)] if ages else []
-
-
-def _endurance(folder: Path) -> list[str]:
-    """What became of everything while brokers, MM2 and the job went down."""
-    bounced = endurance_page.read(folder / endurance_page.BOUNCES.name)
-    chaos = endurance_page.read(folder / endurance_page.CHAOS.name)
+def _row(result: Result) -> list[str]:
+    costs = [f"{cost:.1f}" for cost in (result.cpu_job, result.cpu_source, result.cpu_target, result.cpu_all)]
+    counts = [result.requests.get(name) for name in ("all", "write")]
     return [
-        *([endurance_page.bounces_section(bounced)] if bounced else []),
-        *([endurance_page.chaos_section(chaos)] if chaos else []),
+        result.name,
+        *quantiles(result.latencies),
+        f"{max(result.starting):.2f}" if result.starting else "-",
+        *costs,
+        *("not counted" if count is None else f"{count:.0f}" for count in counts),
+        f"{result.resident / MIB:.0f}",
+        "-" if result.first_comparison is None else f"{result.first_comparison:.1f} s",
     ]
 
 
 def _goals(results: Sequence[Result]) -> str:
-    """Of the default, as ratios to MM2 at 1 s."""
-    rows = ["## Goals\n", f"| {DEFAULT} | topics | goal | measured | |", "|---|---|---|---|---|"]
-    found = {(row.name, row.topics): row for row in results}
-    for what, topics, goal, read in GOALS:
+    """Goals of the default, as ratios to MM2 at 1 s."""
+    rows, found = [], {(row.name, row.topics): row for row in results}
+    for what, topics, goal, value in GOALS:
         ours, theirs = found.get((DEFAULT, topics)), found.get((FAST, topics))
         if ours is not None and theirs is not None:
-            ratio = read(ours) / read(theirs)
-            verdict = "reached" if ratio <= goal else f"missed by {ratio - goal:.2f}"
-            figures = f"{ratio:.2f} ({read(ours):.2f} against {read(theirs):.2f})"
-            rows.append(f"| {what} | {topics:,} | ≤ {goal} of MM2's at 1 s | {figures} | {verdict} |")
-    rows += _idle_writes(results)
-    return "\n".join(rows) + "\n"
-
-
-def _idle_writes(results: Sequence[Result]) -> list[str]:
-    counts = [row.requests["write"] for row in results if "write" in row.requests]
-    if not counts:
-        return []
-    verdict = "reached" if max(counts) == 0 else "missed"
-    return [f"| write requests of an idle minute | all | 0 | {max(counts):.0f} | {verdict} |"]
+            ratio = value(ours) / value(theirs)
+            figures = f"{ratio:.2f} ({value(ours):.2f} against {value(theirs):.2f})"
+            text = verdict(ratio - goal, f"{ratio - goal:.2f}")
+            rows.append((what, f"{topics:,}", f"≤ {goal} of MM2's at 1 s", figures, text))
+    if writes := [row.requests["write"] for row in results if "write" in row.requests]:
+        reached = "reached" if max(writes) == 0 else "missed"
+        rows.append(("write requests of an idle minute", "all", "0", f"{max(writes):.0f}", reached))
+    return "## Goals\n\n" + table((DEFAULT, "topics", "goal", "measured", ""), rows) + "\n"
 
 
 def _decoding(facts: dict[str, Any]) -> str:
     rate = facts["decoding"]["records_per_second"]
-    verdict = "reached" if rate >= 1_000_000 else f"missed by {1_000_000 - rate:,.0f}"
+    over = 1_000_000 - rate
     return (
         "## Decoding\n"
-        f"`python -m bench.decoding` reads {rate:,.0f} records a second (goal: 1,000,000; {verdict}). They are MM2's "
-        "records, a third of each kind, cached in Spark's memory.\n"
+        f"`python -m bench.decoding` reads {rate:,.0f} records a second (goal: 1,000,000; "
+        f"{verdict(over, f'{over:,.0f}')}). They are MM2's records, a third of each kind, cached in Spark's memory.\n"
     )
+
+
+def plot(results: Sequence[Result], path: Path) -> None:
+    """The frontier: median latency against CPU, a line per way, a point per number of topics."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8, 5))
+    for name in dict.fromkeys(result.name for result in results):
+        rows = sorted((row for row in results if row.name == name and row.latencies), key=lambda row: row.topics)
+        if not rows:
+            continue
+        xs, ys = [row.cpu_all for row in rows], [statistics.median(row.latencies) for row in rows]
+        axes.plot(xs, ys, marker="o", label=name)
+        for row, x, y in zip(rows, xs, ys, strict=True):
+            axes.annotate(str(row.topics), (x, y), textcoords="offset points", xytext=(4, 4), fontsize=7)
+    axes.set_xlabel("CPU seconds an idle minute, job and both brokers")
+    axes.set_ylabel("median seconds until a change is on the target")
+    axes.set_yscale("log")
+    axes.grid(visible=True, which="both", alpha=0.3)
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})

@@ -7,7 +7,6 @@ priced. Then MM2 runs alone with the same four flows.
 
 from __future__ import annotations
 
-import platform
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,13 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import psutil
 import typer
 
 from app.local.local_mirror import LocalMirror, mirror_properties
-from bench.groups_page import read, save
-from bench.groups_pair import say
 from bench.pass_cost import resident
+from bench.saved_figures import machine, read, save, say
 from bench.scale_clusters import FLOWS, ScaleClusters, scale_clusters
 from bench.scale_job import changed, first_contact, idle_cpu, steady
 from bench.scale_page import FAST, PAGE, RESULTS, page
@@ -49,7 +46,7 @@ def main(
     """Measures, saves after each part, and writes the page."""
     found = read(out) or {"sizes": {}}
     if not render:
-        found["facts"] = _facts()
+        found["facts"] = machine()
         for count in (int(size) for size in sizes.split(",")):
             timed = [CHANGES, *([SELDOM] if count >= SELDOM_FROM else [])]
             of_size = found["sizes"].setdefault(str(count), {})
@@ -99,11 +96,6 @@ def mirrored(clusters: ScaleClusters, timed: Sequence[tuple[float, int]], seed: 
         latencies = changed(clusters, timed, seed)
         cpu = idle_cpu(mirror.pids, clusters)
         return {"latencies": latencies, "cpu": cpu, "resident": dict(resident(mirror.pids)), "way": FAST}
-
-
-def _facts() -> dict[str, Any]:
-    memory = round(psutil.virtual_memory().total / 2**30)
-    return {"cores": psutil.cpu_count(), "memory_gib": memory, "python": platform.python_version()}
 
 
 if __name__ == "__main__":

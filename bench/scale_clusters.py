@@ -14,8 +14,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from app.local.local_cluster import LocalCluster
 from app.wiring import open_cluster
 from bench.acl_scenario import grant_all, read_acl
-from bench.groups_pair import commit_all, say
+from bench.groups_pair import commit_all
 from bench.many_records import PlainRecord, produce_all
+from bench.saved_figures import say
 from bench.sync_memory import COMPACTED
 from bench.topic_changes import create_topics, topic_name, wait_for_topics
 from bench.verify_load import SYNCS

@@ -19,9 +19,9 @@ from app.local.waiting import wait_for
 from app.wiring import open_cluster
 from bench.acl_scenario import acl_arrives, read_acl
 from bench.cost import idle_costs
-from bench.groups_pair import say
 from bench.job_file import write_job_file
 from bench.pass_cost import peak_memory, resident
+from bench.saved_figures import say
 from bench.scale_clusters import FLOWS, ScaleClusters, copy_as_mm2_would
 from bench.scenario import Meter
 from bench.topic_changes import Changes, topic_name

@@ -6,12 +6,11 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from app.local.jars import PROJECT
-from bench.results import MIB, quantile
+from bench.saved_figures import FIGURES, MIB, quantile, table, verdict
 
-PAGE: Final = PROJECT / "bench" / "figures" / "benchmarks-scale.md"
-RESULTS: Final = PROJECT / "bench" / "figures" / "benchmarks-scale.json"
-NOTES: Final = PROJECT / "bench" / "figures" / "benchmarks-scale-notes.md"
+PAGE: Final = FIGURES / "benchmarks-scale.md"
+RESULTS: Final = FIGURES / "benchmarks-scale.json"
+NOTES: Final = FIGURES / "benchmarks-scale-notes.md"
 
 FAST: Final = "MM2, intervals of 1 s"
 OFTEN, SELDOM = "1", "5"
@@ -140,14 +139,13 @@ def page(found: Mapping[str, Any]) -> str:
 
 def _table(sizes: Mapping[int, Mapping[str, Any]], rows: Sequence[Row]) -> str:
     counts = sorted(sizes)
-    head = f"| | {' | '.join(f'{count:,} topics' for count in counts)} | grows by |"
-    lines = [head, "|---" * (len(counts) + 2) + "|"]
+    cells = []
     for name, read in rows:
         values = [_value(sizes[count], read) for count in counts]
         first, last = values[0], values[-1]
         grows = "-" if len(counts) < 2 or not first or last is None else f"{last / first:.1f}"
-        lines.append(f"| {name} | {' | '.join(_shown(value) for value in values)} | {grows} |")
-    return "\n".join(lines)
+        cells.append([name, *map(_shown, values), grows])
+    return table(("", *(f"{count:,} topics" for count in counts), "grows by"), cells)
 
 
 def _value(size: Mapping[str, Any], read: Callable[[Mapping[str, Any]], float]) -> float | None:
@@ -163,12 +161,9 @@ def _shown(value: float | None) -> str:
 
 
 def _goals(sizes: Mapping[int, Mapping[str, Any]]) -> str:
-    count = max(sizes)
-    lines = [f"## Goals at {count:,} topics\n", "| what | goal | measured | |", "|---|---|---|---|"]
+    count, rows = max(sizes), []
     for name, most, unit, read in GOALS:
         value = _value(sizes[count], read)
-        verdict = (
-            "not measured" if value is None else "reached" if value <= most else f"missed by {_shown(value - most)}"
-        )
-        lines.append(f"| {name} | ≤ {_shown(most)} {unit} | {_shown(value)} | {verdict} |")
-    return "\n".join(lines) + "\n"
+        text = "not measured" if value is None else verdict(value - most, _shown(value - most))
+        rows.append((name, f"≤ {_shown(most)} {unit}", _shown(value), text))
+    return f"## Goals at {count:,} topics\n\n" + table(("what", "goal", "measured", ""), rows) + "\n"

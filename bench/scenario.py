@@ -19,7 +19,6 @@ from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
 from bench.cost import idle_costs
 from bench.job_file import write_job_file
-from bench.results import Result
 from bench.topic_changes import Changes, create_topics, topic_name, wait_for_topics
 
 IDLE = 45.0
@@ -75,6 +74,29 @@ SCENARIOS = (
     Scenario("MM2, intervals of 5 s", mirror=5),
     Scenario("MM2, intervals of 60 s", mirror=60),
 )
+
+
+@dataclass
+class Result:
+    """One way of replicating configs at one number of topics. Seconds; CPU in seconds an idle minute; bytes.
+
+    `starting`: of the first changes after a start, which are not among the `latencies`."""
+
+    name: str
+    topics: int
+    latencies: list[float]
+    cpu_job: float
+    cpu_source: float
+    cpu_target: float
+    resident: int
+    requests: dict[str, float] = field(default_factory=dict)
+    first_comparison: float | None = None
+    starting: list[float] = field(default_factory=list)
+
+    @property
+    def cpu_all(self) -> float:
+        """Job and both brokers together."""
+        return self.cpu_job + self.cpu_source + self.cpu_target
 
 
 @dataclass(frozen=True)

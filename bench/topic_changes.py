@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, TypeVar
 
 from confluent_kafka.admin import (
     AdminClient,
@@ -16,6 +16,8 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourceType,
 )
+
+from app.local.waiting import wait_for
 
 TARGET_POLL_INTERVAL = 0.02
 """Seconds between looks at the topics that have changed and not arrived: the resolution of what is measured."""
@@ -50,13 +52,45 @@ def wait_for_topics(bootstrap: str, names: set[str], timeout: float) -> None:
         time.sleep(0.5)
 
 
-@dataclass
-class Arrivals:
-    """Changes under way and the seconds that each that arrived took."""
+T = TypeVar("T")
 
-    seconds: list[float] = field(default_factory=list)
-    pending: dict[str, tuple[str, float]] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+
+class Arrivals(Generic[T]):
+    """Times each change until the target has it. While the block runs, a thread looks at those under way."""
+
+    def __init__(self, arrived: Callable[[Mapping[str, T]], Iterable[str]]) -> None:
+        """`arrived`: given values by name, returns the names whose value the target has."""
+        self.seconds: list[float] = []
+        self._arrived, self._pending = arrived, dict[str, tuple[T, float]]()
+        self._lock, self._stop = threading.Lock(), threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Arrivals[T]:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def expect(self, name: str, value: T) -> None:
+        """The source has just taken this change."""
+        with self._lock:
+            self._pending[name] = (value, time.monotonic())
+
+    def wait(self, timeout: float) -> list[float]:
+        """Returns the seconds of each change once all have arrived. Raises WaitedTooLong."""
+        wait_for(lambda: not self._pending, timeout, "the last change to arrive")
+        return self.seconds
+
+    def _look(self) -> None:
+        while not self._stop.wait(TARGET_POLL_INTERVAL):
+            with self._lock:
+                pending = {name: value for name, (value, _) in self._pending.items()}
+            if pending:
+                there, now = self._arrived(pending), time.monotonic()
+                with self._lock:
+                    self.seconds += [now - self._pending.pop(name)[1] for name in there]
 
 
 class Changes:
@@ -72,44 +106,24 @@ class Changes:
         self._next_value = time.time_ns() // 1_000_000
 
     def run(self, count: int, mean_gap: float, timeout: float) -> list[float]:
-        """Seconds from each change until the target had it. Raises TimeoutError when one does not arrive."""
-        arrivals, done = Arrivals(), threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(arrivals, done), daemon=True)
-        watcher.start()
-        numbers = self._random.sample(range(self._topics * len(self._sources)), count)
-        for number in numbers:
-            time.sleep(self._random.expovariate(1 / mean_gap))
-            alias = [*self._sources][number // self._topics]
-            self._change(alias, topic_name(number % self._topics), arrivals)
-        deadline = time.monotonic() + timeout
-        while arrivals.pending and time.monotonic() < deadline:
-            time.sleep(TARGET_POLL_INTERVAL)
-        done.set()
-        watcher.join()
-        if arrivals.pending:
-            raise TimeoutError(f"{len(arrivals.pending)} of {count} changes did not arrive within {timeout:g} s")
-        return arrivals.seconds
+        """Seconds from each change until the target had it. Raises WaitedTooLong when one does not arrive."""
+        with Arrivals(self._arrived) as arrivals:
+            for number in self._random.sample(range(self._topics * len(self._sources)), count):
+                time.sleep(self._random.expovariate(1 / mean_gap))
+                alias = [*self._sources][number // self._topics]
+                self._change(alias, topic_name(number % self._topics), arrivals)
+            return arrivals.wait(timeout)
 
-    def _change(self, alias: str, topic: str, arrivals: Arrivals) -> None:
+    def _change(self, alias: str, topic: str, arrivals: Arrivals[str]) -> None:
         value = str(self._next_value)
         self._next_value += 1
         entry = ConfigEntry("retention.ms", value, incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
         for future in self._sources[alias].incremental_alter_configs([resource]).values():
             future.result()
-        with arrivals.lock:
-            arrivals.pending[f"{alias}.{topic}"] = (value, time.monotonic())
+        arrivals.expect(f"{alias}.{topic}", value)
 
-    def _watch(self, arrivals: Arrivals, done: threading.Event) -> None:
-        while not done.wait(TARGET_POLL_INTERVAL):
-            with arrivals.lock:
-                pending = dict(arrivals.pending)
-            if not pending:
-                continue
-            resources = [ConfigResource(ResourceType.TOPIC, name) for name in pending]
-            for resource, future in self._target.describe_configs(resources).items():
-                value, since = pending[resource.name]
-                if future.result()["retention.ms"].value == value:
-                    with arrivals.lock:
-                        arrivals.seconds.append(time.monotonic() - since)
-                        arrivals.pending.pop(resource.name)
+    def _arrived(self, wanted: Mapping[str, str]) -> list[str]:
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in wanted]
+        seen = self._target.describe_configs(resources).items()
+        return [one.name for one, future in seen if future.result()["retention.ms"].value == wanted[one.name]]

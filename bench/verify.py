@@ -24,6 +24,7 @@ from app.local.jars import PROJECT, kafka_jars
 from app.local.java import JavaProcess
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
+from bench.saved_figures import read, save
 from bench.standalone import HOST, standalone
 from bench.verify_load import WrittenLoad, write_both
 from bench.verify_page import PAGE, RESULTS, page
@@ -51,7 +52,7 @@ def main(
             found = _kept(parts.split(","), partitions, rounds)
             load = RunSizes(records, [int(one) for one in sizes.split(",") if one], partitions, rounds)
             _measure(clusters, root, load, found, parts.split(","))
-    PAGE.write_text(page(json.loads(RESULTS.read_text())))
+    PAGE.write_text(page(read(RESULTS)))
 
 
 class RunSizes(NamedTuple):
@@ -67,7 +68,7 @@ def _kept(parts: Sequence[str], partitions: int, rounds: int) -> dict[str, Any]:
     """What an earlier run found, where this one measures a part of it alone."""
     if unknown := set(parts) - {*PARTS}:
         raise typer.BadParameter(f"{', '.join(sorted(unknown))}: one of {', '.join(PARTS)}", param_hint="--parts")
-    found: dict[str, Any] = json.loads(RESULTS.read_text()) if {*parts} != {*PARTS} else {}
+    found: dict[str, Any] = read(RESULTS) if {*parts} != {*PARTS} else {}
     return found | {"cores": psutil.cpu_count(), "partitions": partitions, "rounds": rounds}
 
 
@@ -76,10 +77,10 @@ def _measure(clusters: dict[str, str], root: Path, load: RunSizes, found: dict[s
         written = write_both(clusters, load.records, load.partitions, root)
     if "plain" in parts:
         found["plain"] = _beside_plain_reading(written, load.rounds)
-        RESULTS.write_text(json.dumps(found, indent=2) + "\n")
+        save(RESULTS, found)
     if "workers" in parts:
         found["workers"] = {str(count): _on_workers(written, root, count, load.rounds) for count in (1, 2)}
-        RESULTS.write_text(json.dumps(found, indent=2) + "\n")
+        save(RESULTS, found)
     if "memory" in parts:
         found["memory"] = {}
     for millions in load.sizes if "memory" in parts else ():
@@ -87,7 +88,7 @@ def _measure(clusters: dict[str, str], root: Path, load: RunSizes, found: dict[s
         with standalone(root / f"memory-{millions}", 1) as master:
             one = _child(larger, 1, master=master, count=False)
         found["memory"][str(millions)] = {"heap_mib": one["heap_mib"], "resident_mib": one["resident_mib"]}
-        RESULTS.write_text(json.dumps(found, indent=2) + "\n")
+        save(RESULTS, found)
 
 
 def _beside_plain_reading(written: WrittenLoad, rounds: int) -> dict[str, Any]:

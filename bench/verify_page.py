@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Mapping
 from typing import Any, Final
 
-from app.local.jars import PROJECT
+from bench.saved_figures import FIGURES, table
 
-PAGE: Final = PROJECT / "bench" / "figures" / "benchmarks-verify.md"
-RESULTS: Final = PROJECT / "bench" / "figures" / "benchmarks-verify.json"
+PAGE: Final = FIGURES / "benchmarks-verify.md"
+RESULTS: Final = FIGURES / "benchmarks-verify.json"
 
 WAYS: Final = {
     "console": "`kafka-console-consumer` on both sides at once, to nowhere",
@@ -18,7 +18,12 @@ WAYS: Final = {
 }
 
 HEAD: Final = (
-    "| way | seconds | records a second | time beside `count()` | CPU-seconds of Spark | CPU beside `count()` |"
+    "way",
+    "seconds",
+    "records a second",
+    "time beside `count()`",
+    "CPU-seconds of Spark",
+    "CPU beside `count()`",
 )
 
 INTRO: Final = """# What verify costs
@@ -42,37 +47,29 @@ def page(found: Mapping[str, Any]) -> str:
 
 def _plain(plain: Mapping[str, Any]) -> str:
     records, seconds = plain["records"], plain["seconds"]
-    count = statistics.median(seconds["count"])
-    rows = [f"{records:,} records on each side.\n", HEAD]
-    rows.append("|---|---|---|---|---|---|")
+    count, rows = statistics.median(seconds["count"]), []
     worked = {way: statistics.median(found) for way, found in plain["cpu"].items()}
     for way, text in WAYS.items():
         median = statistics.median(seconds[way])
         cpu = (f"{worked[way]:.1f}", f"{worked[way] / worked['count']:.2f}") if way in worked else ("not measured", "-")
-        cells = (text, f"{median:.1f}", f"{records / median:,.0f}", f"{median / count:.2f}", *cpu)
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows) + "\n"
+        rows.append((text, f"{median:.1f}", f"{records / median:,.0f}", f"{median / count:.2f}", *cpu))
+    return f"{records:,} records on each side.\n\n" + table(HEAD, rows) + "\n"
 
 
 def _workers(workers: Mapping[str, list[float]], records: int) -> str:
     """Each worker has one core."""
-    one = statistics.median(workers["1"])
-    rows = [
-        "On a standalone master, with workers of one core each. On two cores a second worker takes from the brokers.\n",
-        "| workers | seconds | records a second | beside one |",
-    ]
-    rows.append("|---|---|---|---|")
+    one, rows = statistics.median(workers["1"]), []
     for count, seconds in sorted(workers.items()):
         median = statistics.median(seconds)
-        rows.append(f"| {count} | {median:.1f} | {records / median:,.0f} | {one / median:.2f} times as fast |")
-    return "\n".join(rows) + "\n"
+        rows.append((count, f"{median:.1f}", f"{records / median:,.0f}", f"{one / median:.2f} times as fast"))
+    text = "On a standalone master, with workers of one core each. On two cores a second worker takes from the brokers."
+    return f"{text}\n\n" + table(("workers", "seconds", "records a second", "beside one"), rows) + "\n"
 
 
 def _memory(memory: Mapping[str, Mapping[str, float]]) -> str:
+    text = "On a standalone master, so that the driver reads no record itself. Heap: after a garbage collection. Resident: the most that Python and the JVM had together."
     rows = [
-        "On a standalone master, so that the driver reads no record itself. Heap: after a garbage collection. Resident: the most that Python and the JVM had together.\n"
+        (f"{int(millions)} million", f"{one['heap_mib']:.0f}", f"{one['resident_mib']:.0f}")
+        for millions, one in sorted(memory.items(), key=lambda item: int(item[0]))
     ]
-    rows += ["| records on each side | heap, MiB | resident, MiB |", "|---|---|---|"]
-    for millions, one in sorted(memory.items(), key=lambda item: int(item[0])):
-        rows.append(f"| {int(millions)} million | {one['heap_mib']:.0f} | {one['resident_mib']:.0f} |")
-    return "\n".join(rows) + "\n"
+    return f"{text}\n\n" + table(("records on each side", "heap, MiB", "resident, MiB"), rows) + "\n"

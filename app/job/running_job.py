@@ -57,7 +57,7 @@ Reread = tuple[Path, Callable[[Settings], Settings]]
 
 
 LONGEST_TURN_S = 3 * STOP_WITHIN
-"""How long one step of the main loop may take: it may wait for a batch to end, for a query to start, and for a reload."""
+"""How long one step of the main loop may take: it may wait for a batch, a query that starts, and a reload."""
 
 
 class Job:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from app.local.local_cluster import LocalCluster
 from bench.drill.snapshot import Logs, read_logs, remote
@@ -41,10 +40,6 @@ class Loss:
     measured: int
     predicted: int | None
     measured_known: int | None
-
-    def as_json(self) -> dict[str, Any]:
-        """As it is saved."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -124,8 +119,3 @@ def _missing(topic: Topic, where: TopicPartition, source: Logs, target: Logs, en
         return sum(name not in have for _, name in needed)
     last = max((offset for offset, name in topic.written[where] if name in have), default=-1)
     return sum(offset > last for offset, _ in needed)
-
-
-def loss_from_json(saved: Mapping[str, Any]) -> Loss:
-    """What `Loss.as_json` made."""
-    return Loss(**saved)

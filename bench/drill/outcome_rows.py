@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from bench.drill.count import Moved, Partition
 from bench.drill.readers import PLACES, DrillReader
@@ -38,16 +38,6 @@ class Row:
     missing: int
     checkpoint: tuple[int, int] | None
     synced: tuple[int, int] | None
-
-    def as_json(self) -> dict[str, Any]:
-        """As it is saved."""
-        return asdict(self)
-
-
-def row_from_json(saved: Mapping[str, Any]) -> Row:
-    """What `Row.as_json` made."""
-    pairs = {name: saved[name] and (saved[name][0], saved[name][1]) for name in ("checkpoint", "synced")}
-    return Row(**{**saved, **pairs})
 
 
 def rows(

@@ -8,16 +8,17 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import orjson
+from pydantic import TypeAdapter
 
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import LocalMirror
 from app.local.waiting import WaitedTooLong
 from app.wiring import open_cluster
-from bench.drill.loss import Loss, loss_from_json
-from bench.drill.outcome_rows import Row, row_from_json
+from bench.drill.loss import Loss
+from bench.drill.outcome_rows import Row
 from bench.drill.programs import LOCKSTEP, committing_job, mm2_properties
 from bench.drill.round import DrillSize, Ground, Played, play
 from bench.drill.source_load import CLEANER
@@ -72,16 +73,9 @@ class DrillSeries:
 
     def save(self, path: Path) -> None:
         """Everything, so that the table can be written again."""
-        size = {"seconds": self.size.seconds, "groups": self.size.groups, "settle": self.size.settle}
-        document = {
-            "way": asdict(self.way),
-            "size": size,
-            "rounds": self.rounds,
-            "aborted": self.aborted,
-            "cleaned": self.cleaned,
-            "failed": self.failed,
-        }
-        rows, losses = (b",\n".join(orjson.dumps(one.as_json()) for one in found) for found in (self.rows, self.losses))
+        document = asdict(replace(self, rows=[], losses=[]))
+        del document["rows"], document["losses"]
+        rows, losses = (b",\n".join(map(orjson.dumps, found)) for found in (self.rows, self.losses))
         path.parent.mkdir(parents=True, exist_ok=True)
         # A row a line: a thousand of them, each spread over ten, would be no file to look at.
         path.write_bytes(
@@ -91,13 +85,7 @@ class DrillSeries:
 
 def read(path: Path) -> DrillSeries | None:
     """What `DrillSeries.save` wrote; None where there is no file."""
-    if not path.exists():
-        return None
-    saved: dict[str, Any] = orjson.loads(path.read_bytes())
-    found = [row_from_json(row) for row in saved["rows"]]
-    way, size = Way(**saved["way"]), DrillSize(**saved["size"])
-    lost = [loss_from_json(row) for row in saved.get("losses", ())]
-    return DrillSeries(way, size, saved["rounds"], found, lost, saved["aborted"], saved["cleaned"], saved["failed"])
+    return TypeAdapter(DrillSeries).validate_json(path.read_bytes()) if path.exists() else None
 
 
 def drill(rounds: int, way: Way, size: DrillSize, save: Path, first: int = 0) -> DrillSeries:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from bench.drill.outcome_rows import Line, goals, lines
 from bench.drill.run import DrillSeries
+from bench.saved_figures import table
 
-HEADER = (
-    "| groups | MM2's checkpoints: skipped | read twice, median | max | not synced "
-    "| {writer}: skipped | read twice, median | max | not synced | least possible, median | max |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|"
+HEAD = (
+    "groups",
+    "MM2's checkpoints: skipped",
+    "read twice, median",
+    "max",
+    "not synced",
+    "{writer}: skipped",
+    "read twice, median",
+    "max",
+    "not synced",
+    "least possible, median",
+    "max",
 )
 NAMES = {"lockstep": "Lockstep", "mm2": "MM2's own sync"}
 HEADINGS = {
@@ -37,8 +46,8 @@ def section(drill: DrillSeries) -> str:
     parts = [_intro(drill), _goals(drill)]
     for moment in dict.fromkeys(line.moment for line in found):
         rows = [_row(line) for line in found if line.moment == moment]
-        header = HEADER.format(writer=NAMES[drill.way.writer])
-        parts.append("\n".join([f"### {HEADINGS[moment]}\n", header, *rows]) + "\n")
+        head = [name.format(writer=NAMES[drill.way.writer]) for name in HEAD]
+        parts.append(f"### {HEADINGS[moment]}\n\n" + table(head, rows) + "\n")
     return "\n".join(parts)
 
 
@@ -57,11 +66,10 @@ def _intro(drill: DrillSeries) -> str:
 
 
 def _goals(drill: DrillSeries) -> str:
-    rows = [f"| {what} | {text} | {'reached' if good else 'missed'} |" for what, text, good in goals(drill.rows)]
-    return "\n".join([f"| {NAMES[drill.way.writer]} | measured | |\n|---|---|---|", *rows]) + "\n"
+    rows = [(what, text, "reached" if good else "missed") for what, text, good in goals(drill.rows)]
+    return table((NAMES[drill.way.writer], "measured", ""), rows) + "\n"
 
 
-def _row(line: Line) -> str:
+def _row(line: Line) -> list[str]:
     least = [f"{line.least:g}", str(line.most_of_least)]
-    cells = [f"{line.place}, {line.topic} ({line.count})", *line.checkpoint.cells(), *line.synced.cells(), *least]
-    return "| " + " | ".join(cells) + " |"
+    return [f"{line.place}, {line.topic} ({line.count})", *line.checkpoint.cells(), *line.synced.cells(), *least]

@@ -12,9 +12,10 @@ from typing import Annotated
 
 import typer
 
-from bench.matrix.compatibility_page import PAGE, RESULTS, read, render, save
+from bench.matrix.compatibility_page import PAGE, RESULTS, render
 from bench.matrix.releases import MIRRORS, RELEASES
 from bench.matrix.row import VersionRow, run
+from bench.saved_figures import read, save
 
 ROWS = (
     VersionRow("3.9", "4.3", "3.9"),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
-import orjson
-
 from app.local.jar_sets import PROJECT
+from bench.saved_figures import FIGURES, table
 
-RESULTS: Final = PROJECT / "bench" / "figures" / "compatibility.json"
+RESULTS: Final = FIGURES / "compatibility.json"
 PAGE: Final = PROJECT / "docs" / "compatibility.md"
 KIND: Final = "job: "
 """How the steps that keep one kind in step begin."""
@@ -59,17 +57,6 @@ Lockstep has the client of 3.9.2, which sends neither. It was tried once: anothe
 """
 
 
-def save(path: Path, rows: Mapping[str, Found]) -> None:
-    """As JSON, by the name of the row."""
-    path.write_bytes(orjson.dumps(rows, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-
-
-def read(path: Path) -> dict[str, Found]:
-    """What was saved; nothing where there is no file."""
-    found: dict[str, Found] = orjson.loads(path.read_bytes()) if path.exists() else {}
-    return found
-
-
 def render(rows: Mapping[str, Found]) -> str:
     """The whole page."""
     found = list(rows.values())
@@ -78,15 +65,13 @@ def render(rows: Mapping[str, Found]) -> str:
 
 
 def _overview(rows: Sequence[Found]) -> str:
-    lines = ["## Rows", "| source | target | MM2 | steps | seconds |", "|---|---|---|---|---|"]
+    cells = []
     for row in rows:
         failed = [step["name"] for step in row["steps"] if step["result"] != "ok"]
-        good = len(row["steps"]) - len(failed)
-        state = f"all {good}" if not failed else f"{good} of {len(row['steps'])}; not {', '.join(failed)}"
-        lines.append(
-            f"| {_brokers(row, 'source')} | {_brokers(row, 'target')} | {_mirror(row)} | {state} | {row['seconds']:.0f} |"
-        )
-    return "\n".join(lines) + "\n"
+        count = len(row["steps"])
+        state = f"{count - len(failed)} of {count}; not {', '.join(failed)}" if failed else f"all {count}"
+        cells.append((_brokers(row, "source"), _brokers(row, "target"), _mirror(row), state, f"{row['seconds']:.0f}"))
+    return "## Rows\n" + table(("source", "target", "MM2", "steps", "seconds"), cells) + "\n"
 
 
 def _brokers(row: Found, side: str) -> str:
@@ -100,18 +85,15 @@ def _mirror(row: Found) -> str:
 
 def _kinds(rows: Sequence[Found]) -> str:
     names = list(dict.fromkeys(step["name"] for row in rows for step in row["steps"] if step["name"].startswith(KIND)))
-    lines = [
-        "## A change of each kind",
-        "Seconds from the change on the source until the target has it, with the job running.",
-        f"| source → target, MM2 | {' | '.join(name.removeprefix(KIND) for name in names)} |",
-        "|---" * (len(names) + 1) + "|",
-    ]
-    lines.insert(2, "")
+    cells = []
     for row in rows:
         steps = {step["name"]: step for step in row["steps"]}
-        cells = [_cell(steps.get(name)) for name in names]
-        lines.append(f"| {_title(row)} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        cells.append([_title(row), *(_cell(steps.get(name)) for name in names)])
+    intro = (
+        "## A change of each kind\nSeconds from the change on the source until the target has it, with the job running."
+    )
+    head = ("source → target, MM2", *(name.removeprefix(KIND) for name in names))
+    return f"{intro}\n\n{table(head, cells)}\n"
 
 
 def _title(row: Found) -> str:
@@ -125,14 +107,11 @@ def _cell(step: Found | None) -> str:
 
 
 def _failed(rows: Sequence[Found]) -> str:
-    return "\n".join(["## What did not work, and what was said", *(_said(rows) or ["Nothing.\n"])])
+    said = [line for row in rows for line in _said(row)]
+    return "\n".join(["## What did not work, and what was said", *(said or ["Nothing.\n"])])
 
 
-def _said(rows: Sequence[Found]) -> list[str]:
-    return [line for row in rows for line in _said_of(row)]
-
-
-def _said_of(row: Found) -> Iterator[str]:
+def _said(row: Found) -> Iterator[str]:
     failed = [step for step in row["steps"] if step["result"] != "ok"]
     if failed:
         yield f"**{_title(row)}**\n"

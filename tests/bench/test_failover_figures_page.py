@@ -10,8 +10,8 @@ from bench.drill.loss import Loss
 from bench.drill.outcome_rows import CALM, DURING
 from bench.drill.round import DrillSize
 from bench.drill.run import DrillSeries, Way, read
-from bench.endurance_page import save
 from bench.failover_figures_page import CUTOVER, HEAD, LOSSES, PAGE, PREDICTED_HEAD, PREDICTIONS, write
+from bench.saved_figures import save
 
 
 def loss(counted: int | None = 3, measured: int = 3, **other: Any) -> Loss:

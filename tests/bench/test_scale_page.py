@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.results import MIB
+from bench.saved_figures import MIB
 from bench.scale_page import page
 
 FACTS = {"cores": 2, "memory_gib": 24, "python": "3.11.7"}

@@ -1,0 +1,72 @@
+"""What benches share that write a page: saved figures, tables, quantiles, verdicts, lines of progress."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import psutil
+
+from app.local.jars import PROJECT
+
+FIGURES: Final = PROJECT / "bench" / "figures"
+MIB: Final = 1024 * 1024
+QUANTILES: Final = (0.5, 0.9, 0.99, 1.0)
+"""The shares that tables show: p50, p90, p99, max."""
+
+
+def save(path: Path, found: Mapping[str, Any]) -> None:
+    """Writes it as JSON, so that a page can be written again."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What `save` wrote; empty if there is no file."""
+    found: dict[str, Any] = orjson.loads(path.read_bytes()) if path.exists() else {}
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """The machine that measures."""
+    memory = round(psutil.virtual_memory().total / 2**30)
+    return {"cores": psutil.cpu_count(), "memory_gib": memory, "python": platform.python_version()}
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """By linear interpolation between the two nearest (of 50 values, p99 is nearly the largest)."""
+    ordered = sorted(values)
+    place = (len(ordered) - 1) * share
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def quantiles(values: Sequence[float]) -> list[str]:
+    """A cell for each of `QUANTILES`."""
+    return [f"{quantile(values, share):.2f}" if values else "-" for share in QUANTILES]
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    return "\n".join([line(head), "|---" * len(head) + "|", *map(line, rows)])
+
+
+def line(cells: Sequence[str]) -> str:
+    """One row of a table."""
+    return "".join(f"| {cell} " if cell else "| " for cell in cells) + "|"
+
+
+def verdict(over: float, missed_by: str) -> str:
+    """`reached`, or by how much the goal was missed. `over`: how far the figure lies beyond the goal."""
+    return "reached" if over <= 0 else f"missed by {missed_by}"
+
+
+def say(text: str) -> None:
+    """Prints a line of progress."""
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
