@@ -14,7 +14,7 @@ import yaml
 
 from app.cli.lazy_commands import COMMANDS, HELP
 from app.local.jars import PROJECT
-from app.properties.known import GONE, read_names
+from app.properties.known import read_names
 from sinks.engine.metrics import Metrics
 from sinks.failover.drill import DRILL_PREFIX
 from streaming.flow import Flow
@@ -135,7 +135,7 @@ def test_every_key_that_is_named_is_read() -> None:
     for page in PAGES:
         for name in re.findall(r"(?<![\w./-])(lockstep\.[a-z.]+[a-z])(?=[`=\s])", page.read_text()):
             if not any(name == one or name.startswith(one + ".") for one in modules):
-                assert {name, name.removeprefix("lockstep.")} & (read_names() | GONE.keys()), (page, name)
+                assert {name, name.removeprefix("lockstep.")} & read_names(), (page, name)
 
 
 def test_the_names_of_what_is_lockstep_s_own_are_on_one_page() -> None:
