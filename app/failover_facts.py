@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from app.in_step import InStep, in_step_of_pass
 from app.passes import newest_heartbeat, single_pass
-from app.rights.failover_rights import failover_rights
+from app.rights.flow_rights import failover_rights
 from app.rights.rights_check import RightFinding, RightVerdict, check_rights
 from app.settings import Settings
 from app.wiring import FlowClusters
 from sinks.engine.flow_status import age_of
+from sinks.engine.report import Report
+from sinks.engine.status import FlowStatus, Task
 from sinks.failover.arrival import pairs_of, sharing, unlisted
 from sinks.failover.arrival_memory import ArrivalMemory, ArrivalsSeen
 from sinks.failover.checks import GroupsUnseen, ReadinessFacts
@@ -35,11 +37,13 @@ from sinks.kinds.acls.survey import left_out, source_topics
 from sinks.kinds.offsets.direction import ClusterGroups, forward, summary_of
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import without_offset_there
+from sinks.kinds.offsets.verdicts import Verdict
 from sinks.ledger.failover_record import FailoverRecord
 from sinks.ledger.fence_rules import fenced_topics, is_copy
 from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
+from sinks.protocol.controller import GroupSummary
 from sinks.protocol.listing import Listed
 from streaming.mm2.records import TopicPartition
 
@@ -248,3 +252,53 @@ def _acls_of(source: KafkaCluster) -> tuple[bool, Collection[AclBinding]]:
         return False, ()
     except RightsMissing:
         return True, ()
+
+
+# What comparisons of the kinds say of a failover: from a pass of a command, or from what a job knows. Pure.
+
+
+TASKS_LEFT_OUT = (Task.DISABLED, Task.NOT_SUPPORTED)
+"""Of kinds that nobody asked for, or no cluster knows."""
+
+
+@dataclass(frozen=True)
+class InStep:
+    """`drift`: differences, `refused`: those of them that are, `faulted`: why nobody knows or mends them; by kind.
+
+    `verdicts`: partitions of groups; `read_twice`: the most records that a group reads twice in one of them.
+    """
+
+    drift: Mapping[Kind, int] = field(default_factory=dict)
+    refused: Mapping[Kind, int] = field(default_factory=dict)
+    faulted: Mapping[Kind, str] = field(default_factory=dict)
+    verdicts: Mapping[Verdict, int] = field(default_factory=dict)
+    read_twice: int = 0
+
+
+def in_step_of_pass(report: Report, kinds: Collection[Kind], groups: GroupSummary) -> InStep:
+    """After a pass that compared these kinds and wrote nothing. A kind that is not enabled counts where something of it
+    is held or failed."""
+    kinds = [*kinds, *(kind for kind in Kind if kind not in kinds and report.trouble.stops(kind))]
+    changed = Counter(change.kind for change in report.plan.changes if not change.kind.row.content)
+    refused = Counter(refusal.kind for refusal in report.plan.refused)
+    paused = {kind: f"paused; `lockstep resume {kind}` starts it again" for kind in report.paused if kind in kinds}
+    unseen = {error.kind: error.reason for error in reversed(report.plan.errors) if error.kind in kinds}
+    drift = {kind: changed[kind] + refused[kind] for kind in kinds}
+    return InStep(drift, refused, unseen | paused | report.trouble.held | report.trouble.faulted, *_of_groups(groups))
+
+
+def in_step_of_status(status: FlowStatus, groups: GroupSummary) -> InStep:
+    """As a running job knows it."""
+    kinds = {kind: one for kind, one in status.kinds.items() if one.task not in TASKS_LEFT_OUT}
+    faulted = {
+        kind: one.reason or one.task.value.lower() for kind, one in kinds.items() if one.task is not Task.ACTIVE
+    } | {kind: one.reason or "not compared yet" for kind, one in kinds.items() if one.is_uncompared}
+    # Content moves on all the time: of it only what is refused is a difference, as for a command.
+    drift = {kind: len(one.refused) if kind.row.content else one.drift or 0 for kind, one in kinds.items()}
+    refused = {kind: len(one.refused) for kind, one in kinds.items() if one.refused}
+    return InStep(drift, refused, faulted, *_of_groups(groups))
+
+
+def _of_groups(groups: GroupSummary) -> tuple[dict[Verdict, int], int]:
+    verdicts = {Verdict(name): count for name, count in groups.verdicts.items()}
+    return verdicts, max(groups.bounds.values(), default=0)

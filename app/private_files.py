@@ -5,6 +5,7 @@ And whether a file is another one than it was.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from pathlib import Path
@@ -80,3 +81,21 @@ def write_report(path: Path, data: bytes) -> None:
         replace_file(path, data)
     except OSError as error:
         raise LockstepError(f"--report {path}: {error.strerror}") from error
+
+
+def check_writable(path: Path, option: str = "--out") -> None:
+    """Before anything is compared, which takes its time. Raises WrongUsage where no file can be written there."""
+    if why := _why_not_writable(path):
+        raise WrongUsage(f"{option} {path}: {why}")
+
+
+def _why_not_writable(path: Path) -> str | None:
+    folder = path.parent
+    try:
+        if path.is_dir():
+            return os.strerror(errno.EISDIR)
+        if os.access(folder, os.W_OK | os.X_OK):
+            return None
+        return f"no file can be made in {folder}" if folder.is_dir() else f"there is no folder {folder}"
+    except OSError as error:
+        return error.strerror or str(error)

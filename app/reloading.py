@@ -11,9 +11,8 @@ from pathlib import Path
 
 from app.private_files import file_stamp
 from app.properties.keys import Live
-from app.properties.live import live
 from app.properties.mistakes import SANE_KEY
-from app.properties.scoped_keys import PREFIX, ScopedKey
+from app.properties.scoped_keys import PREFIX, ScopedKey, live
 from app.settings import ConfigurationError, Settings
 from sinks.model.times import utc_now, utc_text
 from sinks.secret_values import HIDDEN

@@ -17,9 +17,8 @@ from typing import Annotated, Any
 
 import typer
 
-from app.failover_facts import ReadinessSurvey
+from app.failover_facts import InStep, ReadinessSurvey
 from app.failover_session import FailoverCall, failover_session
-from app.in_step import InStep
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for

@@ -14,13 +14,11 @@ from typing import Annotated
 import javaproperties
 import typer
 
-from app.cli.command_end import closed_at_end
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
-from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
+from app.cli.output import DONE, FAILED, Output, closed_at_end, complain, print_json, print_line, print_table
 from app.credentials.credential_providers import load_provider, password_in, read_password
-from app.credentials.encoder_settings import open_store, provider_class
 from app.credentials.rotation import UserCluster, Written, rotate
-from app.credentials.store import CredentialStore
+from app.credentials.store import CredentialStore, open_store, provider_class
 from app.properties.config_providers import resolve_all
 from app.properties.keys import CREDENTIAL_PROVIDER
 from app.properties.mistakes import Findings

@@ -7,21 +7,19 @@ from typing import Annotated
 
 import typer
 
-from app.cli.failover_options import DryRunOption, OneFlowOption
-from app.cli.failover_output import one_flow, saying
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
+from app.cli.failover_run import DryRunOption, OneFlowOption, one_flow, saying
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption, seconds
 from app.cli.output import DONE, PENDING, Output, print_json, print_line, print_table
-from app.cli.time_options import seconds
 from app.failover_session import FailoverCall, failover_session, group_rows
-from app.rights.failover_rights import rights_on_names
+from app.rights.flow_rights import rights_on_names
 from app.rights.rights_check import RightVerdict, check_rights
-from app.rights.rights_table import On
 from app.settings import Settings
 from app.wiring import both_clusters
 from sinks.failover.drill import DRILL_PREFIX, Drill, DrillResult
 from sinks.failover.drill_names import check_drill_name
 from sinks.failover.scene import Scene
 from sinks.faults import RightsMissing
+from sinks.model.kind_row import On
 from streaming.errors import WrongUsage
 
 TopicOption = Annotated[str | None, typer.Option("--topic", help="Name of the drill's topic; `topics` must match it.")]

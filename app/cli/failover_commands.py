@@ -2,37 +2,55 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
+from pathlib import Path
 from typing import Annotated, Any
 
+import javaproperties
 import typer
 
-from app.cli.failover_options import (
+from app.cli.failover_run import (
     AbortOption,
     AcceptGroupOption,
+    AcceptLossOption,
     AcceptOption,
     AgreeOption,
     BatchOption,
     DryRunOption,
+    FailoverRun,
     OneFlowOption,
     TakeOverOption,
     VerifyOption,
     WhyOption,
     WithinOption,
     WithoutFenceOption,
+    YesOption,
+    accepted_loss,
+    called,
+    say_of,
 )
-from app.cli.failover_output import say_of
-from app.cli.failover_run import called
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
-from app.cli.output import Output
+from app.cli.output import Output, complain
 from app.failover_session import FailoverCall
+from app.private_files import replace_file
 from sinks.failover import commands
+from sinks.failover.failing_back import check_resume, resume
+from sinks.failover.failing_back import failback as lead_back
 from sinks.failover.fence_lifting import check_liftable
 from sinks.failover.foreseen import moved_groups
+from sinks.failover.losses import losses_as_json, losses_of
 from sinks.failover.scene import Scene
+from sinks.failover.unplanned import Prediction, check_loss, predict
+from sinks.failover.unplanned import failover as fail_over
+from sinks.failover.unreplicated import Unreplicated
+from sinks.flow_settings import FlowSettings
+from sinks.ledger.failover_record import FailoverRecord, NotNow
 from sinks.ledger.failover_states import Command, State
 from sinks.ledger.fence_rules import shown
-from streaming.errors import WrongUsage
+from streaming.errors import LockstepError, WrongUsage
+from streaming.flow import Flow
 from streaming.number_of import number_of
 
 
@@ -163,3 +181,228 @@ def promote(
         topics=accept or (),
         done=commands.promoted,
     )
+
+
+# The commands of an unplanned failover and of the way back: `failover`, `failback`.
+
+
+ExportOption = Annotated[
+    Path | None, typer.Option("--export", help="A new folder for the records that the source alone has, as Parquet.")
+]
+DiscardOption = Annotated[int | None, typer.Option("--discard", min=0, help="So many of them may stay behind.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="The file of the flow the other way round.")]
+DoneOption = Annotated[bool, typer.Option("--done", help="The source leads again: mirror as before.")]
+LeadsOption = Annotated[
+    str | None,
+    typer.Option("--yes", help="With --done, where the way back was not cut over: its state, typed back."),
+]
+
+
+MOST_PARTITIONS = 20
+"""Partitions that are named, each with a line of its own."""
+
+
+def failover(
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: OneFlowOption = None,
+    output: OutputOption = Output.TEXT,
+    accept_loss: AcceptLossOption = None,
+    yes: YesOption = None,
+    why: WhyOption = "",
+    dry: DryRunOption = False,
+    take_over: TakeOverOption = False,
+) -> None:
+    """Ends a flow whose source is gone. Says first what that loses, and wants it typed back."""
+    run = called(config, flow, output, FailoverCall(why), dry=dry, needs_source=False)
+    seen: list[Prediction] = []
+
+    def agreed(found: Prediction) -> None:
+        seen.append(found)
+        _print_prediction(run.flow, found)
+        _insist(found, yes)
+
+    def foresees(scene: Scene) -> dict[str, Any]:
+        found = predict(scene, source_answers=scene.source_answers)
+        _print_prediction(run.flow, found)
+        try:
+            check_loss(scene, found, scene.source_answers, accepted_loss(accept_loss))
+        except NotNow as refused:
+            complain(f"{run.flow.flow.name}: it would be refused: {refused}")
+        return {"prediction": _as_json(found)}
+
+    run.carry_out(
+        [Command.FAIL_OVER],
+        lambda scene: fail_over(
+            scene,
+            source_answers=scene.source_answers,
+            accept_loss=accepted_loss(accept_loss),
+            agreed=agreed,
+            take_over=take_over,
+        ),
+        done=lambda scene: scene.journal.has_done(State.FAILED_OVER),
+        foresees=foresees,
+        tells=lambda: {"prediction": _as_json(seen[0]) if seen else None},
+    )
+
+
+def _insist(found: Prediction, yes: str | None) -> None:
+    if yes is None:
+        if not sys.stdin.isatty():
+            raise WrongUsage(f"there is no terminal to ask on: say --yes {found.typed}")
+        yes = typer.prompt(f"Records that are lost; type {found.typed} to go on", err=True)
+    if yes != found.typed:
+        raise NotNow(f"the predicted loss is {found.typed}, not {yes}. Nothing was done")
+
+
+def _as_json(found: Prediction) -> dict[str, Any]:
+    losses = losses_of(found.arrivals.values(), time.time() * 1000)
+    age = None if found.at_ms is None else round(time.time() - found.at_ms / 1000, 1)
+    unknown = [
+        {"topic": where.topic, "partition": where.partition, "reason": why}
+        for where, why in sorted(found.unknown.items())
+    ]
+    unplaced = [{"topic": where.topic, "partition": where.partition} for where in found.without_position]
+    counted = {"records": found.records, "exact": found.exact, "unknown": unknown, "without_position": unplaced}
+    return {**losses_as_json(losses), **counted, "source_seen_seconds_ago": age}
+
+
+def _print_prediction(flow: FlowSettings, found: Prediction) -> None:
+    name = f"{flow.flow.name}: "
+    if not found.is_known:
+        complain(f"{name}no job kept the source's ends in the ledger, so that nobody can tell what is lost")
+        return
+    losses = losses_of(found.arrivals.values(), time.time() * 1000)
+    for topic, loss in sorted(losses.items()):
+        complain(f"{name}{topic} loses {'' if loss.exact else 'at most '}{number_of(loss.records, 'record')}")
+    if found.without_position:
+        named = shown([str(where) for where in found.without_position])
+        complain(f"{name}how far MM2 copied {named} is not known: all that the source had of it counts as lost")
+    unknown = sorted(found.unknown.items())
+    for where, why in unknown[:MOST_PARTITIONS]:
+        complain(f"{name}what {where} loses is not known: {why}")
+    if (more := len(unknown) - MOST_PARTITIONS) > 0:
+        complain(f"{name}nor what {number_of(more, 'partition')} more lose: `-o json` names all")
+    most = "" if found.exact or found.records is None else "at most "
+    seen = "" if found.at_ms is None else f", and what came since {time.time() - found.at_ms / 1000:.0f} s ago"
+    if found.at_ms is not None and found.unanswered:
+        seen += f" to {shown(sorted(map(str, found.unanswered)))}, which {flow.flow.source} gives no answer for"
+    complain(f"{name}lost in all: {most}{found.typed} records{seen}")
+
+
+def failback(
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: OneFlowOption = None,
+    output: OutputOption = Output.TEXT,
+    export: ExportOption = None,
+    discard: DiscardOption = None,
+    out: OutOption = None,
+    done: DoneOption = False,
+    yes: LeadsOption = None,
+    why: WhyOption = "",
+    dry: DryRunOption = False,
+    take_over: TakeOverOption = False,
+) -> None:
+    """Leads back once the source is there again: counts what it alone has, and writes the reverse flow's file."""
+    run = called(config, flow, output, FailoverCall(why), dry=dry)
+    if done:
+        _lead_again(run, yes, take_over)
+        return
+    names = run.flow.flow
+    target = out or config.with_name(f"{config.stem}-{names.target}-to-{names.source}.properties")
+    counted: list[Unreplicated] = []
+
+    def exported(found: Unreplicated) -> None:
+        # Spark takes seconds to start, and few ask for it.
+        from app.job.exported_records import export_records
+
+        counted.append(found)
+        if export is not None:
+            export_records(found.records, export)
+
+    def leads(scene: Scene) -> FailoverRecord:
+        record = lead_back(
+            scene,
+            export=exported if export else None,
+            discard=discard,
+            write_reverse=lambda: write_reverse(config, target, names, replaces=out is not None),
+            take_over=take_over,
+        )
+        for line in NEXT:
+            complain(line.format(file=target, flow=names.name, source=names.source))
+        return record
+
+    run.carry_out(
+        [Command.INVALIDATE, Command.REVERSE],
+        leads,
+        done=lambda scene: scene.journal.has_done(State.REVERSING),
+        tells=lambda: {"exported": sum(one.count for one in counted), "file": str(target)},
+    )
+
+
+def _lead_again(run: FailoverRun, yes: str | None, take_over: bool) -> None:
+    run.carry_out(
+        [Command.RESUME],
+        lambda scene: resume(scene, typed=yes, take_over=take_over),
+        done=lambda scene: scene.journal.has_done(State.MIRRORING),
+        checks=lambda scene: check_resume(scene, yes),
+    )
+
+
+NEXT = (
+    "next: look at {file}; stop the MM2 of {flow}",
+    "  start MM2 and `lockstep run` with that file",
+    "  once nothing is missing: `lockstep cutover` with that file",
+    "  `lockstep offsets --reverse --execute` with the old file, for the groups",
+    "  `lockstep failback --done` with the old file: {source} leads again",
+)
+"""A line each, for stderr."""
+
+
+# The properties of the flow the other way round, from those of a flow: one file for MM2 and Lockstep alike.
+
+
+HEAD = """# {reverse}, made by `lockstep failback` from {path}. Look at it before MM2 and Lockstep get it:
+# - {flow} is off. Stop the MM2 that runs it.
+# - Under the default policy MM2 never copies topics {source}.* back: producers on {target} must write to others.
+# - Under the identity policy the fence on {source} keeps MM2 away, too: `lockstep unfence`, or make it a super user.
+"""
+
+
+def reverse_properties(lines: dict[str, str], flow: Flow) -> dict[str, str]:
+    """The same, with what holds for the flow held for its reverse. References stay references.
+
+    What the file says of the reverse flow itself wins.
+    """
+    reverse = flow.reverse
+    found: dict[str, str] = {}
+    for name, value in lines.items():
+        start, rest = _split(name, flow)
+        found.setdefault(f"{start}{reverse.name}.{rest}" if rest else name, value)
+    found |= {name: value for name, value in lines.items() if _split(name, reverse)[1]}
+    return found | {f"{flow.name}.enabled": "false", f"{reverse.name}.enabled": "true"}
+
+
+def _split(name: str, flow: Flow) -> tuple[str, str]:
+    """What stands before the flow's name, and behind it; nothing behind where a key is not of this flow."""
+    for start in ("", "lockstep."):
+        if name.startswith(f"{start}{flow.name}."):
+            return start, name.removeprefix(f"{start}{flow.name}.")
+    return name, ""
+
+
+def write_reverse(path: Path, out: Path, flow: Flow, *, replaces: bool = True) -> None:
+    """Writes it for its owner alone, as it may hold secrets, whole or not at all. Raises LockstepError.
+
+    Not `replaces`: another file of that name stays.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            lines = javaproperties.load(file)
+        names = {"flow": flow.name, "source": flow.source, "target": flow.target, "path": path.name}
+        head = HEAD.format(reverse=f"{flow.target}->{flow.source}", **names)
+        text = head + javaproperties.dumps(reverse_properties(lines, flow), timestamp=False, sort_keys=True)
+        if not replaces and os.path.lexists(out) and out.read_text(encoding="utf-8") != text:
+            raise LockstepError(f"{out} is there already: name it with --out to replace it, or another file")
+        replace_file(out, text.encode())
+    except OSError as error:
+        raise LockstepError(f"{error.filename}: {error.strerror}") from error

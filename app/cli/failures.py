@@ -24,8 +24,7 @@ from typing import Any, Final, TextIO, cast
 
 import typer
 
-from app.cli.command_end import running_command
-from app.cli.output import DONE, FAILED, WRONG_USAGE, complain, complain_of, print_json
+from app.cli.output import DONE, FAILED, WRONG_USAGE, complain, complain_of, print_json, running_command
 from streaming.errors import LockstepError, WrongUsage
 
 LOST: Final = frozenset({errno.EPIPE, errno.ENOSPC, errno.EBADF, errno.EIO, errno.EFBIG})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from app.cli.shared_options import add_shared
+from app.cli.options import add_shared
 
 FILE: Final = "--config mm2.properties"
 

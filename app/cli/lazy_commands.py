@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +19,7 @@ from typer.main import get_command
 
 from app.cli.failures import exit_code_of
 from app.cli.help_pages import complete_help, examples
-from app.cli.output import print_line
+from app.cli.output import print_line, print_script
 from sinks.printable import PrintableFormatter
 from streaming.nearest import nearest
 
@@ -66,8 +67,8 @@ COMMANDS: Final = {
     "unfence": LazyCommand("failover_commands", "unfence", "Takes the fence away."),
     "cutover": LazyCommand("failover_commands", "cutover", "Leads a planned failover from fence to promotion."),
     "promote": LazyCommand("failover_commands", "promote", "Ends a flow whose records are all on the target."),
-    "failover": LazyCommand("failback_commands", "failover", "Ends a flow whose source is gone; says what is lost."),
-    "failback": LazyCommand("failback_commands", "failback", "Leads back once the source is there again."),
+    "failover": LazyCommand("failover_commands", "failover", "Ends a flow whose source is gone; says what is lost."),
+    "failback": LazyCommand("failover_commands", "failback", "Leads back once the source is there again."),
     "drill": LazyCommand("drill_command", "drill", "Fails over a topic of its own: predicted against measured."),
     "audit": LazyCommand("audit_command", "audit", "Who changed what, when, and with which outcome."),
     "pause": LazyCommand("pause_command", "pause", "Stops one kind of a flow, durably."),
@@ -79,7 +80,7 @@ COMMANDS: Final = {
         "ledger_command", "app", "What a flow remembers: sign it, acknowledge a loss, or start over."
     ),
     "credentials": LazyCommand("credentials_command", "app", "The encrypted store of SCRAM users' passwords."),
-    "completion": LazyCommand("completion_command", "completion", "Prints what completes commands in a shell."),
+    "completion": LazyCommand("lazy_commands", "completion", "Prints what completes commands in a shell."),
 }
 """By name, in the order of the list."""
 
@@ -220,3 +221,18 @@ def run_command_line() -> None:
         # What commands log, warnings above all.
         logging.lastResort.setFormatter(PrintableFormatter())
     app()
+
+
+class Shell(str, Enum):
+    """The shells that `completion` knows."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def completion(shell: Annotated[Shell, typer.Argument(help="The shell that reads it.")]) -> None:
+    """Prints what completes commands, options and their values; to be read by the shell at its start."""
+    from typer.completion import get_completion_script
+
+    print_script(get_completion_script(prog_name="lockstep", complete_var="_LOCKSTEP_COMPLETE", shell=shell.value))

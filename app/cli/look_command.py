@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, seconds
 from app.cli.output import DONE, FAILED, PENDING, Output, print_json, print_line
 from app.cli.plan_text import paused_lines
 from app.cli.running import JobRefused, ask, ask_reload
-from app.cli.time_options import seconds
 from sinks.model.changes import Kind
 
 

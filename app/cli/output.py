@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -17,7 +19,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.command_end import document_printed
 from sinks.printable import one_line, printable
 from streaming.errors import LockstepError
 
@@ -118,3 +119,41 @@ def complain_of(error: LockstepError) -> None:
     """A line on stderr for each thing that is wrong."""
     for line in error.lines:
         complain(line)
+
+
+# The running command: what is closed when it ends, however it does, and whether it has printed its document.
+
+
+@dataclass
+class RunningCommand:
+    """`closing`: what was made for it, plug-ins above all. `printed`: it has printed a document of JSON."""
+
+    closing: ExitStack = field(default_factory=ExitStack)
+    printed: bool = False
+
+
+_RUNNING: ContextVar[RunningCommand | None] = ContextVar("running", default=None)
+
+
+@contextmanager
+def running_command() -> Iterator[RunningCommand]:
+    """A command runs inside this."""
+    running = RunningCommand()
+    with running.closing:
+        token = _RUNNING.set(running)
+        try:
+            yield running
+        finally:
+            _RUNNING.reset(token)
+
+
+def closed_at_end(close: Callable[[], None]) -> None:
+    """Calls it when the running command ends; where none runs, closing is left to the caller."""
+    if (running := _RUNNING.get()) is not None:
+        running.closing.callback(close)
+
+
+def document_printed() -> None:
+    """The running command has said what it has to say as JSON: what fails from now on gets no document of its own."""
+    if (running := _RUNNING.get()) is not None:
+        running.printed = True

@@ -9,27 +9,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from app.cli.command_end import closed_at_end
 from app.cli.failures import Failed, with_failures
-from app.cli.options import loaded
-from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line
+from app.cli.options import chosen, loaded
+from app.cli.output import DONE, FAILED, Output, closed_at_end, complain, print_json, print_line
 from app.cli.running import ask_reload
-from app.cli.shared_options import chosen
-from app.configs_tool.alteration_values import resolved, wanted_configs
-from app.configs_tool.flags import Flags
-from app.overrides.alteration import OverrideAlteration
-from app.overrides.closed import permitted
+from app.configs_tool.flags import Flags, resolved, wanted_configs
 from app.overrides.ledgers import Unreadable, each, open_ledgers, read_overrides
-from app.overrides.overridable import checked
-from app.overrides.passwords import override_of
-from app.overrides.view import OwnView, default_views, flow_views
-from app.overrides.with_overrides import in_plain
+from app.overrides.overridable import checked, permitted
+from app.overrides.view import OverrideAlteration, OwnView, default_views, flow_views
+from app.overrides.with_overrides import in_plain, override_of
 from app.properties.config_providers import config_providers
 from app.properties.mistakes import Findings
 from app.properties.parse import read
 from app.settings import Settings, load
+from app.settings.job_settings import Overrides, Reference
 from app.settings.load import read_properties
-from app.settings.stored_overrides import Overrides, Reference
 from sinks.flow_settings import FlowSettings
 from sinks.ledger.overrides import InLedger, OverrideLevel, texts_at
 from streaming.errors import LockstepError, WrongUsage

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import orjson
 import typer
 
 from app.cli.failures import Failed, with_failures
@@ -22,16 +25,17 @@ from app.cli.options import (
     with_overrides,
 )
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json
-from app.cli.plan_file import ReviewedPlan, check_writable, write_plan
 from app.cli.plan_text import kinds_by_reason, print_outcomes, print_plan
 from app.held_interrupts import held_interrupts
 from app.passes import SinglePass, expected_claims, single_pass
+from app.private_files import check_writable, replace_file
 from app.settings import Settings
 from sinks.engine.report import Compared
 from sinks.faults import DigestMismatch, IncrementalUnsupported
 from sinks.model.changes import Kind, Outcome
-from sinks.model.plan import Plan
+from sinks.model.plan import Plan, digest_of
 from streaming.errors import LockstepError, WrongUsage
+from streaming.flow import Flow
 from streaming.number_of import number_of
 
 LEFT = (
@@ -269,3 +273,64 @@ def _compared_again(row: Planned, stack: ExitStack, force: bool) -> Planned:
             f"{now.plan.digest} now); nothing was written. Run `lockstep apply` again"
         )
     return now
+
+
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+FOR_REVIEWERS = 0o666
+AGAIN = "nothing was written. Somebody changed the file: make the plan again, and review that"
+ALIKE = "make both with --force, or both without"
+
+
+class ReviewedPlan:
+    """The digests that were reviewed, by flow."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises WrongUsage for what is no file of `plan --out`, or not as that wrote it."""
+        self._path = path
+        try:
+            flows = [(Flow(one["source"], one["target"]), one) for one in orjson.loads(path.read_bytes())["flows"]]
+            # A flow that could not be planned has a reason, and no digest.
+            planned = [(flow, one["digest"], digest_of(flow, one["changes"])) for flow, one in flows if "digest" in one]
+        except OSError as error:
+            written = "`lockstep plan --out` writes such a file"
+            raise WrongUsage(f"--plan {path} cannot be read: {error.strerror}; {written}") from error
+        except orjson.JSONDecodeError as error:
+            raise WrongUsage(f"--plan {path}: no plan that `lockstep plan --out` wrote: it is no JSON") from error
+        except (ValueError, KeyError, TypeError) as error:
+            problem = "it does not say of which flows, or which changes"
+            raise WrongUsage(f"--plan {path}: no plan that `lockstep plan --out` wrote: {problem}") from error
+        self._digests: Mapping[Flow, str] = {flow: shown for flow, shown, _ in planned}
+        for flow, shown, counted in planned:
+            if not (isinstance(shown, str) and DIGEST.fullmatch(shown)):
+                raise WrongUsage(f"--plan {path}: no plan that `lockstep plan --out` wrote: no digest of {flow.name}")
+            if shown != counted:
+                raise WrongUsage(f"--plan {path}: the changes of {flow.name} are not those of its digest; {AGAIN}")
+        for flow, times in Counter(flow for flow, _ in flows).items():
+            if times > 1:
+                raise WrongUsage(f"--plan {path}: {flow.name} is there {times} times; {AGAIN}")
+
+    def check_flows(self, flows: Iterable[Flow]) -> None:
+        """To be called before anything is compared. Raises DigestMismatch for a flow that was not reviewed."""
+        for flow in flows:
+            if flow not in self._digests:
+                raise DigestMismatch(
+                    f"{flow.name}: this flow is not in {self._path}; nothing was written. Name the flows that are, "
+                    "with --flow, or make the plan again"
+                )
+
+    def check(self, plan: Plan) -> None:
+        """Raises DigestMismatch where the plan made now is another one."""
+        if self._digests[plan.flow] != plan.digest:
+            raise DigestMismatch(
+                f"{plan.flow.name}: the plan made now ({plan.digest}) is not the one reviewed "
+                f"({self._digests[plan.flow]}); nothing was written. Look at `lockstep plan` again; what the limit on "
+                f"deletions refuses is in a plan made with --force alone: {ALIKE}"
+            )
+
+
+def write_plan(path: Path, document: Mapping[str, Any]) -> None:
+    """All of it or nothing: a half-written plan must not look like a plan. Raises WrongUsage."""
+    try:
+        replace_file(path, orjson.dumps(document, option=orjson.OPT_INDENT_2), FOR_REVIEWERS)
+    except OSError as error:
+        raise WrongUsage(f"--out {path}: {error.strerror}") from error

@@ -12,9 +12,8 @@ import typer
 from app.cli.failures import Failed, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_table
-from app.cli.plan_file import check_writable
 from app.failover_facts import observe_readiness
-from app.private_files import write_report
+from app.private_files import check_writable, write_report
 from sinks.failover.checks import Check, ReadinessFacts, is_ready, readiness
 from sinks.failover.losses import losses_as_json
 from sinks.failover.lost_before_copying import lost_as_json

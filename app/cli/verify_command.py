@@ -12,13 +12,11 @@ import orjson
 import typer
 
 from app.cli.failures import Failed, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, parse_since, with_overrides
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
-from app.cli.plan_file import check_writable
 from app.cli.status_text import lost_line
-from app.cli.time_options import parse_since
 from app.cli.wrong_names import topics_of_flows
-from app.private_files import make_new_folder, write_report
+from app.private_files import check_writable, make_new_folder, write_report
 from app.settings import Settings
 from app.verify.spark_jobs import SparkOnDemand
 from sinks.failover.lost_before_copying import lost_as_json
@@ -107,8 +105,7 @@ def verify(
 def _compared(
     settings: Settings, chosen: Sequence[tuple[FlowSettings, Sequence[str]]], scope: ComparisonScope, export: str | None
 ) -> tuple[list[FlowReport], list[Failed]]:
-    from app.verify.exported import export_records
-    from app.verify.flow_check import verify_flow
+    from app.verify.flow_check import export_records, verify_flow
 
     found: list[FlowReport] = []
     failed: list[Failed] = []

@@ -20,8 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from app.credentials.encoder_settings import open_store, provider_class, store_path
-from app.credentials.store import CredentialStore
+from app.credentials.store import CredentialStore, open_store, provider_class, store_path
 from app.plugins import load_plugin
 from sinks.plugins.credential_provider import Credential, CredentialProvider
 from streaming.errors import LockstepError, WrongUsage

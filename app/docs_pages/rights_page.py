@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.local.jars import PROJECT
-from app.rights.failover_rights import DRILL_RULES, FAILOVER_RULES
-from app.rights.rights_table import RIGHT_RULES, On, RightRule
+from app.rights.flow_rights import DRILL_RULES, FAILOVER_RULES, RIGHT_RULES, RightRule
+from sinks.model.kind_row import On
 
 RIGHTS_PAGE = PROJECT / "docs" / "rights.md"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from app.docs_pages.made_part import with_made_part
 from app.local.jars import PROJECT
-from app.overrides.closed import ADDRESS_ENDINGS, CLASS_ENDINGS, CLOSED, REFERENCES, closed
+from app.overrides.overridable import ADDRESS_ENDINGS, CLASS_ENDINGS, CLOSED, REFERENCES, closed
 from app.properties.keys import OPENABLE, TABLE
 
 SAFETY_PAGE = PROJECT / "docs" / "safety.md"

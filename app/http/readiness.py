@@ -11,8 +11,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from app.failover_facts import in_step_of_status
 from app.http.remedies import advice
-from app.in_step import in_step_of_status
 from sinks.engine.status import FlowState, FlowStatus, Task, silence
 from sinks.engine.verify_status import STALLED, Comparing
 from sinks.failover.checks import COUNTED, CheckResult, group_check, kind_check

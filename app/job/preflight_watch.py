@@ -11,9 +11,8 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 
-from app.failover_facts import ReadinessSurvey
+from app.failover_facts import ReadinessSurvey, in_step_of_status
 from app.http.page_history import FlowHistory
-from app.in_step import in_step_of_status
 from app.settings import Settings
 from app.wiring import both_clusters, guard, ledger
 from sinks.engine.flow_task import FlowTask

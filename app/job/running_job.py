@@ -26,8 +26,8 @@ from app.job.native_memory import SpareMemory
 from app.job.preflight_watch import preflights
 from app.job.query_progress import listening
 from app.job.query_supervisor import QuerySupervisor
-from app.overrides.closed import permitted
-from app.overrides.watch import OverrideWatch
+from app.overrides.overridable import permitted
+from app.overrides.with_overrides import OverrideWatch
 from app.properties.keys import REPLACES_FLOWS, Live
 from app.reloading import ChangedLine, Reloading
 from app.settings import Settings

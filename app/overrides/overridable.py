@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
-from app.overrides.closed import closed
-from app.overrides.closed import is_hidden as is_hidden
-from app.properties.keys import TABLE, Key
-from app.properties.known import OUR_KEYS
+from app.properties import keys
+from app.properties.keys import TABLE, Key, KeyScope, Live
+from app.properties.known import ENDS, OUR_KEYS, ROLES, flow_names, kafka_names, top_names
 from app.properties.mistakes import REFERENCE
 from app.properties.scoped_keys import PREFIX
+from app.properties.value_types import CLASS
+from sinks.ledger.overrides import InLedger, Override, OverrideLevel, at_level
 from sinks.secret_values import is_secret
-from streaming.errors import WrongUsage
+from streaming.errors import LockstepError, WrongUsage
 from streaming.nearest import nearest
 
 
@@ -81,3 +82,147 @@ def _objection(name: str, value: str, custom: bool, literal: bool, opened: Colle
     except ValueError:
         return key.type.complaint("its value" if is_secret(name) else repr(value), value)
     return None
+
+
+# Which names no override may have, and what none may say unless the file opens it. Pure.
+#
+# Whoever may write a ledger could misuse either. Checked when an override is written, and again whenever a ledger is
+# read: one that breaks a rule refuses all of that ledger's, for who wrote one may have written the others.
+
+
+CLIENT_SETTINGS = (*(f"{role}." for role in ROLES), *(f"{end}.{of}." for end in ENDS for of in (*ROLES, "cluster")))
+"""What a flow's own client settings begin with: whatever comes after it, a client gets it."""
+
+NAMES_THE_LEDGER = frozenset(key.name for key in (keys.POLICY, keys.SEPARATOR, keys.INTERNAL_SEPARATOR))
+
+NameRule = tuple[Callable[[str], bool], str]
+"""Which names are refused, and why."""
+
+NAME_RULES: tuple[NameRule, ...] = (
+    (
+        lambda name: name in NAMES_THE_LEDGER,
+        "it names the ledger in which overrides are kept: change it in the properties file",
+    ),
+    (
+        lambda name: name.startswith(("lockstep.ledger.", "lockstep.audit.")),
+        "it is about the ledger in which overrides are kept: change it in the properties file",
+    ),
+    (
+        lambda name: name.startswith("password.encoder."),
+        "passwords in the ledger are encoded with it: change it in the properties file",
+    ),
+    (
+        lambda name: name in TABLE and TABLE[name].scope is not KeyScope.FLOW,
+        "it holds for the whole job, not for a flow: change it in the properties file",
+    ),
+    (
+        lambda name: name in TABLE and TABLE[name].live is Live.JOB,
+        "it cannot change while the job runs: change it in the properties file, and start the job again",
+    ),
+    (
+        lambda name: name not in TABLE and (name in kafka_names()["client"] or name.startswith(CLIENT_SETTINGS)),
+        "client settings cannot change while the job runs: change them in the properties file, and start the job again",
+    ),
+    (
+        lambda name: name not in TABLE and name in flow_names() | top_names(),
+        "it is for MM2 alone: Lockstep does not read it",
+    ),
+)
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a value is not shown: that of a secret, and of a plug-in's own key, which might be one."""
+    return is_secret(name) or name not in TABLE
+
+
+ADDRESS_ENDINGS = (
+    *(".url", ".urls", ".uri", ".uris", ".servers", ".host", ".hosts", ".address", ".addresses", ".endpoint"),
+    *(".endpoints", ".path", ".paths", ".file", ".files", ".location", ".dir", ".directory", ".store"),
+)
+"""How names of keys end that lead somewhere, also those of plug-ins."""
+
+CLASS_ENDINGS = (".class", ".classes")
+"""How names of keys end that name what is to be imported."""
+
+LIMIT_KEYS = frozenset(
+    key.name
+    for key in (
+        keys.MAX_DELETE_PERCENT,
+        keys.MAX_DELETE_MINIMUM,
+        keys.FAILOVER_MAX_LOSS,
+        keys.FAILOVER_MAX_LOSS_AGE,
+        keys.FAILOVER_MAX_DRIFT,
+        keys.FAILOVER_MAX_GROUPS_SKIPPING,
+        keys.FAILOVER_FENCE_PROOF,
+        keys.FAILOVER_ENDS_INTERVAL,
+        keys.ACL_STAGE_WRITES,
+        keys.ACL_WILDCARD_DENIES,
+    )
+)
+
+CLOSED: Mapping[str, Callable[[str], bool]] = {
+    "addresses": lambda name: name.endswith(ADDRESS_ENDINGS),
+    "classes": lambda name: name.endswith(CLASS_ENDINGS) or (name in TABLE and TABLE[name].type is CLASS),
+    "deletions": lambda name: name in (keys.TOPIC_DELETES.name, keys.ACL_DELETES.name),
+    "limits": lambda name: name in LIMIT_KEYS,
+    "mappings": lambda name: name in (keys.ACL_MAPPING.name, keys.ACL_PROTECTED.name, keys.SCRAM_ADOPT.name),
+}
+"""By the word with which `lockstep.overrides.allowed` opens them."""
+
+REFERENCES = "references"
+
+
+def permitted(properties: Mapping[str, str]) -> frozenset[str]:
+    """What the file opens. `properties`: those of the job, which no override can change."""
+    written = properties.get(keys.OVERRIDES_ALLOWED.name)
+    try:
+        return frozenset(keys.OVERRIDES_ALLOWED.type.parse(written or ""))
+    except ValueError:
+        return frozenset()
+
+
+def closed(name: str, reference: bool, opened: Collection[str]) -> str | None:
+    """Why no override may say this, or None."""
+    for refused, reason in NAME_RULES:
+        if refused(name):
+            return reason
+    words = [word for word, is_one in CLOSED.items() if is_one(name)] + [REFERENCES] * reference
+    for word in words:
+        if word not in opened:
+            return (
+                f"{word} hold from the properties file alone, since whoever may write the ledger could misuse them: "
+                f"write it there, or add {word} to {keys.OVERRIDES_ALLOWED.name}"
+            )
+    return None
+
+
+def refusals(stored: InLedger, opened: Collection[str]) -> list[str]:
+    """What is wrong with the overrides of a ledger; with one thing, none of them may be used. Shows no values."""
+    found: list[str] = []
+    for level in OverrideLevel:
+        try:
+            overrides = at_level(stored, level)
+        except LockstepError:
+            # Damaged: said where they are decoded, with the name.
+            continue
+        for name, override in overrides.items():
+            if reason := closed(name, override.reference, opened) or _misplaced(name, override):
+                found.append(f"{name}: {reason}")
+    return found
+
+
+def _misplaced(name: str, override: Override) -> str | None:
+    if override.encoded and not is_hidden(name):
+        return "an encoded password stands under a name whose value is shown, where anyone could read it"
+    if is_secret(name) and not override.encoded and not override.reference:
+        return "a secret that is not encoded was not written by Lockstep"
+    return None
+
+
+def refused_text(problems: Collection[str]) -> str:
+    """The problems as one message."""
+    return (
+        "the overrides in its ledger are refused, all of them, since some could not have been written with `lockstep "
+        f"configs` under this properties file: {'; '.join(problems)}. Look who wrote them (`lockstep audit`, "
+        "`lockstep validate --rights`), then delete them with `lockstep configs --alter --delete-config`"
+    )

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from app.overrides.closed import permitted, refusals, refused_text
+from app.credentials.encoder import PasswordEncoder, UndecodablePassword
+from app.credentials.store import encoder_settings
 from app.overrides.ledgers import Unreadable, open_ledgers, read_overrides
-from app.overrides.passwords import reencoded, values_of
-from app.properties.mistakes import ConfigurationError, Mistake
+from app.overrides.overridable import is_hidden, permitted, refusals, refused_text
+from app.properties import keys
+from app.properties.mistakes import REFERENCE, ConfigurationError, Mistake
 from app.settings import Settings, load
-from app.settings.reading import USUAL, Reading
-from app.settings.stored_overrides import Overrides
-from sinks.ledger.overrides import InLedger
+from app.settings.job_settings import USUAL, Decoded, Overrides, Reading, Reference
+from sinks.ledger.ledger import Entry, Ledger
+from sinks.ledger.overrides import InLedger, Override, OverrideLevel, at_level, effective
+from sinks.model.changes import Key
+from sinks.secret_values import is_secret
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
@@ -41,7 +45,7 @@ def load_with_overrides(
 
     A ledger that cannot be read leaves its flow with the overrides of `before`, or with unknown ones:
     `stored_overrides` says None, and a job does nothing for that flow until it knows. The same holds for overrides that
-    no rule lets be there (`app.overrides.closed`) where this is for the `job`; for a command they are a mistake.
+    no rule lets be there (`app.overrides.overridable`) where this is for the `job`; for a command they are a mistake.
     """
     loaded = partial(load, path, flows, environ=environ, before=before, reading=reading)
     used: Overrides = before.override_values if before is not None else {}
@@ -118,3 +122,119 @@ def encode_again(settings: Settings) -> None:
                 log.info("%s: %d passwords in its ledger are encoded with the new secret", flow.flow.name, len(again))
         except LockstepError as error:
             log.warning("%s: its passwords could not be encoded again: %s", flow.flow.name, error)
+
+
+# Passwords among the overrides, encoded as KIP-226 has it, and again when the encoder's secret was changed.
+
+
+SECRET, OLD_SECRET = keys.ENCODER_SECRET.name, keys.ENCODER_OLD_SECRET.name
+
+
+def override_of(name: str, value: str, properties: Mapping[str, str], literal: bool = False) -> Override:
+    """A value as it is kept: a secret is encoded. `literal`: references in it are kept, for each job to look up.
+
+    `properties`: those of the job. Raises LockstepError where a secret comes without `password.encoder.secret`.
+    """
+    if literal and REFERENCE.search(value):
+        return Override(value, reference=True)
+    if not is_secret(name) and not (is_hidden(name) and properties.get(SECRET)):
+        return Override(value)
+    if not properties.get(SECRET):
+        raise LockstepError(
+            f"{name} is a secret, and is kept encoded: set {SECRET} in the properties file, or keep a reference "
+            "such as ${file:PATH:KEY}, which each job looks up, with --literal"
+        )
+    settings = encoder_settings(properties)
+    return Override(PasswordEncoder(settings.secret, settings).encode(value, _bound_to(name)), encoded=True)
+
+
+def values_of(stored: InLedger, properties: Mapping[str, str]) -> dict[str, str]:
+    """What holds for a flow, in plain text. Raises LockstepError for a password that cannot be decoded."""
+    return {name: _plain(name, override, properties)[0] for name, override in effective(stored).items()}
+
+
+def reencoded(stored: InLedger, properties: Mapping[str, str]) -> dict[Key, str]:
+    """The entries that only the old secret decodes, or that were encoded in another way. Raises LockstepError."""
+    again: dict[Key, str] = {}
+    for level in OverrideLevel:
+        for name, override in at_level(stored, level).items():
+            value, outdated = _plain(name, override, properties)
+            if outdated:
+                again[level.value, name] = override_of(name, value, properties).to_text()
+    return again
+
+
+def _plain(name: str, override: Override, properties: Mapping[str, str]) -> tuple[str, bool]:
+    """The value, and whether it is to be encoded again: only the old secret decoded it, or it was made another way."""
+    if not override.encoded:
+        return Reference(override.value) if override.reference else override.value, False
+    if not properties.get(SECRET):
+        raise LockstepError(f"the override of {name} in the ledger is encoded: set {SECRET} as it was then")
+    settings = encoder_settings(properties)
+    for secret in filter(None, (settings.secret, settings.old_secret)):
+        encoder = PasswordEncoder(secret, settings)
+        try:
+            value = Decoded(encoder.decode(override.value, _bound_to(name)))
+        except UndecodablePassword:
+            continue
+        return value, secret is not settings.secret or not encoder.is_current(override.value)
+    raise LockstepError(
+        f"the override of {name} in the ledger was encoded with another secret: set {OLD_SECRET} to it, or write the "
+        "override again"
+    )
+
+
+def _bound_to(name: str) -> str:
+    return f"override {name}"
+
+
+# When a running job must take over overrides that were written to a ledger meanwhile.
+
+
+class OverridesUnknown(LockstepError):
+    """A flow that has overrides, and was started while its ledger could not be read."""
+
+
+class OverridesRefused(LockstepError):
+    """A flow whose ledger holds overrides that break the rules of the file."""
+
+
+class OverrideWatch:
+    """Compares what each flow's ledger holds with what the job's settings were made from.
+
+    `see` is called by the flows' passes, `differing` and `adopt` by the job's own thread.
+    """
+
+    def __init__(self, used: Mapping[Flow, InLedger | None], opened: Collection[str] = ()) -> None:
+        """`used`: None for a flow whose ledger could not be read. `opened`: what the file lets overrides say."""
+        self._used, self._opened = dict(used), opened
+        self._seen: dict[Flow, InLedger] = {}
+        self._reported: dict[Flow, InLedger] = {}
+
+    def see(self, flow: Flow, ledger: Ledger) -> None:
+        """Raises OverridesUnknown: without its overrides, a flow would do what it must not do.
+
+        Raises OverridesRefused for overrides that nobody can have written by the rules of the file.
+        """
+        self._seen[flow] = seen = ledger.values(Entry.OVERRIDE)
+        if wrong := refusals(seen, self._opened):
+            raise OverridesRefused(f"{flow.name} does nothing: {refused_text(wrong)}")
+        if self._used.get(flow) is None and seen:
+            raise OverridesUnknown(
+                f"{flow.name} waits until the {len(seen)} overrides in its ledger are in force; if it keeps "
+                "waiting, the log says what is wrong with them"
+            )
+
+    def differing(self) -> frozenset[Flow]:
+        """The flows whose ledger holds something else than is in force; each such content counts once."""
+        differ = {flow: seen for flow, seen in dict(self._seen).items() if seen != (self._used.get(flow) or {})}
+        reported, self._reported = self._reported, dict(differ)
+        return frozenset(flow for flow, seen in differ.items() if reported.get(flow) != seen)
+
+    def unknown(self, flow: Flow) -> bool:
+        """Whether the flow's settings were made without its ledger."""
+        return self._used.get(flow) is None
+
+    def adopt(self, used: Mapping[Flow, InLedger | None]) -> None:
+        """The settings are made from these now."""
+        self._used = dict(used)

@@ -7,11 +7,11 @@ turns a sync on for Lockstep, however MM2's lines are written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.properties.keys import METRIC_REPORTERS, TABLE, Acts, Key, T
-from app.properties.known import OUR_KEYS, kafka_names, top_names
+from app.properties.keys import METRIC_REPORTERS, TABLE, Acts, Key, KeyScope, Live, T
+from app.properties.known import OUR_KEYS, flow_names, kafka_names, role_names, top_names
 from app.properties.mistakes import Findings, PropertyLine
 from streaming.flow import Flow
 
@@ -195,3 +195,15 @@ def parsed(key: Key[T], entry: PropertyLine) -> T:
         return key.type.parse(entry.value)
     except ValueError:
         return key.default
+
+
+def live(where: ScopedKey, aliases: Collection[str]) -> Live | None:
+    """None: nothing of Lockstep's reads it. `aliases`: those of the clusters."""
+    key = TABLE.get(where.name)
+    if key is not None:
+        return None if isinstance(where.scope, Flow) and key.scope is KeyScope.JOB else key.live
+    if where.scope in aliases or where.name in kafka_names()["client"] | role_names():
+        # A client's setting: connections are made when the job starts.
+        return Live.JOB
+    # What Kafka does not know may be a plug-in's, which is told of it, or created again.
+    return None if where.name in flow_names() | top_names() else Live.FLOW

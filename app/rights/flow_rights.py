@@ -2,14 +2,137 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from app.rights.rights_table import RIGHT_RULES, FlowSide, On, RightRule
 from sinks.failover.drill import DRILL_PREFIX
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acl_binding import CLUSTER_NAME
 from sinks.kinds.offsets.commit_ends import COMMITS_TOPIC
+from sinks.model.kind_row import FlowSide, On, RequiredRight
+from sinks.model.registry import Kind
+from sinks.notify.log_listener import LogListener
+from sinks.plugins.replication_listeners import wants_nothing
+
+# The least rights that the job needs on both clusters of a flow: one table, for commands, checks and the docs.
+#
+# `DescribeCluster` (the cluster's id) needs no right. DESCRIBE and DESCRIBE_CONFIGS are asked for beside the operations
+# that imply them: it allows nothing more, and a right that is taken away later takes no other with it.
+
+
+When = Callable[[FlowSettings], bool]
+
+
+@dataclass(frozen=True)
+class RightRule:
+    """Operations on something, why, and when at all; `condition` says the same to readers."""
+
+    side: FlowSide
+    on: On
+    operations: tuple[str, ...]
+    why: str
+    condition: str = "always"
+    when: When = lambda settings: True
+    optional: bool = False
+
+
+def _of_kind(kind: Kind, right: RequiredRight) -> RightRule:
+    def when(settings: FlowSettings) -> bool:
+        return settings.enabled.get(kind, False) and (right.also is None or bool(getattr(settings, right.also)))
+
+    condition = right.condition or kind.row.enabled_by[0].name
+    return RightRule(right.side, right.on, right.operations, right.why, condition, when)
+
+
+def _tells_groups(settings: FlowSettings) -> bool:
+    return not wants_nothing(settings.listeners.groups)
+
+
+def _verifies(settings: FlowSettings) -> bool:
+    return settings.verifying.enabled
+
+
+VERIFY = "lockstep.verify.enabled"
+
+
+def _makes_preflights(settings: FlowSettings) -> bool:
+    return settings.failover.preflight_interval > 0
+
+
+PREFLIGHT = "lockstep.failover.preflight.interval.seconds > 0, the default"
+
+
+RIGHT_RULES: tuple[RightRule, ...] = (
+    RightRule(FlowSide.SOURCE, On.UPSTREAM, ("DESCRIBE", "DESCRIBE_CONFIGS"), "sees topics, partitions and configs"),
+    RightRule(FlowSide.OFFSET_SYNCS, On.OFFSET_SYNCS, ("READ",), "reads which topics' records arrive"),
+    RightRule(FlowSide.TARGET, On.CHECKPOINTS, ("READ",), "reads where groups stand"),
+    RightRule(FlowSide.TARGET, On.HEARTBEATS, ("READ",), "reads whether MM2 runs"),
+    RightRule(FlowSide.TARGET, On.REPLICATED_HEARTBEATS, ("READ",), "reads whether MM2 copies"),
+    RightRule(
+        FlowSide.TARGET,
+        On.LEDGER,
+        ("CREATE", "DESCRIBE_CONFIGS", "READ", "WRITE"),
+        "remembers cluster ids and what it created, where nothing is forgotten",
+    ),
+    RightRule(
+        FlowSide.TARGET, On.AUDIT, ("CREATE", "READ", "WRITE"), "writes what it did; READ is for `lockstep audit`"
+    ),
+    RightRule(FlowSide.TARGET, On.REMOTE, ("DESCRIBE", "DESCRIBE_CONFIGS"), "compares with the source"),
+    *(_of_kind(kind, right) for kind in Kind for right in kind.row.rights),
+    RightRule(
+        FlowSide.SOURCE,
+        On.COMMITS,
+        ("DESCRIBE",),
+        "asks only for groups that may have committed, instead of all in turn",
+        "sync.group.offsets.enabled",
+        lambda settings: settings.enabled[Kind.GROUP_OFFSET],
+        optional=True,
+    ),
+    RightRule(
+        FlowSide.TARGET,
+        On.CHECKPOINTS,
+        ("CREATE", "WRITE"),
+        "writes checkpoints as MM2 does",
+        "lockstep.emit.checkpoints.enabled",
+        lambda settings: settings.emit_checkpoints,
+    ),
+    RightRule(FlowSide.SOURCE, On.UPSTREAM, ("READ",), "compares records", VERIFY, _verifies),
+    RightRule(FlowSide.TARGET, On.REMOTE, ("READ",), "compares records", VERIFY, _verifies),
+    RightRule(
+        FlowSide.SOURCE,
+        On.UPSTREAM,
+        ("READ",),
+        "counts the records that are missing on the target",
+        PREFLIGHT,
+        _makes_preflights,
+    ),
+    RightRule(FlowSide.TARGET, On.REMOTE, ("READ",), "sees which records are there", PREFLIGHT, _makes_preflights),
+    RightRule(
+        FlowSide.TARGET,
+        On.TOPICS_LOG,
+        ("CREATE", "READ", "WRITE"),
+        "tells which topics are replicated",
+        "topic.listener.class=lockstep.listeners:LogListener",
+        lambda settings: isinstance(settings.listeners.topics, LogListener),
+    ),
+    RightRule(
+        FlowSide.SOURCE,
+        On.GROUPS,
+        ("DESCRIBE",),
+        "tells which groups are replicated",
+        "group.listener.class",
+        _tells_groups,
+    ),
+    RightRule(
+        FlowSide.TARGET,
+        On.GROUPS_LOG,
+        ("CREATE", "READ", "WRITE"),
+        "tells which groups are replicated",
+        "group.listener.class=lockstep.listeners:LogListener",
+        lambda settings: isinstance(settings.listeners.groups, LogListener),
+    ),
+)
+
 
 PROBED_NAME = "lockstep-rights-probe"
 """Stands for any topic and group; none of this name is ever made."""
@@ -95,3 +218,135 @@ def remote_prefix(settings: FlowSettings, upstream: str = "") -> str:
 def drill_copy_prefix(settings: FlowSettings) -> str:
     """What the copies of the topics that drills name by themselves begin with; empty where no prefix has them alone."""
     return remote_prefix(settings, DRILL_PREFIX)
+
+
+# The rights that the commands of a failover need beyond those of the job.
+
+
+FAILOVER_RULES: tuple[RightRule, ...] = (
+    RightRule(
+        FlowSide.SOURCE,
+        On.CLUSTER,
+        ("DESCRIBE", "ALTER"),
+        "fences topics with DENY ACLs",
+        "`fence`, `cutover`, `drill`",
+    ),
+    RightRule(
+        FlowSide.SOURCE,
+        On.UPSTREAM,
+        ("READ",),
+        "sees which records are missing on the target",
+        "`preflight`, `cutover`",
+    ),
+    RightRule(
+        FlowSide.SOURCE,
+        On.TRANSACTIONAL_IDS,
+        ("DESCRIBE",),
+        "names open transactions, and tells those that hang",
+        "`fence`, `cutover`, `promote`",
+        optional=True,
+    ),
+    RightRule(
+        FlowSide.SOURCE,
+        On.TRANSACTIONAL_IDS,
+        ("WRITE",),
+        "has their coordinator abort them",
+        "`--abort-transactions`",
+        optional=True,
+    ),
+    RightRule(
+        FlowSide.SOURCE,
+        On.GROUPS,
+        ("READ",),
+        "commits the groups' offsets on the way back",
+        "`offsets --reverse --execute`",
+        lambda settings: settings.enabled[Kind.GROUP_OFFSET],
+    ),
+    RightRule(
+        FlowSide.TARGET, On.REMOTE, ("READ",), "sees which records are there", "`preflight`, `cutover`, `failover`"
+    ),
+    RightRule(
+        FlowSide.TARGET,
+        On.CLUSTER,
+        ("DESCRIBE", "ALTER"),
+        "grants ALLOW WRITE that was held back",
+        "lockstep.acl.stage.writes",
+        lambda settings: settings.acls.stage_writes,
+    ),
+)
+
+DRILL = "`drill`"
+
+DRILL_RULES: tuple[RightRule, ...] = (
+    RightRule(
+        FlowSide.SOURCE,
+        On.DRILL_TOPIC,
+        ("CREATE", "DELETE", "DESCRIBE", "READ", "WRITE"),
+        "makes a topic, writes it, and takes it away",
+        DRILL,
+        optional=True,
+    ),
+    RightRule(
+        FlowSide.SOURCE, On.DRILL_GROUPS, ("DESCRIBE", "READ"), "commits offsets of two groups", DRILL, optional=True
+    ),
+    RightRule(
+        FlowSide.TARGET,
+        On.DRILL_COPY,
+        ("DELETE", "DESCRIBE", "READ"),
+        "counts what was copied, and takes it away",
+        DRILL,
+        optional=True,
+    ),
+    RightRule(FlowSide.TARGET, On.DRILL_GROUPS, ("DESCRIBE",), "sees where they would continue", DRILL, optional=True),
+)
+"""A failover needs none of these: who lacks them cannot practise one."""
+
+
+def failover_rights(settings: FlowSettings) -> list[Right]:
+    """What a failover of this flow needs as it is set, sorted."""
+    return rights_of_flow(settings, FAILOVER_RULES)
+
+
+def drill_rights(settings: FlowSettings) -> list[Right]:
+    """What a drill needs beside them, sorted."""
+    return rights_of_flow(settings, DRILL_RULES)
+
+
+def rights_on_names(settings: FlowSettings, names: Mapping[On, Collection[str]]) -> list[Right]:
+    """What a drill needs on the topics and groups that it will make, by name: the names need not match a prefix."""
+    flow = settings.flow
+    of_drill = [
+        Right(
+            flow.source if rule.side is FlowSide.SOURCE else flow.target,
+            "GROUP" if rule.on is On.DRILL_GROUPS else "TOPIC",
+            name,
+            "LITERAL",
+            operation,
+            rule.why,
+        )
+        for rule in DRILL_RULES
+        for name in names[rule.on]
+        for operation in rule.operations
+    ]
+    fences = [right for right in failover_rights(settings) if right.cluster == flow.source]
+    return [*of_drill, *(right for right in fences if right.resource_type == "CLUSTER")]
+
+
+DRILL_EXAMPLE = "practice"
+
+UNNAMED_COPY = (
+    "{why}: the policy calls the copy of {topic} {copy}, so that no prefix has the copies of drills alone. Grant "
+    "{operations} on the copy of the one topic that you name: for `lockstep drill --topic {topic}` on {copy}"
+)
+
+
+def unnamed_copies(settings: FlowSettings) -> list[str]:
+    """What to grant for drills where their copies have no prefix of their own, in words; empty where they have one."""
+    if drill_copy_prefix(settings):
+        return []
+    copy = settings.policy.format_remote_topic(settings.flow.source, DRILL_EXAMPLE)
+    return [
+        UNNAMED_COPY.format(why=rule.why, topic=DRILL_EXAMPLE, copy=copy, operations=", ".join(rule.operations))
+        for rule in DRILL_RULES
+        if rule.on is On.DRILL_COPY
+    ]

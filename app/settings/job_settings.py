@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from app.properties.mistakes import Mistake
-from app.properties.scoped_keys import ScopedKey
-from app.settings.stored_overrides import Overrides
+from app.properties.config_providers import ConfigProvider, resolve
+from app.properties.mistakes import Findings, Mistake, PropertyLine
+from app.properties.scoped_keys import PREFIX, ScopedKey
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.request_timeout import WHOLE
 from sinks.ledger.overrides import InLedger
@@ -92,3 +92,47 @@ class Settings:
         for flow in self.flows:
             if id(flow) not in going_on:
                 flow.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """`strict`: keys that nobody knows are mistakes. `timeout`: seconds that a call to a cluster may take, whatever the
+    file says; None leaves it to the file."""
+
+    strict: bool = False
+    timeout: float | None = None
+
+
+USUAL = Reading()
+
+
+# Properties that are kept in the ledgers and win over the file (KIP-226, dynamic over static).
+
+
+Overrides = Mapping[Flow, Mapping[str, str]]
+"""What is in force for each flow by the key's own name, whichever level it comes from."""
+
+
+class Reference(str):
+    """An override that is looked up where the job runs, such as `${file:PATH:KEY}`."""
+
+    __slots__ = ()
+
+
+class Decoded(str):
+    """An override that its ledger keeps encoded: whatever its key, it is not shown."""
+
+    __slots__ = ()
+
+
+def override_entries(
+    overrides: Overrides, providers: Mapping[str, ConfigProvider], findings: Findings
+) -> Iterator[PropertyLine]:
+    """As lines `a->b.lockstep.KEY`, the strongest that there are, each with a place of its own for mistakes."""
+    for flow, values in overrides.items():
+        for name, value in values.items():
+            key = f"{flow.name}.{PREFIX}{name.removeprefix(PREFIX)}"
+            entry = PropertyLine(
+                key, value, 0, value, origin=f"the ledger of {flow.name}", encoded=isinstance(value, Decoded)
+            )
+            yield resolve(entry, providers, findings) if isinstance(value, Reference) else entry

@@ -28,13 +28,24 @@ from app.settings.cluster_sections import (
     check_shared_servers,
     cluster_settings,
 )
-from app.settings.contradictions import check_broker_configs, check_collisions, check_cycles
+from app.settings.contradictions import (
+    check_broker_configs,
+    check_collisions,
+    check_cycles,
+    check_mm2_lines,
+    check_old_names,
+)
 from app.settings.flow_sections import chosen_flows, enabled_flows, flow_settings
-from app.settings.job_settings import ClusterSettings, JobSettings, Settings
-from app.settings.mm2_lines import check_mm2_lines, check_old_names
+from app.settings.job_settings import (
+    USUAL,
+    ClusterSettings,
+    JobSettings,
+    Overrides,
+    Reading,
+    Settings,
+    override_entries,
+)
 from app.settings.plugin_reconfiguration import flow_that_stays
-from app.settings.reading import USUAL, Reading
-from app.settings.stored_overrides import Overrides, override_entries
 from sinks.flow_settings import FlowSettings
 from sinks.notify.metrics_reporting import MetricsReporter
 from streaming.errors import LockstepError

@@ -13,9 +13,8 @@ import logging
 from collections.abc import Collection, Iterator, Mapping
 
 from app.properties.keys import REPLACES_FLOWS
-from app.properties.live import live
 from app.properties.mistakes import Findings
-from app.properties.scoped_keys import Properties, ScopedKey
+from app.properties.scoped_keys import Properties, ScopedKey, live
 from app.settings.job_settings import Settings
 from sinks.flow_settings import FlowSettings
 from streaming.flow import Flow

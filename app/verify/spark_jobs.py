@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.settings import Settings
-from app.settings.mm2_lines import TRANSFORMS
+from app.settings.contradictions import TRANSFORMS
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError
 

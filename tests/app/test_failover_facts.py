@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.failover_facts import missing_of, unsynced
-from app.rights.failover_rights import failover_rights
-from app.rights.flow_rights import rights_of_flow
+from app.rights.flow_rights import failover_rights, rights_of_flow
 from app.rights.rights_check import RightFinding, RightVerdict, asked_groups
 from sinks.failover.checks import GroupsUnseen
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault, JavaGone, NoAnswer, RightsMissing

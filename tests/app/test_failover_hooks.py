@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.cli.failover_output import failover_hooks
+from app.cli.failover_run import failover_hooks
 from app.failover_session import claim_of_this_process, may_be_alive
 from sinks.flow_settings import FailoverRules
 from sinks.ledger.failover_record import Begun, FailoverRecord

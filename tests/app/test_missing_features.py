@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from app.missing_features import missing_features
+from app.cli.validate_command import missing_features
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings, Incremental
 from sinks.kafka.memory.memory_acls import MemoryAcls

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.failback_commands import reverse_properties, write_reverse
+from app.cli.failover_commands import reverse_properties, write_reverse
 from app.settings import load
 from streaming.errors import LockstepError
 from streaming.flow import Flow

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from app.cli import failback_commands, failover_commands, failover_run
+from app.cli import failover_commands, failover_run
 from app.cli.failover_run import FailoverRun
 from app.cli.output import Output
 from app.failover_session import FailoverCall
@@ -61,8 +61,7 @@ def run_on(
         return FailoverRun(settings, there.world.settings, output, FailoverCall(), dry)
 
     monkeypatch.setattr(failover_run, "failover_session", opened)
-    for commands in (failback_commands, failover_commands):
-        monkeypatch.setattr(commands, "called", called)
+    monkeypatch.setattr(failover_commands, "called", called)
 
 
 @pytest.fixture
@@ -81,8 +80,8 @@ def test_dry_failback_done_asks_whether_the_source_leads(
     on_stage(NO_OTHERS)
     before = built.world.source.writes, built.world.target.writes, built.record()
     with pytest.raises(NotNow, match=r"it is unknown whether a leads again.*--yes unknown"):
-        failback_commands.failback(FILE, done=True, dry=True)
-    failback_commands.failback(FILE, done=True, dry=True, yes="unknown")
+        failover_commands.failback(FILE, done=True, dry=True)
+    failover_commands.failback(FILE, done=True, dry=True, yes="unknown")
     assert "and be MIRRORING" in capsys.readouterr().out
     assert (built.world.source.writes, built.world.target.writes, built.record()) == before
 
@@ -90,7 +89,7 @@ def test_dry_failback_done_asks_whether_the_source_leads(
 @pytest.mark.parametrize(
     "says",
     [
-        lambda: failback_commands.failback(FILE, done=True, dry=True, yes="unknown"),
+        lambda: failover_commands.failback(FILE, done=True, dry=True, yes="unknown"),
         lambda: failover_commands.unfence(FILE, dry=True),
     ],
     ids=["failback --done", "unfence"],
@@ -129,7 +128,7 @@ def test_dry_failover_names_partitions_whose_copies_have_no_known_position(
     look(built, 1000.0, keeper)
     built.world.source.reachable = built.here.reachable = False
     on_stage(NO_OTHERS, output)
-    failback_commands.failover(FILE, dry=True)
+    failover_commands.failover(FILE, dry=True)
     said = capsys.readouterr()
     if output is Output.JSON:
         (flow,) = orjson.loads(said.out)["flows"]
@@ -162,9 +161,9 @@ def failed_over(built: Stage) -> None:
     [
         (promoted, failover_commands.cutover, "PROMOTED"),
         (promoted, failover_commands.promote, "PROMOTED"),
-        (failed_over, failback_commands.failover, "FAILED_OVER"),
-        (reversing, failback_commands.failback, "REVERSING"),
-        (mirroring, partial(failback_commands.failback, done=True), "MIRRORING"),
+        (failed_over, failover_commands.failover, "FAILED_OVER"),
+        (reversing, failover_commands.failback, "REVERSING"),
+        (mirroring, partial(failover_commands.failback, done=True), "MIRRORING"),
     ],
     ids=["cutover", "promote", "failover", "failback", "failback --done"],
 )
@@ -206,10 +205,10 @@ def test_steps_after_failback_are_a_line_each(
     monkeypatch.setattr(failover_run, "failover_session", opened)
     settings: Any = None
     run = FailoverRun(settings, built.world.settings, Output.TEXT, FailoverCall())
-    monkeypatch.setattr(failback_commands, "called", lambda *given, **options: run)
+    monkeypatch.setattr(failover_commands, "called", lambda *given, **options: run)
     config = tmp_path / "mm2.properties"
     config.write_text("clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n")
-    failback_commands.failback(config)
+    failover_commands.failback(config)
     said = capsys.readouterr().err
     assert "\\n" not in said
     assert len([line for line in said.splitlines() if "`lockstep" in line]) == 4
@@ -221,12 +220,12 @@ def test_dry_failover_says_that_the_source_answers_as_the_command_itself_does(
 ) -> None:
     there = stage()
     run_on(there, monkeypatch)
-    failback_commands.failover(FILE, accept_loss=accepted, dry=True)
+    failover_commands.failover(FILE, accept_loss=accepted, dry=True)
     said = "it would be refused: a answers, so that nothing need be lost: `lockstep cutover` loses no record"
     assert (said in capsys.readouterr().err) is refused
     if refused:
         with pytest.raises(NotNow, match="a answers"):
-            failback_commands.failover(FILE, accept_loss=accepted, yes="0")
+            failover_commands.failover(FILE, accept_loss=accepted, yes="0")
 
 
 @pytest.mark.parametrize("typed", ["29", "31", "99", "030", "unknown"])
@@ -236,7 +235,7 @@ def test_failover_refuses_a_number_other_than_the_predicted_one(typed: str, monk
     there.world.source.reachable = there.here.reachable = False
     run_on(there, monkeypatch)
     with pytest.raises(NotNow, match=f"the predicted loss is 30, not {typed}"):
-        failback_commands.failover(FILE, yes=typed)
+        failover_commands.failover(FILE, yes=typed)
     assert there.record().state is State.MIRRORING
-    failback_commands.failover(FILE, yes="30")
+    failover_commands.failover(FILE, yes="30")
     assert there.record().state is State.FAILED_OVER

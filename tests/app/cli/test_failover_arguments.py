@@ -13,9 +13,8 @@ from typer.testing import CliRunner
 
 from app.cli.adopt_command import adopt
 from app.cli.drill_command import drill
-from app.cli.failback_commands import failback, failover
-from app.cli.failover_commands import cutover, fence, promote, unfence
-from app.cli.failover_output import one_flow
+from app.cli.failover_commands import cutover, failback, failover, fence, promote, unfence
+from app.cli.failover_run import one_flow
 from app.cli.output import Output
 from app.cli.verify_command import verify
 from streaming.errors import WrongUsage

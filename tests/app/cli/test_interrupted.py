@@ -44,7 +44,7 @@ def test_a_signal_before_the_job_has_begun_is_a_failure_of_one_that_was_to_run_o
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("module", ["typer", "rich.console", "app.local.java_gateway", "app.cli.plan_file"])
+@pytest.mark.parametrize("module", ["typer", "rich.console", "app.local.java_gateway", "app.cli.plan_text"])
 def test_ctrl_c_while_a_command_is_imported_ends_it_without_a_word(module: str) -> None:
     code = (
         "import builtins, os, signal, sys\n"

@@ -9,8 +9,7 @@ import orjson
 import pytest
 
 from app.cli.output import Output
-from app.cli.plan_command import apply
-from app.cli.plan_file import ReviewedPlan, write_plan
+from app.cli.plan_command import ReviewedPlan, apply, write_plan
 from sinks.faults import DigestMismatch
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.model.changes import Change, Kind, ScramSpec

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.configs_tool.alteration_values import parse_added, parse_added_file, parse_deleted
+from app.configs_tool.flags import parse_added, parse_added_file, parse_deleted
 from streaming.errors import WrongUsage
 
 

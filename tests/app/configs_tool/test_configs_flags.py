@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.configs_tool.alteration_values import resolved, wanted_configs
-from app.configs_tool.flags import EntityType, Flags, check_flags, entity_of
-from app.configs_tool.tool_cluster import cluster_access
+from app.cli.configs_command import cluster_access
+from app.configs_tool.flags import EntityType, Flags, check_flags, entity_of, resolved, wanted_configs
 from app.properties.config_providers import ConfigProvider, EnvVarConfigProvider, FileConfigProvider
 from app.properties.mistakes import ConfigurationError
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from app.cli.credentials_command import app
-from app.credentials.encoder_settings import open_store
+from app.credentials.store import open_store
 from streaming.errors import LockstepError
 
 FILE = """

@@ -17,7 +17,7 @@ from app.credentials.credential_providers import (
     load_provider,
     variable_of,
 )
-from app.credentials.encoder_settings import encoder_settings, open_store
+from app.credentials.store import encoder_settings, open_store
 from sinks.plugins.credential_provider import Credential, known_versions
 from streaming.errors import LockstepError, PluginError
 

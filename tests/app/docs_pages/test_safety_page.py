@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.docs_pages.safety_page import SAFETY_PAGE, opened, page
-from app.overrides.closed import closed
+from app.overrides.overridable import closed
 from app.properties.keys import OPENABLE, TABLE
 
 

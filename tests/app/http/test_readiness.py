@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from app.failover_facts import in_step_of_status
 from app.http.readiness import GOES_ON, Readiness, ReadinessAnswer, readiness
 from app.http.remedies import OTHERWISE, advice
-from app.in_step import in_step_of_status
 from sinks.engine.status import Failing, FlowState, FlowStatus, KindStatus, Task, as_far_as_known, silence, standing_by
 from sinks.engine.verify_status import STALLED, VerifyStatus
 from sinks.failover import checks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.overrides.watch import OverridesUnknown, OverrideWatch
+from app.overrides.with_overrides import OverridesUnknown, OverrideWatch
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.ledger.ledger import Entry, Ledger
 from streaming.flow import Flow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.overrides.alteration import DAMAGED_OVERRIDE, DIFFERS, OverrideAlteration
+from app.overrides.view import DAMAGED_OVERRIDE, DIFFERS, OverrideAlteration
 from sinks.ledger.audit_events import SettingChange
 from sinks.ledger.overrides import Override, OverrideLevel
 from sinks.secret_values import HIDDEN

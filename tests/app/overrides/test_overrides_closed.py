@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.overrides.closed import permitted, refusals
-from app.overrides.overridable import checked
-from app.overrides.watch import OverridesRefused, OverrideWatch
-from app.overrides.with_overrides import load_with_overrides
+from app.overrides.overridable import checked, permitted, refusals
+from app.overrides.with_overrides import OverridesRefused, OverrideWatch, load_with_overrides
 from app.properties.keys import OPENABLE
 from app.properties.mistakes import ConfigurationError
 from sinks.kafka.memory.memory_cluster import MemoryCluster

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.credentials.encoder import EncoderSettings, PasswordEncoder
-from app.overrides.passwords import OLD_SECRET, SECRET, override_of, reencoded, values_of
-from app.settings.stored_overrides import Decoded, Reference
+from app.overrides.with_overrides import OLD_SECRET, SECRET, override_of, reencoded, values_of
+from app.settings.job_settings import Decoded, Reference
 from sinks.ledger.overrides import Override
 from sinks.model.changes import Key
 from streaming.errors import LockstepError

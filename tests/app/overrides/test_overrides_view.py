@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.overrides.overridable import can_be_overridden
-from app.overrides.passwords import SECRET, override_of
 from app.overrides.view import OwnView, Source, default_views, flow_views
+from app.overrides.with_overrides import SECRET, override_of
 from app.properties.mistakes import Findings
 from app.properties.scoped_keys import Properties
 from app.settings.load import read_properties

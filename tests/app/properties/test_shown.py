@@ -8,7 +8,7 @@ import pytest
 
 from app.reloading import changed_lines
 from app.settings import ConfigurationError, Settings, load
-from app.settings.stored_overrides import Decoded, Reference
+from app.settings.job_settings import Decoded, Reference
 from sinks.secret_values import HIDDEN, without_secrets
 from streaming.flow import Flow
 

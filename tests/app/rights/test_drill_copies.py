@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from app.cli.rights_command import commands, rights
-from app.rights.failover_rights import drill_rights, unnamed_copies
+from app.rights.flow_rights import drill_rights, unnamed_copies
 from app.settings import Settings
 from tests.app.rights.test_rights import settings_of
 

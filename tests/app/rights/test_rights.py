@@ -10,12 +10,11 @@ import typer
 from typer.testing import CliRunner
 
 from app.cli.rights_command import commands, rights
-from app.rights.failover_rights import failover_rights, rights_on_names
-from app.rights.flow_rights import Right, rights_of_flow
+from app.rights.flow_rights import RIGHT_RULES, Right, failover_rights, rights_of_flow, rights_on_names
 from app.rights.rights_check import RightFinding, RightVerdict, right_findings
-from app.rights.rights_table import RIGHT_RULES, On
 from app.settings import Settings, load
 from sinks.kafka.ports.acls import Allowed
+from sinks.model.kind_row import On
 
 PROBE = "a.lockstep-rights-probe"
 PREFIX = Right("b", "TOPIC", "a.", "PREFIXED", "ALTER", "grows")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from app.settings import ConfigurationError, Settings, load
+from app.settings.job_settings import Reference
 from app.settings.plugin_reconfiguration import can_stay, changed_names, reconfigure_plugins
-from app.settings.stored_overrides import Reference
 from sinks.flow_settings import FlowSettings
 from streaming.flow import Flow
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JJavaError
 
-from app.configs_tool.alteration_values import LEGAL_NAME, WrongUsage, parse_added, parse_deleted
 from app.configs_tool.config_groups import GROUP_OF, LISTENER_ANYWHERE, STORES
+from app.configs_tool.flags import LEGAL_NAME, WrongUsage, parse_added, parse_deleted
 from app.local.jars import kafka_jars
 from app.local.java import JavaProcess
 from app.local.waiting import wait_for

@@ -14,13 +14,13 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from app.cli import failback_commands, failover_commands
+from app.cli import failover_commands
 from app.main import main
 from sinks.failover.journal import Journal
 from sinks.ledger.failover_record import FailoverRecord
 from sinks.ledger.failover_states import Step
 
-PRELOADED = (failback_commands, failover_commands)
+PRELOADED = (failover_commands,)
 """Commands are imported when they are called, else."""
 
 

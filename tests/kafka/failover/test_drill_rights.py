@@ -9,8 +9,7 @@ import pytest
 
 from app.local.broker import RESTRICTED
 from app.local.waiting import wait_for
-from app.rights.failover_rights import drill_rights, failover_rights
-from app.rights.flow_rights import Right, rights_of_flow
+from app.rights.flow_rights import Right, drill_rights, failover_rights, rights_of_flow
 from app.settings import load
 from sinks.kafka.ports.acl_binding import AclBinding
 from tests.kafka.failover.failovers import SOON, SOURCE, TARGET, Flow, properties, write_file

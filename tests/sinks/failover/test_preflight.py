@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.in_step import in_step_of_pass, in_step_of_status
+from app.failover_facts import in_step_of_pass, in_step_of_status
 from sinks.engine.flow_status import kind_status
 from sinks.engine.report import Report
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task

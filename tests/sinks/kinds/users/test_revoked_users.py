@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.in_step import in_step_of_pass, in_step_of_status
+from app.failover_facts import in_step_of_pass, in_step_of_status
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.status import KindStatus, Task
