@@ -105,6 +105,8 @@ class OffsetController:
         chosen = self._ends.polled.chosen
         if everything:
             self._schedule.compare_all(sorted(chosen), context.now)
+        if self._scope is None and (everything or moved.gone):
+            self._forget_untrue(chosen)
         resent = groups_on(taken_in.restarted, context.listed.desired.remote, self._rows)
         affected = not_settled(taken_in.groups, self._rows) | resent
         self._schedule.checkpointed(affected & chosen, context.now)
@@ -162,6 +164,14 @@ class OffsetController:
         for group in groups:
             self._rows.pop(group, None)
         self._summary = None
+
+    def _forget_untrue(self, chosen: Collection[str]) -> None:
+        """Forgets untrue offsets of groups that have none any more, as the cluster says of each by name: a listing may
+        lack a group that is there."""
+        for side, logs in ((self._ends.source, self.memory.source_logs), (self._ends.target, self.memory.target_logs)):
+            if unlisted := logs.groups().difference(chosen):
+                said = side.groups.committed(sorted(unlisted)).items
+                logs.forget_groups({group for group, offsets in said.items() if not offsets})
 
     def compare(self, context: PassContext) -> Comparison:
         """The offsets to write, of the groups whose turn it is."""

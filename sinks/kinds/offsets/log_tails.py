@@ -173,12 +173,27 @@ class LogTails:
         self._highest = {where: end for where, end in self._highest.items() if where.topic != topic}
         self._truncations = {where: one for where, one in self._truncations.items() if where.topic != topic}
 
-    def forget_groups(self, groups: Collection[str]) -> None:
-        """Groups that are gone. One that comes back is a new one, whose first offset proves nothing."""
+    def groups(self) -> set[str]:
+        """Groups of which a truncation keeps an offset."""
+        kept = self._truncations.values()
+        return set[str]().union(*(one.first for one in kept), *(one.still for one in kept))
+
+    def forget_first(self, groups: Collection[str]) -> None:
+        """Groups that a listing lacks. One that comes back may be a new one, whose first offset proves nothing."""
         for where, truncation in self._truncations.items():
-            if gone := truncation.first.keys() & groups:
-                truncation.first = {group: at for group, at in truncation.first.items() if group not in gone}
-                self.unsaved.add(where)
+            truncation.first = self._without(where, truncation.first, groups)
+
+    def forget_groups(self, groups: Collection[str]) -> None:
+        """Groups that have no offset on this cluster, as it says itself: what they commit next is new."""
+        self.forget_first(groups)
+        for where, truncation in self._truncations.items():
+            truncation.still = self._without(where, truncation.still, groups)
+
+    def _without(self, where: TopicPartition, offsets: dict[str, int], groups: Collection[str]) -> dict[str, int]:
+        if offsets.keys().isdisjoint(groups):
+            return offsets
+        self.unsaved.add(where)
+        return {group: at for group, at in offsets.items() if group not in groups}
 
 
 def _offsets(parts: Sequence[Any]) -> dict[str, int]:

@@ -308,8 +308,8 @@ class OffsetMemory:
         """Groups that are on the source no more."""
         self.answers = {key: answer for key, answer in self.answers.items() if key[0] not in groups}
         self._beyond = {key: pair for key, pair in self._beyond.items() if key[0] not in groups}
-        self.source_logs.forget_groups(groups)
-        self.target_logs.forget_groups(groups)
+        self.source_logs.forget_first(groups)
+        self.target_logs.forget_first(groups)
         self.checkpoints.forget_groups(groups)
 
     def unrecognized(self, topics: Iterable[str]) -> set[str]:

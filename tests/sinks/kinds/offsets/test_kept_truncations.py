@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from sinks.faults import ItemFault
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
@@ -15,7 +17,7 @@ from sinks.kinds.offsets.log_tails import LogTails, Truncation
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
-from sinks.kinds.offsets.stored_memory import store_truncations
+from sinks.kinds.offsets.stored_memory import TARGET, store_truncations
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.kinds.shared_listings import list_both
@@ -97,6 +99,69 @@ def test_group_that_committed_since_the_truncation_goes_on_in_the_next_process()
     world.run_pass(after=REST)
     world.restart()
     assert verdict(world) == Verdict.SYNCED
+
+
+def with_an_untrue_offset() -> World:
+    """g is at 150 on the source, whose log ended before that when Lockstep saw g first."""
+    world = world_of(150)
+    world.source_groups.logs[X] = LogRange(0, 200)
+    world.run_pass(after=REST)
+    return world
+
+
+def untrue(world: World) -> bool:
+    return verdict(world) == Verdict.ERROR
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_group_that_is_recreated_is_not_held_back_by_what_the_former_one_had(restarted: bool) -> None:
+    world = with_an_untrue_offset()
+    assert untrue(world)
+    world.source_groups.offsets.clear()
+    if restarted:
+        world.restart()
+    for _ in range(2):
+        world.run_pass(after=REST)
+    assert all('"g"' not in text for text in world.ledger().values(Entry.TRUNCATED).values())
+    world.source_groups.offsets["g"] = {X: 150}
+    assert not untrue(world)
+
+
+def test_group_that_a_listing_lacks_though_it_is_there_keeps_its_untrue_offset(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = with_an_untrue_offset()
+    with monkeypatch.context() as hidden:
+        hidden.setattr(world.source_groups, "names", set)
+        world.run_pass(after=REST)
+    assert untrue(world)
+
+
+def test_group_that_cannot_be_read_keeps_its_untrue_offset() -> None:
+    world = with_an_untrue_offset()
+    offsets = world.source_groups.offsets.pop("g")
+    world.source_groups.unreadable["g"] = ItemFault("GROUP_AUTHORIZATION_FAILED", "")
+    world.run_pass(after=REST)
+    world.source_groups.unreadable.clear()
+    world.source_groups.offsets["g"] = offsets
+    assert untrue(world)
+
+
+def test_untrue_offset_on_the_target_is_kept_as_long_as_the_group_has_one_there() -> None:
+    world = world_of(60)
+    world.target_groups.offsets["g"] = {AX: 60}
+    for end in (50, 80, 70, 120):
+        world.target_groups.logs[AX] = LogRange(0, end)
+        world.run_pass(after=REST)
+    kept = [text for (side, *_), text in world.ledger().values(Entry.TRUNCATED).items() if side == TARGET]
+    assert any('"g"' in text for text in kept)
+    world.source_groups.offsets.clear()
+    world.run_pass(after=REST)
+    assert any('"g"' in text for text in world.ledger().values(Entry.TRUNCATED).values())
+    world.target_groups.offsets.clear()
+    world.run_pass(after=REST)
+    world.run_pass(after=REST)
+    assert all('"g"' not in text for text in world.ledger().values(Entry.TRUNCATED).values())
 
 
 def test_truncation_while_no_job_ran_is_seen_by_the_ends_that_were_kept() -> None:
