@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
-from app.local.jar_sets import PROJECT
-from bench.saved_figures import FIGURES, table
+import orjson
 
-RESULTS: Final = FIGURES / "compatibility.json"
+from app.local.jar_sets import PROJECT
+
+RESULTS: Final = PROJECT / "bench" / "figures" / "compatibility.json"
 PAGE: Final = PROJECT / "docs" / "compatibility.md"
 KIND: Final = "job: "
 """How the steps that keep one kind in step begin."""
@@ -51,10 +53,21 @@ MM2 of 4.1 and later writes its version to its status topic. MM2 of 3.9 and of 4
 There is no MM2 4.4 here: Maven Central has the brokers of 4.4.0, and not its `connect-mirror`.
 
 ## Clients of 4.4 and a moved address
-Clients of 4.4 say which cluster and node they expect when they connect (KIP-1242, `metadata.cluster.check.enable`, on by default). A broker of 4.4 that is another one refuses with `REBOOTSTRAP_REQUIRED`, and the client begins again at `bootstrap.servers`. So such a client follows a bootstrap address to another cluster; it does not stop. This was read in the code of 4.4.0, and not tried.
+Clients of 4.4 say which cluster and node they expect when they connect (KIP-1242, `metadata.cluster.check.enable`, on by default). A broker of 4.4 that is another one refuses with `REBOOTSTRAP_REQUIRED`, and the client begins again at `bootstrap.servers`. So such a client follows a bootstrap address to another cluster; it does not stop.
 
-Lockstep has the client of 3.9.2, which sends neither. It was tried once: another cluster took the same host, port and node id, and that client wrote to it at once. Lockstep relies on neither client. It compares each cluster's id with the pinned one: [safety.md](safety.md#the-right-clusters).
+`tests/kafka/test_moved_address.py` (`make endurance`) shows it. Another cluster takes over the host, port and node id while a producer runs. The producer writes to it at once, in each of these pairs: client 4.4 with brokers 4.4, client 4.4 with brokers 4.3, client 3.9 with brokers 4.4. This helps a planned move of an address. It is also why Lockstep relies on no client, and compares each cluster's id with the pinned one: [safety.md](safety.md#the-right-clusters).
 """
+
+
+def save(path: Path, rows: Mapping[str, Found]) -> None:
+    """As JSON, by the name of the row."""
+    path.write_bytes(orjson.dumps(rows, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+
+def read(path: Path) -> dict[str, Found]:
+    """What was saved; nothing where there is no file."""
+    found: dict[str, Found] = orjson.loads(path.read_bytes()) if path.exists() else {}
+    return found
 
 
 def render(rows: Mapping[str, Found]) -> str:
@@ -65,13 +78,15 @@ def render(rows: Mapping[str, Found]) -> str:
 
 
 def _overview(rows: Sequence[Found]) -> str:
-    cells = []
+    lines = ["## Rows", "| source | target | MM2 | steps | seconds |", "|---|---|---|---|---|"]
     for row in rows:
         failed = [step["name"] for step in row["steps"] if step["result"] != "ok"]
-        count = len(row["steps"])
-        state = f"{count - len(failed)} of {count}; not {', '.join(failed)}" if failed else f"all {count}"
-        cells.append((_brokers(row, "source"), _brokers(row, "target"), _mirror(row), state, f"{row['seconds']:.0f}"))
-    return "## Rows\n" + table(("source", "target", "MM2", "steps", "seconds"), cells) + "\n"
+        good = len(row["steps"]) - len(failed)
+        state = f"all {good}" if not failed else f"{good} of {len(row['steps'])}; not {', '.join(failed)}"
+        lines.append(
+            f"| {_brokers(row, 'source')} | {_brokers(row, 'target')} | {_mirror(row)} | {state} | {row['seconds']:.0f} |"
+        )
+    return "\n".join(lines) + "\n"
 
 
 def _brokers(row: Found, side: str) -> str:
@@ -85,15 +100,18 @@ def _mirror(row: Found) -> str:
 
 def _kinds(rows: Sequence[Found]) -> str:
     names = list(dict.fromkeys(step["name"] for row in rows for step in row["steps"] if step["name"].startswith(KIND)))
-    cells = []
+    lines = [
+        "## A change of each kind",
+        "Seconds from the change on the source until the target has it, with the job running.",
+        f"| source → target, MM2 | {' | '.join(name.removeprefix(KIND) for name in names)} |",
+        "|---" * (len(names) + 1) + "|",
+    ]
+    lines.insert(2, "")
     for row in rows:
         steps = {step["name"]: step for step in row["steps"]}
-        cells.append([_title(row), *(_cell(steps.get(name)) for name in names)])
-    intro = (
-        "## A change of each kind\nSeconds from the change on the source until the target has it, with the job running."
-    )
-    head = ("source → target, MM2", *(name.removeprefix(KIND) for name in names))
-    return f"{intro}\n\n{table(head, cells)}\n"
+        cells = [_cell(steps.get(name)) for name in names]
+        lines.append(f"| {_title(row)} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def _title(row: Found) -> str:
@@ -107,11 +125,14 @@ def _cell(step: Found | None) -> str:
 
 
 def _failed(rows: Sequence[Found]) -> str:
-    said = [line for row in rows for line in _said(row)]
-    return "\n".join(["## What did not work, and what was said", *(said or ["Nothing.\n"])])
+    return "\n".join(["## What did not work, and what was said", *(_said(rows) or ["Nothing.\n"])])
 
 
-def _said(row: Found) -> Iterator[str]:
+def _said(rows: Sequence[Found]) -> list[str]:
+    return [line for row in rows for line in _said_of(row)]
+
+
+def _said_of(row: Found) -> Iterator[str]:
     failed = [step for step in row["steps"] if step["result"] != "ok"]
     if failed:
         yield f"**{_title(row)}**\n"
