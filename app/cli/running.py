@@ -52,7 +52,8 @@ def ask(job: JobSettings, method: str, path: str, within: float, body: object = 
         users = ", ".join(map(str, sorted(others)))
         raise NoJobAnswers(
             f"what listens at {where} belongs to the user id {users}, and not to you, to root or to the owner of "
-            f"{job.checkpoint_dir}: the token was not sent. End that process, then start the job with `lockstep run`"
+            f"{job.checkpoint_dir}: the token was not sent. End that process, then start the job with `lockstep run`. "
+            "If it is your job, give lockstep.checkpoint.dir an absolute path in a folder that only root may write"
         )
     try:
         # No proxy of the environment's: the token is for the job alone.

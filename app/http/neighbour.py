@@ -71,14 +71,24 @@ def strangers(host: str, port: int, state: Path | None = None) -> frozenset[int]
     `state`: a folder of the job's, whose owner the job runs as.
     """
     try:
-        return users_at(host, port) - _trusted(state)
+        return users_at(host, port) - trusted_users(state)
     except (OSError, ValueError):
         return frozenset()
 
 
-def _trusted(state: Path | None) -> frozenset[int]:
-    owner = {state.stat().st_uid} if state is not None and state.exists() else set()
+def trusted_users(state: Path | None) -> frozenset[int]:
+    """User ids that may get the token: this user, root, and the owner of the job's folder.
+
+    A relative folder says nothing of the job: it is whatever lies where the command runs. Neither does a folder within
+    one that others may write: any user could have made it.
+    """
+    owner = {state.stat().st_uid} if state is not None and state.exists() and _is_safe(state) else set()
     return frozenset({0, os.geteuid()} | owner)
+
+
+def _is_safe(state: Path) -> bool:
+    above = {*state.parents, *state.resolve().parents}
+    return state.is_absolute() and not any(folder.stat().st_mode & 0o022 for folder in above)
 
 
 def _is_of_stranger(answer: httpx.Response, state: Path | None) -> bool:
@@ -91,7 +101,7 @@ def _is_of_stranger(answer: httpx.Response, state: Path | None) -> bool:
         )
         rows = [row for table in TABLES for row in sockets(table.read_text(), CONNECTED)]
         users = {uid for own, other, uid in rows if (own, other) == (theirs, ours)}
-        return bool((users or users_at(str(theirs[0]), theirs[1])) - _trusted(state))
+        return bool((users or users_at(str(theirs[0]), theirs[1])) - trusted_users(state))
     except (OSError, ValueError, TypeError):
         return False
 

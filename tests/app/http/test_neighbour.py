@@ -6,11 +6,12 @@ import os
 import socket
 from collections.abc import Iterator
 from datetime import datetime, timezone
+from pathlib import Path
 
 import pytest
 
 from app.http.api import Api, Server
-from app.http.neighbour import listeners, refuse_beside_another_job, strangers, users_at
+from app.http.neighbour import listeners, refuse_beside_another_job, strangers, trusted_users, users_at
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.ledger.leadership import Leader
@@ -82,6 +83,27 @@ def test_a_socket_of_ones_own_is_no_strangers() -> None:
         assert strangers(HOST, own.getsockname()[1]) == frozenset()
         assert strangers("localhost", own.getsockname()[1]) == frozenset()
     assert strangers("no-such-host.invalid", 9464) == frozenset()
+
+
+def folder_of_stranger(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder, relative to the current one, that belongs neither to root nor to this process."""
+    folder = Path("state")
+    folder.mkdir()
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    if os.getuid() == 0:
+        os.chown(folder, 65534, -1)
+    return folder
+
+
+def test_owner_of_a_state_folder_gets_the_token_only_if_nobody_else_could_have_made_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relative folder is whatever lies where the command happens to run; and anybody may make one in /tmp."""
+    monkeypatch.chdir(tmp_path)
+    folder = folder_of_stranger(monkeypatch)
+    tmp_path.chmod(0o777)
+    assert trusted_users(folder) == trusted_users(folder.absolute()) == trusted_users(None) == {0, 12345}
+    assert trusted_users(Path("/proc/self")) == {0, 12345, os.getuid()}
 
 
 MAPPED = """  sl  local_address                         remote_address                        st tx rx tr tm->when retrnsmt   uid
