@@ -141,7 +141,7 @@ class PreflightWatch:
             clusters = self._clusters
             guarded = guard(flow, clusters.source, clusters.target)
             opened = guarded.open_for_target(partial(ledger, flow, clusters.target, to_write=False), to_write=False)
-            loss = loss_of(remembered(opened, flow, clusters.ports[1]))
+            loss = loss_of(remembered(opened, flow, clusters.ports[1], settings.clusters))
         except LockstepError as error:
             log.debug("%s: what a failover would lose is not known: %s", flow.flow.name, error)
             return made
@@ -162,13 +162,13 @@ class PreflightWatch:
         self._task.note_counted(survey.positions)
         if not facts.untold or facts.missing_reads:
             return preflight_of(facts, utc_now(), self._clock() - began)
-        loss = self._completed(flow, facts)
+        loss = self._completed(settings, flow, facts)
         return without_answer(preflight_of(facts, utc_now(), self._clock() - began, loss), self._last)
 
-    def _completed(self, flow: FlowSettings, facts: ReadinessFacts) -> FailoverLoss | None:
+    def _completed(self, settings: Settings, flow: FlowSettings, facts: ReadinessFacts) -> FailoverLoss | None:
         """Of a source that answers in part: with what was seen last of the partitions that it does not tell of."""
         target = self._clusters.ports[1]
-        seen = remembered(ledger(flow, self._clusters.target, to_write=False), flow, target)
+        seen = remembered(ledger(flow, self._clusters.target, to_write=False), flow, target, settings.clusters)
         silent = {where: seen.arrivals[where] for where in facts.untold if where in seen.arrivals}
         if seen.at_ms is None or len(silent) < len(facts.untold):
             return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sinks.failover.divergence import divergences
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.scene import Scene
-from sinks.failover.source_end_offsets import known_end_offsets
+from sinks.failover.unplanned import seen_last
 from sinks.failover.unreplicated import counted_topics
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.ledger.failover_record import FailoverRecord, NotNow
@@ -83,8 +83,7 @@ def _diverged(scene: Scene) -> Collection[str]:
 
 def _seen_last(scene: Scene) -> Collection[str]:
     # The source may be gone.
-    seen = known_end_offsets(scene.journal.ledger)
-    return seen.ends.keys() if seen else ()
+    return seen_last(scene.journal.ledger, scene.settings.policy, scene.aliases)
 
 
 _CONCERNED: Mapping[Command, Callable[[Scene], Collection[str]]] = {

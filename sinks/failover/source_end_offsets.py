@@ -64,21 +64,6 @@ EndOffsets = Mapping[str, Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class SeenEndOffsets:
-    """`ends`, and when the oldest of them was seen, in ms since the epoch."""
-
-    ends: EndOffsets
-    at_ms: int
-
-
-def known_end_offsets(ledger: Ledger) -> SeenEndOffsets | None:
-    """Returns what the ledger keeps; None if no job ever kept it. Raises LockstepError for an unreadable entry."""
-    kept = kept_end_offsets(ledger)
-    ends = {topic: one.ends for topic, one in kept.items()}
-    return SeenEndOffsets(ends, min(one.at_ms for one in kept.values())) if kept else None
-
-
-@dataclass(frozen=True, slots=True)
 class Read:
     """What one reading found: ends; topics that every broker reports as unknown; how far partitions were copied; losses
     before copying; partitions with new logs. `shrunk`: the ends of logs that became shorter."""

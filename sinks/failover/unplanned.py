@@ -22,10 +22,11 @@ from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.ledger.failover_record import FailoverRecord, NotNow
 from sinks.ledger.failover_states import Command, State
-from sinks.ledger.fence_rules import check_names, fenced_topics, shown
-from sinks.ledger.kept_end_offsets import UNSEEN, end_offsets_by_topic, kept_end_offsets, with_ends
+from sinks.ledger.fence_rules import check_names, fenced_topics, is_copy, shown
+from sinks.ledger.kept_end_offsets import UNSEEN, KeptEndOffsets, end_offsets_by_topic, kept_end_offsets, with_ends
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
+from streaming.mm2.replication_policy import ReplicationPolicy
 from streaming.number_of import number_of
 
 TYPED_UNKNOWN = "unknown"
@@ -138,15 +139,25 @@ def _completed(scene: Scene, found: Prediction) -> Prediction:
 
 
 def _remembered(scene: Scene, seen: EndOffsets = MappingProxyType({})) -> Prediction:
-    return remembered(scene.journal.ledger, scene.settings, scene.target, seen)
+    return remembered(scene.journal.ledger, scene.settings, scene.target, scene.aliases, seen)
+
+
+def seen_last(ledger: Ledger, policy: ReplicationPolicy, aliases: Collection[str]) -> dict[str, KeptEndOffsets]:
+    """Returns what the job kept of the source's topics, without those that MM2 writes there."""
+    return {topic: one for topic, one in kept_end_offsets(ledger).items() if not is_copy(policy, topic, aliases)}
 
 
 def remembered(
-    ledger: Ledger, settings: FlowSettings, target: ClusterPorts, seen: EndOffsets = MappingProxyType({})
+    ledger: Ledger,
+    settings: FlowSettings,
+    target: ClusterPorts,
+    aliases: Collection[str],
+    seen: EndOffsets = MappingProxyType({}),
 ) -> Prediction:
-    """Predicts what a failover loses, from the ledger's entries and the copies. `seen`: ends that the source still
-    shows. Raises ClusterUnreachable, RightsMissing, LockstepError."""
-    kept = {topic: with_ends(one, seen.get(topic, ())) for topic, one in kept_end_offsets(ledger).items()}
+    """Predicts what a failover loses, from the ledger's entries and the copies. `aliases`: of all clusters. `seen`:
+    ends that the source still shows. Raises ClusterUnreachable, RightsMissing, LockstepError."""
+    last = seen_last(ledger, settings.policy, aliases)
+    kept = {topic: with_ends(one, seen.get(topic, ())) for topic, one in last.items()}
     if not kept:
         return Prediction({}, {}, {}, None, is_known=False)
     remote = {topic: settings.policy.format_remote_topic(settings.flow.source, topic) for topic in kept}

@@ -11,7 +11,7 @@ from typing import Any
 from sinks.failover.fence_proof import Proof, Waiting
 from sinks.failover.journal import Journal
 from sinks.failover.scene import Choices, Scene
-from sinks.failover.source_end_offsets import SourceEndOffsetStore
+from sinks.failover.source_end_offsets import EndOffsets, SourceEndOffsetStore
 from sinks.failover.steps import failover_steps
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.memory.memory_transactions import MemoryTransactions
@@ -20,6 +20,7 @@ from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.ledger.audit import Audit
 from sinks.ledger.failover_record import Begun, FailoverRecord
 from sinks.ledger.failover_states import Step
+from sinks.ledger.kept_end_offsets import kept_end_offsets
 from sinks.ledger.known_positions import LatestSync
 from sinks.ledger.ledger import Ledger
 from sinks.protocol.controller import PassContext
@@ -183,3 +184,18 @@ def store(built: Stage, now_ms: Callable[[], float] = lambda: 1_700_000_000_000.
         return {where: LatestSync(*history.latest) for where, history in stored_histories(built.ledger())}
 
     return SourceEndOffsetStore(built.here, 5.0, now_ms, InlineExecutor(), syncs)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenEndOffsets:
+    """`ends`, and when the oldest of them was seen, in ms since the epoch."""
+
+    ends: EndOffsets
+    at_ms: int
+
+
+def known_end_offsets(ledger: Ledger) -> SeenEndOffsets | None:
+    """Returns what the ledger keeps; None if no job ever kept it."""
+    kept = kept_end_offsets(ledger)
+    ends = {topic: one.ends for topic, one in kept.items()}
+    return SeenEndOffsets(ends, min(one.at_ms for one in kept.values())) if kept else None

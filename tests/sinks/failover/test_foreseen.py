@@ -6,10 +6,12 @@ import pytest
 
 from sinks.failover.commands import fence, promote, unfence
 from sinks.failover.foreseen import foreseen
-from sinks.failover.unplanned import failover
+from sinks.failover.unplanned import failover, predict
+from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.ledger.failover_record import NotNow
 from sinks.ledger.failover_states import Command, State, Step
 from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, look, stage
@@ -59,6 +61,24 @@ def test_dry_cutover_goes_on_from_where_the_flow_is() -> None:
     found = foreseen(drained().scene(), CUTOVER)
     assert found.then is State.PROMOTED
     assert found.topics == ["x", "y"]
+
+
+def test_cutover_and_failover_are_about_the_same_topics_and_heartbeats_are_not_among_them() -> None:
+    """MM2 writes heartbeats and copies of other clusters to the source; a failover loses nothing of theirs."""
+    built = stage()
+    for topic, copy in (("heartbeats", "a.heartbeats"), ("b.z", "a.b.z")):
+        put_topic(built.world.source, topic, 1)
+        put_topic(built.world.target, copy, 1)
+        built.here.logs[TopicPartition(topic, 0)] = MemoryLog()
+        built.there.logs[TopicPartition(copy, 0)] = MemoryLog()
+    built.mirrors = False
+    built.write("heartbeats", 0, 5)
+    built.write("x", 0, 2)
+    look(built, 1000.0)
+    assert foreseen(built.scene(), [Command.FAIL_OVER]).topics == foreseen(built.scene(), CUTOVER).topics == ["x", "y"]
+    answered, silent = (predict(built.scene(), source_answers=answers) for answers in (True, False))
+    assert answered.known.keys() == silent.known.keys() == {"x", "y"}
+    assert (answered.records, {where.topic for where in silent.arrivals}) == (2, {"x", "y"})
 
 
 def test_dry_failover_is_about_the_topics_whose_ends_were_seen_and_the_way_back_about_those_that_diverged() -> None:

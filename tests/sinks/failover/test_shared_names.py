@@ -10,7 +10,7 @@ from sinks.failover.commands import cutover, drain, fence, promote, unfence
 from sinks.failover.divergence import divergences
 from sinks.failover.failing_back import failback
 from sinks.failover.scene import Scene
-from sinks.failover.source_end_offsets import SourceEndOffsetStore, known_end_offsets
+from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.unplanned import failover, predict
 from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.ledger.failover_states import State
@@ -19,7 +19,7 @@ from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import DefaultReplicationPolicy
 from tests.inline_executor import InlineExecutor
 from tests.sinks.builders import World, flow_settings, put_topic
-from tests.sinks.failover.scenes import Stage, look
+from tests.sinks.failover.scenes import Stage, known_end_offsets, look
 
 
 class OneCase(DefaultReplicationPolicy):
