@@ -187,15 +187,17 @@ def lease(
     *,
     patience: float = 0.0,
     wake: Callable[[], None] = lambda: None,
+    on_failover: Callable[[], object] = lambda: None,
 ) -> Lease:
-    """The leadership of a flow, for a process that runs this command; `patience` and `wake` as in Lease.
+    """The leadership of a flow, for a process that runs this command; `patience`, `wake`, `on_failover` as in Lease.
 
     Opens nothing before the first claim. Raises LockstepError for client settings that cannot be used.
     """
     target, seal = flow.flow.target, Seal(flow.flow.name, flow.safety.ledger_secret)
     client = settings.cluster(target, flow.flow).admin
     opened, reserve = partial(open_cluster, target, client), longest_write(target, client)
-    return Lease(flow.flow.name, opened, seal, process(command), reserve, patience=patience, wake=wake)
+    identity, name = process(command), flow.flow.name
+    return Lease(name, opened, seal, identity, reserve, patience=patience, wake=wake, on_failover=on_failover)
 
 
 def process(command: str) -> Identity:

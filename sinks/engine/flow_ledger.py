@@ -127,19 +127,15 @@ class FlowLedger:
         return ledger
 
     def _read_again(self, ledger: Ledger) -> None:
-        try:
-            self._guard.check_ids()
-        except ClusterUnreachable as unreachable:
-            if unreachable.both:
-                raise
-            self._guard.check_target_id()
-            ledger.refresh()
-            self._note_failover(ledger)
-            if not self.ended:
-                raise
-            return
+        """Asks the target first: the source of a flow that has ended may be gone, and is not waited for."""
+        self._guard.check_target_id()
         ledger.refresh()
-        self._guard.compare(ledger)
+        if not (self._obeys and ledger.failover().has_ended):
+            try:
+                self._guard.compare(ledger)
+            except ClusterUnreachable:
+                self._note_failover(ledger)
+                raise
         self._note_failover(ledger)
 
     def _note_failover(self, ledger: Ledger) -> None:

@@ -12,12 +12,10 @@ from sinks.ledger.audit import Audit
 from sinks.ledger.failover_record import Begun, FailoverRecord, NotNow, begin, completed, stamp
 from sinks.ledger.failover_states import Command, State, Step
 from sinks.ledger.ledger import Ledger
-from sinks.ledger.ledger_entries import Entry
+from sinks.ledger.ledger_entries import FAILOVER_STATE
 from sinks.model.times import utc_now
 from streaming.errors import LockstepError
 from streaming.flow import Flow
-
-STATE_KEY = (Entry.FAILOVER, ("state",))
 
 StateObserver = Callable[[FailoverRecord, FailoverRecord], None]
 """Called with the records before and after each state change."""
@@ -101,7 +99,7 @@ class Journal:
 
     def _put(self, record: FailoverRecord, key: tuple[str, str]) -> None:
         before = self.record
-        self.ledger.put({STATE_KEY: record.to_text()})
+        self.ledger.put({FAILOVER_STATE: record.to_text()})
         self._audit.record_failover(self._flow, key, before.state, record.state)
         if before.state is not record.state or before.doing is not record.doing:
             self._on_state(before, record)

@@ -25,6 +25,7 @@ from sinks.ledger.leadership import EVIDENCE, Identity, Leader
 from sinks.ledger.lease_log import LeaseLog
 from sinks.ledger.lease_records import Act, LeaseRecord, ReadRecord, decoded, encoded, lease_key
 from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import FAILOVER_STATE, entry_key_bytes
 from sinks.ledger.seal import Seal
 from sinks.model.times import boot_clock, milliseconds, utc_now
 from streaming.errors import LockstepError
@@ -93,16 +94,19 @@ class Lease:
         pause: Callable[[float], object] = time.sleep,
         background: Background = in_a_thread,
         wake: Callable[[], None] = lambda: None,
+        on_failover: Callable[[], object] = lambda: None,
     ) -> None:
         """`cluster`: opens a client of the target for the lease alone. `reserve`: longest time of a request to it, in
         seconds.
 
         `patience`: how many seconds a claim asks the leader to hand over, and waits. 0: neither.
-        `wake`: `tend` calls it while this process may claim.
+        `wake`: `tend` calls it while this process may claim. `on_failover`: `tend` calls it once a command has written
+        how far a failover is.
         """
         self._flow, self._open, self._seal, self._identity = flow, cluster, seal, identity
         self._reserve, self._patience = reserve, patience
-        self._clock, self._pause, self._background, self._wake = clock, pause, background, wake
+        self._clock, self._pause, self._background = clock, pause, background
+        self._wake, self._on_failover = wake, on_failover
         self._log = LeaseLog(uuid.uuid4().hex, reserve + EVIDENCE)
         self._io, self._state = threading.RLock(), threading.Lock()
         self._channel: LeaseChannel | None = None
@@ -212,6 +216,7 @@ class Lease:
         """Reads what others say, hands over where that is asked, and renews where it is time. Raises LockstepError."""
         with self._reading():
             self._drain()
+            self._tell_failover()
             state = self._log
             if state.mine is None:
                 if state.claimable(self._clock()):
@@ -220,6 +225,12 @@ class Lease:
                 self._hand_over(state.wanted_by)
             elif self._clock() - self._renewed_at >= RENEW_AFTER:
                 self._write(Act.RENEWAL, state.mine)
+
+    def _tell_failover(self) -> None:
+        channel = self._channel
+        if channel is not None and channel.failover_moved:
+            channel.failover_moved = False
+            self._on_failover()
 
     def _hand_over(self, to: str | None) -> None:
         with self._state:
@@ -287,6 +298,8 @@ class Lease:
 TRACKED = frozenset({Act.CLAIM, Act.RENEWAL})
 """Records that their writer waits for. Read back, they are evidence."""
 
+FAILOVER_KEY = entry_key_bytes(FAILOVER_STATE)
+
 RECORDS_IN_A_READ = 1000
 """As many records come from a tail at once, where there are more."""
 
@@ -294,7 +307,7 @@ RECORDS_IN_A_READ = 1000
 @dataclass
 class LeaseChannel:
     """Of one process. `cluster` is its own, and closed with it. `forget_after`: seconds, for records that never come
-    back."""
+    back. `failover_moved`: whether a command wrote how far a failover is, since somebody asked."""
 
     flow: str
     topic: str
@@ -303,6 +316,7 @@ class LeaseChannel:
     seal: Seal
     clock: Callable[[], float]
     forget_after: float
+    failover_moved: bool = False
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
     _sent: dict[int, float] = field(default_factory=dict)
 
@@ -330,6 +344,7 @@ class LeaseChannel:
         while count >= RECORDS_IN_A_READ:
             records = self.tail.next(0.0)
             count = len(records)
+            self.failover_moved |= any(key == FAILOVER_KEY for key, _ in records)
             yield from records
 
     def _begun(self, record: LeaseRecord | None, me: str) -> float | None:

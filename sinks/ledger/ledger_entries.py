@@ -101,10 +101,20 @@ def _place(entry_key: EntryKey) -> tuple[tuple[Entry, str], Key]:
     return ((entry, key[0]), key[1:]) if entry in OF_A_KIND else ((entry, ""), key)
 
 
+FAILOVER_STATE: EntryKey = (Entry.FAILOVER, ("state",))
+"""How far a flow's failover is."""
+
+
+def entry_key_bytes(entry_key: EntryKey) -> bytes:
+    """The key of an entry's records."""
+    entry, key = entry_key
+    return compact_json([entry.value, *key])
+
+
 def entry_record(entry_key: EntryKey, value: str | None, since: datetime) -> Record:
     """An entry as a record without a signature; None: it is forgotten."""
     entry, key = entry_key
-    name = compact_json([entry.value, *key])
+    name = entry_key_bytes(entry_key)
     if value is None:
         return name, None
     return name, ENTRY_SCHEMA.encode({"entry": entry.value, "key": list(key), "value": value, "since": since})

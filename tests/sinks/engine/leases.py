@@ -54,6 +54,7 @@ class Processes:
         patience: float = 0.0,
         reserve: float = RESERVE,
         meanwhile: Callable[[], object] = lambda: None,
+        on_failover: Callable[[], object] = lambda: None,
         secret: str | None = None,
     ) -> Lease:
         """Of a process with this client id; `meanwhile` is called whenever it waits."""
@@ -66,7 +67,16 @@ class Processes:
         identity, clock = Identity(name, "here"), lambda: self.now
         opened = lambda: self.target  # noqa: E731  a client of one's own is the same cluster here
         return Lease(
-            FLOW.name, opened, seal, identity, reserve, patience=patience, clock=clock, pause=pause, background=by_hand
+            FLOW.name,
+            opened,
+            seal,
+            identity,
+            reserve,
+            patience=patience,
+            clock=clock,
+            pause=pause,
+            background=by_hand,
+            on_failover=on_failover,
         )
 
     def ledger(self, lease: Lease | None = None, secret: str | None = None) -> Ledger:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from sinks.faults import ClusterUnreachable, NotLeading
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.failover_states import State
 from sinks.ledger.leadership import EVIDENCE
 from sinks.ledger.lease_log import MARGIN, RESERVED_SECONDS
-from sinks.ledger.ledger_entries import Entry
+from sinks.ledger.ledger_entries import FAILOVER_STATE, Entry
 from sinks.model.changes import Kind
 from tests.sinks.engine.leases import SECONDS, TOPIC, Processes, SlowCluster
 
@@ -217,3 +219,17 @@ def test_ledger_takes_what_the_one_that_leads_writes_and_nothing_of_another(proc
     with pytest.raises(NotLeading):
         processes.ledger(second).put({(Entry.PAUSED, ("topic",)): ""})
     assert processes.ledger().paused() == {Kind.ACL}
+
+
+def test_process_that_leads_hears_of_each_step_of_a_failover_with_its_next_read_and_of_nothing_else(
+    processes: Processes,
+) -> None:
+    heard: list[float] = []
+    job = processes.lease("job", on_failover=lambda: heard.append(processes.now))
+    processes.claim(job)
+    processes.ledger().put({(Entry.PAUSED, ("acl",)): ""})
+    processes.pass_time(3.0, job)
+    assert heard == []
+    processes.ledger().put({FAILOVER_STATE: FailoverRecord(State.FAILED_OVER).to_text()})
+    processes.pass_time(3.0, job)
+    assert heard == [1003.5]

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from sinks.failover.journal import STATE_KEY
 from sinks.faults import ClusterUnreachable, ItemFault, JavaGone
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_users import MemoryUsers, Stored
@@ -18,7 +17,7 @@ from sinks.kafka.ports.cluster import Faults, TopicSpec
 from sinks.kafka.ports.users import Upsertion, UserFaults
 from sinks.ledger.failover_record import FailoverRecord
 from sinks.ledger.failover_states import Command, State
-from sinks.ledger.ledger_entries import Entry
+from sinks.ledger.ledger_entries import FAILOVER_STATE, Entry
 from sinks.model.changes import Kind
 from sinks.plugins.credential_provider import Credential
 from tests.sinks.builders import NOON, World, put_topic
@@ -188,7 +187,7 @@ def test_what_was_never_sent_for_the_flow_ended_before_is_whose_it_is(world: Two
 
     def ends(done: int, total: int | None) -> None:
         begun = FailoverRecord(State.DRAINED, doing=Command.PROMOTE)
-        world.ledger().put({STATE_KEY: begun.to_text()})
+        world.ledger().put({FAILOVER_STATE: begun.to_text()})
 
     world.reconcile.apply(compared, ends)
     assert "a.x" in world.target.topics

@@ -106,6 +106,16 @@ def test_the_source_of_a_flow_that_failed_over_may_be_gone(restarted: bool) -> N
     assert world.run_pass(after=INTERVAL).ended is not None
 
 
+def test_source_is_not_asked_once_the_ledger_says_that_the_target_has_taken_over() -> None:
+    """A source that is gone answers after its time limit alone, and `status` would say ERROR until then."""
+    world = world_in_step()
+    put_state(world, FailoverRecord(State.FAILED_OVER))
+    asked: list[str] = []
+    world.source.cluster_id = lambda: asked.append("id") or "id-of-a"  # type: ignore[method-assign, func-returns-value]
+    assert world.run_pass(after=INTERVAL).ended is not None
+    assert asked == []
+
+
 def test_the_source_of_a_flow_that_goes_on_may_not_be_gone() -> None:
     world = world_in_step()
     world.source.reachable = False
