@@ -124,8 +124,9 @@ LARGEST_SHARE = 0.1
 """Largest share of time for a flow's preflights. With thousands of moving partitions one preflight takes as long as
 dozens of passes. Passes wait for the interpreter meanwhile."""
 
-COUNTS_FOR_INTERVALS = 3
-"""Intervals until a preflight is out of date. One late preflight is no reason to distrust the last; several are."""
+COUNTS_LONGER = 2
+"""A preflight counts until the next is due, and so many intervals longer. If one takes longer than the interval, that
+time counts instead. One late preflight is no reason to distrust the last; several are."""
 
 COUNTS_AT_LEAST_S = 30.0
 """Minimum for intervals so short that a busy machine misses several."""
@@ -163,7 +164,7 @@ def not_checked(made: Preflight | None, age: float, interval: float, since: date
         none = "the job makes no preflights: lockstep.failover.preflight.interval.seconds is 0"
         return NotChecked("the job has made no preflight yet" if interval else none, since)
     pace = _pace(made.seconds, interval)
-    if age <= max(COUNTS_AT_LEAST_S, COUNTS_FOR_INTERVALS * pace):
+    if age <= max(COUNTS_AT_LEAST_S, pace + COUNTS_LONGER * max(interval, made.seconds)):
         return None
     due = f"one is due every {pace:.0f} s, and the last one was made at {utc_text(made.at)}"
     return NotChecked(f"the job's preflight stands still: {due}", made.at)

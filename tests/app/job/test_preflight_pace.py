@@ -60,11 +60,12 @@ def test_preflight_counts_for_three_intervals_and_then_nobody_knows_since_when_i
     assert found.as_json()["preflight"]["ready"] is None
 
 
-def test_preflight_that_takes_long_counts_for_as_much_longer() -> None:
+def test_preflight_that_takes_long_counts_until_the_next_is_due_and_for_two_more_of_its_length() -> None:
+    """The next of one that takes a minute is due after ten; to wait for three of these would be half an hour."""
     clock = Clock()
     task = task_at(clock)
-    task.note_preflight(Preflight(NOON, 40.0))
-    clock.now += 1200.0
+    task.note_preflight(Preflight(NOON, 60.0))
+    clock.now += 600.0 + 2 * 60.0
     assert task.status().failover.not_checked is None
     clock.now += 1.0
     assert task.status().failover.not_checked is not None
