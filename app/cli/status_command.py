@@ -49,8 +49,8 @@ def status(
     """How each flow stands: asks the running job, or observes the clusters where none answers.
 
     Exit 1: a flow is in ERROR. Exit 4: one is not kept in step: MM2's heartbeats have stopped (STALE), or no job
-    answers (NO_JOB), or nothing is known of it yet. Exit 3: the running job rejected its properties file, and goes on
-    with what it had.
+    answers (NO_JOB), or nothing is known of it yet. A flow whose target has taken over (ENDED) is none of these.
+    Exit 3: the running job rejected its properties file, and goes on with what it had.
     """
     if watch and output is Output.JSON:
         raise typer.BadParameter(

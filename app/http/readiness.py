@@ -19,7 +19,7 @@ from sinks.failover.checks import COUNTED, CheckResult, group_check, kind_check
 from sinks.failover.preflight import NO_PREFLIGHT, FailoverLoss, FailoverStatus, NotChecked
 from sinks.flow_settings import FailoverRules
 from sinks.kinds.offsets.verdicts import Verdict
-from sinks.ledger.failover_states import Command, State
+from sinks.ledger.failover_states import State
 from sinks.model.times import utc_now, utc_text
 from sinks.protocol.controller import GroupSummary
 from sinks.verify.differences import Difference
@@ -122,7 +122,7 @@ def _taken_over(status: FlowStatus) -> Answered | None:
     if status.failover.unknown is not None or not record.has_ended:
         return None
     at = f" since {record.begun.at}" if record.begun.at else ""
-    if record.doing in (Command.PROMOTE, Command.FAIL_OVER):
+    if record.doing and not record.has_taken_over:
         doing = f"{target} takes over: `{record.doing.typed}` is half done. Run it again to its end"
         return Answered(ReadinessAnswer.NO, doing)
     how = TAKEN_OVER.get(record.state)
@@ -317,6 +317,7 @@ STATES: Mapping[FlowState, Callable[[FlowStatus], str | None]] = {
     FlowState.STALE: lambda status: status.reason or "MirrorMaker 2 is not heard",
     FlowState.NO_HEARTBEAT: lambda status: silence(status.state, None),
     FlowState.NO_JOB: lambda status: status.reason or "no job answers",
+    FlowState.ENDED: lambda status: "the flow has ended",
     FlowState.ERROR: lambda status: status.reason or "the flow is stopped",
 }
 """What a state has against a failover."""

@@ -39,29 +39,35 @@ def age_of(newest: Heartbeats | None) -> float | None:
     return age_seconds(newest.timestamp_ms, round(time.time() * 1000)) if newest else None
 
 
-def state_of(error: str | None, newest: Heartbeats | None, settings: FlowSettings) -> FlowState:
+def state_of(
+    error: str | None, newest: Heartbeats | None, settings: FlowSettings, failover: FailoverStatus = NEVER_READ
+) -> FlowState:
     """Of a flow with this newest heartbeat, by the clock of this machine."""
-    return flow_state(error, age_of(newest), settings.pace.heartbeat_timeout)
+    ended = failover.unknown is None and failover.record.has_taken_over
+    return flow_state(error, age_of(newest), settings.pace.heartbeat_timeout, ended=ended)
 
 
 def status_without_job(
     settings: FlowSettings, report: Report, newest: Heartbeats | None, led_by: Leader | None, silent: str
 ) -> FlowStatus:
     """How a flow stands by one pass of a command that wrote nothing. `led_by`: who led it last. `silent`: why the job
-    said nothing. Nothing keeps such a flow in step, whatever its last heartbeat says."""
+    said nothing. Nothing keeps such a flow in step, whatever its last heartbeat says; one that has ended needs no
+    job."""
     heard, now = age_of(newest), utc_now()
+    ended = state_of(None, newest, settings, report.failover) is FlowState.ENDED
+    state = FlowState.ENDED if ended else FlowState.NO_JOB
     last = f"{led_by} led the flow last" if led_by else None
     quiet = silence(state_of(None, newest, settings), heard)
     seen = "drift is what both clusters show now"
     return FlowStatus(
         flow=settings.flow,
-        state=FlowState.NO_JOB,
+        state=state,
         heartbeat_age_seconds=heard,
         heartbeat_copied=newest is None or newest.copied,
-        reason="; ".join(one for one in (silent, last, quiet, seen) if one),
+        reason=None if ended else "; ".join(one for one in (silent, last, quiet, seen) if one),
         kinds=as_far_as_known(
             {kind: kind_status(kind, first, report, now) for kind, first in first_statuses(settings).items()},
-            FlowState.NO_JOB,
+            state,
             None,
         ),
         effective=report.effective,
@@ -159,7 +165,7 @@ class KnownStatus:
             error = self._error or silent
             beat = self._heartbeats
             age = age_of(beat)
-            state = state_of(error, beat, self._settings)
+            state = state_of(error, beat, self._settings, self._failover)
             since = self._failed_at if self._error else at(beat)
             failure, failover = self._failure if self._error else None, self._failover
             if leader and silent and not self._error:
@@ -171,7 +177,7 @@ class KnownStatus:
                 heartbeat_age_seconds=age,
                 heartbeat_copied=beat is None or beat.copied,
                 replication_latency_ms=beat.latency_ms if beat else None,
-                reason=error or self._standby or self._query or self._waits_for() or silence(state, age),
+                reason=error or self._standby or self._waits_for(state, age),
                 kinds=as_far_as_known(self._kinds, state, since),
                 effective=None if error or self._standby else self._effective,
                 leader=leader,
@@ -179,9 +185,14 @@ class KnownStatus:
                 failover=failover,
             )
 
-    def _waits_for(self) -> str | None:
+    def _waits_for(self, state: FlowState, age: float | None) -> str | None:
+        """What keeps the target from being in step; nothing does once the target has taken over."""
+        if state is FlowState.ENDED:
+            return None
+        if self._query:
+            return self._query
         missing = (f"MM2 has not made these topics yet: {', '.join(self._missing)}",) if self._missing else ()
-        return "; ".join((*self._warnings, *missing)) or None
+        return "; ".join((*self._warnings, *missing)) or silence(state, age)
 
 
 # How one kind stands after a pass, the same for a running job and for a command that only reads. Pure.

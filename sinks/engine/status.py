@@ -21,12 +21,14 @@ from streaming.flow import Flow
 
 class FlowState(str, Enum):
     """LIVE: heartbeats of MM2 arrive. STALE: the newest is older than `lockstep.heartbeat.timeout`. NO_HEARTBEAT: none
-    was ever seen. NO_JOB: no job answers, so nothing keeps the target in step. ERROR: see the reason."""
+    was ever seen. NO_JOB: no job answers, so nothing keeps the target in step. ENDED: the target has taken over, and
+    Lockstep writes nothing for the flow. ERROR: see the reason."""
 
     LIVE = "LIVE"
     STALE = "STALE"
     NO_HEARTBEAT = "NO_HEARTBEAT"
     NO_JOB = "NO_JOB"
+    ENDED = "ENDED"
     ERROR = "ERROR"
 
 
@@ -96,10 +98,13 @@ def at(heartbeats: Heartbeats | None) -> datetime | None:
     return datetime.fromtimestamp(heartbeats.timestamp_ms / 1000, timezone.utc) if heartbeats else None
 
 
-def flow_state(error: str | None, heartbeat_age: float | None, timeout: float) -> FlowState:
-    """The table: an error first, then the age of the newest heartbeat in seconds."""
+def flow_state(error: str | None, heartbeat_age: float | None, timeout: float, *, ended: bool = False) -> FlowState:
+    """The table: an error first, then whether the target has taken over, then the age of the newest heartbeat in
+    seconds."""
     if error is not None:
         return FlowState.ERROR
+    if ended:
+        return FlowState.ENDED
     if heartbeat_age is None:
         return FlowState.NO_HEARTBEAT
     return FlowState.STALE if heartbeat_age > timeout else FlowState.LIVE

@@ -60,6 +60,11 @@ class FailoverRecord:
         return self.state in ENDED or self.doing is Command.PROMOTE
 
     @property
+    def has_taken_over(self) -> bool:
+        """Whether the target has taken over, and no command is half done with it."""
+        return self.has_ended and self.doing not in (Command.PROMOTE, Command.FAIL_OVER)
+
+    @property
     def remaining(self) -> tuple[Step, ...]:
         """The steps that are not known to be done."""
         if self.doing is None:

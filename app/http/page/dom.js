@@ -61,7 +61,7 @@ export function side(value) {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-const GOOD = new Set(["LIVE", "ACTIVE", "RUNNING", "SYNCED", "applied", "yes", "done"]);
+const GOOD = new Set(["LIVE", "ENDED", "ACTIVE", "RUNNING", "SYNCED", "applied", "yes", "done"]);
 const BAD = new Set(["ERROR", "FAULTED", "failed", "TOPIC_MISSING", "no"]);
 const FAINT = new Set(["DISABLED", "NOT_SUPPORTED", "SOURCE_EMPTY"]);
 

@@ -20,6 +20,7 @@ from sinks.failover.preflight import FailoverStatus, NotChecked, Preflight
 from sinks.ledger.failover_record import Begun, FailoverRecord
 from sinks.ledger.failover_states import Command, State
 from sinks.ledger.leadership import Leader
+from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind, Op
 from sinks.model.plan import Refusal
 from streaming.mm2.records import TopicPartition
@@ -65,6 +66,23 @@ def test_a_flow_without_a_job_looks_neither_live_nor_kept_in_step(
     assert not any(row[0] == "ACTIVE" for row in kinds)
     assert not any("led by" in line for line in lines)
     assert exit_code({status.state.value}, rejected=False) == STALE
+
+
+def test_flow_that_failed_over_needs_no_job(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = world_in_step()
+    begun = Begun("ann@ops", "2026-11-22T11:00:00Z")
+    world.ledger().put({(Entry.FAILOVER, ("state",)): FailoverRecord(State.FAILED_OVER, begun=begun).to_text()})
+    world.clock.now += 60.0
+    report = world.reconcile.report_only(world.reconcile.compare(everything=True))
+    status = status_without_job(world.settings, report, None, None, "no job answers at http://h:1")
+    lines = shown(status, capsys, monkeypatch)
+    assert lines[:2] == [
+        "a->b  ENDED  no heartbeat seen",
+        "  failover: FAILED_OVER, by ann@ops at 2026-11-22T11:00:00Z",
+    ]
+    assert exit_code({counted_state(status.as_json())}, rejected=False) == DONE
 
 
 def test_a_failover_under_way_what_is_at_risk_and_the_last_drill_are_a_line_each(
@@ -135,6 +153,7 @@ def test_every_state_of_a_flow_fits_sixty_columns(
         ({"LIVE", "NO_HEARTBEAT"}, DONE),
         ({"LIVE", "STALE"}, STALE),
         ({"LIVE", "NO_JOB"}, STALE),
+        ({"LIVE", "ENDED"}, DONE),
         ({"STALE", "ERROR"}, FAILED),
         ({"NO_JOB", "ERROR"}, FAILED),
     ],

@@ -20,6 +20,8 @@ from sinks.faults import (
     RightsMissing,
     WrongCluster,
 )
+from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.failover_states import Command, State
 from sinks.ledger.ledger import Entry
 from sinks.model.changes import Kind, Outcome
 from sinks.model.plan import Plan, Unobserved
@@ -33,6 +35,7 @@ from tests.sinks.builders import (
     flow_settings,
     put_topic,
     topic_change,
+    world_in_step,
 )
 from tests.sinks.scripted_pass import ScriptedPass
 
@@ -69,6 +72,23 @@ def test_silent_mm2_is_seen_and_work_goes_on(
 ) -> None:
     assert task.step(heartbeat).state is state
     assert len(passes.asked) == 1
+
+
+@pytest.mark.parametrize("state", [State.PROMOTED, State.FAILED_OVER, State.INVALIDATED, State.REVERSING])
+@pytest.mark.parametrize("heartbeat", [None, beat(31.0), beat()])
+def test_flow_whose_target_has_taken_over_has_ended_whatever_mm2_does(state: State, heartbeat: Heartbeats) -> None:
+    world = world_in_step()
+    world.ledger().put({(Entry.FAILOVER, ("state",)): FailoverRecord(state).to_text()})
+    world.source.reachable = state is not State.FAILED_OVER
+    status = FlowTask(world.reconcile, Metrics("0")).step(heartbeat, everything=True)
+    assert (status.state, status.reason) == (FlowState.ENDED, None)
+
+
+def test_takeover_that_is_half_done_is_no_end_yet() -> None:
+    world = world_in_step()
+    half = FailoverRecord(State.FAILING_OVER, Command.FAIL_OVER)
+    world.ledger().put({(Entry.FAILOVER, ("state",)): half.to_text()})
+    assert FlowTask(world.reconcile, Metrics("0")).step(beat(31.0), everything=True).state is FlowState.STALE
 
 
 def test_once_mm2_copied_a_heartbeat_one_that_it_emits_on_the_target_proves_nothing(task: FlowTask) -> None:
