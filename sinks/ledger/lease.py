@@ -307,7 +307,7 @@ RECORDS_IN_A_READ = 1000
 @dataclass
 class LeaseChannel:
     """Of one process. `cluster` is its own, and closed with it. `forget_after`: seconds, for records that never come
-    back. `failover_moved`: whether a command wrote how far a failover is, since somebody asked."""
+    back. `failover_moved`: whether a command wrote how far a failover is, and `tend` has not told it yet."""
 
     flow: str
     topic: str
