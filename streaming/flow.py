@@ -27,6 +27,10 @@ class Flow:
         """`a->b`, as the properties file writes it."""
         return f"{self.source}->{self.target}"
 
+    def as_json(self) -> dict[str, str]:
+        """The fields that name the flow in every document."""
+        return {"source": self.source, "target": self.target}
+
     @property
     def reverse(self) -> Flow:
         """The flow the other way round."""

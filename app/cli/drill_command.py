@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from app.cli.failover_run import DryRunOption, OneFlowOption, one_flow, saying
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption, seconds
+from app.cli.failover_run import DryRunOption, OneFlowOption, one_flow, spoken
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption, seconds, whole
 from app.cli.output import DONE, PENDING, Output, print_json, print_line, print_table
 from app.failover_session import FailoverCall, failover_session, group_rows
 from app.rights.flow_rights import rights_on_names
@@ -20,10 +20,11 @@ from sinks.failover.drill_names import check_drill_name
 from sinks.failover.scene import Scene
 from sinks.faults import RightsMissing
 from sinks.model.kind_row import On
-from streaming.errors import WrongUsage
 
 TopicOption = Annotated[str | None, typer.Option("--topic", help="Name of the drill's topic; `topics` must match it.")]
-RecordsOption = Annotated[int, typer.Option("--records", help="Records in each of its two halves; 10 to 100000.")]
+RecordsOption = Annotated[
+    int, typer.Option("--records", parser=whole(10, 100_000), help="Records in each of its two halves; 10 to 100000.")
+]
 WithinOption = Annotated[
     float, typer.Option("--within", parser=seconds, help="Seconds in which MM2 must have copied a half.")
 ]
@@ -39,8 +40,6 @@ def drill(
     dry: DryRunOption = False,
 ) -> None:
     """Fails over a topic of its own, and takes it away. Exit 3: measured is not what was predicted."""
-    if not 10 <= records <= 100_000:
-        raise WrongUsage(f"--records {records}: 10 to 100000")
     settings, chosen = one_flow(config, flow)
     name = f"{DRILL_PREFIX}{secrets.token_hex(4)}" if topic is None else topic
     check_drill_name(chosen, name)
@@ -55,15 +54,12 @@ def drill(
             _check_rights(settings, made)
             _foretell(made, output)
         return
-    with (
-        saying(FailoverCall("drill"), chosen) as call,
-        failover_session(settings, chosen, call) as scene,
-    ):
+    with failover_session(settings, chosen, spoken(FailoverCall("drill"), chosen)) as scene:
         made = drill_of(scene)
         made.check()
         _check_rights(settings, made)
         result = made.run()
-    document = {"source": chosen.flow.source, "target": chosen.flow.target} | result.as_json()
+    document = chosen.flow.as_json() | result.as_json()
     if output is Output.JSON:
         print_json({"flows": [document]})
     else:
@@ -95,8 +91,8 @@ def _foretell(made: Drill, output: Output) -> None:
     flow, copy = made.scene.settings.flow, made.there.topic
     if output is Output.JSON:
         rows = [{"command": "drill", "step": step, "does": does} for step, does in made.steps().items()]
-        named = {"source": flow.source, "target": flow.target, "topic": made.topic, "copy": copy}
-        print_json({"flows": [named | {"records": 2 * made.records, "would_do": rows}]})
+        named = {"topic": made.topic, "copy": copy, "records": 2 * made.records}
+        print_json({"flows": [flow.as_json() | named | {"would_do": rows}]})
         return
     print_line(
         f"{flow.name}: it would make the topic {made.topic} on {flow.source}, write {2 * made.records} records and two "

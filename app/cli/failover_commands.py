@@ -1,9 +1,8 @@
-"""The commands of a planned failover: `fence`, `unfence`, `cutover`, `promote`."""
+"""The commands of a failover: `fence`, `unfence`, `cutover`, `promote`, `failover`, `failback`."""
 
 from __future__ import annotations
 
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,22 +15,21 @@ from app.cli.failover_run import (
     AcceptGroupOption,
     AcceptLossOption,
     AcceptOption,
-    AgreeOption,
     BatchOption,
     DryRunOption,
     FailoverRun,
     OneFlowOption,
     TakeOverOption,
+    TypedLossOption,
     VerifyOption,
     WhyOption,
     WithinOption,
     WithoutFenceOption,
-    YesOption,
     accepted_loss,
     called,
     say_of,
 )
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption, YesOption, need_terminal, whole
 from app.cli.output import Output, complain
 from app.failover_session import FailoverCall
 from app.private_files import replace_file
@@ -46,12 +44,30 @@ from sinks.failover.unplanned import Prediction, check_loss, predict
 from sinks.failover.unplanned import failover as fail_over
 from sinks.failover.unreplicated import Unreplicated
 from sinks.flow_settings import FlowSettings
-from sinks.ledger.failover_record import FailoverRecord, NotNow
+from sinks.ledger.failover_record import NotNow
 from sinks.ledger.failover_states import Command, State
 from sinks.ledger.fence_rules import shown
-from streaming.errors import LockstepError, WrongUsage
+from streaming.errors import LockstepError
 from streaming.flow import Flow
 from streaming.number_of import number_of
+
+ExportOption = Annotated[
+    Path | None, typer.Option("--export", help="A new folder for the records that the source alone has, as Parquet.")
+]
+DiscardOption = Annotated[
+    int | None, typer.Option("--discard", parser=whole(0), help="So many of them may stay behind.")
+]
+OutOption = Annotated[Path | None, typer.Option("--out", help="The file of the flow the other way round.")]
+DoneOption = Annotated[bool, typer.Option("--done", help="The source leads again: mirror as before.")]
+LeadsOption = Annotated[
+    str | None,
+    typer.Option("--yes", help="With --done, where the way back was not cut over: its state, typed back."),
+]
+
+CUTOVER = (Command.FENCE, Command.DRAIN, Command.PROMOTE)
+
+MOST_PARTITIONS = 20
+"""Partitions that are named, each with a line of its own."""
 
 
 def fence(
@@ -64,15 +80,15 @@ def fence(
     dry: DryRunOption = False,
     take_over: TakeOverOption = False,
 ) -> None:
-    """Keeps everybody from writing the replicated topics on the source, and proves it."""
+    """Keeps all producers from writing the replicated topics on the source, and proves it."""
     named = tuple(topics or ())
     run = called(config, flow, output, FailoverCall(why, aborts=abort_transactions), dry=dry)
-    run.carry_out(
-        [Command.FENCE],
-        lambda scene: commands.fence(scene, named, take_over=take_over),
-        topics=named,
-        checks=lambda scene: commands.check_fence(scene, named),
-    )
+    with run.scene(named) as scene:
+        if dry:
+            commands.check_fence(scene, named)
+            run.would(scene, [Command.FENCE])
+        else:
+            run.did(commands.fence(scene, named, take_over=take_over))
 
 
 def unfence(
@@ -85,7 +101,12 @@ def unfence(
 ) -> None:
     """Takes the fence away: producers may write on the source again."""
     run = called(config, flow, output, FailoverCall(why), dry=dry)
-    run.carry_out([Command.UNFENCE], lambda scene: commands.unfence(scene, take_over=take_over), checks=check_liftable)
+    with run.scene() as scene:
+        if dry:
+            check_liftable(scene)
+            run.would(scene, [Command.UNFENCE])
+        else:
+            run.did(commands.unfence(scene, take_over=take_over))
 
 
 def cutover(
@@ -99,38 +120,30 @@ def cutover(
     abort_transactions: AbortOption = False,
     batch: BatchOption = None,
     verify: VerifyOption = False,
-    yes: AgreeOption = False,
+    yes: YesOption = False,
     why: WhyOption = "",
     dry: DryRunOption = False,
     take_over: TakeOverOption = False,
 ) -> None:
     """Leads the whole planned failover: fence, wait for the last records, promote. Loses nothing but
     what `--accept` names."""
-    accepted, groups = tuple(accept or ()), tuple(accept_group or ())
-    call = FailoverCall(why, within, accepted, groups, verify, abort_transactions)
+    call = FailoverCall(why, within, tuple(accept or ()), tuple(accept_group or ()), verify, abort_transactions)
     run = called(config, flow, output, call, dry=dry)
 
-    def told(scene: Scene) -> dict[str, Any]:
-        return {"groups": _tell_cutover(scene, without_fence)}
-
     def agreed(scene: Scene) -> None:
-        told(scene)
+        _tell_cutover(scene, without_fence)
         if not yes:
-            _ask(scene)
+            need_terminal(f"`cutover` ends {scene.settings.flow.name}")
+            typer.confirm(f"Cut over {scene.settings.flow.name}?", abort=True, err=True)
 
-    run.carry_out(
-        CUTOVER,
-        lambda scene: commands.cutover(
-            scene, without_fence=without_fence, take_over=take_over, batch=batch, agreed=agreed
-        ),
-        topics=accept or (),
-        done=commands.promoted,
-        checks=lambda scene: commands.check_cutover(scene, without_fence=without_fence),
-        foresees=told,
-    )
-
-
-CUTOVER = (Command.FENCE, Command.DRAIN, Command.PROMOTE)
+    with run.scene(accept) as scene:
+        if not dry:
+            run.did(
+                commands.cutover(scene, without_fence=without_fence, take_over=take_over, batch=batch, agreed=agreed)
+            )
+        elif not run.has_ended(scene, commands.promoted):
+            commands.check_cutover(scene, without_fence=without_fence)
+            run.would(scene, CUTOVER, groups=_tell_cutover(scene, without_fence))
 
 
 def _tell_cutover(scene: Scene, without_fence: bool) -> int | None:
@@ -152,13 +165,6 @@ def _tell_cutover(scene: Scene, without_fence: bool) -> int | None:
     return moved.count
 
 
-def _ask(scene: Scene) -> None:
-    """Raises WrongUsage where nobody can be asked, and Abort where they do not agree."""
-    if not sys.stdin.isatty():
-        raise WrongUsage("there is no terminal to ask on: say --yes")
-    typer.confirm(f"Cut over {scene.settings.flow.name}?", abort=True, err=True)
-
-
 def promote(
     config: ConfigOption = DEFAULT_CONFIG,
     flow: OneFlowOption = None,
@@ -175,31 +181,11 @@ def promote(
     accepted, groups = tuple(accept or ()), tuple(accept_group or ())
     call = FailoverCall(why, accepted=accepted, accepted_groups=groups, verifies=verify, aborts=abort_transactions)
     run = called(config, flow, output, call, dry=dry)
-    run.carry_out(
-        [Command.PROMOTE],
-        lambda scene: commands.promote(scene, take_over=take_over),
-        topics=accept or (),
-        done=commands.promoted,
-    )
-
-
-# The commands of an unplanned failover and of the way back: `failover`, `failback`.
-
-
-ExportOption = Annotated[
-    Path | None, typer.Option("--export", help="A new folder for the records that the source alone has, as Parquet.")
-]
-DiscardOption = Annotated[int | None, typer.Option("--discard", min=0, help="So many of them may stay behind.")]
-OutOption = Annotated[Path | None, typer.Option("--out", help="The file of the flow the other way round.")]
-DoneOption = Annotated[bool, typer.Option("--done", help="The source leads again: mirror as before.")]
-LeadsOption = Annotated[
-    str | None,
-    typer.Option("--yes", help="With --done, where the way back was not cut over: its state, typed back."),
-]
-
-
-MOST_PARTITIONS = 20
-"""Partitions that are named, each with a line of its own."""
+    with run.scene(accept) as scene:
+        if not dry:
+            run.did(commands.promote(scene, take_over=take_over))
+        elif not run.has_ended(scene, commands.promoted):
+            run.would(scene, [Command.PROMOTE])
 
 
 def failover(
@@ -207,13 +193,14 @@ def failover(
     flow: OneFlowOption = None,
     output: OutputOption = Output.TEXT,
     accept_loss: AcceptLossOption = None,
-    yes: YesOption = None,
+    yes: TypedLossOption = None,
     why: WhyOption = "",
     dry: DryRunOption = False,
     take_over: TakeOverOption = False,
 ) -> None:
     """Ends a flow whose source is gone. Says first what that loses, and wants it typed back."""
     run = called(config, flow, output, FailoverCall(why), dry=dry, needs_source=False)
+    loss = accepted_loss(accept_loss)
     seen: list[Prediction] = []
 
     def agreed(found: Prediction) -> None:
@@ -221,37 +208,31 @@ def failover(
         _print_prediction(run.flow, found)
         _insist(found, yes)
 
-    def foresees(scene: Scene) -> dict[str, Any]:
-        found = predict(scene, source_answers=scene.source_answers)
-        _print_prediction(run.flow, found)
-        try:
-            check_loss(scene, found, scene.source_answers, accepted_loss(accept_loss))
-        except NotNow as refused:
-            complain(f"{run.flow.flow.name}: it would be refused: {refused}")
-        return {"prediction": _as_json(found)}
-
-    run.carry_out(
-        [Command.FAIL_OVER],
-        lambda scene: fail_over(
-            scene,
-            source_answers=scene.source_answers,
-            accept_loss=accepted_loss(accept_loss),
-            agreed=agreed,
-            take_over=take_over,
-        ),
-        done=lambda scene: scene.journal.has_done(State.FAILED_OVER),
-        foresees=foresees,
-        tells=lambda: {"prediction": _as_json(seen[0]) if seen else None},
-    )
+    with run.scene() as scene:
+        answers = scene.source_answers
+        if not dry:
+            record = fail_over(scene, source_answers=answers, accept_loss=loss, agreed=agreed, take_over=take_over)
+            run.did(record, prediction=_as_json(seen[0]) if seen else None)
+        elif not run.has_ended(scene, lambda scene: scene.journal.has_done(State.FAILED_OVER)):
+            run.would(scene, [Command.FAIL_OVER], prediction=_foretold(scene, loss))
 
 
 def _insist(found: Prediction, yes: str | None) -> None:
     if yes is None:
-        if not sys.stdin.isatty():
-            raise WrongUsage(f"there is no terminal to ask on: say --yes {found.typed}")
+        need_terminal(f"the predicted loss is {found.typed}", f"say --yes {found.typed}")
         yes = typer.prompt(f"Records that are lost; type {found.typed} to go on", err=True)
     if yes != found.typed:
         raise NotNow(f"the predicted loss is {found.typed}, not {yes}. Nothing was done")
+
+
+def _foretold(scene: Scene, loss: float | None) -> dict[str, Any]:
+    found = predict(scene, source_answers=scene.source_answers)
+    _print_prediction(scene.settings, found)
+    try:
+        check_loss(scene, found, scene.source_answers, loss)
+    except NotNow as refused:
+        complain(f"{scene.settings.flow.name}: it would be refused: {refused}")
+    return _as_json(found)
 
 
 def _as_json(found: Prediction) -> dict[str, Any]:
@@ -304,48 +285,49 @@ def failback(
 ) -> None:
     """Leads back once the source is there again: counts what it alone has, and writes the reverse flow's file."""
     run = called(config, flow, output, FailoverCall(why), dry=dry)
-    if done:
-        _lead_again(run, yes, take_over)
-        return
     names = run.flow.flow
     target = out or config.with_name(f"{config.stem}-{names.target}-to-{names.source}.properties")
-    counted: list[Unreplicated] = []
+    with run.scene() as scene:
+        if done:
+            _lead_again(run, scene, yes, take_over)
+        elif not dry:
+            exported = Export(export)
+            record = lead_back(
+                scene,
+                export=exported.take if export else None,
+                discard=discard,
+                write_reverse=lambda: write_reverse(config, target, names, replaces=out is not None),
+                take_over=take_over,
+            )
+            for line in NEXT:
+                complain(line.format(file=target, flow=names.name, source=names.source))
+            run.did(record, exported=exported.count, file=str(target))
+        elif not run.has_ended(scene, lambda scene: scene.journal.has_done(State.REVERSING)):
+            run.would(scene, [Command.INVALIDATE, Command.REVERSE])
 
-    def exported(found: Unreplicated) -> None:
+
+def _lead_again(run: FailoverRun, scene: Scene, yes: str | None, take_over: bool) -> None:
+    if not run.dry:
+        run.did(resume(scene, typed=yes, take_over=take_over))
+    elif not run.has_ended(scene, lambda scene: scene.journal.has_done(State.MIRRORING)):
+        check_resume(scene, yes)
+        run.would(scene, [Command.RESUME])
+
+
+class Export:
+    """The records that the source alone has, written to a folder. `count`: how many there were."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder, self.count = folder, 0
+
+    def take(self, found: Unreplicated) -> None:
+        """Writes them."""
         # Spark takes seconds to start, and few ask for it.
         from app.job.exported_records import export_records
 
-        counted.append(found)
-        if export is not None:
-            export_records(found.records, export)
-
-    def leads(scene: Scene) -> FailoverRecord:
-        record = lead_back(
-            scene,
-            export=exported if export else None,
-            discard=discard,
-            write_reverse=lambda: write_reverse(config, target, names, replaces=out is not None),
-            take_over=take_over,
-        )
-        for line in NEXT:
-            complain(line.format(file=target, flow=names.name, source=names.source))
-        return record
-
-    run.carry_out(
-        [Command.INVALIDATE, Command.REVERSE],
-        leads,
-        done=lambda scene: scene.journal.has_done(State.REVERSING),
-        tells=lambda: {"exported": sum(one.count for one in counted), "file": str(target)},
-    )
-
-
-def _lead_again(run: FailoverRun, yes: str | None, take_over: bool) -> None:
-    run.carry_out(
-        [Command.RESUME],
-        lambda scene: resume(scene, typed=yes, take_over=take_over),
-        done=lambda scene: scene.journal.has_done(State.MIRRORING),
-        checks=lambda scene: check_resume(scene, yes),
-    )
+        self.count += found.count
+        if self._folder is not None:
+            export_records(found.records, self._folder)
 
 
 NEXT = (
@@ -355,7 +337,7 @@ NEXT = (
     "  `lockstep offsets --reverse --execute` with the old file, for the groups",
     "  `lockstep failback --done` with the old file: {source} leads again",
 )
-"""A line each, for stderr."""
+"""Lines for stderr."""
 
 
 # The properties of the flow the other way round, from those of a flow: one file for MM2 and Lockstep alike.

@@ -17,7 +17,8 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, Final, TextIO, cast
@@ -74,6 +75,19 @@ class ClosedStdout(io.TextIOBase):
 
 Failed = tuple[str, LockstepError]
 """What failed, by name, e.g. of a flow."""
+
+
+class Failures(list[Failed]):
+    """What failed of a command, which goes on with the rest."""
+
+    @contextmanager
+    def noted(self, name: str) -> Iterator[None]:
+        """Complains of a LockstepError that the block raises, and keeps it under this name."""
+        try:
+            yield
+        except LockstepError as error:
+            complain(f"{name}: {error}")
+            self.append((name, error))
 
 
 def with_failures(document: Mapping[str, Any], failed: Sequence[Failed]) -> dict[str, Any]:

@@ -63,7 +63,7 @@ COMMANDS: Final = {
     "look": LazyCommand("look_command", "look", "Asks the running job for a pass now."),
     "reload": LazyCommand("look_command", "reload", "Lets the running job read its file again."),
     "preflight": LazyCommand("preflight_command", "preflight", "Could a flow fail over now, and what would be lost?"),
-    "fence": LazyCommand("failover_commands", "fence", "Keeps everybody from writing the topics on the source."),
+    "fence": LazyCommand("failover_commands", "fence", "Keeps all producers from writing the topics on the source."),
     "unfence": LazyCommand("failover_commands", "unfence", "Takes the fence away."),
     "cutover": LazyCommand("failover_commands", "cutover", "Leads a planned failover from fence to promotion."),
     "promote": LazyCommand("failover_commands", "promote", "Ends a flow whose records are all on the target."),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.cli.failover_run import failover_hooks
+from app.cli.failover_run import call_hooks
 from app.failover_session import claim_of_this_process, may_be_alive
 from sinks.flow_settings import FailoverRules
 from sinks.ledger.failover_record import Begun, FailoverRecord
@@ -35,8 +35,7 @@ class Broken:
 
 
 def tell(rules: FailoverRules) -> None:
-    with failover_hooks(replace(flow_settings(), failover=rules)) as told:
-        told(BEFORE, AFTER)
+    call_hooks(replace(flow_settings(), failover=rules), BEFORE, AFTER)
 
 
 def program(folder: Path, script: str) -> str:
