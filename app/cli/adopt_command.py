@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -10,8 +9,17 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.failures import Failed, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, kind_named, with_overrides
+from app.cli.failures import Failures, with_failures
+from app.cli.options import (
+    DEFAULT_CONFIG,
+    ConfigOption,
+    FlowOption,
+    OutputOption,
+    YesOption,
+    kind_named,
+    need_terminal,
+    with_overrides,
+)
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
 from app.cli.plan_text import paused_lines
 from app.passes import SinglePass, expected_claims, single_pass
@@ -26,16 +34,12 @@ from streaming.errors import LockstepError, WrongUsage
 OWNED = tuple(kind.value for kind in Kind if kind.row.owned)
 
 
-def _kind(text: str) -> str:
-    """Raises BadParameter for what no kind is."""
-    return str(kind_named(text, OWNED).value)
-
-
 OwnedArgument = Annotated[
+    # As text, for Typer lists all kinds in the help of an argument that is a Kind.
     str,
     typer.Argument(
         help=f"The kind of resource: {', '.join(OWNED)}.",
-        callback=_kind,
+        callback=lambda text: kind_named(text, OWNED).value,
         autocompletion=lambda: list(OWNED),
     ),
 ]
@@ -87,7 +91,7 @@ def adopt(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be adopted. Exit 3: something.")] = (
         False
     ),
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: YesOption = False,
     with_records: Annotated[
         bool, typer.Option("--with-records", help="Agree that adopted topics may be deleted, with their records.")
     ] = False,
@@ -122,7 +126,7 @@ def adopt(
 
 def _found(
     settings: Settings, stack: ExitStack, kind: Kind, *, lead: bool, writes: bool
-) -> tuple[list[AdoptableFlow], list[Failed]]:
+) -> tuple[list[AdoptableFlow], Failures]:
     """Of each flow that keeps the kind in step; flows that cannot be observed are complained of."""
     flows = [one for one in settings.flows if one.enabled.get(kind, False)]
     off = {one.flow.name: one.disabled_reasons.get(kind, "not enabled") for one in settings.flows if one not in flows}
@@ -133,18 +137,15 @@ def _found(
     for name, reason in off.items():
         complain(f"{name}: {kind} is left alone: {reason}")
     found: list[AdoptableFlow] = []
-    failed: list[Failed] = []
+    failed = Failures()
     claims = expected_claims(settings, [kind])
     for flow in flows:
-        try:
+        with failed.noted(flow.flow.name):
             command, shared = "adopt" if writes else None, claims[flow.flow.target]
             one = stack.enter_context(single_pass(settings, flow, writes=command, kinds=[kind], claims=shared))
             if lead:
                 stack.enter_context(one.reconcile.leading())
             found.append(AdoptableFlow(one, adoptable(one.reconcile, kind)))
-        except LockstepError as error:
-            complain(f"{flow.flow.name}: {error}")
-            failed.append((flow.flow.name, error))
     return found, failed
 
 
@@ -152,8 +153,7 @@ def _ask(found: Sequence[AdoptableFlow]) -> None:
     count = sum(len(row.plan.items) for row in found)
     if not count:
         return
-    if not sys.stdin.isatty():
-        raise WrongUsage(f"{count} are to be adopted, and there is no terminal to ask on: say --yes")
+    need_terminal(f"{count} are to be adopted")
     for row in found:
         _print(row, taken=False)
     typer.confirm(f"Adopt these {count}?", abort=True, err=True)

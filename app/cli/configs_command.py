@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.failures import with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption, chosen, seconds
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption, chosen, need_terminal, seconds
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line
 from app.cli.own_configs_command import own_configs
 from app.configs_tool.alter import ABSENT_ENTITY, Alteration, checked, known_configs, named, said, validate, write
@@ -179,8 +178,7 @@ def _shown_value(value: str | None) -> str:
 
 
 def _ask(name: str) -> str:
-    if not sys.stdin.isatty():
-        raise WrongUsage(f"{name}: there is no terminal to ask at: give ${{file:PATH:KEY}} or ${{env:NAME}}")
+    need_terminal(f"the value of {name} is ?", "give ${file:PATH:KEY} or ${env:NAME}")
     return str(typer.prompt(name, hide_input=True, err=True))
 
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import javaproperties
 import typer
 
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, need_terminal, whole
 from app.cli.output import DONE, FAILED, Output, closed_at_end, complain, print_json, print_line, print_table
 from app.credentials.credential_providers import load_provider, password_in, read_password
 from app.credentials.rotation import UserCluster, Written, rotate
@@ -51,12 +51,6 @@ LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 16384
 """Source: `ScramMechanism.minIterations`, `maxIterations`."""
 
 
-def _check_iterations(number: int) -> int:
-    if not LEAST_ITERATIONS <= number <= MOST_ITERATIONS:
-        raise typer.BadParameter(f"{number}: {LEAST_ITERATIONS} to {MOST_ITERATIONS}")
-    return number
-
-
 UserArgument = Annotated[str, typer.Argument(help="The user's name on the source, without `User:`.")]
 PasswordOption = Annotated[
     Path | None,
@@ -74,7 +68,11 @@ MechanismOption = Annotated[
 ]
 IterationsOption = Annotated[
     int,
-    typer.Option("--iterations", help="For a user that no cluster has yet: 4096 to 16384.", callback=_check_iterations),
+    typer.Option(
+        "--iterations",
+        help="For a user that no cluster has yet: 4096 to 16384.",
+        parser=whole(LEAST_ITERATIONS, MOST_ITERATIONS),
+    ),
 ]
 
 
@@ -241,8 +239,7 @@ def _new_password(user: str, file: Path | None) -> str:
         return password_in(sys.stdin.buffer.read(), "standard input")
     if file is not None:
         return read_password(file)
-    if not sys.stdin.isatty():
-        raise WrongUsage("there is no terminal to ask at: give --password-file FILE, or - for standard input")
+    need_terminal(f"{user} gets a new password", "give --password-file FILE, or - for standard input")
     return str(typer.prompt(f"New password of {user}", hide_input=True, confirmation_prompt=True, err=True))
 
 

@@ -11,8 +11,8 @@ from typing import Annotated
 import orjson
 import typer
 
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, loaded
-from app.cli.output import FAILED, complain, print_line, print_table
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, YesOption, loaded
+from app.cli.output import complain, print_line, print_table
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger, with_ledger_in_use
 from sinks.failover.lost_before_copying import (
     LostRecords,
@@ -43,11 +43,9 @@ app = typer.Typer(
 
 LOST_COLUMNS = ("topic", "records, at most", "partitions not known", "found")
 
-YesFlag = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-
 
 @app.command()
-def sign(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, yes: YesFlag = False) -> None:
+def sign(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, yes: YesOption = False) -> None:
     """Shows what the ledger holds, and signs all of it with `lockstep.ledger.secret`: it is trusted from then on."""
     settings = loaded(config, flow)
     for one in settings.flows:
@@ -68,18 +66,13 @@ def _sign(one: FlowSettings, config: ConfigOption, yes: bool) -> None:
         if not signed:
             print_line(f"{one.flow.name}: {number_of(len(records), 'record')} of {topic}, all signed already")
             return
-        print_table(f"{one.flow.name}: {topic}", ("entry", "key", "value"), _rows(signed))
-        if not (
-            yes or typer.confirm(f"Have you checked them? Sign {number_of(len(signed), 'record')} of {one.flow.name}?")
-        ):
-            raise typer.Exit(FAILED)
+        print_table(f"{one.flow.name}: {topic}", ("entry", "key", "value"), [record.row() for record in signed])
+        if not yes:
+            count = number_of(len(signed), "record")
+            typer.confirm(f"Have you checked them? Sign {count} of {one.flow.name}?", abort=True, err=True)
         now = milliseconds(utc_now())
         clusters.target.append_log(topic, [(record.key, seal.wrap(record.key, record.data, now)) for record in signed])
         print_line(f"{one.flow.name}: {number_of(len(signed), 'record is', 'records are')} signed")
-
-
-def _rows(records: Iterable[Raw]) -> list[tuple[str, str, str]]:
-    return [record.row() for record in records]
 
 
 @app.command()
@@ -89,7 +82,7 @@ def acknowledge(
     ] = None,
     config: ConfigOption = DEFAULT_CONFIG,
     flow: FlowOption = None,
-    yes: YesFlag = False,
+    yes: YesOption = False,
 ) -> None:
     """Shows which records the source's retention took before MM2 copied them, and reports them no more.
 
@@ -107,8 +100,8 @@ def acknowledge(
                 continue
             rows = [(of.topic, of.records, of.unknown or None, utc_text(of.since)) for of in found]
             print_table(f"{one.flow.name}: lost before copying", LOST_COLUMNS, rows)
-            if not (yes or typer.confirm(f"Acknowledge this loss of {number_of(len(found), 'topic')}?")):
-                raise typer.Exit(FAILED)
+            if not yes:
+                typer.confirm(f"Acknowledge this loss of {number_of(len(found), 'topic')}?", abort=True, err=True)
             opened.catch_up()
             agreed = acknowledged_as_shown(lost, before, kept_lost(opened), {of.topic for of in found})
             opened.put(entries_of(agreed))
@@ -145,7 +138,7 @@ def _record(events: Audit, flow: FlowSettings, found: Iterable[LostTopic]) -> No
 
 
 @app.command()
-def reset(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, yes: YesFlag = False) -> None:
+def reset(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, yes: YesOption = False) -> None:
     """Forgets here which clusters a flow was seen with, after one was replaced or its ledger deleted on purpose.
 
     Writes to no cluster: the ledger on the target, if there is one, still says which clusters it is about.
@@ -160,8 +153,9 @@ def reset(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, yes: Y
         print_line(f"{one.flow.name}: {path} knows the ledger {pins.ledger}, and these clusters:")
         for alias, cluster_id in sorted(pins.ids.items()):
             print_line(f"  {alias}: {cluster_id}")
-        if not (yes or typer.confirm("Forget them, and take the clusters that the addresses lead to now?")):
-            raise typer.Exit(FAILED)
+        if not yes:
+            question = "Forget them, and take the clusters that the addresses lead to now?"
+            typer.confirm(question, abort=True, err=True)
         PinFile(path, create=True).keep(one.flow, None)
         print_line(f"{one.flow.name}: forgotten; the next start of the job pins the clusters again")
 

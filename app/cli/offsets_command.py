@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Annotated, NamedTuple
 
 import typer
 
-from app.cli.failures import Failed, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, of_each_flow, with_overrides
+from app.cli.failures import Failed, Failures, with_failures
+from app.cli.options import (
+    DEFAULT_CONFIG,
+    ConfigOption,
+    FlowOption,
+    OutputOption,
+    YesOption,
+    need_terminal,
+    of_each_flow,
+    whole,
+    with_overrides,
+)
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
 from app.cli.wrong_names import wrong_group
 from app.offset_translation import Translated, translate_each
@@ -34,24 +43,11 @@ from streaming.number_of import number_of
 # `lockstep offsets translate`: any offset of the source on the target, or those of many groups at once.
 
 
-def _not_negative(number: int | None) -> int | None:
-    """In words: Click's own ranges stand in the help as `[x>=0]`."""
-    if number is not None and number < 0:
-        raise typer.BadParameter(f"{number}: 0 or more")
-    return number
-
-
 TopicOption = Annotated[str | None, typer.Option("--topic", help="The topic, as the source calls it.")]
-PartitionOption = Annotated[
-    int | None, typer.Option("--partition", help="The partition, from 0 on.", callback=_not_negative)
-]
+PartitionOption = Annotated[int | None, typer.Option("--partition", help="The partition, from 0 on.", parser=whole(0))]
 OffsetOption = Annotated[
     list[int] | None,
-    typer.Option(
-        "--offset",
-        help="The offset that a reader reads next, from 0 on; may be repeated.",
-        callback=lambda found: [_not_negative(one) for one in found or ()],
-    ),
+    typer.Option("--offset", help="The offset that a reader reads next, from 0 on; may be repeated.", parser=whole(0)),
 ]
 GroupsOption = Annotated[
     str | None,
@@ -90,7 +86,7 @@ def translate(
     else:
         title, rows = f"groups {groups}", _of_groups(settings, one, groups or "")
     if output is Output.JSON:
-        print_json({"flows": [{"source": one.flow.source, "target": one.flow.target, "offsets": rows}]})
+        print_json({"flows": [one.flow.as_json() | {"offsets": rows}]})
     else:
         columns = TRANSLATION_COLUMNS if where is not None else OF_GROUPS
         print_table(f"{one.flow.name}: {title}", columns, [tuple(row.values()) for row in rows])
@@ -133,7 +129,6 @@ ReverseOption = Annotated[
 ExecuteOption = Annotated[
     bool, typer.Option("--execute", help="With --reverse: write them, to groups that have no member on the source.")
 ]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 OFFSET_COLUMNS = ("group", "topic", "partition", "upstream", "downstream", "method", "error bound", "verdict", "reason")
 
 
@@ -196,13 +191,10 @@ def offsets(
         if group and not failed:
             _check_names(found, group, back=reverse)
         if execute and not failed:
-            failed = _execute(found, yes, stack)
+            failed += _execute(found, yes, stack)
         flows = [(row.one.flow.flow, row.one.group_offsets) for row in found]
     if output is Output.JSON:
-        rows = [
-            {"source": pair.source, "target": pair.target, "offsets": [offset.as_json() for offset in offsets]}
-            for pair, offsets in flows
-        ]
+        rows = [pair.as_json() | {"offsets": [offset.as_json() for offset in offsets]} for pair, offsets in flows]
         print_json(with_failures({"flows": rows}, failed))
     else:
         for pair, offsets in flows:
@@ -219,20 +211,17 @@ class ComparedPass(NamedTuple):
 
 def _compare_all(
     settings: Settings, scope: GroupScope, writes: str | None, stack: ExitStack
-) -> tuple[list[ComparedPass], list[Failed]]:
+) -> tuple[list[ComparedPass], Failures]:
     """A pass of each flow, which `stack` ends, as far as its comparison; and the flows that failed."""
     found: list[ComparedPass] = []
-    failed: list[Failed] = []
+    failed = Failures()
     for one in settings.flows:
-        try:
-            # Of a flow that has ended, where its groups are is asked most of all.
+        with failed.noted(one.flow.name):
+            # Operators ask where groups are above all of a flow that has ended.
             opened = single_pass(
                 settings, one, writes=writes, kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False
             )
             found.append(_compare(stack.enter_context(opened)))
-        except LockstepError as error:
-            complain(f"{one.flow.name}: {error}")
-            failed.append((one.flow.name, error))
     return found, failed
 
 
@@ -260,11 +249,7 @@ def _execute(found: Sequence[ComparedPass], yes: bool, stack: ExitStack) -> list
     if not pending:
         return []
     if not yes:
-        if not sys.stdin.isatty():
-            raise WrongUsage(
-                f"{number_of(pending, 'offset is', 'offsets are')} to be written, and there is no terminal to ask on: "
-                "say --yes"
-            )
+        need_terminal(f"{number_of(pending, 'offset is', 'offsets are')} to be written")
         for row in found:
             _print(row.one.flow.flow.name, row.one.group_offsets)
         typer.confirm(f"Write {number_of(pending, 'offset')} to the groups on the source?", abort=True, err=True)

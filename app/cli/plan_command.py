@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -14,13 +13,15 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from app.cli.failures import Failed, with_failures
+from app.cli.failures import Failed, Failures, with_failures
 from app.cli.options import (
     DEFAULT_CONFIG,
     ConfigOption,
     FlowOption,
     KindsOption,
     OutputOption,
+    YesOption,
+    need_terminal,
     progress_bar,
     with_overrides,
 )
@@ -107,7 +108,7 @@ def apply(
         Path | None, typer.Option("--plan", help="Only if the plan made now has the digest of this one.")
     ] = None,
     force: ForceOption = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: YesOption = False,
     kind: KindsOption = None,
 ) -> None:
     """Writes what `plan` shows. A plan of some kinds alone is applied with the same --kind."""
@@ -156,29 +157,26 @@ def _plans(
     command: str | None = None,
     force: bool = False,
     reviewed: bool = False,
-) -> tuple[list[Planned], list[Failed]]:
+) -> tuple[list[Planned], Failures]:
     """The plan of each flow, and the flows that cannot be planned; those are complained of.
 
     `lead`: no other process writes these flows until `stack` ends. `command`: the one that writes what is planned.
     `reviewed`: a person sees the plans before they are written.
     """
     planned: list[Planned] = []
-    failed: list[Failed] = []
+    failed = Failures()
     claims = expected_claims(settings, kinds)
     for flow in settings.flows:
-        try:
-            with progress_bar(f"{flow.flow.name}: comparing topics") as progress:
-                shared = claims[flow.flow.target]
-                opened = single_pass(
-                    settings, flow, writes=command, kinds=kinds, progress=progress, claims=shared, reviewed=reviewed
-                )
-                one = stack.enter_context(opened)
-                if lead:
-                    stack.enter_context(one.reconcile.leading())
-                planned.append(Planned(one, one.compare(force=force)))
-        except LockstepError as error:
-            complain(f"{flow.flow.name}: {error}")
-            failed.append((flow.flow.name, error))
+        name = flow.flow.name
+        with failed.noted(name), progress_bar(f"{name}: comparing topics") as progress:
+            shared = claims[flow.flow.target]
+            opened = single_pass(
+                settings, flow, writes=command, kinds=kinds, progress=progress, claims=shared, reviewed=reviewed
+            )
+            one = stack.enter_context(opened)
+            if lead:
+                stack.enter_context(one.reconcile.leading())
+            planned.append(Planned(one, one.compare(force=force)))
     # What was held until every flow had said what it wants.
     waiting = frozenset().union(*(one.waiting() for one in claims.values()))
     for at, row in enumerate(planned):
@@ -188,8 +186,7 @@ def _plans(
 
 
 def _unplanned(flow: str, error: LockstepError) -> dict[str, Any]:
-    source, target = flow.split("->")
-    return {"source": source, "target": target, "reason": str(error)}
+    return Flow.parse(flow).as_json() | {"reason": str(error)}
 
 
 def _planned(row: Planned) -> dict[str, Any]:
@@ -255,9 +252,7 @@ def _ask(planned: list[Planned]) -> None:
     changes = sum(len(row.plan.changes) for row in planned)
     if not changes:
         return
-    if not sys.stdin.isatty():
-        said = number_of(changes, "change is", "changes are")
-        raise WrongUsage(f"{said} pending, and there is no terminal to ask on: say --yes")
+    need_terminal(f"{number_of(changes, 'change is', 'changes are')} pending")
     for row in planned:
         print_plan(row.plan, row.paused)
     typer.confirm(f"Write {number_of(changes, 'change')}?", abort=True, err=True)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.failures import Failed, with_failures
+from app.cli.failures import Failures, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_table
 from app.failover_facts import observe_readiness
@@ -19,7 +19,6 @@ from sinks.failover.losses import losses_as_json
 from sinks.failover.lost_before_copying import lost_as_json
 from sinks.ledger.failover_record import FailoverRecord
 from sinks.printable import one_line
-from streaming.errors import LockstepError
 from streaming.flow import Flow
 
 MARKUP = re.compile(r"[\\`*_\[\]<>&|~$]|(?<=www)\.|:(?=//)", re.IGNORECASE)
@@ -41,16 +40,12 @@ def preflight(
         check_writable(report, "--report")
     settings = with_overrides(config, flow)
     rows: list[tuple[Flow, list[Check], dict[str, Any]]] = []
-    failed: list[Failed] = []
+    failed = Failures()
     for one in settings.flows:
-        try:
+        with failed.noted(one.flow.name):
             facts, record = observe_readiness(settings, one)
-        except LockstepError as error:
-            complain(f"{one.flow.name}: {error}")
-            failed.append((one.flow.name, error))
-            continue
-        checks = readiness(facts)
-        rows.append((one.flow, checks, _document(one.flow, checks, facts, record)))
+            checks = readiness(facts)
+            rows.append((one.flow, checks, _document(one.flow, checks, facts, record)))
     if report is not None:
         write_report(report, "\n".join(markdown(flow, checks) for flow, checks, _ in rows).encode())
         complain(f"written to {report}")
@@ -64,9 +59,7 @@ def preflight(
 
 
 def _document(flow: Flow, checks: Sequence[Check], facts: ReadinessFacts, record: FailoverRecord) -> dict[str, Any]:
-    return {
-        "source": flow.source,
-        "target": flow.target,
+    return flow.as_json() | {
         "state": record.state.value,
         "ready": is_ready(checks),
         "checks": [check.as_json() for check in checks],

@@ -52,8 +52,7 @@ def rights(
 
 def _document(flow: FlowSettings, failover: bool) -> dict[str, Any]:
     return {
-        "source": flow.flow.source,
-        "target": flow.flow.target,
+        **flow.flow.as_json(),
         "rights": [asdict(right) for right in _of(flow, failover)],
         "notes": unnamed_copies(flow) if failover else [],
     }

@@ -108,7 +108,7 @@ def _rights(settings: Settings, flow: FlowSettings, clusters: FlowClusters) -> d
     found = [as_json(finding) for finding in check_rights(flow, clusters)]
     also = {"ledger": who_writes_ledger(flow, clusters)}
     if any(row["verdict"] == RightVerdict.MISSING.value and not row["optional"] for row in found):
-        return {"source": flow.flow.source, "target": flow.flow.target, "rights": found, **also}
+        return {**flow.flow.as_json(), "rights": found, **also}
     return {**_survey(flow, clusters), "rights": found, **also}
 
 
@@ -138,8 +138,7 @@ def _survey(flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:
         "offset_syncs": (internal.offset_syncs, internal.offset_syncs_cluster),
     }
     return {
-        "source": flow.flow.source,
-        "target": flow.flow.target,
+        **flow.flow.as_json(),
         "source_cluster_id": ids[flow.flow.source],
         "target_cluster_id": ids[flow.flow.target],
         "internal_topics": {

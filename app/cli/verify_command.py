@@ -11,9 +11,9 @@ from typing import Annotated
 import orjson
 import typer
 
-from app.cli.failures import Failed, with_failures
+from app.cli.failures import Failures, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, parse_since, with_overrides
-from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
+from app.cli.output import DONE, FAILED, PENDING, Output, print_json, print_line, print_table
 from app.cli.status_text import lost_line
 from app.cli.wrong_names import topics_of_flows
 from app.private_files import check_writable, make_new_folder, write_report
@@ -24,7 +24,6 @@ from sinks.flow_settings import FlowSettings
 from sinks.model.times import utc_now
 from sinks.verify.log_survey import LAST, ComparisonScope
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport, VerifyLevel, as_time
-from streaming.errors import LockstepError
 from streaming.number_of import number_of
 
 
@@ -104,22 +103,19 @@ def verify(
 
 def _compared(
     settings: Settings, chosen: Sequence[tuple[FlowSettings, Sequence[str]]], scope: ComparisonScope, export: str | None
-) -> tuple[list[FlowReport], list[Failed]]:
+) -> tuple[list[FlowReport], Failures]:
     from app.verify.flow_check import export_records, verify_flow
 
     found: list[FlowReport] = []
-    failed: list[Failed] = []
+    failed = Failures()
     if export is not None:
         make_new_folder(export, "--export")
     with closing(SparkOnDemand("lockstep verify", alone=len(chosen) == 1)) as spark:
         for one, names in chosen:
-            try:
+            with failed.noted(one.flow.name):
                 found.append(verify_flow(settings, one, replace(scope, topics=tuple(names)), spark))
                 if export is not None:
                     export_records(settings, one, found[-1], spark, export)
-            except LockstepError as error:
-                complain(f"{one.flow.name}: {error}")
-                failed.append((one.flow.name, error))
     return found, failed
 
 
