@@ -140,15 +140,18 @@ def _changed(
     theirs: dict[int, list[int]] = {}
     for downstream in sorted(extra):
         theirs.setdefault(alignment.gap_at_downstream(downstream), []).append(downstream)
-    # Before the first pair records may be old on both sides, each others.
+    # Before the first pair each side may have old records that the other one has deleted. Behind the last pair the
+    # source may have pending records. A wrong pair there would call all that lies before it missing.
     old = edges.source_lost or edges.target_lost
+    unsure = {0} if old else set[int]()
+    unsure |= {len(alignment.runs)} if edges.ends_open else set()
     found = [
         (upstream, downstream)
         for gap in ours.keys() & theirs.keys()
         for upstream, downstream in pair_up(
             [(offset, missing[offset]) for offset in ours[gap]],
             [(offset, extra[offset]) for offset in theirs[gap]],
-            CERTAIN if old and not gap else TELLING_LIKENESS,
+            CERTAIN if gap in unsure else TELLING_LIKENESS,
         )
     ]
     for upstream, downstream in found:

@@ -113,6 +113,17 @@ def test_a_last_copy_that_was_changed_is_no_pending_record() -> None:
     assert result.pending == [5, 6, 7, 8, 9]
 
 
+def test_a_foreign_record_with_the_key_of_a_pending_one_makes_no_record_missing() -> None:
+    """Neither its value nor its timestamp is that of the pending record, so both are records of their own."""
+    foreign = Fields(SOURCE[8].key, 77, 1, 99)
+    for timestamps in (True, False):
+        source = [one if timestamps else one._replace(timestamp=None) for one in SOURCE]
+        other = foreign if timestamps else foreign._replace(timestamp=None)
+        result = matched(log(source), log([*source[:5], other]), Edges(ends_open=True))
+        assert result.findings == [FoundDifference(Difference.EXTRA, None, 5, 1, (), other.timestamp)]
+        assert result.pending == [5, 6, 7, 8, 9]
+
+
 def test_what_one_side_has_deleted_is_unverifiable_only_where_that_side_lost_its_start() -> None:
     lost = matched(log(SOURCE), log(SOURCE[3:], 3), Edges(target_lost=True))
     assert lost.findings == [FoundDifference(Difference.UNVERIFIABLE, 0, None, 3, (), SOURCE[0].timestamp)]

@@ -23,6 +23,8 @@ def checked(logs: list[MirroredLog], level: VerifyLevel, seed: int, most: int = 
 
 def check(logs: list[MirroredLog], level: VerifyLevel, seed: int) -> None:
     for log, report in zip(logs, checked(logs, level, seed), strict=True):
+        if log.is_ambiguous:
+            continue
         assert report.verdict is log.verdict, (log.number, report)
         if level is VerifyLevel.RECORDS:
             assert named(report.findings, log) == log.expected, (log.number, report)
