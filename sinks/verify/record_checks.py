@@ -1,9 +1,10 @@
-"""The checks of partitions whose records are read: what jobs bring of them, and what it proves."""
+"""Compares partitions record by record: what the Spark jobs read, and what that proves."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sinks.verify.differences import Difference, FoundDifference
@@ -17,12 +18,12 @@ from streaming.number_of import number_of
 from streaming.verify.rows import KeyRow, KeySums, PartitionRead, SoughtRecord
 
 MOST_ROWS = 50_000
-"""Contents, and runs, of all windows that are read again together, that come to the driver: of each as many."""
+"""Rows of one kind that a job brings to the driver for all windows together."""
 
 
 @dataclass(frozen=True)
 class _Window:
-    """A window that is read again, and the number of its partition among the checks."""
+    """A window that is read again. `check`: the number of its partition among the checks."""
 
     check: int
     reread: Reread
@@ -32,13 +33,13 @@ class RecordChecks:
     """Compares partitions of one flow."""
 
     def __init__(self, level: VerifyLevel, open_jobs: Callable[[], RecordJobs], most: int = MOST_ROWS) -> None:
-        """`open_jobs` is called if there is something to read. `most`: rows of a kind that they bring at once."""
+        """`open_jobs`: called only if there is something to read. `most`: rows of one kind that a job brings."""
         self._level, self._open_jobs, self._most = level, open_jobs, most
 
     def run(
         self, plans: Sequence[PartitionPlan], compacted: Collection[str], notes: Mapping[TopicPartition, Sequence[str]]
     ) -> list[PartitionReport]:
-        """A report of each partition. `compacted`: topics of which the last record of each key counts."""
+        """A report of each partition. `compacted`: in these topics the last record of each key counts."""
         if not any(plan.windows for plan in plans):
             return [report(PartitionCheck(plan), notes[plan.where]) for plan in plans]
         jobs = self._open_jobs()
@@ -60,7 +61,6 @@ class RecordChecks:
         return self._level is VerifyLevel.RECORDS or not reread.differs or not reread.window.closed
 
     def _digests(self, jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> list[_Window]:
-
         ours, theirs = [], []
         for number, check in enumerate(checks):
             up, down = check.bounds()
@@ -76,7 +76,7 @@ class RecordChecks:
         ]
 
     def _find_copies(self, jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> None:
-        """Records of the target alone that the source has in another place: MM2 sent them again, unseen by a sync."""
+        """Finds on the source what only the target has in a window. MM2 sent it again, and no sync shows that."""
         wanted = {
             SoughtRecord(number, *fields): (check, fields)
             for number, check in enumerate(checks)
@@ -96,7 +96,7 @@ class RecordChecks:
     def _match(
         self, jobs: RecordJobs, checks: Sequence[PartitionCheck], windows: Sequence[_Window], times: bool
     ) -> list[_Window]:
-        """Those to be matched once more without timestamps, which the target's brokers turn out to give."""
+        """Returns the windows to match once more without timestamps, because the target's brokers set their own."""
         of_check: dict[int, list[_Window]] = {}
         for one in windows:
             of_check.setdefault(one.check, []).append(one)
@@ -120,7 +120,7 @@ class RecordChecks:
 
 
 def _alternating(windows: Iterable[_Window]) -> tuple[list[int], list[int]]:
-    """Bounds of cells of which the even ones are the windows, the odd ones what lies between."""
+    """Bounds of cells on both sides. Even cells are the windows; odd cells lie between them."""
     up: list[int] = []
     down: list[int] = []
     for one in windows:
@@ -130,12 +130,15 @@ def _alternating(windows: Iterable[_Window]) -> tuple[list[int], list[int]]:
     return up, down
 
 
-# The checks of compacted topics' partitions: what jobs bring of them, and what it proves.
+# Compacted topics: what the last record of each key proves.
+#
+# Each side's cleaner takes records at its own time, so only the last record of a key can be compared. MM2 copies in
+# order: once one record has arrived, all before it have.
 
 
 @dataclass(frozen=True)
 class _Read:
-    """What was read of some of the plans, by their numbers."""
+    """What was read of some plans, by their numbers."""
 
     keys: Mapping[int, Keys]
     rows: Sequence[KeyRow]
@@ -150,7 +153,7 @@ def last_records(
     """A report of each partition."""
     first = _read(jobs, plans, [number for number, plan in enumerate(plans) if plan.windows], most)
     unproven = {number for number, keys in first.keys.items() if is_unproven(plans[number], keys)}
-    # What a lost deletion would have deleted may lie anywhere before: all that the target has is read for it.
+    # A lost tombstone's older value may lie anywhere before, so the whole target is read for it.
     second = _read(jobs, plans, sorted(unproven), most, older=True) if unproven else _Read({}, ())
     keys = {**first.keys, **second.keys}
     rows = [row for row in first.rows if row.id not in second.keys] + list(second.rows)
@@ -170,7 +173,7 @@ def last_records(
 def _read(
     jobs: RecordJobs, plans: Sequence[PartitionPlan], numbers: Sequence[int], most: int, older: bool = False
 ) -> _Read:
-    """`older`: all that the target has before what is compared, as well."""
+    """`older`: reads also what the target has before the windows."""
     ours, theirs = [], []
     for number in numbers:
         plan = plans[number]
@@ -186,12 +189,6 @@ def _keys(one: KeySums, plan: PartitionPlan) -> Keys:
     return Keys(one.keys, one.different, one.agreed, one.last_ms, not one.appended, plan.resending, one.deletion)
 
 
-# Compacted topics: what the last record of each key proves. Pure.
-#
-# Cleaners take what they like, each side at its own time, so that only the last record of a key can be compared. MM2
-# copies in order: once one record has arrived, all before it have.
-
-
 UNSEEN = "{} not agree; no more were brought, and nothing tells whether they are only late"
 """A reason."""
 
@@ -203,7 +200,7 @@ UNPROVEN_DELETION = (
 
 
 class Last(Protocol):
-    """The last record of a key on one side; its digests, its timestamp in ms."""
+    """The last record of a key on one side: digests, and its timestamp in ms."""
 
     @property
     def offset(self) -> int: ...
@@ -223,7 +220,7 @@ class Last(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OddKey:
-    """A key whose last records do not agree; None where a side has none."""
+    """A key whose last records differ. None: this side has no record of the key."""
 
     source: Last | None
     target: Last | None
@@ -231,10 +228,10 @@ class OddKey:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Of a partition: how many keys, how many of them odd, the source's greatest offset whose record has arrived.
+    """How many keys a partition has, how many differ (`odd`), and the greatest source offset that has arrived.
 
-    `times`: timestamps were compared. `resending`: MM2 sends records again, so that older values come last for now.
-    `deletion`: the source's least offset of a deletion of which the target has nothing, as far as it was read.
+    `times`: timestamps were compared. `resending`: MM2 sends records again, so older values come last for now.
+    `deletion`: the least source offset of a tombstone whose key the target lacks, as far as the target was read.
     """
 
     keys: int
@@ -247,13 +244,13 @@ class Keys:
 
 
 def arrived_before(plan: PartitionPlan, keys: Keys) -> int:
-    """The source's offset before which all records must have arrived."""
+    """Returns the source offset before which all records must have arrived."""
     known = max((window.upstream for window in plan.windows if not window.begins_open), default=0)
     return max(known, -1 if keys.arrived is None else keys.arrived + 1)
 
 
 def is_unproven(plan: PartitionPlan, keys: Keys) -> bool:
-    """Whether a deletion must have arrived, and the target may have another value from before what was read of it."""
+    """Whether a tombstone must have arrived, but the target may still have an older value that was not read."""
     reaches_back = not plan.windows or plan.windows[0].downstream <= plan.target.start
     return keys.deletion is not None and not reaches_back and keys.deletion < arrived_before(plan, keys)
 
@@ -266,46 +263,61 @@ def compacted_report(
     most: int = MOST_FINDINGS,
     unproven: bool = False,
 ) -> PartitionReport:
-    """The verdict on a partition; `odd` may be cut off, `keys.odd` counts all of them: what was not seen proves
-    nothing. `unproven`: nor do deletions (`is_unproven`) that could not be read for."""
-    arrived = arrived_before(plan, keys)
-    findings: list[FoundDifference] = []
-    pending: list[Last] = []
-    expired = seen = 0
-    for key in odd:
-        seen += 1
-        if key.source is not None and (key.source.offset >= arrived or keys.resending):
-            pending.append(key.source)
-        elif keys.resending:
-            continue
-        elif _is_expired(plan, key):
-            expired += 1
-        else:
-            findings.append(_finding(key, keys.times))
-    counts = {kind: sum(one.difference is kind for one in findings) for kind in Difference}
-    # Those that were cut off are most likely of the same kinds; how many of each is not known.
-    counts[Difference.CHANGED] += keys.odd - seen if findings else 0
-    said = [*notes, *_notes(keys, expired, len(findings) - most)]
-    reason = _reason(keys.odd - seen, unproven)
-    if keys.odd == keys.keys and (expired or (pending and plan.may_have_expired)):
+    """The verdict on a partition.
+
+    `odd` may be cut off, and keys that were not seen prove nothing; `keys.odd` counts all of them. `unproven`:
+    tombstones prove nothing either, because the target could not be read for them (`is_unproven`).
+    """
+    found = _sorted_out(plan, keys, odd)
+    counts = Counter(one.difference for one in found.findings)
+    if found.findings:
+        # Keys that were cut off are most likely of the same kinds.
+        counts[Difference.CHANGED] += found.unseen
+    reason = _reason(found.unseen, unproven)
+    if keys.odd == keys.keys and (found.expired or (found.pending and plan.may_have_expired)):
         reason = NOTHING_LEFT
     unsure = PartitionVerdict.UNVERIFIABLE if reason else PartitionVerdict.VERIFIED
     return PartitionReport(
         plan.where,
         plan.remote.topic,
-        PartitionVerdict.DIFFERENT if findings else unsure,
+        PartitionVerdict.DIFFERENT if found.findings else unsure,
         reason,
         start=plan.windows[0].upstream if plan.windows else plan.source.start,
-        through=min((one.offset for one in pending), default=plan.source.end),
+        through=min((one.offset for one in found.pending), default=plan.source.end),
         through_ms=keys.last_ms,
         records=keys.keys if reason is not NOTHING_LEFT else 0,
-        pending=len(pending),
-        pending_ms=min((one.ms for one in pending), default=None),
-        differences={kind: count for kind, count in counts.items() if count},
-        findings=findings[:most],
+        pending=len(found.pending),
+        pending_ms=min((one.ms for one in found.pending), default=None),
+        differences={kind: counts[kind] for kind in Difference if counts[kind]},
+        findings=found.findings[:most],
         times=keys.times,
-        notes=tuple(said),
+        notes=(*notes, *_notes(keys, found.expired, len(found.findings) - most)),
     )
+
+
+@dataclass
+class _OddKeys:
+    """Keys that differ, by what that means. `unseen`: how many were not brought."""
+
+    findings: list[FoundDifference] = field(default_factory=list)
+    pending: list[Last] = field(default_factory=list)
+    expired: int = 0
+    unseen: int = 0
+
+
+def _sorted_out(plan: PartitionPlan, keys: Keys, odd: Iterable[OddKey]) -> _OddKeys:
+    arrived, found = arrived_before(plan, keys), _OddKeys(unseen=keys.odd)
+    for key in odd:
+        found.unseen -= 1
+        if key.source is not None and (key.source.offset >= arrived or keys.resending):
+            found.pending.append(key.source)
+        elif keys.resending:
+            continue
+        elif _is_expired(plan, key):
+            found.expired += 1
+        else:
+            found.findings.append(_finding(key, keys.times))
+    return found
 
 
 def _notes(keys: Keys, expired: int, left_out: int) -> Iterator[str]:
@@ -319,7 +331,7 @@ def _notes(keys: Keys, expired: int, left_out: int) -> Iterator[str]:
 
 
 def _reason(unseen: int, unproven: bool) -> str | None:
-    """Why nothing is proved, whatever was found."""
+    """Why equal keys prove nothing; None: they prove that all is there."""
     if unseen:
         return UNSEEN.format(number_of(unseen, "more key does", "more keys do"))
     return UNPROVEN_DELETION if unproven else None
