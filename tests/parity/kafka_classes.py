@@ -7,6 +7,8 @@ from typing import Any
 
 from py4j.java_gateway import JavaGateway
 
+from sinks.kafka.jvm.java_rows import rows_of
+
 MIRROR = "org.apache.kafka.connect.mirror."
 
 
@@ -14,7 +16,7 @@ class Kafka:
     """What a Java process with Kafka's jars on its class path can be asked."""
 
     def __init__(self, gateway: JavaGateway) -> None:
-        self.jvm = gateway.jvm
+        self.jvm, self.rows = gateway.jvm, rows_of(gateway)
         self.mirror = gateway.jvm.org.apache.kafka.connect.mirror
         self._gateway = gateway
         self._methods: dict[tuple[str, str], Any] = {}

@@ -9,7 +9,6 @@ import orjson
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sinks.kafka.jvm.field_json import FieldJson
 from sinks.kafka.jvm.jvm_groups import LEFT_OUT, offsets_of
 from streaming.mm2.records import MAX_INT64, TopicPartition
 from tests.parity.kafka_classes import Kafka
@@ -49,14 +48,11 @@ def test_offsets_are_those_of_kafkas_map(
         group: {where: max(offset, 0) for where, offset in offsets.items() if offset is not None}
         for group, offsets in committed.items()
     }
-    assert (
-        offsets_of(orjson.loads(FieldJson(kafka.jvm, LEFT_OUT).text_of(answer_of(kafka, committed, metadata))))
-        == expected
-    )
+    assert offsets_of(kafka.rows.read(answer_of(kafka, committed, metadata), LEFT_OUT)) == expected
 
 
 def test_metadata_stays_in_the_jvm(kafka: Kafka) -> None:
-    written = FieldJson(kafka.jvm, LEFT_OUT).text_of(answer_of(kafka, {"g": {TopicPartition("t", 0): 5}}, "m" * 4096))
+    written = kafka.rows.text(answer_of(kafka, {"g": {TopicPartition("t", 0): 5}}, "m" * 4096), LEFT_OUT)
     assert written == '{"g":{"t-0":{"offset":5}}}'
 
 

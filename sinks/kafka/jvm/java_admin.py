@@ -16,7 +16,6 @@ from typing import Any, Generic, TypeVar
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from sinks.faults import ClusterUnreachable, ItemFault, JavaGone, NotSupported, RightsMissing
-from sinks.kafka.jvm.field_json import FieldJson
 from sinks.kafka.jvm.java_errors import (
     NO_ANSWER,
     TIMED_OUT,
@@ -28,7 +27,7 @@ from sinks.kafka.jvm.java_errors import (
     raised,
     stops_request,
 )
-from sinks.kafka.jvm.java_rows import JavaRows
+from sinks.kafka.jvm.java_rows import NOTHING, JavaRows, LeftOut, rows_of
 from sinks.kafka.ports.cluster import CountRequest, count_nothing
 from sinks.kafka.ports.permitted import ask_again
 from sinks.kafka.reachability import JUST_NOW, REFUSED_FOR, reachability
@@ -92,13 +91,16 @@ class JavaAdmin:
         self._readers: list[Any] = []
         self._writers: list[Any] = []
         self._closed = False
-        self._rows: JavaRows | None = None
-        self._jsons: dict[str, FieldJson] = {}
+
+    @property
+    def rows(self) -> JavaRows:
+        """What makes and reads many Java objects at once."""
+        return rows_of(self._gateway())
 
     @property
     def jvm(self) -> Any:
-        """What makes Java objects."""
-        return self._gateway().jvm
+        """Java's packages and classes."""
+        return self.rows.jvm
 
     @property
     def gateway(self) -> Any:
@@ -143,20 +145,10 @@ class JavaAdmin:
             raise ClusterUnreachable(f"cluster {self.alias}: its client is closed")
         return found
 
-    @property
-    def rows(self) -> JavaRows:
-        """What makes many Java objects at once."""
-        with self._lock:
-            if self._rows is None:
-                self._rows = JavaRows(self.gateway)
-            return self._rows
-
-    def json(self, name: str, left_out: Mapping[str, Sequence[str]]) -> FieldJson:
-        """What writes answers as JSON without some fields of some classes; made once for a name."""
-        with self._lock:
-            if name not in self._jsons:
-                self._jsons[name] = FieldJson(self.jvm, left_out)
-            return self._jsons[name]
+    def answers(self, settled: Settled[K], left_out: LeftOut = NOTHING) -> dict[K, Any]:
+        """What was answered for each key that has no fault, without the fields that are left out."""
+        found = zip(settled.keys, self.rows.read(settled.answers, left_out), strict=True)
+        return {key: one for key, one in found if key not in settled.faults}
 
     def call(self, api: str, request: Callable[[Any], Any]) -> Any:
         """What the future of a request comes to. Raises ClusterUnreachable, RightsMissing, NotSupported."""

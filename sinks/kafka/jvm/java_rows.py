@@ -1,23 +1,27 @@
 """Many Java objects, and many futures, in a few calls over the gateway.
 
-A call over py4j takes about 0.1 ms. So arguments travel as one text of rows, and Java builds an object from each row;
-answers travel as one text, too. Method handles do it: nothing is compiled, and no jar of ours is needed.
+A call over py4j takes 0.1 ms, and several times that in a JVM that has just started. So arguments travel as one text of
+rows, and Java builds an object from each row. Answers travel as one text, which Jackson writes. Method handles call
+Kafka's classes: nothing is compiled, and no jar of ours is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 import orjson
-
-from sinks.kafka.jvm.field_json import FieldJson
+from py4j.java_gateway import JavaClass
 
 TEXT = "java.lang.String"
-OBJECT = "java.lang.Object"
+OBJECT, OBJECTS = "java.lang.Object", "[Ljava.lang.Object;"
+LIST, SET, MAP = "java.util.ArrayList", "java.util.HashSet", "java.util.Map"
 FUTURE = "org.apache.kafka.common.KafkaFuture"
 STAGE, COMPLETABLE = "java.util.concurrent.CompletionStage", "java.util.concurrent.CompletableFuture"
+FUNCTION, OPERATOR = "java.util.function.Function", "java.util.function.UnaryOperator"
 PARSERS: Mapping[str, tuple[str, str]] = {
     "int": ("java.lang.Integer", "parseInt"),
     "short": ("java.lang.Short", "parseShort"),
@@ -25,7 +29,14 @@ PARSERS: Mapping[str, tuple[str, str]] = {
 }
 """What makes a number of a word."""
 
+JVMS_KNOWN = 2
+"""The driver's JVM, and the small one that a command had before."""
+
 Row = Sequence[str | None]
+LeftOut = Mapping[str, tuple[str, ...]]
+"""By class, the fields of an answer that stay in the JVM."""
+
+NOTHING: LeftOut = {}
 
 
 @dataclass(frozen=True)
@@ -49,35 +60,110 @@ WORD = Make(TEXT, (TEXT,))
 TOPIC_PARTITION = Make("org.apache.kafka.common.TopicPartition", (TEXT, "int"))
 
 
+class JavaNames:
+    """Java's packages and classes by name. py4j's own `jvm` asks for each part of a name, each time."""
+
+    def __init__(self, client: Any, name: str = "") -> None:
+        """`client`: py4j's, of a gateway."""
+        self._client, self._name = client, name
+
+    def __getattr__(self, part: str) -> Any:
+        if part.startswith("__"):
+            raise AttributeError(part)
+        name = f"{self._name}.{part}" if self._name else part
+        found = KnownClass(name, self._client) if part[0].isupper() else JavaNames(self._client, name)
+        setattr(self, part, found)
+        return found
+
+
+class KnownClass(JavaClass):  # type: ignore[misc]  # py4j brings no types
+    """A class whose static methods, constants and inner classes are asked for once."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        self.__dict__[name] = found
+        return found
+
+
+def rows_of(gateway: Any) -> JavaRows:
+    """What all clients in a JVM share. `gateway`: py4j's."""
+    with _making:
+        return _made(gateway)
+
+
+@lru_cache(maxsize=JVMS_KNOWN)
+def _made(gateway: Any) -> JavaRows:
+    return JavaRows(gateway)
+
+
+_making = Lock()
+
+
 class JavaRows:
     """Builds and reads collections in the JVM behind a py4j gateway. May be called from any thread."""
 
     def __init__(self, gateway: Any) -> None:
-        self._gateway, self._jvm = gateway, gateway.jvm
-        lang = self._jvm.java.lang
+        self._gateway, self._client = gateway, gateway._gateway_client
+        self.jvm = JavaNames(self._client)
+        lang = self.jvm.java.lang
         self._handles, self._types = lang.invoke.MethodHandles, lang.invoke.MethodType
         self._proxies, self._lookup = lang.invoke.MethodHandleProxies, self._handles.publicLookup()
         self._loader = lang.Thread.currentThread().getContextClassLoader()
-        self._collectors, self._list = self._jvm.java.util.stream.Collectors, self._jvm.java.util.ArrayList
-        self._json = FieldJson(self._jvm)
+        self._collectors, self._list = self.jvm.java.util.stream.Collectors, self.jvm.java.util.ArrayList
+        self._mapper = _field_mapper(self.jvm.com.fasterxml.jackson)
+        self._writers: dict[Any, Any] = {(): self._mapper}
+        self._types_known: dict[str, Any] = {}
+        self._generics: dict[int, Any] = {}
         self._parts: dict[tuple[Make, int, int], Any] = {}
-        self._methods: dict[tuple[str, str], Any] = {}
+        self._methods: dict[tuple[str, ...], Any] = {}
         self._of_futures: dict[str, Any] = {}
+        factory = self._mapper.getTypeFactory()
+        self._rows = factory.constructCollectionType(self.type(LIST), self.type(OBJECTS))
 
     def type(self, name: str) -> Any:
-        """Java's Class. py4j resolves no inner classes, and Spark's jars are in the context class loader only."""
-        lang = self._jvm.java.lang
-        if name in PARSERS:
-            return lang.Class.forName(PARSERS[name][0]).getField("TYPE").get(None)
-        return lang.Void.TYPE if name == "void" else lang.Class.forName(name, True, self._loader)
+        """Java's Class. Spark's jars are in the context class loader only."""
+        if name not in self._types_known:
+            lang = self.jvm.java.lang
+            if name in PARSERS:
+                found = lang.Class.forName(PARSERS[name][0]).getField("TYPE").get(None)
+            else:
+                found = lang.Void.TYPE if name == "void" else lang.Class.forName(name, True, self._loader)
+            self._types_known[name] = found
+        return self._types_known[name]
+
+    def text(self, value: Any, left_out: LeftOut = NOTHING) -> str:
+        """A Java value as JSON, by its fields: Kafka's classes have no getters as Jackson looks for them, or too
+        many."""
+        key = tuple(left_out.items())
+        if key not in self._writers:
+            self._writers[key] = self._writer(left_out)
+        return str(self._writers[key].writeValueAsString(value))
+
+    def read(self, value: Any, left_out: LeftOut = NOTHING) -> Any:
+        """A Java value, as Python has what its JSON says."""
+        return orjson.loads(self.text(value, left_out))
+
+    def _writer(self, left_out: LeftOut) -> Any:
+        ignoring = self.jvm.com.fasterxml.jackson.annotation.JsonIgnoreProperties.Value
+        mapper = self._mapper.copy()
+        for name, fields in left_out.items():
+            ignored = self._mapper.readValue(orjson.dumps(fields).decode(), self.type(SET))
+            mapper.configOverride(self.type(name)).setIgnorals(ignoring.forIgnoredProperties(ignored))
+        return mapper
 
     def texts(self, words: Iterable[str]) -> Any:
         """A Java list of strings."""
-        return self._json.list_of(list(words))
+        return self._mapper.readValue(orjson.dumps(list(words)).decode(), self.type(LIST))
+
+    def _read_rows(self, rows: Iterable[Row]) -> Any:
+        """A Java list of arrays of words."""
+        return self._mapper.readValue(orjson.dumps(list(rows)).decode(), self._rows)
 
     def made(self, make: Make, rows: Iterable[Row]) -> Any:
         """A Java list with an object for each row."""
-        return self._mapped(self._json.rows_of(list(rows)), self._part(make, 0, make.words))
+        found = self._read_rows(rows)
+        found.replaceAll(self._part(make, 0, make.words))
+        return found
 
     def one(self, name: str, *arguments: Any) -> Any:
         """A Java object by its class's full name, of its only constructor; inner classes as `Outer$Inner`."""
@@ -88,83 +174,94 @@ class JavaRows:
         """A Java map: each row has the words of a key, and then those of its value."""
         width = key.words + value.words
         collector = self._collectors.toMap(self._part(key, 0, width), self._part(value, key.words, width))
-        return self._json.rows_of(list(rows)).stream().collect(collector)
+        return self._read_rows(rows).stream().collect(collector)
 
     def groups(self, key: Make, item: Make, rows: Iterable[Row]) -> Any:
         """A Java map from each key to the list of its items."""
         width = key.words + item.words
         items = self._collectors.mapping(self._part(item, key.words, width), self._collectors.toList())
         collector = self._collectors.groupingBy(self._part(key, 0, width), items)
-        return self._json.rows_of(list(rows)).stream().collect(collector)
+        return self._read_rows(rows).stream().collect(collector)
 
     def maps(self, group: Make, key: Make, value: Make, rows: Iterable[Row]) -> Any:
         """A Java map from each group to the map of its pairs."""
         first, width = group.words, group.words + key.words + value.words
         of_group = self._collectors.toMap(self._part(key, first, width), self._part(value, first + key.words, width))
         collector = self._collectors.groupingBy(self._part(group, 0, width), of_group)
-        return self._json.rows_of(list(rows)).stream().collect(collector)
+        return self._read_rows(rows).stream().collect(collector)
 
-    def by(self, result: Any, owner: str, method: str, keys: Any) -> Any:
-        """A Java list of what `result.method(key)` returns for each key; `owner`: the class that declares it."""
-        return self._mapped(keys, self._function(self._method(owner, method, 1).bindTo(result)))
+    def by(self, result: Any, owner: str, method: str, keys: Any, parameter: str) -> Any:
+        """A Java list of what `result.method(key)` returns for each key. `owner`: the class that declares it, with a
+        parameter of this class."""
+        return self._mapped(keys, self._operator(self._method(owner, method, parameter).bindTo(result)))
+
+    def of_map(self, answers: Any, keys: Any) -> Any:
+        """A Java list of what a Java map has for each key."""
+        return self.by(answers, MAP, "get", keys, OBJECT)
 
     def by_pairs(self, result: Any, owner: str, method: str, keys: Any, pairs: Any) -> Any:
-        """A Java list of what `result.method(key, pairs.get(key))` returns for each key; `pairs`: a Java map."""
-        called = self._generic(self._method(owner, method, 2).bindTo(result))
-        value = self._generic(self._method("java.util.Map", "get", 1).bindTo(pairs))
+        """A Java list of what `result.method(key, pairs.get(key))` returns for each key, a text; `pairs`: a Java
+        map."""
+        called = self._method(owner, method, TEXT, MAP).bindTo(result)
+        value = self._method(MAP, "get", OBJECT).bindTo(pairs)
         both = self._handles.filterArguments(called, 1, self._filters([value]))
-        twice = self._gateway.new_array(self._jvm.int, 2)
-        once = self._types.genericMethodType(1)
-        return self._mapped(keys, self._function(self._handles.permuteArguments(both, once, twice)))
+        twice = self._gateway.new_array(KnownClass("int", self._client), 2)
+        return self._mapped(keys, self._operator(self._handles.permuteArguments(both, self._generic(1), twice)))
 
     def each(self, items: Any, owner: str, method: str) -> Any:
         """A Java list of what `item.method()` returns for each item."""
-        return self._mapped(items, self._function(self._method(owner, method, 0)))
+        if (owner, method, OPERATOR) not in self._methods:
+            self._methods[owner, method, OPERATOR] = self._operator(self._method(owner, method))
+        return self._mapped(items, self._methods[owner, method, OPERATOR])
 
     def all_of(self, futures: Any) -> Any:
         """A future that is done once all of a Java list are."""
-        return self._of_future("all", self._waiter).apply(futures)
+        if "all" not in self._of_futures:
+            # py4j calls a method of an interface that the object's class names itself.
+            self._of_futures["all"] = self._proxies.asInterfaceInstance(self.type(FUNCTION), self._waiter())
+        return self._of_futures["all"].apply(futures)
 
     def done(self, futures: Any) -> list[bool]:
         """Which of them are."""
-        found: list[bool] = orjson.loads(self._json.text_of(self.each(futures, FUTURE, "isDone")))
+        found: list[bool] = self.read(self.each(futures, FUTURE, "isDone"))
         return found
 
     def errors(self, futures: Any) -> list[str | None]:
         """What each future came to, as `Throwable.toString` has it; None where it has an answer, or is not done."""
         function = self._of_future("error", lambda: self._joined([self._picker(1), self._shown()]))
-        return [
-            None if one == "null" else one for one in orjson.loads(self._json.text_of(self._mapped(futures, function)))
-        ]
+        return [None if one == "null" else one for one in self.read(self._mapped(futures, function))]
 
     def values(self, futures: Any) -> Any:
         """A Java list of their answers; null for errors, and for what is not done."""
         return self._mapped(futures, self._of_future("value", lambda: self._picker(0)))
 
     def _mapped(self, items: Any, function: Any) -> Any:
-        return self._list(items.stream().map(function).toList())
+        found = self._list(items)
+        found.replaceAll(function)
+        return found
 
     def _of_future(self, name: str, make: Any) -> Any:
         if name not in self._of_futures:
-            self._of_futures[name] = self._function(make())
+            self._of_futures[name] = self._operator(make())
         return self._of_futures[name]
 
-    def _method(self, owner: str, method: str, parameters: int) -> Any:
-        if (owner, method) not in self._methods:
-            all_of_them = (one for one in self.type(owner).getMethods() if one.getName() == method)
-            found = next(one for one in all_of_them if one.getParameterCount() == parameters)
-            self._methods[owner, method] = self._lookup.unreflect(found)
-        return self._methods[owner, method]
+    def _method(self, owner: str, method: str, *parameters: str) -> Any:
+        """A handle from objects to an object."""
+        key = (owner, method, *parameters)
+        if key not in self._methods:
+            found = self.type(owner).getMethod(method, self._classes([self.type(one) for one in parameters]))
+            self._methods[key] = self._lookup.unreflect(found).asType(self._generic(1 + len(parameters)))
+        return self._methods[key]
 
     def _part(self, make: Make, at: int, width: int) -> Any:
         """A function from a row of this width to what the words from `at` on make."""
         if (make, at, width) not in self._parts:
-            whole = self._generic(self._built(make))
+            whole = self._built(make).asType(self._generic(make.words))
             anything = self.type(OBJECT)
             for place, count in ((0, at), (at + make.words, width - at - make.words)):
                 if count:
                     whole = self._handles.dropArguments(whole, place, self._classes([anything] * count))
-            self._parts[make, at, width] = self._function(whole.asSpreader(self.type("[Ljava.lang.Object;"), width))
+            self._parts[make, at, width] = self._operator(whole.asSpreader(self.type(OBJECTS), width))
         return self._parts[make, at, width]
 
     def _built(self, make: Make) -> Any:
@@ -207,8 +304,8 @@ class JavaRows:
 
     def _waiter(self) -> Any:
         """A handle from a list of futures to `KafkaFuture.allOf`."""
-        none = self._jvm.java.lang.reflect.Array.newInstance(self.type(FUTURE), 0)
-        to_array = self._virtual("java.util.Collection", "toArray", "[Ljava.lang.Object;", ["[Ljava.lang.Object;"])
+        none = self.jvm.java.lang.reflect.Array.newInstance(self.type(FUTURE), 0)
+        to_array = self._virtual("java.util.Collection", "toArray", OBJECTS, [OBJECTS])
         collected = self._handles.insertArguments(to_array, 1, self._objects([none]))
         many = none.getClass()
         typed = collected.asType(self._types.methodType(many, self._classes([self.type("java.util.Collection")])))
@@ -227,23 +324,38 @@ class JavaRows:
     def _method_type(self, returned: str, parameters: Sequence[str]) -> Any:
         return self._types.methodType(self.type(returned), self._classes([self.type(one) for one in parameters]))
 
-    def _function(self, handle: Any) -> Any:
-        return self._proxies.asInterfaceInstance(self.type("java.util.function.Function"), self._generic(handle))
+    def _operator(self, handle: Any) -> Any:
+        """A function that streams and lists take. `handle`: has one argument."""
+        return self._proxies.asInterfaceInstance(self.type(OPERATOR), handle)
 
-    def _generic(self, handle: Any) -> Any:
-        return handle.asType(handle.type().generic())
+    def _generic(self, arguments: int) -> Any:
+        """The type of a handle from so many objects to an object."""
+        if arguments not in self._generics:
+            self._generics[arguments] = self._types.genericMethodType(arguments)
+        return self._generics[arguments]
 
     def _classes(self, items: Sequence[Any]) -> Any:
-        return self._filled(self._jvm.java.lang.Class, items)
+        return self._filled(self.jvm.java.lang.Class, items)
 
     def _filters(self, items: Sequence[Any]) -> Any:
-        return self._filled(self._jvm.java.lang.invoke.MethodHandle, items)
+        return self._filled(self.jvm.java.lang.invoke.MethodHandle, items)
 
     def _objects(self, items: Sequence[Any]) -> Any:
-        return self._filled(self._jvm.java.lang.Object, items)
+        return self._filled(self.jvm.java.lang.Object, items)
 
     def _filled(self, kind: Any, items: Sequence[Any]) -> Any:
         array = self._gateway.new_array(kind, len(items))
         for at, item in enumerate(items):
             array[at] = item
         return array
+
+
+def _field_mapper(jackson: Any) -> Any:
+    """Jackson's mapper, for fields alone."""
+    visibility, accessor = jackson.annotation.JsonAutoDetect.Visibility, jackson.annotation.PropertyAccessor
+    mapper = jackson.databind.ObjectMapper()
+    mapper.setVisibility(accessor.ALL, visibility.NONE)
+    mapper.setVisibility(accessor.FIELD, visibility.ANY)
+    # A class of which nothing is read but how many there are has no field left.
+    mapper.disable(jackson.databind.SerializationFeature.FAIL_ON_EMPTY_BEANS)
+    return mapper

@@ -20,7 +20,6 @@ import orjson
 from sinks.faults import ItemFault, NotSupported
 from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
 from sinks.kafka.jvm.java_rows import TEXT, Make
-from sinks.kafka.jvm.jvm_topics import MAP
 from sinks.kafka.ports.acl_binding import OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES, UNKNOWN, AclBinding
 from sinks.kafka.ports.acls import AclFaults, AclList
 from sinks.kafka.ports.permitted import ask_again
@@ -112,7 +111,7 @@ class JvmAcls:
 
     def _read(self, bindings: Any) -> frozenset[AclBinding]:
         """Raises ValueError where this version of Kafka's client has others."""
-        return frozenset() if bindings.isEmpty() else bindings_of(self._admin.json("words", {}).text_of(bindings))
+        return frozenset() if bindings.isEmpty() else bindings_of(self._admin.rows.text(bindings))
 
     def _written(self, api: str, bindings: Collection[AclBinding], write: Callable[[Any, Any, Any], Any]) -> AclFaults:
         # An UNKNOWN in a filter for deletion would be sent as it is, and match more than one.
@@ -137,11 +136,11 @@ class JvmAcls:
         return self._admin.write(api, batch, partial(write, rows, made))
 
     def _create(self, rows: Any, made: Any, client: Any) -> Any:
-        return rows.by(client.createAcls(made).values(), MAP, "get", made)
+        return rows.of_map(client.createAcls(made).values(), made)
 
     def _delete(self, rows: Any, made: Any, client: Any) -> Any:
         filters = rows.each(made, BINDING.type, "toFilter")
-        return rows.by(client.deleteAcls(filters).values(), MAP, "get", filters)
+        return rows.of_map(client.deleteAcls(filters).values(), filters)
 
     def _no_authorizer(self, said: str) -> NotSupported:
         return NotSupported(f"{said}; its brokers have no authorizer")

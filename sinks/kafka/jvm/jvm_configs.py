@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import orjson
 from py4j.protocol import Py4JJavaError
 
 from sinks.faults import ClusterUnreachable, RightsMissing
 from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.java_errors import DENIED_CLUSTER, LOGIN, UNKNOWN_TOPIC, java_error
-from sinks.kafka.jvm.jvm_topics import CONFIG_RESOURCE, DESCRIBE_CONFIGS, MAP, TOPIC
+from sinks.kafka.jvm.jvm_topics import CONFIG_RESOURCE, DESCRIBE_CONFIGS, TOPIC
 from streaming.errors import LockstepError
 
 TOPIC_FAULTS = frozenset({UNKNOWN_TOPIC, "TOPIC_AUTHORIZATION_FAILED", "TOPIC_EXCEPTION"})
@@ -85,7 +84,7 @@ class JvmWatch:
         other.entrySet().removeAll(self._last.entrySet())
         self._last.putAll(seen)
         names = self._admin.rows.each(other.keySet(), CONFIG_RESOURCE.type, "name")
-        return set(orjson.loads(self._admin.json("words", {}).text_of(names)))
+        return set(self._admin.rows.read(names))
 
     def _one_by_one(self, shard: Sequence[str], result: Any, error: Py4JJavaError) -> set[str]:
         """One topic's trouble must not hide the others: the troubled ones count as changed and are read in full."""
@@ -96,7 +95,7 @@ class JvmWatch:
         if code not in TOPIC_FAULTS:
             raise ClusterUnreachable(f"cluster {alias}: {DESCRIBE_CONFIGS}: {code}: {message}")
         resources, seen = self._list_of(shard), self._map()
-        futures = self._admin.rows.by(result.values(), MAP, "get", resources)
+        futures = self._admin.rows.of_map(result.values(), resources)
         troubled = set()
         for at, (topic, failed) in enumerate(zip(shard, self._admin.rows.errors(futures), strict=True)):
             if failed is not None:

@@ -104,8 +104,8 @@ class JvmEnds:
             once = [next(group) for _, group in groupby(sorted(left), attrgetter("where"))]
             left -= set(once)
             settled = self._settled_times(once)
-            answers = zip(once, orjson.loads(self._json.text_of(settled.answers)), strict=True)
-            found |= {one: at["offset"] if at["offset"] >= 0 else None for one, at in answers if at is not None}
+            answers = self._admin.answers(settled, LEFT_OUT)
+            found |= {one: at["offset"] if at["offset"] >= 0 else None for one, at in answers.items()}
             faults |= settled.faults
         return Observed(found, faults)
 
@@ -117,7 +117,7 @@ class JvmEnds:
         return self._admin.settle(
             API,
             times,
-            lambda client: rows.by(client.listOffsets(request, self._options()), RESULT, "partitionResult", asked),
+            lambda client: self._listed(client.listOffsets(request, self._options()), asked),
             lambda slow: self._slow_times(slow),
         )
 
@@ -148,19 +148,18 @@ class JvmEnds:
         request = self._admin.jvm.java.util.concurrent.ConcurrentHashMap()
         # A set that is a view of a map puts the same value to every key: a few calls for any number of partitions.
         request.keySet(spec.earliest() if kind == "start" else spec.latest()).addAll(question.asked)
-        options, rows = self._options(committed), self._admin.rows
+        options = self._options(committed)
         settled = self._admin.settle(
             API,
             question.partitions,
-            lambda client: rows.by(client.listOffsets(request, options), RESULT, "partitionResult", question.asked),
+            lambda client: self._listed(client.listOffsets(request, options), question.asked),
             self._topics.troubles,
         )
-        text = self._json.text_of(settled.answers)
+        text = self._admin.rows.text(settled.answers, LEFT_OUT)
         return question.offsets(f"{kind} {committed}", text), dict(settled.faults)
 
-    @property
-    def _json(self) -> Any:
-        return self._admin.json("offsets", LEFT_OUT)
+    def _listed(self, result: Any, asked: Any) -> Any:
+        return self._admin.rows.by(result, RESULT, "partitionResult", asked, TOPIC_PARTITION.type)
 
     def _options(self, committed: bool = False) -> Any:
         kafka = self._admin.jvm.org.apache.kafka

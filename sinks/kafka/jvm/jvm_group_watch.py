@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import orjson
 from py4j.protocol import Py4JJavaError
 
 from sinks.faults import CoordinatorUnavailable, RightsMissing
 from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.java_errors import DENIED_CLUSTER, LOGIN, java_error
+from sinks.kafka.jvm.java_rows import TEXT
 from sinks.kafka.jvm.jvm_groups import OFFSETS_RESULT, in_requests
 from streaming.errors import LockstepError
 
@@ -80,7 +80,7 @@ class JvmGroupWatch:
 
     def _names(self, offsets: Any) -> set[str]:
         """The groups of such a map. One text, where each step of an iteration would be a call over the gateway."""
-        return set(orjson.loads(self._admin.json("words", {}).text_of(offsets.keySet()))) if offsets.size() else set()
+        return set(self._admin.rows.read(offsets.keySet())) if offsets.size() else set()
 
     def _one_by_one(self, groups: Sequence[str], result: Any, error: Py4JJavaError, differing: Any) -> set[str]:
         """One group's trouble must not hide the others: the troubled ones count as changed and are read in full."""
@@ -91,7 +91,7 @@ class JvmGroupWatch:
         if code not in GROUP_FAULTS:
             raise CoordinatorUnavailable(f"cluster {alias}: {API}: {code}")
         rows, troubled, seen = self._admin.rows, set(), self._map()
-        futures = rows.by(result, OFFSETS_RESULT, "partitionsToOffsetAndMetadata", rows.texts(groups))
+        futures = rows.by(result, OFFSETS_RESULT, "partitionsToOffsetAndMetadata", rows.texts(groups), TEXT)
         for at, (group, failed) in enumerate(zip(groups, rows.errors(futures), strict=True)):
             if failed is not None:
                 troubled.add(group)

@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-import orjson
-
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault, Observed
 from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
 from sinks.kafka.jvm.java_errors import item_fault, java_error
-from sinks.kafka.jvm.java_rows import TOPIC_PARTITION, WORD, Make
+from sinks.kafka.jvm.java_rows import TEXT, TOPIC_PARTITION, WORD, Make
 from sinks.kafka.jvm.jvm_ends import JvmEnds
-from sinks.kafka.jvm.jvm_topics import MAP, NODE, JvmTopics
+from sinks.kafka.jvm.jvm_topics import NODE, JvmTopics
 from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
 from sinks.kafka.ports.permitted import ask_again
 from streaming.mm2.records import MAX_INT64, TopicPartition
@@ -77,7 +75,7 @@ def described(admin: JavaAdmin, groups: Sequence[str], *, operations: bool = Fal
     return admin.settle(
         "DescribeGroups",
         groups,
-        lambda client: rows.by(client.describeConsumerGroups(names, options).describedGroups(), MAP, "get", names),
+        lambda client: rows.of_map(client.describeConsumerGroups(names, options).describedGroups(), names),
     )
 
 
@@ -86,10 +84,9 @@ def allowed_on_groups(admin: JavaAdmin, groups: Sequence[str]) -> dict[str, froz
     if not groups:
         return {}
     settled = about_groups(lambda: described(admin, groups, operations=True))
-    found = zip(groups, orjson.loads(admin.json("described", DESCRIBED).text_of(settled.answers)), strict=True)
+    found = admin.answers(settled, DESCRIBED)
     denied: dict[str, frozenset[str] | str] = {group: fault.code for group, fault in settled.faults.items()}
-    seen = {group: one["authorizedOperations"] for group, one in found if group not in denied}
-    return denied | {group: frozenset(words or ()) for group, words in seen.items()}
+    return denied | {group: frozenset(one["authorizedOperations"] or ()) for group, one in found.items()}
 
 
 class JvmGroups:
@@ -107,7 +104,7 @@ class JvmGroups:
 
     def _names(self, options: Any) -> set[str]:
         found = self._admin.call("ListGroups", lambda client: client.listConsumerGroups(options).all())
-        return {one["groupId"] for one in orjson.loads(self._admin.json("listed", LISTED).text_of(found))}
+        return {one["groupId"] for one in self._admin.rows.read(found, LISTED)}
 
     def committed(self, groups: Collection[str]) -> Observed[str, Offsets]:
         items: dict[str, Offsets] = {}
@@ -115,11 +112,10 @@ class JvmGroups:
         for some in in_requests(groups):
             settled = about_groups(lambda names=some: self._committed(names))  # type: ignore[misc]
             errors |= settled.faults
-            text = self._admin.json("committed", LEFT_OUT).text_of(settled.answers)
-            found = dict(zip(some, orjson.loads(text), strict=True))
-            read = offsets_of({group: one for group, one in found.items() if group not in settled.faults})
+            found = self._admin.answers(settled, LEFT_OUT)
+            read = offsets_of(found)
             items |= read
-            errors |= dict.fromkeys(found.keys() - read.keys() - settled.faults.keys(), NOT_UNDERSTOOD)
+            errors |= dict.fromkeys(found.keys() - read.keys(), NOT_UNDERSTOOD)
         # A client may not ask for a group without a name.
         return Observed(items | {group: {} for group in groups if not group}, errors)
 
@@ -134,7 +130,7 @@ class JvmGroups:
             "OffsetFetch",
             groups,
             lambda client: rows.by(
-                client.listConsumerGroupOffsets(request), OFFSETS_RESULT, "partitionsToOffsetAndMetadata", names
+                client.listConsumerGroupOffsets(request), OFFSETS_RESULT, "partitionsToOffsetAndMetadata", names, TEXT
             ),
         )
 
@@ -146,10 +142,7 @@ class JvmGroups:
         items, errors = dict.fromkeys(empty, 0), dict[str, ItemFault]()
         for some in in_requests(set(groups) - empty):
             settled = about_groups(lambda names=some: described(self._admin, names))  # type: ignore[misc]
-            found = zip(
-                some, orjson.loads(self._admin.json("described", DESCRIBED).text_of(settled.answers)), strict=True
-            )
-            items |= {group: len(one["members"]) for group, one in found if group not in settled.faults}
+            items |= {group: len(one["members"]) for group, one in self._admin.answers(settled, DESCRIBED).items()}
             for group, fault in settled.faults.items():
                 if fault.code == NOT_THERE:
                     items[group] = 0
@@ -204,7 +197,8 @@ class JvmGroups:
         """What each partition of one group came to. `whole`: where the group's request is not done."""
         rows, where = self._admin.rows, [TopicPartition(row[1], int(row[2])) for row in words]
         futures = rows.by(
-            result, COMMIT_RESULT, "partitionResult", rows.made(TOPIC_PARTITION, [row[1:3] for row in words])
+            *(result, COMMIT_RESULT, "partitionResult", rows.made(TOPIC_PARTITION, [row[1:3] for row in words])),
+            TOPIC_PARTITION.type,
         )
         told = zip(where, rows.errors(futures), rows.done(futures), strict=True)
         return {

@@ -11,12 +11,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
 from sinks.faults import IncrementalUnsupported, ItemFault, NotSupported, Observed
 from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.java_errors import DENIED_CLUSTER
-from sinks.kafka.jvm.jvm_topics import ADMIN, ALTERATION, CONFIG_RESOURCE, MAP, ORIGINS
+from sinks.kafka.jvm.jvm_topics import ADMIN, ALTERATION, CONFIG_RESOURCE, ORIGINS
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import (
     DEFAULT_OF_ALL,
@@ -53,18 +51,18 @@ class JvmLevels:
         settled = self._admin.settle(
             DESCRIBE,
             asked,
-            lambda client: rows.by(client.describeConfigs(resources, options).values(), MAP, "get", resources),
+            lambda client: rows.of_map(client.describeConfigs(resources, options).values(), resources),
         )
         self._check(DESCRIBE, settled.faults.values())
-        found = zip(asked, orjson.loads(self._admin.json("levels", LEFT_OUT).text_of(settled.answers)), strict=True)
-        levels = {one: _levels(one, config["entries"]) for one, config in found if one not in settled.faults}
+        found = self._admin.answers(settled, LEFT_OUT)
+        levels = {one: _levels(one, config["entries"]) for one, config in found.items()}
         return Observed(levels, {**missing, **settled.faults})
 
     def brokers(self) -> list[str]:
         """The ids of the brokers that are up. Raises ClusterUnreachable, RightsMissing."""
         nodes = self._admin.call(CLUSTER, lambda client: client.describeCluster().nodes())
         ids = self._admin.rows.each(nodes, "org.apache.kafka.common.Node", "idString")
-        return sorted(orjson.loads(self._admin.json("words", {}).text_of(ids)), key=int)
+        return sorted(self._admin.rows.read(ids), key=int)
 
     def alter(
         self, wanted: Mapping[ConfigEntity, ConfigValues], validate_only: bool = False
@@ -91,9 +89,7 @@ class JvmLevels:
             settled = self._admin.write(
                 ALTER,
                 asked,
-                lambda client: rows.by(
-                    client.incrementalAlterConfigs(changes, options).values(), MAP, "get", resources
-                ),
+                lambda client: rows.of_map(client.incrementalAlterConfigs(changes, options).values(), resources),
             )
         except NotSupported as error:
             raise IncrementalUnsupported(str(error)) from error

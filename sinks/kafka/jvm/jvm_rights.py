@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import orjson
-
 from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.java_errors import DENIED_CLUSTER
 from sinks.kafka.jvm.jvm_groups import allowed_on_groups
@@ -28,7 +26,7 @@ def ask_allowed(
     """
     options = admin.jvm.org.apache.kafka.clients.admin.DescribeClusterOptions().includeAuthorizedOperations(True)
     described = admin.call("DescribeCluster", lambda client: client.describeCluster(options).authorizedOperations())
-    cluster: list[str] | None = orjson.loads(admin.json("words", {}).text_of(described))
+    cluster: list[str] | None = admin.rows.read(described)
     of_topics = JvmTopics(admin)
     # Whatever else is wrong with it, a topic that exists, say, was looked at after the right.
     faults = of_topics.create_topics(dict.fromkeys(sorted(creatable), TopicSpec(1, 1)), validate_only=True)

@@ -9,12 +9,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-import orjson
-
 from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, NotSupported, Observed, where_it_is
 from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
 from sinks.kafka.jvm.java_errors import UNKNOWN_TOPIC
-from sinks.kafka.jvm.java_rows import TEXT, WORD, Make
+from sinks.kafka.jvm.java_rows import TEXT, WORD, LeftOut, Make
 from sinks.kafka.ports.brokers import Replicas, Troubled
 from sinks.kafka.ports.cluster import Alterations, ConfigEntry, Faults, Origin, TopicConfigs, TopicSpec
 from sinks.kafka.ports.permitted import ask_again
@@ -26,7 +24,6 @@ NEW_PARTITIONS = Make(ADMIN + "NewPartitions", ("int",), by="increaseTo")
 CONFIG_RESOURCE = Make(CONFIG + "ConfigResource", (CONFIG + "ConfigResource$Type", TEXT))
 ALTERATION = Make(ADMIN + "AlterConfigOp", (Make(ADMIN + "ConfigEntry", (TEXT, TEXT)), ADMIN + "AlterConfigOp$OpType"))
 UUID = Make("org.apache.kafka.common.Uuid", (TEXT,), by="fromString")
-MAP = "java.util.Map"
 TOPIC = "TOPIC"
 
 NODES = {"org.apache.kafka.common.Node": ("hash", "idString", "isFenced", "rack")}
@@ -79,8 +76,8 @@ class JvmTopics:
             return described[0].clusterId()
 
         found = self._admin.call("DescribeCluster", describe)
-        nodes = self._admin.json("nodes", NODES).text_of(described[0].nodes().getNow(None))
-        self._admin.learn_nodes((one["host"], one["port"]) for one in orjson.loads(nodes) or ())
+        nodes = self._admin.rows.read(described[0].nodes().getNow(None), NODES)
+        self._admin.learn_nodes((one["host"], one["port"]) for one in nodes or ())
         if found is None:
             alias = self._admin.alias
             raise ClusterUnreachable(f"cluster {alias}: what answers tells no cluster id; {where_it_is(alias)}")
@@ -101,25 +98,25 @@ class JvmTopics:
         """All topics that may be seen, in order."""
         options = self._admin.jvm.org.apache.kafka.clients.admin.ListTopicsOptions().listInternal(True)
         found = self._admin.call("Metadata", lambda client: client.listTopics(options).names())
-        listed: list[str] = orjson.loads(self._admin.json("words", {}).text_of(found))
+        listed: list[str] = self._admin.rows.read(found)
         return sorted(listed)
 
     def list_topics(self) -> dict[str, int]:
         names = self.names()
-        found = self._described(names, "counts", COUNTS)
+        found = self._described(names, COUNTS)
         return {name: len(found[name]["partitions"]) if name in found else 0 for name in names}
 
     def partition_count(self, topic: str) -> int | None:
-        found = self._described([topic], "counts", COUNTS)
+        found = self._described([topic], COUNTS)
         return len(found[topic]["partitions"]) if topic in found else None
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
-        found = self._described(sorted(topics), "counts", COUNTS)
+        found = self._described(sorted(topics), COUNTS)
         return {name: _id_of(one["topicId"]) for name, one in found.items()}
 
     def replicas(self) -> Replicas:
         """Of all topics that may be seen. Raises ClusterUnreachable, RightsMissing."""
-        brokers, found = self.broker_count(), self._described(self.names(), "replicas", REPLICAS)
+        brokers, found = self.broker_count(), self._described(self.names(), REPLICAS)
         factors, in_sync, counts = dict[str, int](), dict[str, int](), dict[str, int]()
         offline, lagging = set[TopicPartition](), set[TopicPartition]()
         for name, topic in found.items():
@@ -137,7 +134,7 @@ class JvmTopics:
         """Of partitions that do not answer: those that are gone, and those that no broker leads now."""
         topics = sorted({one.topic for one in partitions})
         settled = self._settled(topics)
-        found = self._items(settled, "leaders", LEADERS)
+        found = self._admin.answers(settled, LEADERS)
         troubled: dict[TopicPartition, ItemFault] = {}
         for one in partitions:
             if one.topic in settled.faults:
@@ -160,8 +157,8 @@ class JvmTopics:
             absent = {name for name, fault in faults.items() if fault.code == UNKNOWN_TOPIC}
         return absent
 
-    def _described(self, names: Sequence[str], form: str, left_out: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        return self._items(self._settled(names), form, left_out) if names else {}
+    def _described(self, names: Sequence[str], left_out: LeftOut) -> dict[str, Any]:
+        return self._admin.answers(self._settled(names), left_out) if names else {}
 
     def _settled(self, names: Sequence[str], options: Any = None) -> Settled[str]:
         rows = self._admin.rows
@@ -170,12 +167,8 @@ class JvmTopics:
         return self._admin.settle(
             DESCRIBE_TOPICS,
             names,
-            lambda client: rows.by(client.describeTopics(asked, *more).topicNameValues(), MAP, "get", asked),
+            lambda client: rows.of_map(client.describeTopics(asked, *more).topicNameValues(), asked),
         )
-
-    def _items(self, settled: Settled[str], form: str, left_out: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        found = orjson.loads(self._admin.json(form, left_out).text_of(settled.answers))
-        return {name: one for name, one in zip(settled.keys, found, strict=True) if name not in settled.faults}
 
     def allowed(self, topics: Sequence[str]) -> dict[str, frozenset[str] | str]:
         """The operations that are allowed on each (KIP-430), or the error's name."""
@@ -183,7 +176,7 @@ class JvmTopics:
             return {}
         options = self._admin.jvm.org.apache.kafka.clients.admin.DescribeTopicsOptions()
         settled = self._settled(topics, options.includeAuthorizedOperations(True))
-        found = self._items(settled, "counts", COUNTS)
+        found = self._admin.answers(settled, COUNTS)
         denied: dict[str, frozenset[str] | str] = {name: fault.code for name, fault in settled.faults.items()}
         return denied | {name: frozenset(one["authorizedOperations"] or ()) for name, one in found.items()}
 
@@ -193,21 +186,18 @@ class JvmTopics:
         for some in _batches(list(dict.fromkeys(topics))):
             settled = self._described_configs(some)
             errors |= settled.faults
-            for name, config in zip(
-                some, orjson.loads(self._admin.json("entries", ENTRIES).text_of(settled.answers)), strict=True
-            ):
-                if name not in settled.faults:
-                    items[name] = {
-                        key: _entry(one["value"], one["source"], one["isReadOnly"], one["isSensitive"])
-                        for key, one in config["entries"].items()
-                    }
+            for name, config in self._admin.answers(settled, ENTRIES).items():
+                items[name] = {
+                    key: _entry(one["value"], one["source"], one["isReadOnly"], one["isSensitive"])
+                    for key, one in config["entries"].items()
+                }
         return Observed(items, errors)
 
     def _described_configs(self, topics: Sequence[str]) -> Settled[str]:
         rows = self._admin.rows
         asked = rows.made(CONFIG_RESOURCE, ([TOPIC, name] for name in topics))
         return self._admin.settle(
-            DESCRIBE_CONFIGS, topics, lambda client: rows.by(client.describeConfigs(asked).values(), MAP, "get", asked)
+            DESCRIBE_CONFIGS, topics, lambda client: rows.of_map(client.describeConfigs(asked).values(), asked)
         )
 
     def create_topics(self, specs: Mapping[str, TopicSpec], validate_only: bool = False) -> Faults:
@@ -227,7 +217,7 @@ class JvmTopics:
         asked = rows.texts(names)
         ask = self._admin.settle if validate_only else self._admin.write
         settled = ask(
-            "CreateTopics", names, lambda client: rows.by(client.createTopics(new, options).values(), MAP, "get", asked)
+            "CreateTopics", names, lambda client: rows.of_map(client.createTopics(new, options).values(), asked)
         )
         return _faults(settled)
 
@@ -235,9 +225,7 @@ class JvmTopics:
         if not counts:
             return {}
         # A topic that has as many already answers INVALID_PARTITIONS, like one that cannot grow to that number.
-        existing = {
-            name: len(one["partitions"]) for name, one in self._described(list(counts), "counts", COUNTS).items()
-        }
+        existing = {name: len(one["partitions"]) for name, one in self._described(list(counts), COUNTS).items()}
         growing = {name: count for name, count in counts.items() if existing.get(name, 0) < count}
         faults: Faults = dict.fromkeys(counts)
         if growing:
@@ -249,7 +237,7 @@ class JvmTopics:
                 self._admin.write(
                     "CreatePartitions",
                     list(growing),
-                    lambda client: rows.by(client.createPartitions(wanted).values(), MAP, "get", asked),
+                    lambda client: rows.of_map(client.createPartitions(wanted).values(), asked),
                 )
             )
         return faults
@@ -268,9 +256,7 @@ class JvmTopics:
         return faults
 
     def _deleted(self, names: Sequence[str], delete: Callable[[Any], Any], keys: Any) -> Faults:
-        settled = self._admin.write(
-            "DeleteTopics", names, lambda client: self._admin.rows.by(delete(client), MAP, "get", keys)
-        )
+        settled = self._admin.write("DeleteTopics", names, lambda client: self._admin.rows.of_map(delete(client), keys))
         return {
             name: None if fault is None or fault.code in (UNKNOWN_TOPIC, UNKNOWN_ID) else fault
             for name, fault in _faults(settled).items()
@@ -294,7 +280,7 @@ class JvmTopics:
             settled = self._admin.write(
                 INCREMENTAL,
                 names,
-                lambda client: rows.by(client.incrementalAlterConfigs(wanted).values(), MAP, "get", asked),
+                lambda client: rows.of_map(client.incrementalAlterConfigs(wanted).values(), asked),
             )
         except NotSupported as error:
             raise IncrementalUnsupported(str(error)) from error
@@ -315,7 +301,7 @@ class JvmTopics:
             made = rows.made(Make(ADMIN + "ConfigEntry", (TEXT, TEXT)), entries.items())
             wanted.put(asked[at], client.Config(made))
         settled = self._admin.write(
-            "AlterConfigs", names, lambda java: rows.by(java.alterConfigs(wanted).values(), MAP, "get", asked)
+            "AlterConfigs", names, lambda java: rows.of_map(java.alterConfigs(wanted).values(), asked)
         )
         return _faults(settled)
 

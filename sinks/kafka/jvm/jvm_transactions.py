@@ -13,7 +13,6 @@ from typing import Any
 from sinks.faults import ClusterUnreachable, ItemFault, Observed
 from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.java_rows import TOPIC_PARTITION
-from sinks.kafka.jvm.jvm_topics import MAP
 from sinks.kafka.ports.transactions import ActiveProducer, CoordinatedTransaction, CoordinatorsView
 from streaming.mm2.records import TopicPartition
 
@@ -38,7 +37,9 @@ class JvmTransactions:
         settled = self._java.settle(
             DESCRIBE_PRODUCERS,
             keys,
-            lambda client: rows.by(client.describeProducers(asked), PRODUCERS_RESULT, "partitionResult", asked),
+            lambda client: rows.by(
+                client.describeProducers(asked), PRODUCERS_RESULT, "partitionResult", asked, TOPIC_PARTITION.type
+            ),
         )
         items = {
             where: tuple(_producer(one) for one in settled.answers[at].activeProducers())
@@ -91,7 +92,7 @@ class JvmTransactions:
         names, rows = list(transactional_ids), self._java.rows
         asked = rows.texts(names)
         settled = self._java.write(
-            FENCE, names, lambda client: rows.by(client.fenceProducers(asked).fencedProducers(), MAP, "get", asked)
+            FENCE, names, lambda client: rows.of_map(client.fenceProducers(asked).fencedProducers(), asked)
         )
         return {name: settled.faults.get(name) for name in names}
 

@@ -11,12 +11,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-import orjson
-
 from sinks.faults import NotSupported
 from sinks.kafka.jvm.java_admin import JavaAdmin
-from sinks.kafka.jvm.java_rows import TEXT, JavaRows, Make
-from sinks.kafka.jvm.jvm_topics import MAP
+from sinks.kafka.jvm.java_rows import TEXT, JavaRows, LeftOut, Make
 from sinks.kafka.ports.cluster import Key
 from sinks.kafka.ports.permitted import ask_again
 from sinks.kafka.ports.users import Mechanism, Upsertion, UserFaults
@@ -33,7 +30,7 @@ JAVA_MECHANISM: Mapping[str, str] = {name: one for one, name in MECHANISMS.items
 INFO = Make(ADMIN + "ScramCredentialInfo", (ADMIN + "ScramMechanism", "int"))
 UPSERTION = Make(ADMIN + "UserScramCredentialUpsertion", (TEXT, INFO, TEXT))
 DELETION = Make(ADMIN + "UserScramCredentialDeletion", (TEXT, ADMIN + "ScramMechanism"))
-LEFT_OUT: Mapping[str, Sequence[str]] = {ADMIN + "UserScramCredentialsDescription": ("name",)}
+LEFT_OUT: LeftOut = {ADMIN + "UserScramCredentialsDescription": ("name",)}
 DESCRIBE, ALTER = "DescribeUserScramCredentials", "AlterUserScramCredentials"
 NO_USER, TOO_OLD = "RESOURCE_NOT_FOUND", "UNSUPPORTED_VERSION"
 
@@ -60,13 +57,13 @@ class JvmUsers:
         settled = self._admin.settle(
             DESCRIBE,
             users,
-            lambda client: rows.by(client.describeUserScramCredentials(names), RESULT, "description", names),
+            lambda client: rows.by(client.describeUserScramCredentials(names), RESULT, "description", names, TEXT),
         )
         for fault in settled.faults.values():
             if fault.code != NO_USER:
                 raise self._admin.raised(DESCRIBE, fault)
-        found = zip(users, orjson.loads(self._admin.json("users", LEFT_OUT).text_of(settled.answers)), strict=True)
-        return {user: _iterations(one["credentialInfos"]) for user, one in found if one is not None}
+        found = self._admin.answers(settled, LEFT_OUT)
+        return {user: _iterations(one["credentialInfos"]) for user, one in found.items()}
 
     def upsert(self, upsertions: Sequence[Upsertion]) -> UserFaults:
         rows = {
@@ -107,7 +104,7 @@ class JvmUsers:
 
 
 def _altered(client: Any, *, rows: JavaRows, names: Any, wanted: Any) -> Any:
-    return rows.by(client.alterUserScramCredentials(wanted).values(), MAP, "get", names)
+    return rows.of_map(client.alterUserScramCredentials(wanted).values(), names)
 
 
 def _batches(users: list[str]) -> Iterator[list[str]]:

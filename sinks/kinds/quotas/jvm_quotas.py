@@ -49,7 +49,7 @@ class JvmQuotas:
         settled = self._java.write(
             ALTER,
             list(wanted),
-            lambda client: rows.by(client.alterClientQuotas(alterations).values(), "java.util.Map", "get", sent),
+            lambda client: rows.of_map(client.alterClientQuotas(alterations).values(), sent),
         )
         return {entity: settled.faults.get(entity) for entity in wanted}
 
