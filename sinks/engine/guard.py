@@ -106,7 +106,8 @@ class Guard:
     def _check_roles(self, ids: Mapping[str, str]) -> None:
         """At first contact: no ledger on either cluster may know these aliases as other clusters."""
         for alias, cluster in self._clusters.items():
-            there = cluster.list_topics()
+            # By name: a listing of all topics would take long on a large cluster.
+            there = cluster.topic_ids(self._ledgers)
             # What the flow's own ledger knows is compared when that is read.
             own = self._ledgers_of() if alias == self._flow.target else ""
             for topic in (name for name in self._ledgers if name in there and name != own):
@@ -147,9 +148,9 @@ class Guard:
 
     def open(self, open_ledger: Callable[[], Ledger]) -> Ledger:
         """The ledger, opened once both clusters were found to be those that are meant; writes nothing. As `compare`."""
-        self.check_ids()
+        ids = self.check_ids()
         ledger = open_ledger()
-        self.compare(ledger)
+        self._compare(ledger, ids)
         return ledger
 
     def check(self, ledger: Ledger) -> None:
@@ -165,7 +166,9 @@ class Guard:
 
     def compare(self, ledger: Ledger) -> dict[EntryKey, str | None]:
         """Like `check`, but writes nothing: returns the entries that a first contact would pin."""
-        ids = self.check_ids()
+        return self._compare(ledger, self.check_ids())
+
+    def _compare(self, ledger: Ledger, ids: Mapping[str, str]) -> dict[EntryKey, str | None]:
         self._check_there(ledger)
         keys = {alias: ledger.check_cluster_id(alias, cluster_id) for alias, cluster_id in ids.items()}
         return {key: ids[alias] for alias, key in keys.items() if key is not None}
@@ -194,8 +197,9 @@ def former_ledger(flow: Flow, reader: Reader, topic: str) -> str | None:
 
     It knows this target, and an alias as this flow's source. Which cluster that is the guard compares once it is open.
     """
-    there, cluster_id = reader.list_topics(), reader.cluster_id()
-    for name in former_ledgers(flow.source):
+    names, cluster_id = former_ledgers(flow.source), reader.cluster_id()
+    there = reader.topic_ids(names)
+    for name in names:
         known = pins_in(name, reader) if name in there and name != topic else {}
         if known.keys() == {flow.source, flow.target} and known[flow.target] == cluster_id:
             return name

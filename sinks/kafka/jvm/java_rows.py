@@ -356,6 +356,6 @@ def _field_mapper(jackson: Any) -> Any:
     mapper = jackson.databind.ObjectMapper()
     mapper.setVisibility(accessor.ALL, visibility.NONE)
     mapper.setVisibility(accessor.FIELD, visibility.ANY)
-    # A class of which nothing is read but how many there are has no field left.
+    # Some values are only counted: none of their fields is left.
     mapper.disable(jackson.databind.SerializationFeature.FAIL_ON_EMPTY_BEANS)
     return mapper

@@ -15,7 +15,7 @@ Calls = Callable[[Callable[[], object]], int]
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
-    """How many calls some work makes; those that let go of objects are not counted."""
+    """How many calls some work makes, without those that release objects."""
     client, sent = process_jvm()._gateway_client, list[str]()
     send = client.send_command
 
