@@ -20,10 +20,9 @@ from sinks.faults import LedgerUntrusted
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.jvm_acls import JvmAcls, JvmAclWatch
-from sinks.kafka.jvm.jvm_configs import JvmWatch
-from sinks.kafka.jvm.jvm_group_watch import JvmGroupWatch
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.jvm.jvm_transactions import JvmTransactions
+from sinks.kafka.jvm.jvm_watches import JvmGroupWatch, JvmWatch
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Cluster, CountRequest, Reader, count_nothing
 from sinks.kafka.ports.cluster_ports import ClusterPorts

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import confluent_kafka as rd
 
 from app.local.waiting import wait_for
-from sinks.kafka.jvm.jvm_group_watch import JvmGroupWatch
+from sinks.kafka.jvm.jvm_watches import JvmGroupWatch
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.cluster import TopicSpec

@@ -19,8 +19,8 @@ from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from app.wiring import admin_of, open_cluster
 from sinks.faults import RightsMissing
-from sinks.kafka.jvm.jvm_configs import JvmWatch
 from sinks.kafka.jvm.jvm_levels import JvmLevels
+from sinks.kafka.jvm.jvm_watches import JvmWatch
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicConfigs, TopicSpec
 from streaming.flow import Flow

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -157,6 +157,18 @@ class JavaAdmin:
                 return self._waited(request(self.client), asked)
             except Py4JJavaError as error:
                 raise asked.stopped(java_error(error.java_exception.toString())) from None
+
+    def seen(self, api: str, future: Any, own_faults: Collection[str]) -> Any:
+        """What a future of all answers comes to; None where a fault of one item alone ended it. Raises as `call`."""
+        with self._asking(api) as asked:
+            try:
+                return self._waited(future, asked)
+            except Py4JJavaError as error:
+                found = java_error(error.java_exception.toString())
+                if found.code not in own_faults:
+                    raise asked.stopped(found) from None
+                asked.result = found.code
+                return None
 
     def metadata_epoch(self) -> int | None:
         """The offset up to which the broker that answers follows the cluster's metadata log; None without KRaft.

@@ -22,8 +22,6 @@ OTHER_NAMES: Mapping[str, str] = {
     "DisconnectException": "NETWORK_EXCEPTION",
     "GroupAuthorizationException": "GROUP_AUTHORIZATION_FAILED",
     "GroupNotEmptyException": "NON_EMPTY_GROUP",
-    # Its client was closed by another flow into the cluster, one of whose writes was given up.
-    "IllegalStateException": "NETWORK_EXCEPTION",
     "InvalidConfigurationException": "INVALID_CONFIG",
     "InvalidTopicException": "TOPIC_EXCEPTION",
     "NetworkException": "NETWORK_EXCEPTION",
@@ -41,8 +39,13 @@ OTHER_NAMES: Mapping[str, str] = {
 }
 """By the simple name of Java's exception. All others have their own name in capitals: `PolicyViolationException`."""
 
+CLOSED = "when AdminClient is closing"
+"""In the text of an IllegalStateException. Another flow into the cluster gave a write up, and closed the client."""
+
 NO_BROKERS = "Failed to find brokers"
 """In the text of a plain KafkaException, where an answer named no broker."""
+
+BY_TEXT: Mapping[str, str] = {CLOSED: "NETWORK_EXCEPTION", NO_BROKERS: "BROKER_NOT_AVAILABLE"}
 
 TIMED_OUT = "REQUEST_TIMED_OUT"
 LOGIN = frozenset({"SASL_AUTHENTICATION_FAILED", "SSL_AUTHENTICATION_FAILED"})
@@ -102,7 +105,7 @@ def java_error(text: str) -> JavaError:
     simple = re.split(r"[.$]", name.strip())[-1]
     if simple in WRAPPERS and message:
         return java_error(message)
-    code = "BROKER_NOT_AVAILABLE" if NO_BROKERS in message else OTHER_NAMES.get(simple)
+    code = next((known for said, known in BY_TEXT.items() if said in message), OTHER_NAMES.get(simple))
     if code is None:
         code = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", simple.removesuffix("Exception")).upper()
     return JavaError(code, broker_text(message))

@@ -17,6 +17,7 @@ from sinks.kafka.jvm.java_admin import BEYOND, LOOK_AFTER_MS, JavaAdmin
 from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_groups import JvmGroups
 from sinks.kafka.jvm.jvm_topics import JvmTopics
+from sinks.kafka.jvm.jvm_watches import JvmGroupWatch, JvmWatch
 from sinks.kafka.reachability import REFUSED_FOR
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
@@ -122,7 +123,17 @@ def test_a_cluster_that_takes_connections_and_says_nothing_is_given_up_in_time()
     assert time.monotonic() - began < LATEST
 
 
-def test_a_cluster_that_goes_down_while_it_is_asked_is_given_up_once_it_refuses_for_a_while() -> None:
+ASKED: dict[str, Callable[[JavaAdmin], object]] = {
+    "cluster id": lambda admin: JvmTopics(admin).cluster_id(),
+    "watch on configs": lambda admin: JvmWatch(admin).changed([["t"]]),
+    "watch on groups": lambda admin: JvmGroupWatch(admin).changed(["g"]),
+}
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED.keys())
+def test_a_cluster_that_goes_down_while_it_is_asked_is_given_up_once_it_refuses_for_a_while(
+    ask: Callable[[JavaAdmin], object],
+) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         address, began = f"127.0.0.1:{server.getsockname()[1]}", time.monotonic()
         threading.Timer(1.0, server.close).start()
@@ -131,7 +142,7 @@ def test_a_cluster_that_goes_down_while_it_is_asked_is_given_up_once_it_refuses_
             closing(JavaAdmin("b", properties, process_jvm)) as admin,
             pytest.raises(ClusterUnreachable, match=f"^cluster b: {address}: refuses connections"),
         ):
-            JvmTopics(admin).cluster_id()
+            ask(admin)
     assert time.monotonic() - began < 45
 
 

@@ -28,9 +28,10 @@ ERRORS = "org.apache.kafka.common.errors."
         (f"{ERRORS}InvalidReplicationFactorException", JavaError("INVALID_REPLICATION_FACTOR", "")),
         ("java.util.concurrent.TimeoutException", JavaError("REQUEST_TIMED_OUT", "")),
         (
-            "java.lang.IllegalStateException: Cannot accept new calls",
-            JavaError("NETWORK_EXCEPTION", "Cannot accept new calls"),
+            "java.lang.IllegalStateException: Cannot accept new calls when AdminClient is closing.",
+            JavaError("NETWORK_EXCEPTION", "Cannot accept new calls when AdminClient is closing."),
         ),
+        ("java.lang.IllegalStateException: no result", JavaError("ILLEGAL_STATE", "no result")),
         (f"java.util.concurrent.ExecutionException: {ERRORS}TimeoutException: x", JavaError("REQUEST_TIMED_OUT", "x")),
         (
             "java.util.concurrent.CompletionException: java.util.concurrent.ExecutionException: "
