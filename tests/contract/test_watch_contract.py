@@ -158,7 +158,7 @@ def test_looking_at_nothing_reports_nothing(watched: Watched, shards: Sequence[S
 def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest) -> None:
     (port,) = free_ports(1)
     watch = jvm_watch(f"127.0.0.1:{port}", **{"default.api.timeout.ms": "1500"})
-    with pytest.raises(ClusterUnreachable, match="^cluster b: .*refuses connections"):
+    with pytest.raises(ClusterUnreachable, match=r"^cluster b: .*refuses connections"):
         watch.changed([["t"]])
     watch.close()
 
