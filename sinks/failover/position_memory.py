@@ -1,8 +1,8 @@
 """Remembers, in a running job, how far each partition was copied, from one reading of the source's ends to the next.
 
 A position holds for the logs it was found in. A source log that became shorter was recreated or truncated. A target log
-whose offset-syncs began anew was, too. In both cases Lockstep drops the position and the sync known then, until another
-sync comes.
+whose offset-syncs began anew was, too. A topic with another id was recreated. In these cases Lockstep drops the
+position and the sync known then, until another sync comes.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ Positions = Mapping[TopicPartition, KnownPosition]
 class CopyEvidence:
     """What was known before the source's ends were read, by partition there. `syncs`: of all partitions; None while
     MM2's offset-syncs are not read to their end. `counted`: counts with both clusters since the last reading. `unborn`:
-    log starts of partitions whose topic was first seen on the source when the target had no copy yet."""
+    log starts of partitions whose topic was first seen on the source when the target had no copy yet. `recreated`:
+    topics that have another id on the source since the last reading."""
 
     syncs: Mapping[TopicPartition, LatestSync] | None = None
     counted: Positions = field(default_factory=dict)
     unborn: Mapping[TopicPartition, int] = field(default_factory=dict)
+    recreated: Collection[str] = ()
 
 
 class PositionMemory:
@@ -108,9 +110,10 @@ class PositionMemory:
         shrunk = end < self._ends.get(where, 0)
         if shrunk:
             self.shrunk[where] = end
-        if shrunk and (stale := sync or self._syncs.get(where)) is not None:
+        is_other = shrunk or where.topic in evidence.recreated
+        if is_other and (stale := sync or self._syncs.get(where)) is not None:
             self._doubted[where] = stale.position
-        if shrunk or (evidence.syncs is not None and self._is_over(where, sync)):
+        if is_other or (evidence.syncs is not None and self._is_over(where, sync)):
             known = None
             self.others.add(where)
         found = list[KnownPosition]()
@@ -121,7 +124,7 @@ class PositionMemory:
         elif known is None and where in evidence.unborn:
             # MM2 never had to copy what retention deleted before the flow first saw the topic.
             known = KnownPosition(evidence.unborn[where], 0)
-        if not shrunk and where in evidence.counted:
+        if not is_other and where in evidence.counted:
             found.append(evidence.counted[where])
         # A record behind the source's end belongs to another log.
         return furthest(known, [one for one in found if one.source <= end])

@@ -78,10 +78,12 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A reading that began at `at_ms`. `listed`: how many topics the source had then."""
+    """A reading that began at `at_ms`. `listed`: how many topics the source had then. `recreated`: since the reading
+    before."""
 
     at_ms: int
     listed: int
+    recreated: Collection[str]
     read: Future[Read]
 
 
@@ -130,6 +132,7 @@ class SourceEndOffsetStore:
         self._lock = threading.Lock()
         self._counted: dict[TopicPartition, KnownPosition] = {}
         self._met, self._unborn = set[str](), set[str]()
+        self._ids, self._recreated = dict[str, str](), set[str]()
         # Results that the ledger lacks. Oldest first, each with the topics that were gone by then.
         self._unwritten: list[tuple[Read, Collection[str]]] = []
         self._there: Collection[str] | None = None
@@ -151,10 +154,11 @@ class SourceEndOffsetStore:
                 # Before the ends: a known record must lie before the end of its log.
                 with self._lock:
                     counted, self._counted = self._counted, {}
-                evidence = CopyEvidence(self._syncs(), counted)
+                recreated, self._recreated = self._recreated, set()
+                evidence = CopyEvidence(self._syncs(), counted, recreated=recreated)
                 self._remote = context.listed.desired.remote
                 read = self._executor.submit(self._read, counts, evidence, frozenset(self._unborn))
-                self._reading = _Reading(int(self._now_ms()), len(context.listed.source), read)
+                self._reading = _Reading(int(self._now_ms()), len(context.listed.source), recreated, read)
                 self._write_what_was_read(context)
         except LockstepError as error:
             log.warning("the source's ends are not kept for now: %s", error)
@@ -170,6 +174,9 @@ class SourceEndOffsetStore:
         self._met |= new
         self._unborn |= {topic for topic in new if remote[topic] not in there or remote[topic] not in before}
         self._there = there
+        ids = {topic: known for topic, known in context.listed.ids.items() if known}
+        self._recreated |= {topic for topic, known in ids.items() if self._ids.get(topic, known) != known}
+        self._ids |= ids
 
     def _counts(self, context: PassContext) -> dict[str, int]:
         """Returns the partition counts to ask for, by topic. Absence from one listing does not mean that a topic is
@@ -185,7 +192,7 @@ class SourceEndOffsetStore:
         seen, starts = self._ends(counts, unborn)
         evidence = replace(evidence, unborn=starts)
         told = seen, counts, evidence.syncs, starts
-        again = told == self._told and not (evidence.counted or self._copied.to_count)
+        again = told == self._told and not (evidence.counted or evidence.recreated or self._copied.to_count)
         if again and self._last is not None and not self._asks_starts():
             return replace(self._last, ends=dict(self._last.ends))
         self._told, self._last = told, None
@@ -269,6 +276,9 @@ class SourceEndOffsetStore:
         if reading is None or not reading.read.done():
             return
         self._reading = None
+        if (error := reading.read.exception()) is not None:
+            self._recreated |= set(reading.recreated)
+            raise error
         read = reading.read.result()
         self._absence.observe(read.gone - context.listed.source.keys(), reading.listed, context.now)
         lasting = self._absence.lasting()
@@ -276,6 +286,7 @@ class SourceEndOffsetStore:
             del read.ends[topic]
         gone = {*lasting, *((self._known or {}).keys() - read.ends.keys())}
         self._copied.forget(gone)
+        self._ids = {topic: known for topic, known in self._ids.items() if topic not in gone}
         seen = {topic for topic, ends in read.ends.items() if UNSEEN not in ends}
         self._met, self._unborn = self._met - gone, self._unborn - gone - seen
         newest = read.ends, read.positions

@@ -84,7 +84,7 @@ class FlowListing:
         target = self._shared.topics(self._client, self._target, TARGET_LISTED_FOR[freshness])
         if freshness in ALL or source != self._listed:
             self._listed, self._desired = source, desired_topics(source, self._settings)
-        return Listed(source, target, self._desired)
+        return Listed(source, target, self._desired, self._source.listed_ids)
 
 
 @dataclass(frozen=True)
@@ -103,4 +103,5 @@ class PlainListing:
 def list_both(settings: FlowSettings, source: Reader, target: Reader) -> Listed:
     """The metadata of both clusters, listed now. Raises ClusterUnreachable, RightsMissing."""
     listed = source.list_topics()
-    return Listed(listed, target.list_topics(), desired_topics(listed, settings))
+    ids = source.listed_ids
+    return Listed(listed, target.list_topics(), desired_topics(listed, settings), ids)

@@ -42,11 +42,13 @@ class DesiredTopics:
 
 @dataclass(frozen=True)
 class Listed:
-    """Topics and partition counts of both clusters, and what the target should have of them."""
+    """Topics and partition counts of both clusters, and what the target should have of them. `ids`: of the source's
+    topics, "" on brokers without ids."""
 
     source: Mapping[str, int]
     target: Mapping[str, int]
     desired: DesiredTopics
+    ids: Mapping[str, str] = field(default_factory=dict)
 
 
 NOTHING_LISTED = Listed({}, {}, DesiredTopics({}))

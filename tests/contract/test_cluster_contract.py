@@ -118,6 +118,8 @@ def test_topic_that_has_another_id_by_now_is_not_deleted(cluster: Cluster, uniqu
     others = f"{unique}-other"
     made(cluster, others)
     (former, now) = (cluster.topic_ids([name])[name] for name in (unique, others))
+    wait_for(lambda: {unique, others} <= cluster.list_topics().keys(), SOON, "both topics to be listed")
+    assert (cluster.listed_ids[unique], cluster.listed_ids[others]) == (former, now)
     assert cluster.delete_topics([unique], {unique: former}) == {unique: None}
     wait_for(lambda: unique not in cluster.list_topics(), SOON, "the topic to be gone")
     made(cluster, unique)

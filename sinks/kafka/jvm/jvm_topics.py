@@ -67,6 +67,7 @@ class JvmTopics:
 
     def __init__(self, admin: JavaAdmin) -> None:
         self._admin = admin
+        self.listed_ids: Mapping[str, str] = {}
 
     def cluster_id(self) -> str:
         described: list[Any] = []
@@ -104,6 +105,7 @@ class JvmTopics:
     def list_topics(self) -> dict[str, int]:
         names = self.names()
         found = self._described(names, COUNTS)
+        self.listed_ids = {name: _id_of(one["topicId"]) for name, one in found.items()}
         return {name: len(found[name]["partitions"]) if name in found else 0 for name in names}
 
     def partition_count(self, topic: str) -> int | None:

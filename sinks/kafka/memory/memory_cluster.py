@@ -84,6 +84,10 @@ class MemoryCluster:
         self._check("describe")
         return {name: topic.partitions for name, topic in self.topics.items()}
 
+    @property
+    def listed_ids(self) -> dict[str, str]:
+        return {name: topic.id for name, topic in self.topics.items()}
+
     def partition_count(self, topic: str) -> int | None:
         return self.list_topics().get(topic)
 

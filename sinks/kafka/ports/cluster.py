@@ -109,6 +109,10 @@ class Reader(Protocol):
     def list_topics(self) -> dict[str, int]:
         """Every topic that may be seen, with its partition count; 0 where the cluster cannot say how many."""
 
+    @property
+    def listed_ids(self) -> Mapping[str, str]:
+        """The ids of the topics that `list_topics` listed last, as `topic_ids` has them."""
+
     def partition_count(self, topic: str) -> int | None:
         """Of one topic, without listing all; None where it is not there, or may not be seen."""
 

@@ -83,3 +83,48 @@ def test_a_new_topic_is_remembered_until_its_ends_could_be_read() -> None:
     appears(built, "b", "a.z")
     look(built, 1010.0, keeper)
     assert kept(built)["z"] == ((0, 0, 0),)
+
+
+def recreated(built: Stage, records: int) -> None:
+    """x on the source, deleted and made again, with so many records in its first partition."""
+    built.world.source.delete_topics(["x"])
+    put_topic(built.world.source, "x", 2)
+    built.here.logs[TopicPartition("x", 0)] = log = MemoryLog()
+    for _ in range(records):
+        log.append(b"k", b"v", timestamp=1)
+
+
+def test_a_topic_that_was_recreated_keeps_no_position_though_its_log_is_longer() -> None:
+    built = stage()
+    known = {TopicPartition("x", 0): LatestSync(7, 8)}
+    keeper = SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor(), syncs=lambda: dict(known))
+    look(built, 1000.0, keeper)
+    recreated(built, 30)
+    for now in (1005.0, 1010.0):
+        look(built, now, keeper)
+        assert kept(built)["x"] == ()
+    known[TopicPartition("x", 0)] = LatestSync(20, 29)
+    look(built, 1015.0, keeper)
+    assert kept(built)["x"] == ((21, 30, 0), None)
+
+
+def test_a_topic_that_was_recreated_is_remembered_until_its_ends_could_be_read() -> None:
+    built = stage()
+    keeper = store(built, x=LatestSync(7, 8))
+    look(built, 1000.0, keeper)
+    recreated(built, 30)
+    built.here.reachable = False
+    look(built, 1005.0, keeper)
+    assert kept(built)["x"] == ((8, 9, 0), None)
+    built.here.reachable = True
+    look(built, 1010.0, keeper)
+    assert kept(built)["x"] == ()
+
+
+def test_a_topic_keeps_its_position_on_brokers_that_tell_no_ids() -> None:
+    built = stage()
+    keeper = store(built, x=LatestSync(7, 8))
+    for identity in ("one", "", "one"):
+        built.world.source.topics["x"].id = identity
+        look(built, 1000.0, keeper)
+        assert kept(built)["x"] == ((8, 9, 0), None)
