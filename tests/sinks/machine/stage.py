@@ -157,7 +157,8 @@ class Stage(RuleBasedStateMachine):
             unsure |= created
             self.unowned |= created & intended_long_ago(self.ledgers().values() if created else (), self.now())
         elif report.everything:
-            unsure -= {one for one in unsure if one[0] not in report.idle | report.trouble.faulted.keys()}
+            unseen = self.told_later() | report.idle | report.trouble.faulted.keys()
+            unsure -= {one for one in unsure if one[0] not in unseen}
 
     def _check_written(self, world: World, written: Collection[Written], report: Report | None) -> None:
         assert world is not self.world or not {one.kind for one in written} & self.paused, "written while paused"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import settings
 
+from tests.sinks.machine.hazards import When
 from tests.sinks.machine.lists_aspect import ListsAspect
 from tests.sinks.machine.mishaps_aspect import MishapsAspect
 from tests.sinks.machine.origins import LISTS
@@ -17,3 +18,14 @@ class ListsMachine(MishapsAspect, ListsAspect):
 
 ListsMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
 TestLists = ListsMachine.TestCase
+
+
+def test_users_of_a_process_that_died_are_unsure_until_a_pass_compares_users() -> None:
+    """The first pass of the next process compares ACLs alone; a clock that jumps meanwhile makes the users foreign."""
+    machine = ListsMachine()
+    machine.step(after=1.0)
+    machine.fail_a_write(countdown=1, how=When.CRASH_AFTER)
+    machine.step(after=1.0, everything=True)
+    machine.step(after=1.0, everything=False)
+    machine.wall_clock_jumps(hours=-2)
+    machine.teardown()
