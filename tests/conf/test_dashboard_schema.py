@@ -6,11 +6,15 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
+from app.local.jars import PROJECT
+
+pytest.importorskip("grafana_foundation_sdk", reason="Grafana's schema needs Python 3.11")
+
 from grafana_foundation_sdk.cog import plugins
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
-
-from app.local.jars import PROJECT
 
 DASHBOARD = PROJECT / "conf" / "grafana" / "lockstep.json"
 
