@@ -129,6 +129,7 @@ class ReadinessSurvey:
         self.positions = {where: at for where, at in seen.positions.items() if pairs[where] not in opened[there.alias]}
         return ReadinessFacts(
             rules=flow.failover,
+            copier=flow.copier,
             heartbeat_timeout=flow.pace.heartbeat_timeout,
             losses=losses_of(found.values(), now_ms),
             losses_at_ms=now_ms,

@@ -16,6 +16,7 @@ from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import read_memory
 from sinks.kinds.offsets.mirror_records import mirror_topics
 from sinks.kinds.offsets.record_search import Question, SearchResult
+from sinks.kinds.offsets.same_offsets import Position, same_records, translate_same
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Unanswered, search_window, translate
 from sinks.kinds.shared_listings import list_both
 from streaming.errors import LockstepError, WrongUsage
@@ -40,7 +41,7 @@ def translate_each(settings: Settings, flow: FlowSettings, where: TopicPartition
         opened = guard(flow, clusters.source, clusters.target).open(
             partial(ledger, flow, clusters.target, to_write=False)
         )
-        memory = read_memory(opened, mirror_topics(flow.internal, clusters.source, clusters.target))
+        memory = read_memory(opened, mirror_topics(flow, clusters.source, clusters.target))
         remote = _remote(flow, clusters, where)
         memory.recognize(
             {where.topic: remote.topic},
@@ -49,6 +50,11 @@ def translate_each(settings: Settings, flow: FlowSettings, where: TopicPartition
         )
         ends = _ends(flow, clusters, where, remote)
         memory.note_target_end(where, remote, ends.target.end)
+        if flow.keeps_offsets:
+            with closing(same_records(*clusters.ports)) as same:
+                proven = same.proven({Position(where, at) for at in offsets}, {where: remote}, {where: ends})
+            found = {at: translate_same(at, ends, proven=Position(where, at) in proven) for at in offsets}
+            return Translated(remote, found)
         matches = dict(_matches(flow, clusters, memory, ends, (where, remote), offsets))
         return Translated(remote, {at: _translated(memory, ends, where, at, matches.get(at)) for at in offsets})
 

@@ -16,12 +16,15 @@ from sinks.engine.flow_status import first_statuses, status_without_job
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Compared
 from sinks.engine.status import Failing, FlowState, FlowStatus, Heartbeats, as_far_as_known
+from sinks.failover.arrival import pairs_of
 from sinks.failover.preflight import NEVER_READ
+from sinks.failover.scene import both_readers
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import EVERY_GROUP, Assembly, CompareProgress, GroupScope, assemble, no_progress
 from sinks.kinds.offsets.controller import OffsetController
 from sinks.kinds.offsets.direction import GroupOffset
-from sinks.kinds.shared_listings import PlainListing
+from sinks.kinds.offsets.same_offsets import CopiedEnds
+from sinks.kinds.shared_listings import PlainListing, list_both
 from sinks.ledger.leadership import Leader, Leadership, Unled
 from sinks.ledger.lease_records import decoded, last_leader
 from sinks.ledger.ledger import Ledger
@@ -35,6 +38,9 @@ from streaming.mm2.codec import decode_heartbeat
 
 HANDED_OVER_WITHIN = 90.0
 """Seconds that a command waits for a job to end its pass and hand over, or for the lease of one that is gone."""
+
+CATCHES_UP_WITHIN = 5.0
+"""Seconds in which an offset-preserving copier must have copied what the source has now, to count as alive."""
 
 LAST_HEARTBEATS = 200
 """Records at the end of a heartbeats topic to look through: one a second and flow, so some minutes' worth."""
@@ -139,7 +145,12 @@ def expected_claims(settings: Settings, kinds: Collection[Kind] = tuple(Kind)) -
 
 
 def newest_heartbeat(flow: FlowSettings, clusters: FlowClusters) -> Heartbeats | None:
-    """The newest heartbeat that was copied from source to target, or emitted for the flow; None without one."""
+    """The newest heartbeat that was copied from source to target, or emitted for the flow; None without one.
+
+    A copier without heartbeats counts as heard when the copies have what the source had a moment ago.
+    """
+    if flow.keeps_offsets:
+        return _caught_up(flow, clusters)
     copied = flow.policy.format_remote_topic(flow.flow.source, flow.policy.heartbeats_topic())
     for topic in (copied, flow.internal.heartbeats):
         newest = 0
@@ -153,6 +164,22 @@ def newest_heartbeat(flow: FlowSettings, clusters: FlowClusters) -> Heartbeats |
         if newest:
             return Heartbeats(newest, copied=topic == copied)
     return None
+
+
+def _caught_up(flow: FlowSettings, clusters: FlowClusters) -> Heartbeats | None:
+    listed = list_both(flow, clusters.source, clusters.target)
+    copies = pairs_of(listed.desired.remote, listed.source, listed.desired.remote)
+    with both_readers(flow, *clusters.ports) as (source, target):
+        now_ms = round(time.time() * 1000)
+        ends, copied = source.latest(list(copies)).items, CopiedEnds(target)
+        until = time.monotonic() + CATCHES_UP_WITHIN
+        while copied.caught_up_ms is None:
+            copied.positions(copies)
+            copied.note_source(ends, now_ms)
+            if copied.caught_up_ms is None and time.monotonic() > until:
+                return None
+            time.sleep(0 if copied.caught_up_ms else 0.2)
+        return Heartbeats(copied.caught_up_ms)
 
 
 def status_now(settings: Settings, flow: FlowSettings, silent: str) -> FlowStatus:

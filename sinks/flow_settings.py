@@ -15,7 +15,7 @@ from sinks.plugins.failover_listener import DefaultFailoverListener, FailoverLis
 from sinks.plugins.plugin_closing import PluginClosing
 from sinks.plugins.replication_listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from streaming.flow import Flow
-from streaming.mm2.internal_topics import InternalTopics
+from streaming.mm2.internal_topics import InternalTopics, TopicOn, TopicRole, roles_of_flow
 from streaming.mm2.replication_filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from streaming.mm2.replication_policy import ReplicationPolicy
 
@@ -26,6 +26,21 @@ class Incremental(str, Enum):
     REQUESTED = "requested"
     REQUIRED = "required"
     NEVER = "never"
+
+
+class Copier(str, Enum):
+    """`lockstep.copier`: what copies a flow's records.
+
+    OFFSET_PRESERVING: records keep their offsets and topics their names, and no topic tells how far it came.
+    """
+
+    MM2 = "mm2"
+    OFFSET_PRESERVING = "offset-preserving"
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return "MM2" if self is Copier.MM2 else "the copier"
 
 
 class MirrorVersion(str, Enum):
@@ -119,7 +134,7 @@ class FailoverRules:
     `max_groups_skipping`: partitions of groups, with which it is still ready. `proof_seconds`: how long the ends of a
     fence stand still; `ends_interval`: between two reads of the source's ends; `preflight_interval`: between two
     preflights of a job, 0: it makes none. `listener`, `program`: told of each state, for at most `hook_seconds`.
-    `mm2_copies_acls`: as the file says to MM2."""
+    `copier_copies_acls`: the copier would carry a fence to the target."""
 
     max_loss: int = 0
     max_loss_age: float = 60.0
@@ -131,7 +146,7 @@ class FailoverRules:
     listener: FailoverListener = field(default_factory=DefaultFailoverListener)
     program: str | None = None
     hook_seconds: float = 10.0
-    mm2_copies_acls: bool = False
+    copier_copies_acls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +163,7 @@ class FlowSettings:
     somebody may think that it is. `provider`: of passwords, None without any.
 
     `emit_checkpoints`: `lockstep.emit.checkpoints.enabled`. `matching`: `lockstep.offset.translation` is `matched`.
+    `copier_keeps`: kinds that the copier keeps in step itself; Lockstep compares them and writes none of them.
     `isolation`: how MM2's consumer reads the source, its `isolation.level`. `broker_configs`: names and patterns, those
     of `lockstep.broker.config.properties`. `closing`: who closes the plug-ins.
     """
@@ -161,6 +177,8 @@ class FlowSettings:
     enabled: Mapping[Kind, bool]
     disabled_reasons: Mapping[Kind, str] = field(default_factory=dict)
     heartbeats_replication: bool = True
+    copier: Copier = Copier.MM2
+    copier_keeps: frozenset[Kind] = frozenset()
     mm2: MirrorVersion = MirrorVersion.KAFKA_4
     incremental: Incremental = Incremental.REQUESTED
     replication_factor: int = 2
@@ -178,6 +196,16 @@ class FlowSettings:
     failover: FailoverRules = field(default_factory=FailoverRules)
     verifying: Verifying = field(default_factory=Verifying)
     closing: PluginClosing = field(default_factory=PluginClosing, compare=False, repr=False)
+
+    @property
+    def keeps_offsets(self) -> bool:
+        """Whether a record has the same offset on both sides."""
+        return self.copier is Copier.OFFSET_PRESERVING
+
+    @property
+    def told_in(self) -> Mapping[TopicOn, TopicRole]:
+        """The topics in which the copier tells of the flow, and what each one tells."""
+        return {} if self.keeps_offsets else roles_of_flow(self.flow, self.policy, self.internal)
 
     @property
     def naming(self) -> str:

@@ -44,6 +44,7 @@ from sinks.failover.unplanned import Prediction, check_loss, predict
 from sinks.failover.unplanned import failover as fail_over
 from sinks.failover.unreplicated import Unreplicated
 from sinks.flow_settings import FlowSettings
+from sinks.kinds.offsets.same_offsets import check_leads_back
 from sinks.ledger.failover_record import NotNow
 from sinks.ledger.failover_states import Command, State
 from sinks.ledger.fence_rules import shown
@@ -285,6 +286,7 @@ def failback(
 ) -> None:
     """Leads back once the source is there again: counts what it alone has, and writes the reverse flow's file."""
     run = called(config, flow, output, FailoverCall(why), dry=dry)
+    check_leads_back(run.flow)
     names = run.flow.flow
     target = out or config.with_name(f"{config.stem}-{names.target}-to-{names.source}.properties")
     with run.scene() as scene:

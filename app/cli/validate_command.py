@@ -144,6 +144,7 @@ def _survey(flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:
         "internal_topics": {
             what: {"name": name, "cluster": alias, "exists": name in topics[alias]}
             for what, (name, alias) in internal_topics.items()
+            if flow.told_in
         },
         "enabled": {kind.value: enabled for kind, enabled in flow.enabled.items()},
     }
@@ -162,7 +163,8 @@ def _print_flow(row: Mapping[str, Any]) -> None:
         (what, topic["name"], topic["cluster"], "yes" if topic["exists"] else "no: MM2 has not made it yet")
         for what, topic in row["internal_topics"].items()
     ]
-    print_table("", ("internal topic", "name", "on", "exists"), rows)
+    if rows:
+        print_table("", ("internal topic", "name", "on", "exists"), rows)
     print_table("", ("kind", "enabled"), [(kind, "yes" if on else "no") for kind, on in row["enabled"].items()])
 
 

@@ -26,6 +26,7 @@ from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.offsets.controller import offset_memory
 from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.same_offsets import CopiedEnds
 from sinks.kinds.shared_listings import FlowListing, SharedListings
 from sinks.notify.announcements import Announcements
 from sinks.notify.latest import Patience
@@ -130,13 +131,15 @@ def flow_in_job(
 def _source_ends(
     flow: FlowSettings, here: ClusterPorts, there: ClusterPorts, memory: OffsetMemory
 ) -> SourceEndOffsetStore:
+    # What a transaction of MM2's that it did not end brought is taken back.
+    target = there.records("read_committed")
     return SourceEndOffsetStore(
         here.records(flow.isolation),
         flow.failover.ends_interval,
         syncs=memory.histories.latest,
-        # What a transaction of MM2's that it did not end brought is taken back.
-        target=there.records("read_committed"),
+        target=target,
         note_shrunk=memory.note_source_shrunk,
+        copied_ends=CopiedEnds(target) if flow.keeps_offsets else None,
     )
 
 

@@ -21,7 +21,6 @@ from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.jvm_rights import ask_allowed
 from sinks.model.times import utc_now
 from streaming.errors import LockstepError
-from streaming.mm2.internal_topics import roles_of_flow
 from streaming.query import STOP_WITHIN, Queries, QueryRefused, RunningQuery, Sink
 from streaming.query_plan import ClusterSource, FlowTopics, QueryPlan, sources_of
 from streaming.restarts import QueryFailure, QueryState, QueryStatus, Restarts, serves_without_query, stalled
@@ -93,10 +92,9 @@ class QuerySupervisor:
     def _whole_plan(self) -> QueryPlan:
         flows = []
         for flow in (flow for flow in self._settings.flows if flow.flow.target == self._target):
-            roles = roles_of_flow(flow.flow, flow.policy, flow.internal)
-            aliases = {where.cluster for where in roles}
+            aliases = {where.cluster for where in flow.told_in}
             options = {alias: self._settings.cluster(alias, flow.flow).consumer for alias in aliases}
-            flows.append(FlowTopics(flow.flow, roles, options))
+            flows.append(FlowTopics(flow.flow, flow.told_in, options))
         job = self._settings.job
         return QueryPlan(self._target, sources_of(flows), min(job.trigger_interval, SHORTEST_BATCH), job.checkpoint_dir)
 

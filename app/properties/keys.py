@@ -30,6 +30,7 @@ from app.properties.value_types import (
     long_text,
     number,
     one_of,
+    some_of,
 )
 from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
 from sinks.model.registry import Kind
@@ -166,6 +167,22 @@ MM2_VERSION = Key(
     "Lockstep",
     "Which Kafka the MM2 that runs this flow is of: 3 never replicates topics whose names end in .internal or "
     "-internal, 4 does (KIP-1074). Say 4 again when you upgrade MM2.",
+)
+COPIER = Key(
+    "lockstep.copier",
+    one_of("mm2", "offset-preserving"),
+    "mm2",
+    "Lockstep",
+    "What copies the records. offset-preserving: a copier that gives each record the offset and each topic the name "
+    "that it has on the source, and writes no topics of its own (docs/copiers.md).",
+    live=Live.QUERY,
+)
+COPIER_KEEPS = Key(
+    "lockstep.copier.keeps",
+    some_of(*(kind.value for kind in Kind)),
+    ("topic",),
+    "Lockstep",
+    "Kinds that an offset-preserving copier keeps in step itself: Lockstep compares them and writes none of them.",
 )
 OFFSET_SYNCS_LOCATION = Key(
     "offset-syncs.topic.location",

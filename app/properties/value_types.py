@@ -102,6 +102,13 @@ def one_of(*words: str) -> ValueType[str]:
     return ValueType(lambda text: words[words.index(text)], ", ".join(words), words)
 
 
+def some_of(*words: str) -> ValueType[tuple[str, ...]]:
+    """A list of these words, which may be empty."""
+    return ValueType(
+        lambda text: tuple(words[words.index(part)] for part in items(text)), "a list of " + ", ".join(words), words
+    )
+
+
 def integer(least: int, most: int | None = None, besides: tuple[int, ...] = (), unit: str = "") -> ValueType[int]:
     """A whole number from `least` to `most`, or one of `besides`."""
 

@@ -62,12 +62,20 @@ def _makes_preflights(settings: FlowSettings) -> bool:
 PREFLIGHT = "lockstep.failover.preflight.interval.seconds > 0, the default"
 
 
+MM2_ALONE = "lockstep.copier=mm2, the default"
+
+
 RIGHT_RULES: tuple[RightRule, ...] = (
     RightRule(FlowSide.SOURCE, On.UPSTREAM, ("DESCRIBE", "DESCRIBE_CONFIGS"), "sees topics, partitions and configs"),
-    RightRule(FlowSide.OFFSET_SYNCS, On.OFFSET_SYNCS, ("READ",), "reads which topics' records arrive"),
-    RightRule(FlowSide.TARGET, On.CHECKPOINTS, ("READ",), "reads where groups stand"),
-    RightRule(FlowSide.TARGET, On.HEARTBEATS, ("READ",), "reads whether MM2 runs"),
-    RightRule(FlowSide.TARGET, On.REPLICATED_HEARTBEATS, ("READ",), "reads whether MM2 copies"),
+    *(
+        RightRule(side, on, ("READ",), why, MM2_ALONE, lambda settings: bool(settings.told_in))
+        for side, on, why in (
+            (FlowSide.OFFSET_SYNCS, On.OFFSET_SYNCS, "reads which topics' records arrive"),
+            (FlowSide.TARGET, On.CHECKPOINTS, "reads where groups stand"),
+            (FlowSide.TARGET, On.HEARTBEATS, "reads whether MM2 runs"),
+            (FlowSide.TARGET, On.REPLICATED_HEARTBEATS, "reads whether MM2 copies"),
+        )
+    ),
     RightRule(
         FlowSide.TARGET,
         On.LEDGER,

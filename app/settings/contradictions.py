@@ -14,6 +14,8 @@ from app.properties import keys
 from app.properties.keys import (
     CONFIG_EXCLUDE,
     CONFIG_FILTER,
+    COPIER,
+    COPIER_KEEPS,
     EMIT_CHECKPOINTS,
     FAILOVER_LISTENER,
     FULL_COMPARISON_INTERVAL,
@@ -43,7 +45,7 @@ from app.properties.keys import (
 )
 from app.properties.mistakes import Findings, PropertyLine
 from app.properties.scoped_keys import Properties
-from sinks.flow_settings import FlowSettings
+from sinks.flow_settings import Copier, FlowSettings
 from sinks.model.changes import Kind
 from streaming.flow import Flow
 from streaming.mm2.replication_cycles import endless_cycles
@@ -83,8 +85,13 @@ def check_flow(properties: Properties, flow: Flow, findings: Findings) -> None:
     internal = properties.entry(INTERNAL_SEPARATOR.name, flow)
     if internal is not None and properties.entry(SEPARATOR.name, flow) is None:
         findings.warn(internal, f"changes nothing without {SEPARATOR.name}: the separator is a dot either way")
-    _check_checkpoints(properties, flow, findings)
     _check_interval(properties, flow, findings)
+    if properties.get(COPIER, flow) == Copier.OFFSET_PRESERVING.value:
+        return
+    kept = properties.entry(COPIER_KEEPS.name, flow)
+    if kept is not None:
+        findings.warn(kept, f"changes nothing without {COPIER.name}={Copier.OFFSET_PRESERVING.value}")
+    _check_checkpoints(properties, flow, findings)
     _check_both_sync(properties, flow, findings)
     for key, enabled in INTERVAL_OF.items():
         entry = properties.mm2_entry(key.name, flow)
@@ -153,6 +160,17 @@ def check_plugins(properties: Properties, settings: FlowSettings, findings: Find
                     entry,
                     f"is what Kafka's {default.__name__} reads; {chosen.name} names another class, which may ignore it",
                 )
+
+
+def check_copier(properties: Properties, settings: FlowSettings, findings: Findings) -> None:
+    """A copier that preserves offsets keeps names too: no replication policy may say otherwise."""
+    if settings.keeps_offsets and settings.policy.format_remote_topic(settings.flow.source, "t") != "t":
+        findings.mistake(
+            properties.entry(COPIER.name, settings.flow),
+            f"{settings.copier.value} keeps the names of topics, and the replication policy of {settings.flow.name} "
+            f"changes them: write {POLICY.name}=IdentityReplicationPolicy as well",
+            COPIER.name,
+        )
 
 
 def check_collisions(properties: Properties, flows: Iterable[FlowSettings], findings: Findings) -> None:

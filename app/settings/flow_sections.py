@@ -14,9 +14,10 @@ from app.properties.mistakes import Findings
 from app.properties.scoped_keys import Properties
 from app.properties.shown import hidden_texts
 from app.settings.cluster_sections import check_aliases, cluster_settings
-from app.settings.contradictions import READ_BY, check_flow, check_plugins
+from app.settings.contradictions import READ_BY, check_copier, check_flow, check_plugins
 from sinks.flow_settings import (
     AclRules,
+    Copier,
     FailoverRules,
     FlowSettings,
     Incremental,
@@ -123,6 +124,7 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
         settings = _settings(properties, flow, plugins, internal, acls, provider, findings)
         check_principals(properties, flow, settings.enabled, findings)
         check_plugins(properties, settings, findings)
+        check_copier(properties, settings, findings)
         unused.pop_all()
     return settings
 
@@ -136,6 +138,7 @@ def _settings(
     provider: CredentialProvider | None,
     findings: Findings,
 ) -> FlowSettings:
+    keeps_offsets = properties.get(keys.COPIER, flow) == Copier.OFFSET_PRESERVING.value
     enabled = {kind: _is_enabled(properties, flow, kind) for kind in Kind} | {Kind.SCRAM_USER: provider is not None}
     return FlowSettings(
         flow=flow,
@@ -147,6 +150,8 @@ def _settings(
         enabled=enabled,
         disabled_reasons=disabled_reasons(properties, flow, findings),
         heartbeats_replication=properties.get(keys.HEARTBEATS_REPLICATION, flow),
+        copier=Copier(properties.get(keys.COPIER, flow)),
+        copier_keeps=frozenset(Kind(word) for word in properties.get(keys.COPIER_KEEPS, flow) if keeps_offsets),
         mm2=MirrorVersion(properties.get(keys.MM2_VERSION, flow)),
         incremental=Incremental(properties.get(keys.USE_INCREMENTAL, flow)),
         replication_factor=properties.get(keys.REPLICATION_FACTOR, flow),
@@ -250,8 +255,14 @@ def failover_rules(properties: Properties, flow: Flow, listener: FailoverListene
         listener=listener,
         program=properties.get(keys.FAILOVER_PROGRAM, flow),
         hook_seconds=properties.get(keys.LISTENER_TIMEOUT, flow),
-        mm2_copies_acls=properties.mm2_get(keys.SYNC_TOPIC_ACLS, flow),
+        copier_copies_acls=_copies_acls(properties, flow),
     )
+
+
+def _copies_acls(properties: Properties, flow: Flow) -> bool:
+    if properties.get(keys.COPIER, flow) == Copier.OFFSET_PRESERVING.value:
+        return Kind.ACL.value in properties.get(keys.COPIER_KEEPS, flow)
+    return properties.mm2_get(keys.SYNC_TOPIC_ACLS, flow)
 
 
 # The settings of a flow's ACLs and SCRAM users: filters and mapping parsed, the provider of passwords made.

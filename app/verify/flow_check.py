@@ -125,7 +125,7 @@ class _FlowCheck:
             only: set[TopicPartition] | None = None
             for _ in range(COMPARISON_TRIES):
                 listed = list_both(self._flow, source, target)
-                memory = read_memory(opened, mirror_topics(self._flow.internal, source, target))
+                memory = read_memory(opened, mirror_topics(self._flow, source, target))
                 found = survey(self._flow, *sides, listed, memory, scope)
                 if only is None:
                     reports += found.reports

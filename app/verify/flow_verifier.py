@@ -156,7 +156,7 @@ class FlowVerifier:
                 closing(source.records(flow.isolation)) as ours,
                 closing(target.records("read_committed")) as theirs,
             ):
-                topics = mirror_topics(flow.internal, source, target)
+                topics = mirror_topics(flow, source, target)
                 both = ComparedFlow(SurveyedSide(source, ours), SurveyedSide(target, theirs), opened, topics)
                 now = time.monotonic()
                 budget = ByteBudget(flow.verifying.rate, 2 * self._interval, now)

@@ -26,6 +26,10 @@ from sinks.protocol.listing import TopicListing
 class SourceEnds(Protocol):
     """Keeps in the ledger what a failover will want to know of the source."""
 
+    @property
+    def caught_up_ms(self) -> int | None:
+        """When the target last had all of the source's records, where no heartbeat tells of it."""
+
     def keep(self, context: PassContext) -> None:
         """Called at the end of each pass. Raises nothing: no pass depends on it."""
 
@@ -35,6 +39,8 @@ class SourceEnds(Protocol):
 
 class NoSourceEnds:
     """For commands and tests: only the job keeps them."""
+
+    caught_up_ms: int | None = None
 
     def keep(self, context: PassContext) -> None:
         """Nothing."""

@@ -57,7 +57,7 @@ def status_without_job(
     ended = state_of(None, newest, settings, report.failover) is FlowState.ENDED
     state = FlowState.ENDED if ended else FlowState.NO_JOB
     last = f"{led_by} led the flow last" if led_by else None
-    quiet = silence(state_of(None, newest, settings), heard)
+    quiet = silence(state_of(None, newest, settings), heard, settings.copier)
     seen = "drift is what both clusters show now"
     return FlowStatus(
         flow=settings.flow,
@@ -192,7 +192,7 @@ class KnownStatus:
         if self._query:
             return self._query
         missing = (f"MM2 has not made these topics yet: {', '.join(self._missing)}",) if self._missing else ()
-        return "; ".join((*self._warnings, *missing)) or silence(state, age)
+        return "; ".join((*self._warnings, *missing)) or silence(state, age, self._settings.copier)
 
 
 # How one kind stands after a pass, the same for a running job and for a command that only reads. Pure.

@@ -184,6 +184,8 @@ class FlowTask:
             if warning not in self._report.warnings:
                 log.warning("%s: %s", self.flow.name, warning)
         self._report = report
+        if report.caught_up_ms is not None:
+            self._known.heartbeat(Heartbeats(report.caught_up_ms))
         self._metrics.report(report)
         for outcome in report.outcomes:
             if outcome.error:

@@ -41,6 +41,8 @@ from streaming.hints import CheckpointSeen, SyncSeen
 
 T = TypeVar("T")
 
+KEPT_BY_COPIER = "the copier keeps this kind in step itself (lockstep.copier.keeps): Lockstep only compares it"
+
 WriteProgress = Callable[[int, int], None]
 """Called with (changes written, changes to write)."""
 
@@ -110,6 +112,9 @@ class FlowReconcile:
         self._agenda.intervals.polled(frozenset(Kind) - context.idle - trouble.faulted.keys(), context.now)
         plan = join_plans(self.settings.flow, [comparison.plan for _, comparison in found])
 
+        # What the copier itself keeps in step is compared only.
+        plan = plan.without(dict.fromkeys(self.settings.copier_keeps, KEPT_BY_COPIER), passing=True)
+
         # Second look: no deletion and no flood leaves but through this door.
         look_up = partial(self._look_up, context, trouble)
         plan = self._deletions.admit(plan, found, context, look_up, force=force)
@@ -143,7 +148,8 @@ class FlowReconcile:
         compared.watch.lap("record")
 
         # Report.
-        report = replace(report, seconds=compared.watch.laps)
+        caught_up_ms = self._components.source_ends.caught_up_ms
+        report = replace(report, seconds=compared.watch.laps, caught_up_ms=caught_up_ms)
         notify(self._components.observers, report)
         return report
 

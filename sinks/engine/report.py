@@ -30,7 +30,7 @@ class Report:
     topics, also those that this pass did not compare. `now`: monotonic seconds at its start; `due`: when the next pass
     is wanted without any other reason. `stream_moved`: MM2 wrote something that a group waits for.
     `failover`: how far one is, by the ledger. `ended`: why nothing is written for the flow any more; all kinds are
-    paused then. `warnings`: what the file most likely does not mean.
+    paused then. `warnings`: what the file most likely does not mean. `caught_up_ms`: as of `SourceEnds`.
     """
 
     plan: Plan
@@ -51,6 +51,7 @@ class Report:
     due: float = float("-inf")
     stream_moved: bool = False
     warnings: tuple[str, ...] = ()
+    caught_up_ms: int | None = None
 
 
 class Observer(Protocol):

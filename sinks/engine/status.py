@@ -10,6 +10,7 @@ from typing import Any
 
 from sinks.engine.verify_status import VerifyStatus
 from sinks.failover.preflight import FailoverStatus
+from sinks.flow_settings import Copier
 from sinks.ledger.leadership import Leader
 from sinks.model.changes import Kind
 from sinks.model.effective_drift import DriftGroup, effective_as_json
@@ -110,8 +111,13 @@ def flow_state(error: str | None, heartbeat_age: float | None, timeout: float, *
     return FlowState.STALE if heartbeat_age > timeout else FlowState.LIVE
 
 
-def silence(state: FlowState, heartbeat_age: float | None) -> str | None:
+CATCHES_NOT_UP = "the copies have not reached the ends that the source had: is the copier running?"
+
+
+def silence(state: FlowState, heartbeat_age: float | None, copier: Copier = Copier.MM2) -> str | None:
     """Why a flow is STALE or NO_HEARTBEAT; None in any other state."""
+    if copier is not Copier.MM2:
+        return CATCHES_NOT_UP if state in (FlowState.NO_HEARTBEAT, FlowState.STALE) else None
     if state is FlowState.NO_HEARTBEAT:
         return "no heartbeat of this flow was seen yet: is MM2 running, and does it emit heartbeats?"
     if state is not FlowState.STALE or heartbeat_age is None:

@@ -9,10 +9,10 @@ from typing import Any
 
 from sinks.failover.lost_before_copying import LostRecords, by_topic
 from sinks.failover.open_transactions import Undecided
-from sinks.flow_settings import FailoverRules
+from sinks.flow_settings import Copier, FailoverRules
 from sinks.kafka.ports.brokers import Replicas
 from sinks.kinds.offsets.verdicts import Verdict
-from sinks.ledger.fence_rules import MM2_ACLS_OFF, shown
+from sinks.ledger.fence_rules import COPIED_FENCE, shown
 from sinks.model.changes import Kind
 from sinks.model.times import utc_text
 from streaming.mm2.records import TopicPartition
@@ -87,6 +87,7 @@ class ReadinessFacts:
     """
 
     rules: FailoverRules
+    copier: Copier = Copier.MM2
     heartbeat_age: float | None = None
     heartbeat_copied: bool = True
     heartbeat_timeout: float = 30.0
@@ -144,11 +145,13 @@ def _heartbeat(facts: ReadinessFacts) -> Iterator[Check]:
     limit = f"{facts.heartbeat_timeout:g} s"
     if facts.heartbeat_age is None:
         remedy = "see that MM2 runs, and emits and replicates heartbeats"
+        if facts.copier is not Copier.MM2:
+            remedy = "see that the copier runs, and that its copies reach the ends that the source had"
         yield Check("heartbeat", CheckResult.UNKNOWN, "none was seen", limit, remedy)
         return
     found = f"{facts.heartbeat_age:.1f} s old"
     if facts.heartbeat_age > facts.heartbeat_timeout:
-        remedy = "see why MM2 does not copy: its log, its connectors"
+        remedy = f"see why {facts.copier.label} does not copy: its log, its tasks"
         yield Check("heartbeat", CheckResult.FAILED, found, limit, remedy)
     elif facts.heartbeat_copied:
         yield Check("heartbeat", CheckResult.OK, found, limit)
@@ -186,7 +189,8 @@ def _counted(facts: ReadinessFacts) -> Check:
     topics = [f"{topic} {loss.records}" for topic, loss in sorted(facts.losses.items()) if loss.records]
     figure = f"{most}{records}" + (f", the oldest {max(ages):.1f} s old: {shown(topics)}" if ages else "")
     limit = f"{facts.rules.max_loss}, or none older than {facts.rules.max_loss_age:g} s"
-    remedy = "MM2 lags: give it more tasks, or wait; a failover now would lose these" if over else ""
+    label = facts.copier.label
+    remedy = f"{label} lags: give it more tasks, or wait; a failover now would lose these" if over else ""
     return Check(COUNTED, CheckResult.FAILED if over else CheckResult.OK, figure, limit, remedy)
 
 
@@ -208,7 +212,7 @@ def _lost(facts: ReadinessFacts) -> Iterator[Check]:
     figure = f"at most {shown(lost)}" if lost else "0"
     figure = "; ".join([figure, *unknown, *([unwatched] if facts.unwatched else [])])
     remedy = (
-        "the source's retention took them before MM2 copied them: take them from elsewhere, then `lockstep ledger "
+        "the source's retention took them before they were copied: take them from elsewhere, then `lockstep ledger "
         "acknowledge`"
     )
     result = CheckResult.FAILED if lost else CheckResult.WARNING if unknown else CheckResult.OK
@@ -325,10 +329,10 @@ def _fencing(facts: ReadinessFacts) -> Iterator[Check]:
         remedy = "stop producers themselves; `lockstep cutover --without-fence` proves that the ends do not move"
         yield Check("fence", CheckResult.WARNING, "the source has no authorizer", "", remedy)
         return
-    if facts.rules.mm2_copies_acls:
-        yield Check(
-            "MM2's ACL sync", CheckResult.FAILED, "on: MM2 would copy the fence to the target", "off", MM2_ACLS_OFF
-        )
+    if facts.rules.copier_copies_acls:
+        copier = facts.copier
+        figure = f"on: {copier.label} would copy the fence to the target"
+        yield Check(f"{copier.label}'s ACL sync", CheckResult.FAILED, figure, "off", COPIED_FENCE[copier][1])
     figure = "the source has an authorizer; ACLs do not bind super users, and brokers do not list super users"
     yield Check("fence", CheckResult.OK, figure)
 

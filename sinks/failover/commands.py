@@ -208,7 +208,7 @@ def _check_whole(scene: Scene) -> None:
     pairs = wanted_pairs(scene)
     check_decided(scene, pairs)
     if missing := missing_records(scene, pairs):
-        raise NotDrained(describe_missing(missing, 0))
+        raise NotDrained(describe_missing(missing, 0, scene.settings.copier.label))
 
 
 def _check_closed(scene: Scene) -> None:

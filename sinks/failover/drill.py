@@ -35,9 +35,9 @@ DRILL_PREFIX = "failover-drill-"
 """Prefix of the topic and the groups that a drill makes, unless another name is given."""
 
 DOES = {
-    "first copy": "writes {records} records to {topic}, and waits until MM2 has copied them",
+    "first copy": "writes {records} records to {topic}, and waits until {copier} has copied them",
     "fence": "denies everybody to write {topic}",
-    "drain": "waits until MM2 has copied the other {records} records",
+    "drain": "waits until {copier} has copied the other {records} records",
     "offsets": "compares where two groups would continue with what they would read there",
 }
 """The steps that take a while, for people."""
@@ -128,7 +128,8 @@ class Drill:
 
     def steps(self) -> dict[str, str]:
         """What each step does, by its name."""
-        return {name: text.format(topic=self.topic, records=self.records) for name, text in DOES.items()}
+        label = self.scene.settings.copier.label
+        return {name: text.format(topic=self.topic, records=self.records, copier=label) for name, text in DOES.items()}
 
     def run(self) -> DrillResult:
         """Runs the drill. Deletes the topic and its fence in any case. Raises LockstepError."""
@@ -213,7 +214,8 @@ class Drill:
         def arrived() -> bool:
             return all(one.arrived for one in arrivals(source, target, {self.here: self.there}).values())
 
-        self._wait(arrived, f"MM2 to copy {self.topic}: it looks for new topics every refresh.topics.interval.seconds")
+        label = self.scene.settings.copier.label
+        self._wait(arrived, f"{label} to copy {self.topic}: MM2 looks for topics every refresh.topics.interval.seconds")
 
     def _groups(self, result: DrillResult, source: RecordReader, target: RecordReader) -> None:
         rows = [row for row in self.group_rows(self.groups) if row.where == self.there]

@@ -28,8 +28,7 @@ from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import Acls
 from sinks.ledger.fence_rules import (
     CLOSED_BY_WHOM,
-    MM2_ACLS_OFF,
-    MM2_COPIES_FENCE,
+    COPIED_FENCE,
     NO_AUTHORIZER,
     STAYS_CLOSED,
     fence_acls,
@@ -94,9 +93,10 @@ class Fence:
     def check(self) -> set[AclBinding]:
         """Returns the ACLs on the source if a fence can be set; writes nothing. Raises NoAuthorizer, FenceCopied."""
         existing = self._existing()
-        if self._settings.failover.mm2_copies_acls:
+        if self._settings.failover.copier_copies_acls:
             flow = self._settings.flow
-            raise FenceCopied(f"{MM2_COPIES_FENCE.format(flow=flow.name, target=flow.target)}: {MM2_ACLS_OFF}")
+            copied, off = COPIED_FENCE[self._settings.copier]
+            raise FenceCopied(f"{copied.format(flow=flow.name, target=flow.target)}: {off}")
         return existing
 
     def not_certain(self, topics: Collection[str]) -> list[AclBinding]:

@@ -267,7 +267,7 @@ def lost_line(where: TopicPartition, lost: Lost) -> str:
         )
     return (
         f"LOST BEFORE COPYING: at most {number_of(lost.records, 'record')} of {where} before offset {lost.through}. "
-        "Retention took them from the source before MM2 copied them"
+        "Retention took them from the source before they were copied"
     )
 
 

@@ -10,6 +10,7 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 
 from sinks.background import DaemonExecutor
+from sinks.failover.arrival import pairs_of
 from sinks.failover.counted_ahead import counted_ahead
 from sinks.failover.lost_before_copying import (
     Lost,
@@ -26,6 +27,7 @@ from sinks.failover.position_memory import CopyEvidence, PositionMemory, Positio
 from sinks.faults import Observed
 from sinks.kafka.ports.groups import LogRange, ends_of
 from sinks.kafka.ports.record_reader import RecordReader
+from sinks.kinds.offsets.same_offsets import CopiedEnds
 from sinks.ledger.kept_end_offsets import (
     UNSEEN,
     CopiedTo,
@@ -111,10 +113,12 @@ class SourceEndOffsetStore:
         syncs: LatestSyncs = lambda: None,
         target: RecordReader | None = None,
         note_shrunk: NoteShrunk = lambda ledger, listed, ends: None,
+        copied_ends: CopiedEnds | None = None,
     ) -> None:
         """`source` reads as MM2 does. `executor`: reads the ends; None: a thread of its own. `target` reads committed
-        records; None: losses before copying are not looked for."""
-        self._note_shrunk = note_shrunk
+        records; None: losses before copying are not looked for. `copied_ends`: of a copier that preserves offsets; read
+        beside the passes, in place of `syncs`."""
+        self._note_shrunk, self._copied_ends = note_shrunk, copied_ends
         self._source, self._interval, self._now_ms, self._syncs = source, interval, now_ms, syncs
         self._target, self._starts_at = target, float("-inf")
         self._remote: Mapping[str, str] = {}
@@ -142,6 +146,11 @@ class SourceEndOffsetStore:
         """Takes positions that were counted with both clusters. Thread-safe."""
         with self._lock:
             self._counted |= positions
+
+    @property
+    def caught_up_ms(self) -> int | None:
+        """As `CopiedEnds.caught_up_ms`; None where the copier tells of itself."""
+        return self._copied_ends.caught_up_ms if self._copied_ends else None
 
     def keep(self, context: PassContext) -> None:
         """Reads when it is time, and writes what moved. Errors are only logged, because no pass depends on this."""
@@ -189,7 +198,12 @@ class SourceEndOffsetStore:
         return dict(sorted((counts | {topic: source[topic] or counts.get(topic, 0) for topic in remote}).items()))
 
     def _read(self, counts: Mapping[str, int], evidence: CopyEvidence, unborn: Collection[str]) -> Read:
+        if self._copied_ends is not None:
+            evidence = replace(evidence, syncs=self._positions(self._copied_ends, counts))
+        now_ms = round(self._now_ms())
         seen, starts = self._ends(counts, unborn)
+        if self._copied_ends is not None:
+            self._copied_ends.note_source(seen.items, now_ms)
         evidence = replace(evidence, unborn=starts)
         told = seen, counts, evidence.syncs, starts
         again = told == self._told and not (evidence.counted or evidence.recreated or self._copied.to_count)
@@ -213,6 +227,13 @@ class SourceEndOffsetStore:
         is_last = again and not self._copied.to_count
         self._last = replace(read, ends=dict(read.ends), lost={}, others=frozenset(), shrunk={}) if is_last else None
         return read
+
+    def _positions(self, copied: CopiedEnds, counts: Mapping[str, int]) -> Mapping[TopicPartition, LatestSync] | None:
+        try:
+            return copied.positions(pairs_of(self._remote, counts, counts.keys() & self._remote.keys()))
+        except LockstepError as error:
+            log.warning("how far records were copied is not known for now: %s", error)
+            return None
 
     def _ends(
         self, counts: Mapping[str, int], unborn: Collection[str]

@@ -197,8 +197,9 @@ def _await_last(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) ->
     await_decided(scene, pairs, lines)
     while missing := missing_records(scene, left):
         if lines.is_over:
-            raise NotDrained(describe_missing(missing, scene.choices.drain_within))
-        lines.go_on(f"MM2, since {count_missing(missing)}")
+            label = scene.settings.copier.label
+            raise NotDrained(describe_missing(missing, scene.choices.drain_within, label))
+        lines.go_on(f"{scene.settings.copier.label}, since {count_missing(missing)}")
         left = {one.where: pairs[one.where] for one in missing}
         scene.waiting.sleep(ARRIVAL_POLL_INTERVAL)
 
@@ -265,11 +266,11 @@ def _half_promoted(scene: Scene, what: str) -> NotDrained:
     return NotDrained(HALF_PROMOTED.format(source=flow.source, target=flow.target, what=what))
 
 
-def describe_missing(missing: Collection[Arrival], seconds: float) -> str:
+def describe_missing(missing: Collection[Arrival], seconds: float, copier: str) -> str:
     """Says what is missing on the target, for people."""
     return (
-        f"after {seconds:g} s {count_missing(missing)}. See that MM2 runs and copies these topics, and run the command "
-        "again; or name topics whose records may be missing with --accept"
+        f"after {seconds:g} s {count_missing(missing)}. See that {copier} runs and copies these topics, and run the "
+        "command again; or name topics whose records may be missing with --accept"
     )
 
 

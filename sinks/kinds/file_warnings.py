@@ -80,6 +80,8 @@ def uncopied_internal_names(settings: FlowSettings, listed: Listed, source: Ends
 
     `source`, `target`: return the ends of partitions there. Raises what they raise.
     """
+    if settings.keeps_offsets:
+        return []
     remote = listed.desired.remote
     suspects = {topic: listed.source[topic] for topic in remote if is_internal_to_kafka_3(topic)}
     if not suspects:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from sinks.flow_settings import FlowSettings
+from sinks.flow_settings import Copier, FlowSettings
 from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, TOPIC, WILDCARD, AclBinding
 from sinks.model.changes import DENY
 from streaming.errors import LockstepError
@@ -97,6 +97,16 @@ MM2_ACLS_OFF = (
     "write sync.topic.acls.enabled=false, and lockstep.sync.topic.acls.enabled=true to leave it to Lockstep, and "
     "restart MM2"
 )
+
+COPIED_FENCE: Mapping[Copier, tuple[str, str]] = {
+    Copier.MM2: (MM2_COPIES_FENCE, MM2_ACLS_OFF),
+    Copier.OFFSET_PRESERVING: (
+        "the copier of {flow} keeps ACLs in step (lockstep.copier.keeps): it would copy the fence to {target}, and "
+        "keep producers out there after the failover",
+        "switch its ACL sync off, and take acl out of lockstep.copier.keeps to leave ACLs to Lockstep",
+    ),
+}
+"""Why a fence cannot be set while the copier copies ACLs, and what to do."""
 
 NO_AUTHORIZER = (
     "{source} has no authorizer, so that no ACL can keep producers away (client quotas cannot either: Kafka refuses "

@@ -93,11 +93,12 @@ class Plan:
         """That of `digest_of`."""
         return digest_of(self.flow, [change.as_json() for change in self.changes])
 
-    def without(self, refused: Mapping[Kind, str]) -> Plan:
-        """The plan without these kinds, whose changes are refused for the given reasons."""
+    def without(self, refused: Mapping[Kind, str], *, passing: bool = False) -> Plan:
+        """The plan without these kinds, whose changes are refused for the given reasons. `passing`: as of a Refusal."""
         plan = self
         for kind, reason in refused.items():
-            plan = plan.refusing([change for change in self.changes if change.kind is kind], reason)
+            changes = [change for change in self.changes if change.kind is kind]
+            plan = plan.refusing(changes, reason, passing=passing)
         return plan
 
     def noting(self, refused: Iterable[Refusal], notes: Iterable[str]) -> Plan:
@@ -106,13 +107,13 @@ class Plan:
         rows = [refusal for refusal in refused if refusal.key not in changed]
         return replace(self, refused=(*self.refused, *rows), notes=(*self.notes, *notes))
 
-    def refusing(self, changes: Collection[Change], reason: str) -> Plan:
+    def refusing(self, changes: Collection[Change], reason: str, *, passing: bool = False) -> Plan:
         """The plan without these changes, which are refused for this reason."""
         if not changes:
             return self
         gone = frozenset(changes)
         left = tuple(change for change in self.changes if change not in gone)
-        rows = [Refusal(change.kind, change.op, change.key, reason) for change in changes]
+        rows = [Refusal(change.kind, change.op, change.key, reason, passing) for change in changes]
         return replace(self, changes=left, refused=(*self.refused, *rows))
 
     def summary(self) -> dict[str, dict[str, int]]:

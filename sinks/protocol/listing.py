@@ -68,12 +68,8 @@ def replicated_topics(listed: Listed) -> dict[str, str]:
 
 
 def missing_internal_topics(settings: FlowSettings, listed: Listed) -> tuple[str, ...]:
-    """MM2's topics of a flow that do not exist yet, each with its cluster."""
-    flow, internal = settings.flow, settings.internal
+    """The topics in which MM2 tells of this flow that do not exist yet, each with its cluster."""
+    flow = settings.flow
     topics = {flow.source: listed.source, flow.target: listed.target}
-    internal_topics = (
-        (settings.policy.format_remote_topic(flow.source, internal.heartbeats), flow.target),
-        (internal.checkpoints, flow.target),
-        (internal.offset_syncs, internal.offset_syncs_cluster),
-    )
-    return tuple(f"{topic} on {alias}" for topic, alias in internal_topics if topic not in topics[alias])
+    of_flow = (where for where, role in settings.told_in.items() if role.flow is not None)
+    return tuple(f"{topic} on {alias}" for alias, topic in of_flow if topic not in topics[alias])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import Checked, ExactOffsets, ExactRuns, remember
-from sinks.kinds.offsets.history import Pair
+from sinks.kinds.offsets.history import Pair, Restart
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
@@ -25,6 +25,7 @@ from sinks.verify.log_survey import (
     changed_meanwhile,
     compacted_topics,
     ids_on_both,
+    known_pairs,
     surplus_partitions,
 )
 from sinks.verify.partition_check import PartitionPlan
@@ -49,7 +50,7 @@ class ComparedFlow:
     source: SurveyedSide
     target: SurveyedSide
     ledger: Ledger
-    topics: MirrorTopics
+    topics: MirrorTopics | None
 
 
 class ContinuousComparison:
@@ -156,11 +157,15 @@ class ContinuousComparison:
         return reports | {report.where: report for report in closer}
 
     def _cut(self, one: PartitionProgress) -> Cut:
-        return partial(_windows, self._memory, self._least, one)
+        pairs, restarts = self._pairs(one)
+        return partial(_windows, pairs, restarts, self._least, one)
 
-    def _newest(self, where: TopicPartition) -> Pair | None:
-        history = self._memory.histories.of(where)
-        return history.latest if history is not None else None
+    def _pairs(self, one: PartitionProgress) -> tuple[Sequence[Pair], Sequence[Restart]]:
+        return known_pairs(self._flow, self._memory.histories.of(one.where), one.log, one.copy)
+
+    def _newest(self, one: PartitionProgress) -> Pair | None:
+        """The newest pair of offsets that are known to belong together."""
+        return next(reversed(self._pairs(one)[0]), None)
 
     def _compacted(self, remote: Mapping[str, str], now: float) -> set[str]:
         """Of these topics, by their names on the source."""
@@ -188,13 +193,15 @@ def _plan(one: SelectedPiece) -> PartitionPlan:
 
 
 def _windows(
-    memory: OffsetMemory, least: int, one: PartitionProgress, since: int, common: Pair | None
+    pairs: Sequence[Pair],
+    restarts: Sequence[Restart],
+    least: int,
+    one: PartitionProgress,
+    since: int,
+    common: Pair | None,
 ) -> Sequence[Window]:
     """`common`: one that both sides have in common, as was found by comparing all that lies before it."""
-    history = memory.histories.of(one.where)
-    pairs = set(history.pairs()) if history else set()
-    restarts = history.restarts() if history else ()
-    known = sorted(pairs | ({common} if common is not None else set()))
+    known = sorted({*pairs, *([common] if common is not None else [])})
     return cut(known, restarts, one.log, one.copy, since, least)
 
 
@@ -251,12 +258,12 @@ def select_pieces(
     partitions: Sequence[PartitionProgress],
     of_tail: bool,
     cut: Callable[[PartitionProgress], Cut],
-    newest: Callable[[TopicPartition], Pair | None],
+    newest: Callable[[PartitionProgress], Pair | None],
     compacted: Collection[str],
     budget: ByteBudget,
     now: float,
 ) -> list[SelectedPiece]:
-    """As many as the budget allows, in their order. `newest`: the newest offset-sync of a partition.
+    """As many as the budget allows, in their order. `newest`: the newest pair of a partition.
 
     `compacted`: topics that are compared whole, from a place to the end, since cleaners take what is older.
     """
@@ -269,9 +276,9 @@ def select_pieces(
         most, largest = budget.offsets(topic, left), budget.largest(topic)
         windows = cut(one)
         if topic in compacted:
-            piece = _compacted(one, of_tail, windows, newest(one.where), largest)
+            piece = _compacted(one, of_tail, windows, newest(one), largest)
         elif of_tail:
-            piece = one.next_of_tail(windows, newest(one.where), most, largest)
+            piece = one.next_of_tail(windows, newest(one), most, largest)
         else:
             piece = one.next_of_history(windows, most, largest)
         if piece is not None:

@@ -11,7 +11,9 @@ from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import PartitionTime, RecordReader
 from sinks.kinds.offsets.exact_runs import unverified_from
+from sinks.kinds.offsets.history import History, Pair, Restart
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.same_offsets import same_pairs
 from sinks.kinds.offsets.translation import without_truncated
 from sinks.protocol.listing import Listed
 from sinks.verify.differences import Difference
@@ -142,12 +144,20 @@ def survey(
         if history is not None and without_truncated(history, copy) is None:
             found.truncated.add(where)
             history = None
-        windows = cut(
-            history.pairs() if history else (), history.restarts() if history else (), log, copy, since[where]
-        )
+        pairs, restarts = known_pairs(settings, history, log, copy)
+        windows = cut(pairs, restarts, log, copy, since[where])
         resending = history is not None and history.resending_since(copy.end) is not None
         found.plans.append(PartitionPlan(where, across, log, copy, windows, since[where], resending))
     return found
+
+
+def known_pairs(
+    settings: FlowSettings, history: History | None, log: LogRange, copy: LogRange
+) -> tuple[Sequence[Pair], Sequence[Restart]]:
+    """Pairs of offsets that one record has on source and target, and the restarts between them."""
+    if settings.keeps_offsets:
+        return same_pairs(log, copy), ()
+    return (tuple(history.pairs()), history.restarts()) if history else ((), ())
 
 
 def _chosen(

@@ -32,6 +32,7 @@ from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading, PacedReading
 from sinks.kinds.offsets.mirror_records import mirror_topics
 from sinks.kinds.offsets.polled_groups import PolledGroups
+from sinks.kinds.offsets.same_offsets import SameRecords, check_leads_back, same_records
 from sinks.kinds.offsets.survey import read_states, replicated_offsets, survey_offsets
 from sinks.kinds.offsets.translation import Unanswered
 from sinks.kinds.offsets.verdicts import Facts, Verdict, verdict_on
@@ -70,11 +71,14 @@ class OffsetController:
         scope: GroupScope | None = None,
         clock: Callable[[], float] = time.monotonic,
         reads_for: float = float("inf"),
+        same: SameRecords | None = None,
     ) -> None:
-        """`matches`: None looks for no records; `emit`: None emits no checkpoints; `scope`: for a command; `reads_for`:
+        """`matches`: None looks for no records; `same`: of a copier that preserves offsets;
+        `emit`: None emits no checkpoints; `scope`: for a command; `reads_for`:
         of `PacedReading`."""
         self._scope, self._shown, self._clock = scope, scope is not None and scope.shown, clock
         self._settings, self._ends, self.memory, self._matches, self._emit = settings, ends, memory, matches, emit
+        self._same = same
         self._rows: dict[str, list[GroupOffset]] = {}
         self._schedule, self._turn, self._began = GroupSchedule(), list[str](), 0.0
         self._ledger: Ledger | None = None
@@ -82,7 +86,8 @@ class OffsetController:
         self._listed: Mapping[str, int] = {}
         self._summary: GroupSummary | None = None
         self._waiting: set[str] = set()
-        self._stream = StreamWatch(ends.of(ends.topics.syncs_on.alias).groups, ends.topics.syncs)
+        topics = ends.topics
+        self._stream = StreamWatch(ends.of(topics.syncs_on.alias).groups, topics.syncs) if topics else None
 
     def poll(self, context: PassContext) -> bool:
         """Takes in what the stream brought; whether a group committed, or is to be compared again."""
@@ -194,7 +199,8 @@ class OffsetController:
         direction = self._direction(listed)
         # While groups wait for their turn a safe offset for each comes before a nearer one for some.
         matches = None if self._schedule.behind else self._matches
-        return survey_offsets(self._settings, direction, replicated_offsets(direction, groups), self.memory, matches)
+        replicated = replicated_offsets(direction, groups)
+        return survey_offsets(self._settings, direction, replicated, self.memory, matches, self._same)
 
     def before_writing(self, plan: Plan) -> None:
         """Nothing: no watch remembers what groups had."""
@@ -232,7 +238,8 @@ class OffsetController:
             self._summary = summary_of([row for rows in self._rows.values() for row in rows])
         if self._summary is not None and self._summary.refused != self.memory.refused:
             self._summary = replace(self._summary, refused=dict(self.memory.refused))
-        moved = bool(self._waiting) and self._stream.moved(context.now, self.memory.histories.position)
+        stream = self._stream if self._waiting else None
+        moved = stream is not None and stream.moved(context.now, self.memory.histories.position)
         return ControllerStatus(
             refused=refused,
             groups=self._summary,
@@ -250,8 +257,9 @@ class OffsetController:
         """Writes down what came since the last full comparison; a command leaves that to the job."""
         self._ends.polled.close()
         self._reading.close()
-        if self._matches is not None:
-            self._matches.close()
+        for reader in (self._matches, self._same):
+            if reader is not None:
+                reader.close()
         if self._ledger is not None and self._scope is None:
             if not self._reading.breaks_off:
                 self.memory.drain()
@@ -266,18 +274,22 @@ def assemble(assembly: Assembly) -> Assembled:
     settings, source, target = assembly.settings, assembly.source, assembly.target
     if assembly.once and not (assembly.is_enabled(Kind.GROUP_OFFSET) or assembly.scope.shown):
         return Assembled()
+    if assembly.scope.back:
+        check_leads_back(settings)
     memory, clusters = OffsetMemory(), offset_clusters(assembly)
     emit = None
     if settings.emit_checkpoints and not assembly.once:
-        emit = CheckpointEmitter(clusters.topics.checkpoints, target.cluster, settings.replication_factor, memory)
+        emit = CheckpointEmitter(settings.internal.checkpoints, target.cluster, settings.replication_factor, memory)
     scope = assembly.scope if assembly.once else None
-    matches = None
-    if settings.matching:
+    matches = same = None
+    if settings.keeps_offsets:
+        same = same_records(source, target)
+    elif settings.matching:
         matches = open_matches(settings, source, target, at_leisure=assembly.once, beside=assembly.beside)
     reads_for = READS_FOR if assembly.comes_again else float("inf")
     onto = source if assembly.scope.back else target
     return Assembled(
-        [OffsetController(settings, clusters, memory, matches, emit, scope, reads_for=reads_for)],
+        [OffsetController(settings, clusters, memory, matches, emit, scope, reads_for=reads_for, same=same)],
         {Kind.GROUP_OFFSET: GroupWriter(onto.alias, onto.groups)},
     )
 
@@ -295,7 +307,7 @@ def offset_clusters(assembly: Assembly) -> OffsetClusters:
     return OffsetClusters(
         ClusterGroups(source.cluster, source.groups),
         ClusterGroups(target.cluster, target.groups),
-        mirror_topics(settings.internal, source.cluster, target.cluster),
+        mirror_topics(settings, source.cluster, target.cluster),
         polled,
     )
 

@@ -37,7 +37,7 @@ class OffsetClusters:
 
     source: ClusterGroups
     target: ClusterGroups
-    topics: MirrorTopics
+    topics: MirrorTopics | None
     polled: PolledGroups
 
     def of(self, alias: str) -> ClusterGroups:

@@ -140,6 +140,7 @@ class OffsetMemory:
         self.queue = StreamQueue(most_waiting)
         self._taken_in = TakenIn(set(), set())
         self._topics: MirrorTopics | None = None
+        self._is_loaded = False
         self._unlisted = MissingForLong[str | TopicPartition]()
         self._stored = StoredMemory()
 
@@ -158,14 +159,14 @@ class OffsetMemory:
         taken_in, self._taken_in = self._taken_in, TakenIn(set(), set())
         return taken_in
 
-    def begin(self, ledger: Ledger, topics: MirrorTopics) -> None:
+    def begin(self, ledger: Ledger, topics: MirrorTopics | None) -> None:
         """What the ledger has, once. Raises ClusterUnreachable, RightsMissing."""
-        if self._topics is None:
-            self._ids = self._stored.load(ledger, self.histories, topics.syncs)
+        if not self._is_loaded:
+            self._ids = self._stored.load(ledger, self.histories, topics.syncs if topics else "")
             load_truncations(ledger, self.source_logs, self.target_logs)
             self.histories.exact.renew(ledger)
-            self._topics = topics
-        if is_recreated(self._ids, topics.checkpoints_on, topics.checkpoints):
+            self._topics, self._is_loaded = topics, True
+        if topics is not None and is_recreated(self._ids, topics.checkpoints_on, topics.checkpoints):
             self.checkpoints.count_again()
 
     def begun(self) -> None:

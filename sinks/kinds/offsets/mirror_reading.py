@@ -20,7 +20,8 @@ class MirrorReading:
     """Of one flow's memory. What is made piece by piece raises ClusterUnreachable, RightsMissing, and begun anew after
     a failure it goes on from where it was."""
 
-    def __init__(self, memory: OffsetMemory, topics: MirrorTopics) -> None:
+    def __init__(self, memory: OffsetMemory, topics: MirrorTopics | None) -> None:
+        """`topics`: None where the copier writes none. Then the ledger alone is read."""
         self._memory, self._topics = memory, topics
 
     def load(self, ledger: Ledger) -> None:
@@ -32,9 +33,10 @@ class MirrorReading:
         """The same, a piece at a time."""
         checkpoints = self._memory.checkpoints
         self._memory.begin(ledger, self._topics)
-        yield from self._syncs()
-        for _ in checkpoints.catching_up(self._topics.checkpoint_chunks):
-            yield ReadSoFar("checkpoints", checkpoints.read_to + 1)
+        if self._topics is not None:
+            yield from self._syncs(self._topics)
+            for _ in checkpoints.catching_up(self._topics.checkpoint_chunks):
+                yield ReadSoFar("checkpoints", checkpoints.read_to + 1)
         self._memory.begun()
 
     def catch_up(self) -> None:
@@ -44,29 +46,31 @@ class MirrorReading:
 
     def catching_up(self) -> Iterator[ReadSoFar]:
         """The same, a piece at a time."""
-        yield from self._syncs()
+        if self._topics is None:
+            return
+        yield from self._syncs(self._topics)
         checkpoints = self._memory.checkpoints
         if not checkpoints.is_settled:
-            yield from self._checkpoints(checkpoints.read_to + 1)
+            yield from self._checkpoints(self._topics, checkpoints.read_to + 1)
             self._memory.settle_checkpoints()
 
     def rereading(self) -> Iterator[ReadSoFar]:
         """What the stream told and was too much to wait, a piece at a time; nothing where there was no such. What the
         stream tells from its first piece on waits again."""
-        queue = self._memory.queue
-        if not queue.overflowed:
+        queue, topics = self._memory.queue, self._topics
+        if not queue.overflowed or topics is None:
             return
         queue.begin_again()
         try:
             yield from self.catching_up()
-            yield from self._checkpoints(0)
+            yield from self._checkpoints(topics, 0)
         except BaseException:
             # Also where nobody reads on.
             queue.overflow()
             raise
 
-    def _syncs(self) -> Iterator[ReadSoFar]:
-        memory, name, cluster = self._memory, self._topics.syncs, self._topics.syncs_on
+    def _syncs(self, topics: MirrorTopics) -> Iterator[ReadSoFar]:
+        memory, name, cluster = self._memory, topics.syncs, topics.syncs_on
         memory.note_syncs_topic(cluster, name)
         known = memory.histories.position
         for chunk in cluster.read_log_in_chunks(name, known + 1):
@@ -77,14 +81,14 @@ class MirrorReading:
             if chunk.records:
                 yield ReadSoFar("offset-syncs", memory.histories.position + 1)
 
-    def _checkpoints(self, position: int) -> Iterator[ReadSoFar]:
-        for chunk in self._topics.checkpoint_chunks(position):
+    def _checkpoints(self, topics: MirrorTopics, position: int) -> Iterator[ReadSoFar]:
+        for chunk in topics.checkpoint_chunks(position):
             self._memory.take_checkpoints(checkpoints_of(chunk.records))
             if chunk.records:
                 yield ReadSoFar("checkpoints", chunk.records[-1].position + 1)
 
 
-def read_memory(ledger: Ledger, topics: MirrorTopics) -> OffsetMemory:
+def read_memory(ledger: Ledger, topics: MirrorTopics | None) -> OffsetMemory:
     """All that is known now, for who comes once. Raises ClusterUnreachable, RightsMissing."""
     memory = OffsetMemory()
     MirrorReading(memory, topics).load(ledger)

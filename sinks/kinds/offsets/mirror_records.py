@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import LogChunk, Placed, Reader
 from streaming.errors import MalformedRecord
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import decode_checkpoint, decode_offset_sync
-from streaming.mm2.internal_topics import InternalTopics
 
 
 def sync_of(record: Placed) -> SyncSeen | None:
@@ -57,7 +57,10 @@ class MirrorTopics:
         return self.checkpoints_on.read_log_in_chunks(self.checkpoints, position)
 
 
-def mirror_topics(internal: InternalTopics, source: Reader, target: Reader) -> MirrorTopics:
-    """Those of a flow between two clusters."""
+def mirror_topics(settings: FlowSettings, source: Reader, target: Reader) -> MirrorTopics | None:
+    """MM2's topics between two clusters; None where the copier writes none."""
+    if not settings.told_in:
+        return None
+    internal = settings.internal
     syncs_on = source if internal.offset_syncs_cluster == source.alias else target
     return MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, target)

@@ -17,6 +17,7 @@ from sinks.kinds.offsets.direction import Direction, GroupOffset, unread
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.record_search import Question, SearchResult
+from sinks.kinds.offsets.same_offsets import Position, SameRecords, translate_same
 from sinks.kinds.offsets.translation import (
     Answer,
     Evidence,
@@ -81,13 +82,16 @@ def survey_offsets(
     replicated: Observed[str, Offsets],
     memory: OffsetMemory,
     find: Find | None = None,
+    same: SameRecords | None = None,
 ) -> list[GroupOffset]:
     """A row for each group and partition, sorted; one for each group whose offsets could not be read comes last.
 
     `replicated` must have been read just before.
 
     `find`: looks for records; None translates without. Answers are remembered, so that the next one lies no further
-    back; topics that it has not compared the ids of are compared first. Raises ClusterUnreachable, RightsMissing.
+    back; topics that it has not compared the ids of are compared first.
+
+    `same`: of a copier that preserves offsets, which needs no other evidence. Raises ClusterUnreachable, RightsMissing.
     """
     committed = replicated.items
     partitions = {where for offsets in committed.values() for where in offsets}
@@ -101,10 +105,18 @@ def survey_offsets(
     ]
     questions = _questions(direction, seen, positions) if find else {}
     found = find(questions) if find and questions else {}
+    proven = _proven(same, direction, positions) if same else set()
     rows = []
     for position in positions:
         key = (position.group, position.where)
-        row = _row(direction, seen, memory, position, found.get(key))
+        if same is None:
+            answer = _translated(direction, memory, position, found.get(key))
+        elif position.ends is None:
+            answer = Unanswered.NO_OFFSET_SYNC
+        else:
+            at = Position(position.where, position.offset)
+            answer = translate_same(position.offset, position.ends, proven=at in proven)
+        row = _row(direction, seen, memory, position, answer)
         rows.append(replace(row, sought=key in questions and key not in found, held=_is_held(direction, position)))
     alias = direction.here.reader.alias
     return rows + [unread(group, alias, fault, direction.back) for group, fault in sorted(replicated.errors.items())]
@@ -205,12 +217,17 @@ def _questions(
     return questions
 
 
+def _proven(same: SameRecords, direction: Direction, positions: Iterable[GroupPosition]) -> set[Position]:
+    ends = {at.where: at.ends for at in positions if at.ends is not None}
+    copies = {where: direction.across(where) for where in ends}
+    return same.proven({Position(at.where, at.offset) for at in positions}, copies, ends)
+
+
 def _row(
-    direction: Direction, seen: _Observation, memory: OffsetMemory, at: GroupPosition, found: SearchResult | None
+    direction: Direction, seen: _Observation, memory: OffsetMemory, at: GroupPosition, answer: Answer | Unanswered
 ) -> GroupOffset:
     group, across = at.group, direction.across(at.where)
     origin = seen.here.items.get(at.where)
-    answer = _translated(direction, memory, at, found)
     before = seen.committed.items.get(group, {}).get(across)
     facts = Facts(
         onto=direction.there.reader.alias,

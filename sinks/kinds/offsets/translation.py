@@ -42,6 +42,7 @@ class Method(str, Enum):
     MATCHED = "matched"
     CONSERVATIVE = "conservative"
     CHECKPOINT = "checkpoint"
+    SAME = "same"
 
     def __str__(self) -> str:
         return self.value
@@ -57,6 +58,8 @@ class Unanswered(str, Enum):
     BEYOND_END = "BEYOND_END"
     """A log was truncated or recreated: the answer lies behind the target's end, or all that was known by it; or the
     offset asked lies behind the source's."""
+    OTHER_OFFSETS = "OTHER_OFFSETS"
+    """The copier is said to preserve offsets, and no record shows that it does."""
     UNREAD = "UNREAD"
     """The group's own offsets could not be read."""
 

@@ -127,6 +127,12 @@ VERDICTS: tuple[VerdictRule, ...] = (
         "the partition holds no record that an offset could be translated by",
     ),
     (
+        lambda facts: facts.answer is Unanswered.OTHER_OFFSETS,
+        Verdict.ERROR,
+        "no record at the end of the copy on {onto} is at the same offset as on the source. Either the copier does not "
+        "preserve offsets, as lockstep.copier says, or other clients write to the copy",
+    ),
+    (
         lambda facts: facts.answer is Unanswered.NO_OFFSET_SYNC,
         Verdict.NO_OFFSET_SYNC,
         "MM2 has written no offset-sync of the partition yet",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.settings.mistaken_files import QUIET, TWO, warnings
+from tests.app.settings.mistaken_files import IDENTITY, QUIET, TWO, mistakes, warnings
 
 
 def test_a_sync_that_both_do_is_a_warning_that_says_how_to_leave_it_to_lockstep(tmp_path: Path) -> None:
@@ -83,3 +83,23 @@ def test_what_kafkas_own_filter_reads_beside_a_filter_of_the_users_is_a_warning(
     (found,) = warnings(tmp_path, lines + "Own\n")
     assert ":10: use.defaults.from: is what Kafka's DefaultConfigPropertyFilter reads" in found
     assert warnings(tmp_path, lines + "Derived\n") == []
+
+
+PRESERVING = "lockstep.copier=offset-preserving\n"
+
+
+def test_an_offset_preserving_copier_needs_no_line_of_mm2s(tmp_path: Path) -> None:
+    lines = TWO + IDENTITY + "sync.full.acl.enabled=false\nlockstep.sync.topic.acls.enabled=true\n"
+    assert warnings(tmp_path, lines + PRESERVING) == []
+
+
+def test_what_a_copier_keeps_is_a_warning_beside_mm2(tmp_path: Path) -> None:
+    (found,) = warnings(tmp_path, QUIET + TWO + "lockstep.copier.keeps=topic\n")
+    assert "lockstep.copier.keeps: changes nothing without lockstep.copier=offset-preserving" in found
+
+
+def test_an_offset_preserving_copier_under_a_policy_that_changes_names_is_a_mistake(tmp_path: Path) -> None:
+    (found,) = mistakes(tmp_path, TWO + PRESERVING)
+    assert "lockstep.copier: offset-preserving keeps the names of topics" in found
+    (found,) = mistakes(tmp_path, TWO + IDENTITY + PRESERVING + "lockstep.copier.keeps=topics\n")
+    assert "nearest: topic" in found

@@ -291,3 +291,8 @@ def test_creation_that_failed_is_logged_with_its_reason(
     passes.report = Report(Plan(FLOW), (Outcome(topic_change("a.x", None, 1), ItemFault("POLICY_VIOLATION", "no")),))
     task.step(None)
     assert caplog.messages == ["a->b: create a.x: POLICY_VIOLATION: no"]
+
+
+def test_flow_without_heartbeats_is_live_while_the_copies_catch_up(task: FlowTask, passes: ScriptedPass) -> None:
+    passes.report = replace(passes.report, caught_up_ms=beat(2.0).timestamp_ms)
+    assert task.step(None).state is FlowState.LIVE

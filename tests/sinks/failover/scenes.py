@@ -52,11 +52,12 @@ class Stage:
     def __post_init__(self) -> None:
         self.transactions = MemoryTransactions(self.here)
         for topic, partitions in (("x", 2), ("y", 1)):
+            copy = self.world.settings.policy.format_remote_topic("a", topic)
             put_topic(self.world.source, topic, partitions)
-            put_topic(self.world.target, f"a.{topic}", partitions)
+            put_topic(self.world.target, copy, partitions)
             for number in range(partitions):
                 self.here.logs[TopicPartition(topic, number)] = MemoryLog()
-                self.there.logs[TopicPartition(f"a.{topic}", number)] = MemoryLog()
+                self.there.logs[TopicPartition(copy, number)] = MemoryLog()
         self.world.settle()
 
     def write(self, topic: str, partition: int = 0, records: int = 1, *, super_user: bool = False) -> None:

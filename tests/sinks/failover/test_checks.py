@@ -66,7 +66,7 @@ def test_a_flow_with_which_all_is_well_is_ready() -> None:
         ("partition counts", {"partitions": {"a.x": (3, 2)}}),
         ("offline on the target", {"replicas": Replicas(3, {}, {"a.x": 3}, offline=frozenset({PARTITION}))}),
         ("replicas in sync for min.insync.replicas", {"replicas": Replicas(3, {"a.x": 3}, {"a.x": 1})}),
-        ("MM2's ACL sync", {"rules": FailoverRules(mm2_copies_acls=True)}),
+        ("MM2's ACL sync", {"rules": FailoverRules(copier_copies_acls=True)}),
         ("rights of later steps", {"missing_rights": ["ALTER on the cluster"]}),
         ("rights to count records", {"missing_reads": ["READ on * of a"]}),
         ("last stable offsets on a", {"undecided": {"a": Undecided(unknown={PARTITION: "no leader"})}}),

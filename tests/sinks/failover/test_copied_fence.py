@@ -16,7 +16,7 @@ from tests.sinks.failover.scenes import stage
 def test_it_is_refused_and_nothing_is_left_of_it() -> None:
     built = stage()
     world = built.world
-    world.settings = replace(world.settings, failover=FailoverRules(mm2_copies_acls=True))
+    world.settings = replace(world.settings, failover=FailoverRules(copier_copies_acls=True))
     with pytest.raises(FenceCopied, match=r"write sync\.topic\.acls\.enabled=false"):
         fence(built.scene())
     assert built.scene().journal.record.state is State.MIRRORING

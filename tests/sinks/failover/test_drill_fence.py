@@ -27,7 +27,7 @@ def test_a_source_that_does_not_answer_is_not_taken_for_one_that_the_fence_close
 def test_a_fence_that_mm2_would_copy_is_refused_before_anything_is_written(begin: Callable[[Drill], object]) -> None:
     built = stage()
     world = built.world
-    world.settings = replace(world.settings, failover=FailoverRules(mm2_copies_acls=True))
+    world.settings = replace(world.settings, failover=FailoverRules(copier_copies_acls=True))
     before = world.source.writes, world.target.writes
     with pytest.raises(FenceCopied, match=r"write sync\.topic\.acls\.enabled=false"):
         begin(Drill(built.scene(), "practice", lambda groups: []))
@@ -37,6 +37,6 @@ def test_a_fence_that_mm2_would_copy_is_refused_before_anything_is_written(begin
 
 def test_a_source_without_an_authorizer_can_be_drilled_whatever_mm2_copies() -> None:
     built = stage()
-    built.world.settings = replace(built.world.settings, failover=FailoverRules(mm2_copies_acls=True))
+    built.world.settings = replace(built.world.settings, failover=FailoverRules(copier_copies_acls=True))
     built.world.source_acls.authorizer = False
     Drill(built.scene(), "practice", lambda groups: []).check()

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from sinks.faults import Observed
+from sinks.flow_settings import Copier
 from sinks.kafka.memory.memory_answers import GONE
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import PartitionTime
 from sinks.kinds.offsets.memory import OffsetMemory
-from sinks.verify.log_survey import ComparisonScope, SurveyedSide, _since, changed_meanwhile, ids_on_both
+from sinks.kinds.shared_listings import list_both
+from sinks.verify.log_survey import ComparisonScope, SurveyedSide, _since, changed_meanwhile, ids_on_both, survey
 from sinks.verify.partition_check import PartitionPlan
-from sinks.verify.windows import cut
+from sinks.verify.windows import Window, cut
 from streaming.mm2.records import TopicPartition
+from streaming.mm2.replication_policy import IdentityReplicationPolicy
+from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.verify.verified_world import VerifiedWorld, records
 
 X = TopicPartition("x", 0)
@@ -71,3 +76,18 @@ def test_a_topic_that_was_recreated_on_either_side_while_it_was_read_was_not_com
 
 def test_a_log_whose_start_moved_while_it_was_read_was_not_compared() -> None:
     assert changed(VerifiedWorld(), started=True) == {X}
+
+
+def test_beside_a_copier_that_preserves_offsets_all_that_both_logs_have_is_one_closed_window() -> None:
+    policy = IdentityReplicationPolicy()
+    world = World(replace(flow_settings(policy=policy), copier=Copier.OFFSET_PRESERVING))
+    for cluster, reader, log in (
+        (world.source, world.source_records, MemoryLog(start=2, end=40)),
+        (world.target, world.target_records, MemoryLog(start=5, end=30)),
+    ):
+        put_topic(cluster, "x")
+        reader.logs[X] = log
+    listed = list_both(world.settings, world.source, world.target)
+    sides = SurveyedSide(world.source, world.source_records), SurveyedSide(world.target, world.target_records)
+    (plan,) = survey(world.settings, *sides, listed, OffsetMemory(), ComparisonScope()).plans
+    assert [window for window in plan.windows if window.closed] == [Window(5, 30, 5, 30)]

@@ -1,0 +1,140 @@
+"""A copier that preserves offsets: a group keeps its offset, and only where the records prove it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
+from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.offsets.history import Pair
+from sinks.kinds.offsets.same_offsets import CopiedEnds, Position, SameRecords, same_pairs, translate_same
+from sinks.kinds.offsets.translation import Answer, LogEnds, Method, Unanswered
+from sinks.ledger.known_positions import LatestSync
+from streaming.mm2.records import TopicPartition
+
+X = TopicPartition("x", 0)
+
+
+def log_of(*offsets: int, end: int | None = None) -> MemoryLog:
+    """A log with records at these offsets. Each record says which one it is."""
+    built = MemoryLog()
+    for at in offsets:
+        built.skip(at - built.end).append(b"k", b"%d" % at, timestamp=at)
+    return built.skip(max(0, (end or built.end) - built.end))
+
+
+def answered(source: MemoryLog, target: MemoryLog, offset: int) -> Answer | Unanswered:
+    ends = LogEnds(LogRange(source.start, source.end), LogRange(target.start, target.end))
+    same = SameRecords(
+        *(MemoryRecords(alias, {X: log}, committed=False) for alias, log in (("a", source), ("b", target)))
+    )
+    at = Position(X, offset)
+    return translate_same(offset, ends, proven=at in same.proven([at], {X: X}, {X: ends}))
+
+
+def test_group_keeps_its_offset() -> None:
+    assert answered(log_of(0, 1, 2, 5, 6), log_of(0, 1, 2, 5, 6), 2) == Answer(2, 2, Method.SAME, 0)
+
+
+def test_group_beyond_the_copy_goes_on_at_its_end_and_reads_the_rest_twice() -> None:
+    assert answered(log_of(0, 1, 2, 3, 4), log_of(0, 1, 2), 5) == Answer(5, 3, Method.SAME, 2)
+
+
+def test_group_between_markers_and_at_the_end_keeps_its_offset() -> None:
+    source = log_of(0, 1, 2, end=60)
+    assert answered(source, log_of(0, 1, 2, end=60), 40) == Answer(40, 40, Method.SAME, 0)
+    assert answered(source, log_of(0, 1, 2, end=60), 60) == Answer(60, 60, Method.SAME, 0)
+
+
+def test_copy_without_records_yet_is_read_from_its_start() -> None:
+    assert answered(log_of(0, 1, 2), log_of(), 2) == Answer(2, 0, Method.SAME, 2)
+
+
+def test_no_offset_is_given_where_the_copy_has_other_offsets() -> None:
+    dense = MemoryLog()
+    for at in (0, 1, 5, 6, 7):
+        dense.append(b"k", b"%d" % at, timestamp=at)
+    assert answered(log_of(0, 1, 5, 6, 7), dense, 5) is Unanswered.OTHER_OFFSETS
+    assert answered(log_of(0, 1, 2), log_of(0, 1, 2, 3), 1) is Unanswered.OTHER_OFFSETS
+
+
+def test_partition_that_could_not_be_read_proves_nothing() -> None:
+    class Slow(MemoryRecords):
+        def scan(self, spans, seconds):  # type: ignore[no-untyped-def]
+            return super().scan(spans, 0.0)
+
+    log = log_of(0, 1, 2)
+    ends = LogEnds(LogRange(0, 3), LogRange(0, 3))
+    same = SameRecords(Slow("a", {X: log}), MemoryRecords("b", {X: log}))
+    assert same.proven([Position(X, 1)], {X: X}, {X: ends}) == set()
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> tuple[MemoryLog, MemoryLog, int]:
+    """A source with gaps, a copy by any copier that keeps the order, and a group's offset."""
+    source = MemoryLog()
+    for gap in draw(st.lists(st.integers(0, 3), max_size=25)):
+        source.skip(gap).append(None, b"%d" % source.end, timestamp=source.end)
+    source.skip(draw(st.integers(0, 3)))
+    target, at = MemoryLog(), 0
+    for step in draw(st.lists(st.sampled_from(["copy", "copy", "copy", "gap", "again"]), max_size=40)):
+        if step == "gap":
+            target.skip()
+        elif step == "again":
+            at = max(0, at - 2)
+        elif at < len(source.records):
+            record, at = source.records[at], at + 1
+            target.append(record.key, record.value, record.timestamp)
+    return source, target, draw(st.integers(0, source.end))
+
+
+@given(logs())
+def test_no_copier_that_keeps_the_order_makes_a_group_skip_a_record(case: tuple[MemoryLog, MemoryLog, int]) -> None:
+    source, target, offset = case
+    answer = answered(source, target, offset)
+    if isinstance(answer, Unanswered):
+        return
+    last = {record.value: record.offset for record in target.records}
+    unread = [record.value for record in source.records if record.offset >= offset]
+    assert all(last[value] >= answer.downstream for value in unread if value in last)
+
+
+@given(st.lists(st.integers(0, 3), max_size=25), st.integers(0, 100), st.integers(0, 100))
+def test_copy_with_the_same_offsets_always_proves_them(gaps: list[int], copied: int, offset: int) -> None:
+    source, target = MemoryLog(), MemoryLog()
+    for gap in gaps:
+        source.skip(gap).append(None, b"v", timestamp=source.end)
+    for record in source.records[:copied]:
+        target.skip(record.offset - target.end).append(None, b"v", record.timestamp)
+    at = min(offset, source.end)
+    there = min(at, target.end)
+    assert answered(source, target, at) == Answer(at, there, Method.SAME, at - there)
+
+
+def test_pairs_for_a_comparison_are_what_both_logs_have() -> None:
+    assert same_pairs(LogRange(2, 9), LogRange(4, 7)) == [Pair(4, 4), Pair(7, 7)]
+    assert same_pairs(LogRange(5, 9), LogRange(0, 3)) == [Pair(5, 5)]
+
+
+def test_end_of_a_copy_is_how_far_it_was_copied() -> None:
+    target = MemoryRecords("b", {X: log_of(0, 1, 2)})
+    copied = CopiedEnds(target)
+    assert copied.positions({X: X}) == {X: LatestSync(2, 2)}
+    copied.note_source({X: 3}, 1000)
+    assert copied.caught_up_ms == 1000
+    copied.note_source({X: 5}, 2000)
+    copied.positions({X: X})
+    copied.note_source({X: 9}, 3000)
+    assert copied.caught_up_ms == 1000
+    target.logs[X].append(b"k", b"3").append(b"k", b"4")
+    copied.positions({X: X})
+    assert copied.caught_up_ms == 2000
+
+
+def test_topic_that_was_deleted_does_not_hold_up_the_others() -> None:
+    copied = CopiedEnds(MemoryRecords("b", {X: log_of(0)}))
+    copied.positions({X: X})
+    copied.note_source({X: 1, TopicPartition("gone", 0): 7}, 1000)
+    copied.positions({X: X})
+    assert copied.caught_up_ms == 1000
