@@ -198,12 +198,13 @@ class SourceEndOffsetStore:
         return dict(sorted((counts | {topic: source[topic] or counts.get(topic, 0) for topic in remote}).items()))
 
     def _read(self, counts: Mapping[str, int], evidence: CopyEvidence, unborn: Collection[str]) -> Read:
-        if self._copied_ends is not None:
-            evidence = replace(evidence, syncs=self._positions(self._copied_ends, counts))
-        now_ms = round(self._now_ms())
+        copied, now_ms = self._copied_ends, 0
+        if copied is not None:
+            evidence = replace(evidence, syncs=self._positions(copied, counts))
+            now_ms = round(self._now_ms())
         seen, starts = self._ends(counts, unborn)
-        if self._copied_ends is not None:
-            self._copied_ends.note_source(seen.items, now_ms)
+        if copied is not None:
+            copied.note_source(seen.items, now_ms)
         evidence = replace(evidence, unborn=starts)
         told = seen, counts, evidence.syncs, starts
         again = told == self._told and not (evidence.counted or evidence.recreated or self._copied.to_count)

@@ -52,12 +52,11 @@ class Stage:
     def __post_init__(self) -> None:
         self.transactions = MemoryTransactions(self.here)
         for topic, partitions in (("x", 2), ("y", 1)):
-            copy = self.world.settings.policy.format_remote_topic("a", topic)
             put_topic(self.world.source, topic, partitions)
-            put_topic(self.world.target, copy, partitions)
+            put_topic(self.world.target, self.named(topic), partitions)
             for number in range(partitions):
                 self.here.logs[TopicPartition(topic, number)] = MemoryLog()
-                self.there.logs[TopicPartition(copy, number)] = MemoryLog()
+                self.there.logs[TopicPartition(self.named(topic), number)] = MemoryLog()
         self.world.settle()
 
     def write(self, topic: str, partition: int = 0, records: int = 1, *, super_user: bool = False) -> None:
@@ -71,6 +70,10 @@ class Stage:
         for _ in range(records):
             text = b"%d" % log.end
             log.append(text, text, timestamp=1000 + log.end)
+
+    def named(self, topic: str) -> str:
+        """What a topic of the source is called on the target."""
+        return f"a.{topic}"
 
     def copy(self) -> None:
         """MM2, which copies all there is; markers stay behind."""

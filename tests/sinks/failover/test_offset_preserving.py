@@ -48,6 +48,9 @@ class PreservingStage(Stage):
         self.world = World(settings())
         super().__post_init__()
 
+    def named(self, topic: str) -> str:
+        return topic
+
     def write(self, topic: str, partition: int = 0, records: int = 1, *, super_user: bool = False) -> None:
         for _ in range(records):
             super().write(topic, partition, super_user=super_user)
