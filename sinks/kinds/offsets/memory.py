@@ -332,6 +332,11 @@ class OffsetMemory:
                 self._ids[topic] = replace(seen, syncs_since=self.histories.position)
                 self._doubted.add(topic)
                 self._drop(topic)
+                # A log that is the same still has the truncations that it had.
+                if known.source != seen.source:
+                    self.source_logs.forget(topic)
+                if known.target != seen.target:
+                    self.target_logs.forget(topic)
                 recreated.add(topic)
             if topic in self._doubted and topic in self._remote:
                 self._doubted.discard(topic)
@@ -340,8 +345,6 @@ class OffsetMemory:
 
     def _drop(self, topic: str) -> None:
         self._stored.note(*self.histories.drop(topic))
-        self.source_logs.forget(topic)
-        self.target_logs.forget(topic)
         self.answers = {key: answer for key, answer in self.answers.items() if key[1].topic != topic}
 
     def topics(self) -> frozenset[str]:
@@ -364,6 +367,8 @@ class OffsetMemory:
                 self.histories.drop_partition(one)
                 continue
             self._drop(one)
+            self.source_logs.forget(one)
+            self.target_logs.forget(one)
             if (ids := self._ids.get(one)) is not None:
                 # Syncs that come again must not bring the history back.
                 self._ids[one] = replace(ids, syncs_since=self.histories.position)

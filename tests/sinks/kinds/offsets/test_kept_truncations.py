@@ -188,6 +188,20 @@ def test_topic_that_was_recreated_leaves_nothing_of_a_truncation() -> None:
     assert verdict(world) != Verdict.ERROR
 
 
+@pytest.mark.parametrize("ids", [("1", "2"), ("2", "1")], ids=["the target's", "the source's"])
+def test_topic_that_was_recreated_on_one_side_leaves_the_truncation_of_the_other(ids: tuple[str, str]) -> None:
+    memory, remote = OffsetMemory(), {"x": "a.x"}
+    memory.recognize(remote, {"x": "1"}, {"a.x": "1"})
+    for logs in (memory.source_logs, memory.target_logs):
+        logs.note_beyond("g", X, 150)
+    memory.recognize(remote, {"x": ids[0]}, {"a.x": ids[1]})
+    stays, goes = memory.source_logs, memory.target_logs
+    if ids[0] == "2":
+        stays, goes = goes, stays
+    assert stays.is_untrue("g", X, 150)
+    assert not goes.is_untrue("g", X, 150)
+
+
 @dataclass
 class Rig:
     """x, copied record by record; groups on it; a job that looks now and then, and is started anew."""
