@@ -16,7 +16,7 @@ from app.wiring import FlowClusters
 from sinks.engine.flow_status import age_of
 from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus, Task
-from sinks.failover.arrival import pairs_of, sharing, unlisted
+from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted
 from sinks.failover.arrival_memory import ArrivalMemory, ArrivalsSeen
 from sinks.failover.checks import GroupsUnseen, ReadinessFacts
 from sinks.failover.divergence import as_at_takeover
@@ -114,23 +114,17 @@ class ReadinessSurvey:
         count as they were then. `lost`: what was lost before it was copied, as the job knows it; None: the ledger and
         both clusters are asked.
         """
-        flow, target = self._flow, self._clusters.target
-        here, there = self._clusters.ports
-        aliases, shared = tuple(self._settings.clusters), listed.desired.shared
-        topics = fenced_topics(flow, listed.desired.remote, aliases)
-        pairs = pairs_of(listed.desired.remote, listed.source, topics)
-        seen = self._arrivals(pairs, ledger)
-        mixed = {topic: name for topic, name in shared.items() if not is_copy(flow.policy, topic, aliases)}
-        now_ms = time.time() * 1000
-        found = {**seen.arrivals, **unlisted(listed.source, topics), **sharing(mixed, listed.source)}
+        topics = fenced_topics(self._flow, listed.desired.remote, tuple(self._settings.clusters))
         remote = [listed.desired.remote[topic] for topic in topics]
+        pairs = pairs_of(listed.desired.remote, listed.source, topics)
+        seen, now_ms = self._arrivals(pairs, ledger), time.time() * 1000
+        found = {**seen.arrivals, **self._uncounted(listed, topics)}
         seldom = self._seldom = self._seen_seldom(listed, topics, remote)
-        opened = {here.alias: _undecided(here, seen.source), there.alias: _undecided(there, seen.target)}
-        self.positions = {where: at for where, at in seen.positions.items() if pairs[where] not in opened[there.alias]}
+        asked = ledger if lost is None else None
         return ReadinessFacts(
-            rules=flow.failover,
-            copier=flow.copier,
-            heartbeat_timeout=flow.pace.heartbeat_timeout,
+            rules=self._flow.failover,
+            copier=self._flow.copier,
+            heartbeat_timeout=self._flow.pace.heartbeat_timeout,
             losses=losses_of(found.values(), now_ms),
             losses_at_ms=now_ms,
             untold=untold(found.values()),
@@ -142,17 +136,32 @@ class ReadinessSurvey:
             read_twice=in_step.read_twice,
             partitions=_differing(listed, topics),
             remote=remote,
-            replicas=replicas or target.replicas(),
+            replicas=replicas or self._clusters.target.replicas(),
             wanted_in_sync=seldom.wanted_in_sync,
-            undecided=opened,
+            undecided=self._open_transactions(seen, pairs),
             missing_rights=seldom.missing_rights,
             missing_reads=seldom.missing_reads,
             by_job=self._by_job,
             authorizer=seldom.authorizer,
             flags=seldom.flags,
-            lost=self._lost(ledger, listed) if ledger is not None and lost is None else lost or {},
-            unwatched=len(pairs.keys() - _watched(ledger)) if ledger is not None and lost is None else 0,
+            lost=self._lost(asked, listed) if asked is not None else lost or {},
+            unwatched=len(pairs.keys() - _watched(asked)) if asked is not None else 0,
         )
+
+    def _uncounted(self, listed: Listed, topics: list[str]) -> dict[TopicPartition, Arrival]:
+        """Partitions that cannot be counted: without metadata, or with a copy that other topics share."""
+        policy, aliases = self._flow.policy, tuple(self._settings.clusters)
+        shared = {topic: name for topic, name in listed.desired.shared.items() if not is_copy(policy, topic, aliases)}
+        return {**unlisted(listed.source, topics), **sharing(shared, listed.source)}
+
+    def _open_transactions(
+        self, seen: ArrivalsSeen, pairs: Mapping[TopicPartition, TopicPartition]
+    ) -> dict[str, Undecided]:
+        """By alias. Keeps the positions of partitions that have none on the target."""
+        here, there = self._clusters.ports
+        opened = {here.alias: _undecided(here, seen.source), there.alias: _undecided(there, seen.target)}
+        self.positions = {where: at for where, at in seen.positions.items() if pairs[where] not in opened[there.alias]}
+        return opened
 
     def _lost(self, ledger: Ledger, listed: Listed) -> LostRecords:
         with both_readers(self._flow, *self._clusters.ports) as (source, target):

@@ -105,13 +105,10 @@ def single_pass(
     """
     with ExitStack() as stack:
         clusters = stack.enter_context(both_clusters(settings, flow))
-        leadership = Unled() if writes is None else writes
-        if isinstance(leadership, str):
-            leadership = lease(settings, flow, leadership, patience=HANDED_OVER_WITHIN)
-            stack.callback(leadership.close)
+        leadership = _leadership(settings, flow, writes, stack)
         here, there = (one.written_with(leadership.check) for one in clusters.ports)
         shared = claims or Claims()
-        # What is only shown is seen by a person.
+        # A person sees what is only shown.
         reviewed = reviewed or writes is None
         made = assemble(Assembly(flow, here, there, once=True, progress=progress, scope=scope, claims=shared), kinds)
         for controller in made.controllers:
@@ -132,6 +129,16 @@ def single_pass(
         )
         reconcile = FlowReconcile(flow, components)
         yield SinglePass(flow, clusters, reconcile, tuple(made.controllers), tuple(kinds), reviewed)
+
+
+def _leadership(
+    settings: Settings, flow: FlowSettings, writes: str | Leadership | None, stack: ExitStack
+) -> Leadership:
+    if not isinstance(writes, str):
+        return Unled() if writes is None else writes
+    led = lease(settings, flow, writes, patience=HANDED_OVER_WITHIN)
+    stack.callback(led.close)
+    return led
 
 
 def expected_claims(settings: Settings, kinds: Collection[Kind] = tuple(Kind)) -> dict[str, Claims]:

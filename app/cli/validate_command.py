@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -53,23 +54,10 @@ def validate(
             # What its remedy says, to run `validate`, is done.
             print_json(document | {"error": asdict(replace(failure_of(error), remedy=None))})
         raise
-    flows: list[dict[str, Any]] = []
     warnings = [*settings.warnings]
-    errors: list[dict[str, Any]] = []
-    failed: list[Failed] = []
-    for one in settings.flows:
-        try:
-            with both_clusters(settings, one) as clusters:
-                guard(one, clusters.source, clusters.target).ids()
-                flows.append(_rights(settings, one, clusters) if rights else _survey(one, clusters))
-                warnings += [Mistake(str(config), None, one.flow.name, text) for text in _said_of_names(one, clusters)]
-        except LockstepError as error:
-            found = [*client_mistakes(settings, one), error]
-            said = {str(mistake) for _, mistake in failed}
-            new = {str(mistake): mistake for mistake in found if str(mistake) not in said}
-            failed += [(one.flow.name, mistake) for mistake in new.values()]
+    flows, failed = _seen(settings, config, warnings, rights=rights)
     lacking = [lack for row in flows for lack in _lacking(row)]
-    errors += [{"key": name, "line": None, "message": str(error)} for name, error in failed] + lacking
+    errors = [{"key": name, "line": None, "message": str(error)} for name, error in failed] + lacking
     failed += [(lack["key"], RightsMissing(lack["message"])) for lack in lacking]
     if output is Output.JSON:
         warned = [_mistake(row) for row in warnings]
@@ -82,6 +70,26 @@ def validate(
     for problem in errors:
         complain(f"{problem['key']}: {problem['message']}")
     raise typer.Exit(FAILED if errors else DONE)
+
+
+def _seen(
+    settings: Settings, config: Path, warnings: list[Mistake], *, rights: bool
+) -> tuple[list[dict[str, Any]], list[Failed]]:
+    """A row for each flow that answers, and what is wrong with the others, each thing once. Adds to `warnings`."""
+    flows: list[dict[str, Any]] = []
+    failed: list[Failed] = []
+    for one in settings.flows:
+        try:
+            with both_clusters(settings, one) as clusters:
+                guard(one, clusters.source, clusters.target).ids()
+                flows.append(_rights(settings, one, clusters) if rights else _survey(one, clusters))
+                warnings += [Mistake(str(config), None, one.flow.name, text) for text in _said_of_names(one, clusters)]
+        except LockstepError as error:
+            found = [*client_mistakes(settings, one), error]
+            said = {str(mistake) for _, mistake in failed}
+            new = {str(mistake): mistake for mistake in found if str(mistake) not in said}
+            failed += [(one.flow.name, mistake) for mistake in new.values()]
+    return flows, failed
 
 
 def _said_of_names(flow: FlowSettings, clusters: FlowClusters) -> list[str]:

@@ -44,6 +44,8 @@ from streaming.mm2.replication_policy import ReplicationPolicy
 from streaming.mm2.topic_names import check_topic_name
 from streaming.nearest import nearest
 
+T = TypeVar("T")
+
 PLUGINS: Mapping[Key[str], Any] = {
     keys.POLICY: ReplicationPolicy,
     keys.TOPIC_FILTER: TopicFilter,
@@ -138,7 +140,11 @@ def _settings(
     provider: CredentialProvider | None,
     findings: Findings,
 ) -> FlowSettings:
-    keeps_offsets = properties.get(keys.COPIER, flow) == Copier.OFFSET_PRESERVING.value
+    def get(key: Key[T]) -> T:
+        return properties.get(key, flow)
+
+    copier = Copier(get(keys.COPIER))
+    keeps = get(keys.COPIER_KEEPS) if copier is Copier.OFFSET_PRESERVING else ()
     enabled = {kind: _is_enabled(properties, flow, kind) for kind in Kind} | {Kind.SCRAM_USER: provider is not None}
     return FlowSettings(
         flow=flow,
@@ -149,29 +155,25 @@ def _settings(
         internal=internal,
         enabled=enabled,
         disabled_reasons=disabled_reasons(properties, flow, findings),
-        heartbeats_replication=properties.get(keys.HEARTBEATS_REPLICATION, flow),
-        copier=Copier(properties.get(keys.COPIER, flow)),
-        copier_keeps=frozenset(Kind(word) for word in properties.get(keys.COPIER_KEEPS, flow) if keeps_offsets),
+        heartbeats_replication=get(keys.HEARTBEATS_REPLICATION),
+        copier=copier,
+        copier_keeps=frozenset(map(Kind, keeps)),
         mm2=MirrorVersion(properties.get(keys.MM2_VERSION, flow)),
-        incremental=Incremental(properties.get(keys.USE_INCREMENTAL, flow)),
-        replication_factor=properties.get(keys.REPLICATION_FACTOR, flow),
-        topic_deletes=properties.get(keys.TOPIC_DELETES, flow),
-        emit_checkpoints=properties.get(keys.EMIT_CHECKPOINTS, flow),
-        matching=properties.get(keys.OFFSET_TRANSLATION, flow) == "matched",
+        incremental=Incremental(get(keys.USE_INCREMENTAL)),
+        replication_factor=get(keys.REPLICATION_FACTOR),
+        topic_deletes=get(keys.TOPIC_DELETES),
+        emit_checkpoints=get(keys.EMIT_CHECKPOINTS),
+        matching=get(keys.OFFSET_TRANSLATION) == "matched",
         isolation=cluster_settings(properties, flow.source, flow).consumer.get("isolation.level", "read_uncommitted"),
         listeners=_listeners(properties, flow, plugins[keys.TOPIC_LISTENER], plugins[keys.GROUP_LISTENER]),
-        broker_configs=properties.get(keys.BROKER_CONFIG_PROPERTIES, flow),
+        broker_configs=get(keys.BROKER_CONFIG_PROPERTIES),
         acls=acls,
         provider=provider,
         pace=_pace(properties, flow),
-        limits=Limits(
-            properties.get(keys.MAX_DELETE_PERCENT, flow),
-            properties.get(keys.MAX_DELETE_MINIMUM, flow),
-            properties.get(keys.MAX_CREATE, flow),
-        ),
+        limits=Limits(get(keys.MAX_DELETE_PERCENT), get(keys.MAX_DELETE_MINIMUM), get(keys.MAX_CREATE)),
         safety=safety(properties, flow),
         failover=failover_rules(properties, flow, plugins[keys.FAILOVER_LISTENER]),
-        verifying=Verifying(properties.get(keys.VERIFY_ENABLED, flow), properties.get(keys.VERIFY_RATE, flow)),
+        verifying=Verifying(get(keys.VERIFY_ENABLED), get(keys.VERIFY_RATE)),
     )
 
 
@@ -267,8 +269,6 @@ def _copies_acls(properties: Properties, flow: Flow) -> bool:
 
 # The settings of a flow's ACLs and SCRAM users: filters and mapping parsed, the provider of passwords made.
 
-
-T = TypeVar("T")
 
 LISTS: tuple[Key[tuple[str, ...]], ...] = (
     keys.ACL_PRINCIPALS,

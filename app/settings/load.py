@@ -84,12 +84,9 @@ def load(
         chosen = chosen_flows(enabled, flows, findings)
         findings.raise_if_any(WrongFlow if sound else ConfigurationError)
         unused.pop_all()
-    for one in built:
-        if one.flow not in chosen:
-            _close_unless_running(one, before)
     return Settings(
         clusters={alias: settings.within(reading.timeout) for alias, settings in clusters.items()},
-        flows=tuple(one for one in built if one.flow in chosen),
+        flows=_chosen_of(built, chosen, before),
         job=_job(properties),
         warnings=findings.warnings,
         overrides=_overrides(properties, clusters, chosen, reading.timeout),
@@ -100,6 +97,16 @@ def load(
         shown=shown_keys(properties),
         hidden=hidden_texts(properties),
     )
+
+
+def _chosen_of(
+    built: Sequence[FlowSettings], chosen: Sequence[Flow], before: Settings | None
+) -> tuple[FlowSettings, ...]:
+    """The flows that were asked for. Closes the others."""
+    for one in built:
+        if one.flow not in chosen:
+            _close_unless_running(one, before)
+    return tuple(one for one in built if one.flow in chosen)
 
 
 def load_job(path: Path, *, environ: Mapping[str, str] = os.environ) -> JobSettings:
