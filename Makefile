@@ -62,13 +62,7 @@ format: setup ## writes what `check` would complain about
 	$(BIN)/ruff check --fix .
 
 docs: setup ## writes the generated pages and tables in docs/ from the tables in the code
-	$(BIN)/python -m app.docs_pages.commands_page
-	$(BIN)/python -m app.docs_pages.http_page
-	$(BIN)/python -m app.docs_pages.configuration_page
-	$(BIN)/python -m app.docs_pages.rights_page
-	$(BIN)/python -m app.docs_pages.metrics_page
-	$(BIN)/python -m app.docs_pages.failover_page
-	$(BIN)/python -m app.docs_pages.safety_page
+	$(BIN)/python -m app.docs_pages
 
 docs-site: setup ## build/site/index.html: all pages as a site
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'

@@ -1,13 +1,10 @@
-"""docs/configuration.md, made from the table of keys: `python -m app.docs_pages.configuration_page` writes it."""
+"""docs/configuration.md, made from the table of keys."""
 
 from __future__ import annotations
 
-from app.local.jars import PROJECT
 from app.properties.keys import TABLE, Acts, Key, KeyScope, Live
 from app.properties.value_types import BOOLEAN, CLASS, DURATION_SECONDS, PATTERNS, TEXT, WORDS
 from streaming.durations import written
-
-CONFIGURATION_PAGE = PROJECT / "docs" / "configuration.md"
 
 CONFIGURATION_INTRO = """# Configuration
 
@@ -80,7 +77,3 @@ def _default(key: Key[object]) -> str:
     if isinstance(value, tuple | list):
         return "`" + ", ".join(str(part) for part in value) + "`"
     return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
-
-
-if __name__ == "__main__":
-    CONFIGURATION_PAGE.write_text(page())

@@ -1,11 +1,10 @@
-"""docs/metrics.md, made from the list of metrics: `python -m app.docs_pages.metrics_page` writes it."""
+"""docs/metrics.md, made from the list of metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
 
-from app.local.jars import PROJECT
 from sinks.engine.metrics import EFFECTIVE, WORST, WORST_ROWS, Family, Metrics
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.status import STATES_IN_A_JOB, Task
@@ -17,8 +16,6 @@ from sinks.notify.notifier import CallResult
 from sinks.verify.differences import Difference
 from sinks.verify.partition_report import NOT_DIFFERENT
 from streaming.restarts import QueryState
-
-METRICS_PAGE = PROJECT / "docs" / "metrics.md"
 
 PHASES = ("observe", "plan", "apply", "record")
 """Phases of a pass."""
@@ -88,7 +85,3 @@ def _row(family: Family) -> str:
 def _table(head: str, rows: Iterable[str]) -> str:
     lines = [head, "|".join("---" for _ in head.split("|")), *rows]
     return "\n".join("| " + " | ".join(line.split("|")) + " |" for line in lines) + "\n"
-
-
-if __name__ == "__main__":
-    METRICS_PAGE.write_text(page())

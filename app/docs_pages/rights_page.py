@@ -1,14 +1,11 @@
-"""docs/rights.md, made from the table of rights: `python -m app.docs_pages.rights_page` writes it."""
+"""docs/rights.md, made from the table of rights."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.local.jars import PROJECT
 from app.rights.flow_rights import DRILL_RULES, FAILOVER_RULES, RIGHT_RULES, RightRule
 from sinks.model.kind_row import On
-
-RIGHTS_PAGE = PROJECT / "docs" / "rights.md"
 
 RESOURCE_NAMES: Mapping[On, str] = {
     On.CLUSTER: "`CLUSTER`",
@@ -63,7 +60,3 @@ def _row(rule: RightRule) -> str:
     operations = ", ".join(rule.operations) + (" (optional)" if rule.optional else "")
     cells = (rule.side.value, f"{rule.on.value}: {RESOURCE_NAMES[rule.on]}", operations, rule.why, rule.condition)
     return "| " + " | ".join(cells) + " |"
-
-
-if __name__ == "__main__":
-    RIGHTS_PAGE.write_text(page())

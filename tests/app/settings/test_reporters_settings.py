@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.docs_pages.metrics_page import LABELS, METRICS_PAGE, page
+from app.docs_pages.metrics_page import LABELS
 from app.properties.check import check
 from app.properties.config_providers import resolve_all
 from app.properties.keys import JMX_REPORTER
@@ -193,10 +193,6 @@ def test_no_client_gets_reporters_wherever_they_are_written(prefix: str, role: s
     found = Read(written).properties
     for flow in (None, Flow("a", "b")):
         assert found.client(role, "a", flow) == {"metrics.num.samples": "3"}
-
-
-def test_the_page_of_metrics_is_what_the_code_says() -> None:
-    assert METRICS_PAGE.read_text() == page(), "run `python -m app.docs_pages.metrics_page`"
 
 
 def test_every_label_of_a_metric_is_explained_and_no_other() -> None:
