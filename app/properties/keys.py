@@ -78,11 +78,11 @@ class Key(Generic[T]):
     name: str
     type: ValueType[T]
     default: T
-    source: str
     doc: str
     scope: KeyScope = KeyScope.FLOW
     acts: Acts = Acts.ALWAYS
     live: Live = Live.FLOW
+    source: str = "Lockstep"
 
 
 # Which clusters and flows there are, what is replicated, and how it is named.
@@ -91,80 +91,79 @@ CLUSTERS: Key[tuple[str, ...]] = Key(
     "clusters",
     WORDS,
     (),
-    "MM2",
     "Aliases of all clusters. A cluster's settings begin with its alias, as in a.bootstrap.servers.",
     KeyScope.JOB,
     live=Live.JOB,
+    source="MM2",
 )
 CONFIG_PROVIDERS: Key[tuple[str, ...]] = Key(
     "config.providers",
     WORDS,
     (),
-    "MM2",
     "Names of further config providers. env, file and dir always exist.",
     KeyScope.JOB,
     live=Live.JOB,
+    source="MM2",
 )
-ENABLED = Key("enabled", BOOLEAN, False, "MM2", "Keep the flow in step; written as a->b.enabled.", live=Live.JOB)
-TOPICS = Key("topics", PATTERNS, (".*",), "MM2", "Topics that are replicated, by their names on the source.")
+ENABLED = Key("enabled", BOOLEAN, False, "Keep the flow in step; written as a->b.enabled.", live=Live.JOB, source="MM2")
+TOPICS = Key("topics", PATTERNS, (".*",), "Topics that are replicated, by their names on the source.", source="MM2")
 TOPICS_EXCLUDE = Key(
     "topics.exclude",
     PATTERNS,
     items(replication_filters.DEFAULT_TOPICS_EXCLUDE),
-    "MM2",
     "Topics that are left out although `topics` matches them.",
+    source="MM2",
 )
 TOPIC_FILTER = Key(
     "topic.filter.class",
     CLASS,
     f"{MIRROR}DefaultTopicFilter",
-    "MM2",
     "Class that decides which topics are replicated. The default follows `topics` and `topics.exclude`.",
+    source="MM2",
 )
-GROUPS = Key("groups", PATTERNS, (".*",), "MM2", "Consumer groups whose offsets are kept in step.")
+GROUPS = Key("groups", PATTERNS, (".*",), "Consumer groups whose offsets are kept in step.", source="MM2")
 GROUPS_EXCLUDE = Key(
     "groups.exclude",
     PATTERNS,
     items(replication_filters.DEFAULT_GROUPS_EXCLUDE),
-    "MM2",
     "Groups that are left out although `groups` matches them.",
+    source="MM2",
 )
 GROUP_FILTER = Key(
     "group.filter.class",
     CLASS,
     f"{MIRROR}DefaultGroupFilter",
-    "MM2",
     "Class that decides which groups are kept in step. The default follows `groups` and `groups.exclude`.",
+    source="MM2",
 )
 POLICY = Key(
     "replication.policy.class",
     CLASS,
     f"{MIRROR}DefaultReplicationPolicy",
-    "KIP-690",
     "Class that names remote topics (orders of a is a.orders on b) and MM2's internal topics. Use the same as MM2.",
     live=Live.QUERY,
+    source="KIP-690",
 )
 SEPARATOR = Key(
     "replication.policy.separator",
     TOPIC_PART,
     ".",
-    "KIP-690",
     "Text between the alias and the topic in the name of a remote topic.",
     live=Live.QUERY,
+    source="KIP-690",
 )
 INTERNAL_SEPARATOR = Key(
     "replication.policy.internal.topic.separator.enabled",
     BOOLEAN,
     True,
-    "KAFKA-15102",
     "Use replication.policy.separator in the names of MM2's internal topics too. false: a dot.",
     live=Live.QUERY,
+    source="KAFKA-15102",
 )
 MM2_VERSION = Key(
     "lockstep.mm2.version",
     one_of("3", "4"),
     "4",
-    "Lockstep",
     "Which Kafka the MM2 that runs this flow is of: 3 never replicates topics whose names end in .internal or "
     "-internal, 4 does (KIP-1074). Say 4 again when you upgrade MM2.",
 )
@@ -188,9 +187,9 @@ OFFSET_SYNCS_LOCATION = Key(
     "offset-syncs.topic.location",
     one_of("source", "target"),
     "source",
-    "MM2",
     "Cluster on which MM2 keeps its offset-syncs topic.",
     live=Live.QUERY,
+    source="MM2",
 )
 
 
@@ -200,95 +199,88 @@ SYNC_TOPIC_CONFIGS = Key(
     "sync.topic.configs.enabled",
     BOOLEAN,
     True,
-    "KIP-894",
     "Keep the configs of remote topics as they are on the source.",
+    source="KIP-894",
 )
 CONFIG_EXCLUDE = Key(
     "config.properties.exclude",
     PATTERNS,
     items(replication_filters.CONFIG_PROPERTIES_EXCLUDE),
-    "MM2",
     "Topic configs that Lockstep never touches on the target.",
+    source="MM2",
 )
 CONFIG_FILTER = Key(
     "config.property.filter.class",
     CLASS,
     f"{MIRROR}DefaultConfigPropertyFilter",
-    "MM2",
     "Class that decides which topic configs are kept in step. The default follows `config.properties.exclude`.",
+    source="MM2",
 )
 USE_DEFAULTS_FROM = Key(
     "use.defaults.from",
     one_of("source", "target"),
     "target",
-    "KIP-894",
     "Whose default holds on the target for a config that the source topic does not set.",
+    source="KIP-894",
 )
 USE_INCREMENTAL = Key(
     "use.incremental.alter.configs",
     one_of("requested", "required", "never"),
     "requested",
-    "KIP-894",
     "How configs are written. requested: one by one, or all of a topic at once on old brokers. required: "
     "one by one, else the flow is in ERROR. never: all at once, which undoes what another client changes "
     "in the same moment.",
+    source="KIP-894",
 )
 REFRESH_TOPICS = Key(
-    "refresh.topics.enabled",
-    BOOLEAN,
-    True,
-    "MM2",
-    "Create missing remote topics and grow their partitions.",
+    "refresh.topics.enabled", BOOLEAN, True, "Create missing remote topics and grow their partitions.", source="MM2"
 )
 REPLICATION_FACTOR = Key(
     "replication.factor",
     integer(1, 32767, besides=(-1,)),
     2,
-    "MM2",
     "Replicas of remote topics when they are created. -1: the broker's default.",
+    source="MM2",
 )
 HEARTBEATS_REPLICATION = Key(
     "heartbeats.replication.enabled",
     BOOLEAN,
     True,
-    "MM2",
     "MM2 copies heartbeats topics, even if `topics` does not match them. Lockstep reads the copies.",
+    source="MM2",
 )
 REFRESH_TOPICS_INTERVAL: Key[int | None] = Key(
     "refresh.topics.interval.seconds",
     integer(1, unit="seconds"),
     None,
-    "MM2",
     f"{POLL_INTERVAL_TEXT} topics. {NO_REST}",
     acts=Acts.PREFIXED,
+    source="MM2",
 )
 SYNC_TOPIC_CONFIGS_INTERVAL: Key[int | None] = Key(
     "sync.topic.configs.interval.seconds",
     integer(1, unit="seconds"),
     None,
-    "MM2",
     f"{POLL_INTERVAL_TEXT} configs. {NO_REST}",
     acts=Acts.PREFIXED,
+    source="MM2",
 )
 TOPIC_DELETES = Key(
     "lockstep.sync.topic.deletes.enabled",
     BOOLEAN,
     False,
-    "Lockstep",
     "Delete a remote topic that Lockstep created, with its records, when its topic is gone from the source.",
 )
 SYNC_BROKER_CONFIGS = Key(
     "lockstep.sync.broker.configs.enabled",
     BOOLEAN,
     False,
-    "Lockstep",
     "Keep the cluster-wide dynamic configs of the source's brokers on the target's.",
 )
 BROKER_CONFIG_PROPERTIES = Key(
     "lockstep.broker.config.properties",
     PATTERNS,
     items(DEFAULT_PROPERTIES),
-    "Lockstep",
     "Dynamic configs that lockstep.sync.broker.configs.enabled keeps in step; never listeners, SSL and SASL.",
 )
 
@@ -299,30 +291,29 @@ SYNC_GROUP_OFFSETS = Key(
     "sync.group.offsets.enabled",
     BOOLEAN,
     False,
-    "MM2",
     "Commit the source's group offsets on the target, for groups without members there.",
+    source="MM2",
 )
 SYNC_GROUP_OFFSETS_INTERVAL: Key[int | None] = Key(
     "sync.group.offsets.interval.seconds",
     integer(1, unit="seconds"),
     None,
-    "MM2",
     f"{POLL_INTERVAL_TEXT} groups. {NO_REST}",
     acts=Acts.PREFIXED,
+    source="MM2",
 )
 EMIT_CHECKPOINTS = Key(
     "emit.checkpoints.enabled",
     BOOLEAN,
     False,
-    "MM2",
     "Write checkpoints as MM2 does, so that MM2's connector for them can be switched off.",
     acts=Acts.PREFIXED,
+    source="MM2",
 )
 OFFSET_TRANSLATION = Key(
     "lockstep.offset.translation",
     one_of("matched", "conservative"),
     "matched",
-    "Lockstep",
     "How source offsets become target offsets. matched finds the record itself; conservative uses MM2's "
     "offset-syncs alone, so groups read more twice.",
 )
@@ -334,35 +325,26 @@ TOPIC_LISTENER = Key(
     "topic.listener.class",
     CLASS,
     f"{MIRROR}DefaultTopicListener",
-    "KAFKA-14903",
     "Class that is told which topics are replicated (listeners.md).",
+    source="KAFKA-14903",
 )
 GROUP_LISTENER = Key(
     "group.listener.class",
     CLASS,
     f"{MIRROR}DefaultGroupListener",
-    "KAFKA-14903",
     "Class that is told which groups are kept in step (listeners.md).",
+    source="KAFKA-14903",
 )
 LISTENER_TIMEOUT = Key(
-    "lockstep.listener.timeout",
-    DURATION_SECONDS,
-    10.0,
-    "Lockstep",
-    "Longest time that one call of a listener may take.",
+    "lockstep.listener.timeout", DURATION_SECONDS, 10.0, "Longest time that one call of a listener may take."
 )
 WEBHOOK_URL: Key[str | None] = Key(
-    "lockstep.listener.webhook.url",
-    TEXT,
-    None,
-    "Lockstep",
-    "Address that WebhookListener posts to: http or https.",
+    "lockstep.listener.webhook.url", TEXT, None, "Address that WebhookListener posts to: http or https."
 )
 WEBHOOK_SECRET: Key[str | None] = Key(
     "lockstep.listener.webhook.secret",
     TEXT,
     None,
-    "Lockstep",
     "Secret with which WebhookListener signs its requests by HMAC-SHA256.",
 )
 JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
@@ -373,16 +355,15 @@ METRIC_REPORTERS: Key[tuple[str, ...]] = Key(
         "classes, separated by commas, each as package.module:Class; those with Java names are left to MM2",
     ),
     (JMX_REPORTER,),
-    "KIP-226",
     "Classes that get the job's metrics (plugins.md).",
     KeyScope.JOB,
     live=Live.REPORTERS,
+    source="KIP-226",
 )
 PUSH_URL: Key[str | None] = Key(
     "lockstep.metric.push.url",
     TEXT,
     None,
-    "Lockstep",
     "Prometheus Pushgateway of PushGatewayReporter: http or https.",
     KeyScope.JOB,
     live=Live.REPORTERS,
@@ -391,7 +372,6 @@ PUSH_INTERVAL = Key(
     "lockstep.metric.push.interval",
     DURATION_SECONDS,
     15.0,
-    "Lockstep",
     "Time between two pushes. The last one comes when the job ends.",
     KeyScope.JOB,
     live=Live.REPORTERS,
@@ -400,28 +380,15 @@ PUSH_JOB = Key(
     "lockstep.metric.push.job",
     TEXT,
     "lockstep",
-    "Lockstep",
     "Label `job` of pushed metrics. Give each job that pushes to one gateway its own.",
     KeyScope.JOB,
     live=Live.REPORTERS,
 )
 PUSH_USERNAME: Key[str | None] = Key(
-    "lockstep.metric.push.username",
-    TEXT,
-    None,
-    "Lockstep",
-    "User name for the gateway.",
-    KeyScope.JOB,
-    live=Live.REPORTERS,
+    "lockstep.metric.push.username", TEXT, None, "User name for the gateway.", KeyScope.JOB, live=Live.REPORTERS
 )
 PUSH_PASSWORD: Key[str | None] = Key(
-    "lockstep.metric.push.password",
-    TEXT,
-    None,
-    "Lockstep",
-    "Password for the gateway.",
-    KeyScope.JOB,
-    live=Live.REPORTERS,
+    "lockstep.metric.push.password", TEXT, None, "Password for the gateway.", KeyScope.JOB, live=Live.REPORTERS
 )
 
 
@@ -431,7 +398,6 @@ CHECKPOINT_DIR = Key(
     "lockstep.checkpoint.dir",
     FOLDER,
     Path(".lockstep/checkpoints"),
-    "Lockstep",
     "Folder of Spark's checkpoint and of the local copy of the clusters' ids (safety.md).",
     KeyScope.JOB,
     live=Live.JOB,
@@ -440,7 +406,6 @@ HTTP_HOST = Key(
     "lockstep.http.host",
     TEXT,
     "127.0.0.1",
-    "Lockstep",
     "Address of the job's page, API and metrics (http.md).",
     KeyScope.JOB,
     live=Live.JOB,
@@ -449,7 +414,6 @@ HTTP_PORT = Key(
     "lockstep.http.port",
     integer(0, 65535),
     9464,
-    "Lockstep",
     "Port of the page, the API and the metrics. 0: a free one.",
     KeyScope.JOB,
     live=Live.JOB,
@@ -458,7 +422,6 @@ HTTP_TOKEN: Key[str | None] = Key(
     "lockstep.http.token",
     TOKEN,
     None,
-    "Lockstep",
     "Token that every request must carry (`Authorization: Bearer`). Required unless lockstep.http.host is "
     "a loopback address.",
     KeyScope.JOB,
@@ -468,7 +431,6 @@ LOG_FORMAT = Key(
     "lockstep.log.format",
     one_of("text", "json"),
     "text",
-    "Lockstep",
     "Format of log lines on stderr. json: an object a line, with flow and pass.",
     KeyScope.JOB,
     live=Live.JOB,
@@ -481,7 +443,6 @@ TRIGGER_INTERVAL = Key(
     "lockstep.trigger.interval",
     DURATION_SECONDS,
     10.0,
-    "Lockstep",
     "Longest time that a micro-batch lasts, and so until MM2's records are read. Passes do not wait for it.",
     KeyScope.JOB,
     live=Live.BATCH,
@@ -490,7 +451,6 @@ PASS_MIN_INTERVAL = Key(
     "lockstep.pass.min.interval",
     DURATION_SECONDS,
     0.2,
-    "Lockstep",
     "Shortest time between two passes of a flow.",
     KeyScope.JOB,
     live=Live.BATCH,
@@ -499,7 +459,6 @@ OBSERVE_SHARE = Key(
     "lockstep.observe.share",
     number(0.001, 1),
     0.1,
-    "Lockstep",
     "Share of the time that a flow may spend on polling the source's topic configs (0.1: a tenth). Unused "
     "time is saved, up to 30 seconds.",
 )
@@ -507,30 +466,18 @@ OBSERVE_RATE = Key(
     "lockstep.observe.rate",
     integer(0, unit="topics a second"),
     0,
-    "Lockstep",
     "Most topics whose configs a flow polls per second, whatever lockstep.observe.share allows. 0: no limit.",
 )
 FULL_COMPARISON_INTERVAL = Key(
     "lockstep.full.comparison.interval",
     DURATION_SECONDS,
     60.0,
-    "Lockstep",
     "Time between two comparisons of everything on both sides. The flows of a job take turns and wait "
     "half an interval at most.",
 )
-SHARD_TOPICS = Key(
-    "lockstep.shard.topics",
-    integer(1, unit="topics"),
-    2000,
-    "Lockstep",
-    "Most topics in one request for configs.",
-)
+SHARD_TOPICS = Key("lockstep.shard.topics", integer(1, unit="topics"), 2000, "Most topics in one request for configs.")
 HEARTBEAT_TIMEOUT = Key(
-    "lockstep.heartbeat.timeout",
-    DURATION_SECONDS,
-    30.0,
-    "Lockstep",
-    "Age of MM2's newest heartbeat above which a flow is `STALE`.",
+    "lockstep.heartbeat.timeout", DURATION_SECONDS, 30.0, "Age of MM2's newest heartbeat above which a flow is `STALE`."
 )
 
 
@@ -540,49 +487,41 @@ SYNC_TOPIC_ACLS = Key(
     "sync.topic.acls.enabled",
     BOOLEAN,
     True,
-    "MM2",
     "Keep literal ACLs of replicated topics on the target, without ALLOW WRITE, as MM2 does.",
+    source="MM2",
 )
 SYNC_FULL_ACL = Key(
     "sync.full.acl.enabled",
     BOOLEAN,
     False,
-    "KIP-965",
     "Keep all ACLs of replicated topics: also prefixes, WRITE, groups and transactional ids, and their SCRAM users.",
+    source="KIP-965",
 )
 ACL_DELETES = Key(
     "lockstep.sync.acl.deletes.enabled",
     BOOLEAN,
     True,
-    "Lockstep",
     "Delete ACLs that Lockstep created when the source no longer has them.",
 )
 ACL_PRINCIPALS: Key[tuple[str, ...]] = Key(
-    "lockstep.acl.principals",
-    PATTERNS,
-    (".*",),
-    "Lockstep",
-    "Principals whose ACLs are synced, by their names on the source.",
+    "lockstep.acl.principals", PATTERNS, (".*",), "Principals whose ACLs are synced, by their names on the source."
 )
 ACL_PRINCIPALS_EXCLUDE: Key[tuple[str, ...]] = Key(
     "lockstep.acl.principals.exclude",
     PATTERNS,
     (),
-    "Lockstep",
     "Principals whose ACLs are left out although lockstep.acl.principals matches them.",
 )
 ACL_MAPPING = Key(
     "lockstep.acl.principal.mapping",
     TEXT,
     "DEFAULT",
-    "Lockstep",
     "Names of principals on the target, as rules like ssl.principal.mapping.rules (KIP-371).",
 )
 ACL_PROTECTED: Key[tuple[str, ...]] = Key(
     "lockstep.acl.principals.protected",
     PATTERNS,
     (),
-    "Lockstep",
     "Principals of the target whose ACLs, SCRAM users and quotas Lockstep never touches. Principals that "
     "its client settings name are always protected.",
 )
@@ -590,14 +529,12 @@ SCRAM_ADOPT: Key[tuple[str, ...]] = Key(
     "lockstep.scram.users.adopt",
     PATTERNS,
     (),
-    "Lockstep",
     "SCRAM users of the target that get the source's passwords although Lockstep did not create them.",
 )
 ACL_STAGE_WRITES = Key(
     "lockstep.acl.stage.writes",
     BOOLEAN,
     False,
-    "Lockstep",
     "Hold ALLOW WRITE of topics back until the target takes over (`promote`, `failover`). ALLOW ALL is "
     "READ until then.",
 )
@@ -605,7 +542,6 @@ ACL_WILDCARD_DENIES = Key(
     "lockstep.acl.wildcard.denies.enabled",
     BOOLEAN,
     False,
-    "Lockstep",
     "With sync.full.acl.enabled, copy a DENY of all groups or transactional ids (*). It also holds for "
     "the target's own applications.",
 )
@@ -614,7 +550,6 @@ CREDENTIAL_PROVIDER = Key(
     "lockstep.credential.provider.class",
     CLASS,
     "lockstep.credentials:FileCredentialProvider",
-    "Lockstep",
     "Class that knows the passwords of SCRAM users (access.md).",
     KeyScope.JOB,
 )
@@ -622,7 +557,6 @@ CREDENTIAL_STORE = Key(
     "lockstep.credential.store",
     ValueType(FOLDER.parse, "a file or folder on this machine"),
     Path(".lockstep/credentials"),
-    "Lockstep",
     "Encrypted file of FileCredentialProvider, or the folder of DirectoryCredentialProvider.",
     KeyScope.JOB,
 )
@@ -630,62 +564,53 @@ ENCODER_SECRET: Key[str | None] = Key(
     "password.encoder.secret",
     long_text(SECRET_LENGTH, "; a shorter one from before may stay as password.encoder.old.secret"),
     None,
-    "KIP-226",
     "Secret that encrypts the credential store and passwords among overrides.",
     KeyScope.JOB,
+    source="KIP-226",
 )
 ENCODER_OLD_SECRET: Key[str | None] = Key(
     "password.encoder.old.secret",
     TEXT,
     None,
-    "KIP-226",
     "The secret before, while passwords are being encrypted with the new one.",
     KeyScope.JOB,
+    source="KIP-226",
 )
 ENCODER_KEYFACTORY = Key(
     "password.encoder.keyfactory.algorithm",
     one_of(*(f"PBKDF2WithHmacSHA{bits}" for bits in (512, 384, 256, 224, 1))),
     "PBKDF2WithHmacSHA512",
-    "KIP-226",
     "How the key is derived from password.encoder.secret.",
     KeyScope.JOB,
+    source="KIP-226",
 )
 ENCODER_CIPHER = Key(
     "password.encoder.cipher.algorithm",
     one_of("AES/CBC/PKCS5Padding", "AES/GCM/NoPadding"),
     "AES/GCM/NoPadding",
-    "KIP-226",
     "The cipher for these passwords. The default is GCM, which binds a password to its user or key; KIP-226 has CBC.",
     KeyScope.JOB,
+    source="KIP-226",
 )
 ENCODER_KEY_LENGTH = Key(
     "password.encoder.key.length",
     ValueType(lambda text: int(KEY_LENGTHS[KEY_LENGTHS.index(text)]), ", ".join(KEY_LENGTHS), KEY_LENGTHS),
     256,
-    "KIP-226",
     "Length of that key in bits. Kafka's default is 128.",
     KeyScope.JOB,
+    source="KIP-226",
 )
 ENCODER_ITERATIONS = Key(
     "password.encoder.iterations",
     integer(1024, 1_000_000),
     210_000,
-    "KIP-226",
     "Rounds that derive that key. KIP-226 has 4096.",
     KeyScope.JOB,
+    source="KIP-226",
 )
 
 
 # What protects the target: which clusters are meant, who may write the ledger, and what a plan may delete.
-
-SHORTEST_SECRET = 16
-
-
-def _secret(text: str) -> str:
-    if len(text) < SHORTEST_SECRET:
-        raise ValueError("too short")
-    return text
-
 
 OPENABLE = ("addresses", "classes", "deletions", "limits", "mappings", "references")
 
@@ -698,36 +623,31 @@ CLUSTER_ID: Key[str | None] = Key(
     "lockstep.cluster.id",
     TEXT,
     None,
-    "Lockstep",
     "Id of the cluster that the alias's address must lead to. Without it, the id at first contact counts.",
     KeyScope.CLUSTER,
 )
 LEDGER_SECRET: Key[str | None] = Key(
     "lockstep.ledger.secret",
-    ValueType(_secret, f"at least {SHORTEST_SECRET} characters"),
+    long_text(SECRET_LENGTH),
     None,
-    "Lockstep",
     "Secret that signs each entry of the ledger. Entries without that signature are refused (safety.md).",
 )
 LEDGER_REPLICATION_FACTOR: Key[int | None] = Key(
     "lockstep.ledger.replication.factor",
     integer(1, 32767, besides=(-1,)),
     None,
-    "Lockstep",
     "Replicas of the ledger when it is created. -1: the broker's default. Unset: one per broker, 3 at most.",
 )
 AUDIT_REPLICATION_FACTOR: Key[int | None] = Key(
     "lockstep.audit.replication.factor",
     integer(1, 32767, besides=(-1,)),
     None,
-    "Lockstep",
     "Replicas of the audit topic when it is created. -1: the broker's default. Unset: one per broker, 3 at most.",
 )
 OVERRIDES_ALLOWED: Key[tuple[str, ...]] = Key(
     "lockstep.overrides.allowed",
     ValueType(_groups, f"a list of {', '.join(OPENABLE)}", OPENABLE),
     (),
-    "Lockstep",
     "What overrides in the ledger may set besides harmless keys: safety.md lists the keys of each word (configs.md).",
     KeyScope.JOB,
     live=Live.JOB,
@@ -736,21 +656,18 @@ MAX_DELETE_PERCENT = Key(
     "lockstep.limits.max.delete.percent",
     number(0, 100),
     30.0,
-    "Lockstep",
     "Percent of a kind's owned items that one plan may delete. More is refused until `lockstep apply --force`.",
 )
 MAX_DELETE_MINIMUM = Key(
     "lockstep.limits.max.delete.minimum",
     integer(0, unit="items"),
     10,
-    "Lockstep",
     "Fewer owned items than this count as this many: with 10 and 30 percent, up to 3 deletions are allowed.",
 )
 MAX_CREATE = Key(
     "lockstep.limits.max.create",
     integer(1, unit="items"),
     50_000,
-    "Lockstep",
     "Most items of a kind that the job creates within an hour; topics count by partitions. More is held "
     "until `lockstep apply --force`.",
 )
@@ -762,14 +679,12 @@ FAILOVER_MAX_LOSS: Key[int | None] = Key(
     "lockstep.failover.max.loss.records",
     integer(0),
     0,
-    "Lockstep",
     "`preflight` calls a flow ready while no more records than this are not copied yet, in all topics together.",
 )
 FAILOVER_MAX_LOSS_AGE = Key(
     "lockstep.failover.max.loss.age",
     DURATION_SECONDS,
     60.0,
-    "Lockstep",
     "`preflight` also calls a flow ready while no uncopied record is older than this. A busy flow always "
     "has some under way.",
 )
@@ -777,28 +692,24 @@ FAILOVER_MAX_DRIFT: Key[int | None] = Key(
     "lockstep.failover.max.drift",
     integer(0),
     0,
-    "Lockstep",
     "`preflight` and the page call a flow ready while no kind has more differences than this.",
 )
 FAILOVER_MAX_GROUPS_SKIPPING: Key[int | None] = Key(
     "lockstep.failover.max.groups.skipping",
     integer(0),
     0,
-    "Lockstep",
     "`preflight` calls a flow ready while no more partitions of groups than this may skip records on the target.",
 )
 FAILOVER_FENCE_PROOF = Key(
     "lockstep.failover.fence.proof",
     DURATION_SECONDS,
     10.0,
-    "Lockstep",
     "Time for which fenced topics must get no record until the fence counts as proven.",
 )
 FAILOVER_ENDS_INTERVAL = Key(
     "lockstep.failover.ends.interval",
     DURATION_SECONDS,
     5.0,
-    "Lockstep",
     "Shortest time between two readings of the source's ends. A failover without the source predicts its "
     "loss from the last one.",
 )
@@ -806,14 +717,12 @@ FAILOVER_PREFLIGHT_INTERVAL: Key[int | None] = Key(
     "lockstep.failover.preflight.interval.seconds",
     integer(0),
     60,
-    "Lockstep",
     "Seconds between two preflights of a running job. 0: none. They take a tenth of the time at most.",
 )
 FAILOVER_LISTENER = Key(
     "lockstep.failover.listener.class",
     CLASS,
     "lockstep.listeners:DefaultFailoverListener",
-    "Lockstep",
     "Class that a failover command calls with each state it reaches, to switch clients over for instance "
     "(failover.md).",
 )
@@ -821,7 +730,6 @@ FAILOVER_PROGRAM: Key[str | None] = Key(
     "lockstep.failover.program.path",
     TEXT,
     None,
-    "Lockstep",
     "Program that a failover command starts for each state it reaches, with the state as JSON on standard "
     "input (failover.md).",
 )
@@ -833,14 +741,12 @@ VERIFY_ENABLED = Key(
     "lockstep.verify.enabled",
     BOOLEAN,
     False,
-    "Lockstep",
     "Compare the records of both sides while the job runs (verify.md). Needs READ on the topics of both sides.",
 )
 VERIFY_RATE = Key(
     "lockstep.verify.rate",
     integer(1024, unit="bytes a second"),
     1024 * 1024,
-    "Lockstep",
     "Average bytes per second that this comparison reads on each side, without compression.",
 )
 
@@ -848,7 +754,7 @@ VERIFY_RATE = Key(
 def switches(declared: Collection[str]) -> dict[str, Key[bool]]:
     """By name, those that are not among the names `declared`."""
     return {
-        switch.name: Key(switch.name, BOOLEAN, switch.default, switch.source, switch.doc)
+        switch.name: Key(switch.name, BOOLEAN, switch.default, switch.doc, source=switch.source)
         for kind in Kind
         for switch in kind.row.enabled_by
         if switch.name not in declared

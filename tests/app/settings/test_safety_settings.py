@@ -59,7 +59,7 @@ def test_secret_and_replication_factors_hold_for_a_flow(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ("lockstep.ledger.secret=too short", "its value is not allowed; allowed: at least 16 characters"),
+        ("lockstep.ledger.secret=too short", "its value is not allowed; allowed: text of at least 16 characters"),
         ("lockstep.ledger.replication.factor=0", "'0' is not allowed"),
         ("lockstep.overrides.allowed=everything", "allowed: a list of addresses, classes, deletions"),
     ],
