@@ -27,7 +27,7 @@ def translate_offsets(flow: str, group: str, config: Path | str = CONFIG) -> dic
     """The offsets on the flow's target at which a group continues, by partition there; none for partitions without one.
 
     `flow`: e.g. `a->b`. It commits nothing: give them to a consumer of yours. While the source answers they are
-    translated from where the group is now; without it, they are those of the group's newest checkpoints.
+    translated from where the group is now. Without it, they come from the group's newest checkpoints.
 
     Raises ConfigurationError for the file, ClusterUnreachable where the target does not answer either, RightsMissing.
     Source: `org.apache.kafka.connect.mirror.RemoteClusterUtils.translateOffsets` (KIP-382).
@@ -50,7 +50,7 @@ def _from_both(settings: Settings, flow: FlowSettings, group: str) -> dict[Topic
 
 
 def offsets_to_use(rows: Iterable[GroupOffset]) -> dict[TopicPartition, int]:
-    """Where a group continues; nothing for partitions of which an offset was found and is not to be trusted."""
+    """Where a group continues. Partitions whose offset is not to be trusted are left out."""
     trusted = (row for row in rows if row.judgement.verdict is not Verdict.ERROR)
     return {row.where: offset for row in trusted if (offset := row.goes_on_at) is not None}
 

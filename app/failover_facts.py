@@ -91,7 +91,7 @@ class ReadinessSurvey:
         *,
         by_job: bool = False,
     ) -> None:
-        """`by_job`: with the rights of the job, not of whoever fails over."""
+        """`by_job`: with the rights of the job, not of the operator who fails over."""
         self._by_job = by_job
         self._settings, self._flow, self._clusters, self._clock = settings, flow, clusters, clock
         self._memory = ArrivalMemory()
@@ -223,7 +223,7 @@ def unsynced(flow: FlowSettings, here: ClusterGroups, there: ClusterGroups, list
 
 
 def _watched(ledger: Ledger) -> Collection[TopicPartition]:
-    """Partitions of which a job kept how far they were copied."""
+    """Partitions whose copy position a job kept."""
     return by_partition(kept_end_offsets(ledger))[0].keys()
 
 
@@ -268,12 +268,12 @@ def _acls_of(source: KafkaCluster) -> tuple[bool, Collection[AclBinding]]:
 
 
 TASKS_LEFT_OUT = (Task.DISABLED, Task.NOT_SUPPORTED)
-"""Of kinds that nobody asked for, or no cluster knows."""
+"""Tasks of kinds that are disabled, or that no cluster knows."""
 
 
 @dataclass(frozen=True)
 class InStep:
-    """`drift`: differences, `refused`: those of them that are, `faulted`: why nobody knows or mends them; by kind.
+    """By kind. `drift`: differences. `refused`: how many of them are. `faulted`: why they are unknown or stay.
 
     `verdicts`: partitions of groups; `read_twice`: the most records that a group reads twice in one of them.
     """

@@ -41,10 +41,13 @@ from streaming.number_of import number_of
 
 @dataclass(frozen=True)
 class FailoverCall:
-    """How a command was called. `within`: seconds in which all records must be on the target; `accepted`: topics of
-    which some may be missing there; `accepted_groups`: groups that need not get their last offsets. `verifies`: the
-    records of both sides are compared before clients may move. `aborts`: open transactions on the source are aborted
-    behind the fence. `say` gets lines for people, `on_state` each state that was reached."""
+    """How a command was called.
+
+    `within`: seconds in which all records must be on the target. `accepted`: topics whose records may be missing there.
+    `accepted_groups`: groups that need not get their last offsets. `verifies`: compare the records of both sides before
+    clients may move. `aborts`: abort open transactions on the source behind the fence. `say` gets lines for people,
+    `on_state` each state that was reached.
+    """
 
     why: str = ""
     within: float = 300.0
@@ -91,8 +94,8 @@ def failover_session(
 def other_ledgers(
     settings: Settings, flow: FlowSettings, say: Callable[[str], None], *, writes: bool = True
 ) -> Iterator[OtherLedgers]:
-    """Those of the other flows from the same source. One that cannot be opened is told of; it is `unread` unless it is
-    certain that there is none yet."""
+    """The ledgers of the other flows from the same source. `say` hears of one that cannot be opened. It is `unread`
+    unless it certainly does not exist yet."""
     with ExitStack() as stack:
         found, unread = list[Ledger](), dict[str, str]()
         for other in settings.flows:
@@ -263,9 +266,11 @@ class CopyComparison:
 
 
 def verdict_line(report: FlowReport) -> str:
-    """In a line, what was found. Records that are there twice are named, and stop nothing: MM2 copies at least once,
-    so that after a crash of it some are. Raises NotVerified for any other difference, and for records that are still to
-    be copied: all have been waited for, so that one of which that is said was lost at the end."""
+    """What was found, in a line. Records that are there twice stop nothing, because MM2 copies at least once.
+
+    Raises NotVerified for any other difference, and for records that are still to be copied. All have been waited for,
+    so such a record was lost at the end.
+    """
     partitions = number_of(len(report.partitions), "partition")
     if bad := [_described(one) for one in report.partitions if one.pending or not one.is_whole]:
         raise NotVerified(

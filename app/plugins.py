@@ -122,8 +122,8 @@ def _imported(reference: str, key: str) -> type:
     module, colon, name = current_name(reference).partition(":")
     if not (colon and module and name):
         raise PluginError(
-            f"{named} is no class that Lockstep can load: write a Java class other than Kafka's own in Python, and "
-            f"name it as package.module:Class; with the prefix, as lockstep.{key}, MM2 keeps its own"
+            f"{named} is no class that Lockstep can load. Write a Java class other than Kafka's own in Python, and "
+            f"name it as package.module:Class. With the prefix, as lockstep.{key}, MM2 keeps its own"
         )
     imported = _call(
         f"{named}: {module} does not import, is it on PYTHONPATH?", lambda: importlib.import_module(module)

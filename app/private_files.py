@@ -30,7 +30,7 @@ def file_stamp(path: Path) -> FileStamp | None:
 
 
 def unfinished_path(path: Path) -> Path:
-    """A name beside it that nobody can have made a link of before, or have opened for reading."""
+    """A random name beside it, which no other process can have made a link or opened before."""
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
 
 

@@ -160,7 +160,7 @@ class Reloading:
             self._reload()
 
     def _reload(self) -> None:
-        """Whatever becomes of it, the job goes on, and whoever asked is answered."""
+        """Whatever becomes of it, the job goes on, and a request gets its answer."""
         try:
             self._reload_all()
         except LockstepError as error:

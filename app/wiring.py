@@ -87,7 +87,7 @@ COPIED_LEDGER = (
 def ledger(flow: FlowSettings, target: Cluster, *, to_write: bool, permit: Callable[[], None] = lambda: None) -> Ledger:
     """The ledger of a flow, read now. Raises LedgerUntrusted, ClusterUnreachable, RightsMissing.
 
-    `permit`: of who must lead the flow to write it. A ledger that has the name of another separator stays in use: where
+    `permit`: raises unless this process leads the flow. A ledger with the name of another separator stays in use. If
     separators differ in `.` and `_` alone, Kafka does not even take the new name beside the old one.
     """
     seal, writer = Seal(flow.flow.name, flow.safety.ledger_secret), target if to_write else None

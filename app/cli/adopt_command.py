@@ -44,8 +44,8 @@ OwnedArgument = Annotated[
     ),
 ]
 NEVER_OWNED = (
-    "{}: nothing of this kind is ever owned, so there is nothing to adopt. A remote topic's configs follow the "
-    "source's, whoever set them, and a group's offsets are its own"
+    "{}: nothing of this kind is ever owned, so there is nothing to adopt. A remote topic's configs always follow the "
+    "source's, and a group's offsets are its own"
 )
 WITH_RECORDS = (
     "{}: what is adopted may be deleted, and records with it, where lockstep.sync.topic.deletes.enabled is on and the "

@@ -103,7 +103,7 @@ def audit(
 
 
 class AnswerWatch:
-    """Says once that a cluster does not answer, and that it answers again: who follows a log waits for ever."""
+    """Says once that a cluster does not answer, and that it answers again. A command that follows a log never ends."""
 
     def __init__(self, cluster: Reader) -> None:
         self._cluster, self._silent = cluster, False
@@ -155,15 +155,14 @@ def _as_json(event: Event) -> dict[str, Any]:
     try:
         key: object = event.named_key
     except (ValueError, IndexError):
-        # Another hand wrote it, or another version.
+        # Another program wrote it, or another version.
         key = list(event.key)
     sides = {"before": _value(event.before), "after": _value(event.after)}
     return event.as_dict() | {"key": key, "at": utc_text(event.at), "signed": event.signed} | sides
 
 
 def _value(side: str | None) -> Any:
-    """A side as it was before it was put into the topic, which holds JSON; what is none, or was never put there by
-    Lockstep, as it is."""
+    """A side as it was before Lockstep put it into the topic as JSON. Text that is no JSON stays as it is."""
     try:
         value = None if side is None else orjson.loads(side)
     except ValueError:

@@ -145,7 +145,7 @@ def _try_out(flags: Flags, there: Opened, wanted: ConfigValues, output: Output) 
 
 @contextmanager
 def _ending() -> Iterator[threading.Event]:
-    """Set by Ctrl-C and by whoever ends the process, which then waits until everything is taken back."""
+    """Set by a signal that ends the process. The process then waits until everything is taken back."""
     ended = threading.Event()
     before = {number: signal.signal(number, lambda *_: ended.set()) for number in ENDING}
     try:
@@ -258,7 +258,7 @@ def cluster_access(flags: Flags, config: Path, reading: Reading = USUAL) -> Clus
 
 @contextmanager
 def opened(access: ClusterAccess) -> Iterator[Opened]:
-    """Connects on demand; lets go of the client. Raises LockstepError for a client that cannot be made."""
+    """Connects on demand, and closes the client. Raises LockstepError for a client that cannot be made."""
     with closing(admin_of(access.alias, access.properties)) as admin:
         yield Opened(access, JvmLevels(admin), JvmPartitions(JvmTopics(admin)))
 

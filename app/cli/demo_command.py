@@ -141,7 +141,7 @@ def _properties(clusters: Mapping[str, str], port: int) -> dict[str, str]:
 def _changes(
     source: KafkaCluster, target: KafkaCluster, check: Callable[[], None]
 ) -> tuple[list[tuple[str, str, str]], bool]:
-    """`check`: raises where the job or MM2 has ended, which nobody need wait for."""
+    """`check`: raises if the job or MM2 has ended."""
 
     def has_arrived(step: DemoStep) -> bool:
         check()
@@ -292,7 +292,7 @@ MM2_INTERVAL = "600 s"
 """MM2's default of `sync.topic.configs.interval.seconds`, `refresh.topics.…` and `sync.topic.acls.…`."""
 
 NEVER_SEEN = "never"
-"""MM2 copies neither ALLOW WRITE, nor prefixed ACLs, nor those of groups, nor users, and revokes nothing."""
+"""MM2 copies no ALLOW WRITE, no prefixed ACLs, no ACLs of groups and no users, and revokes nothing."""
 
 DEMO_TOPICS: Mapping[str, TopicSpec] = {
     "orders": TopicSpec(3, 1, (("retention.ms", "604800000"),)),

@@ -156,7 +156,7 @@ def _tell_cutover(scene: Scene, without_fence: bool) -> int | None:
         say_of(scene.settings, f"{already} fenced already: {shown(fenced)}")
     if new := sorted(set(scene.fenced(listed)) - set(fenced)):
         topics = f"{number_of(len(new), 'topic')} on {flow.source}: {shown(new)}"
-        does = "sets no fence, and expects that nobody writes" if without_fence else "denies everybody to write"
+        does = "sets no fence, and expects no producer on" if without_fence else "denies everybody to write"
         say_of(scene.settings, f"cutover {does} {topics}")
     if moved.count is None:
         say_of(scene.settings, f"how many groups are moved is unknown: {moved.unknown}")
@@ -251,7 +251,7 @@ def _as_json(found: Prediction) -> dict[str, Any]:
 def _print_prediction(flow: FlowSettings, found: Prediction) -> None:
     name = f"{flow.flow.name}: "
     if not found.is_known:
-        complain(f"{name}no job kept the source's ends in the ledger, so that nobody can tell what is lost")
+        complain(f"{name}what is lost is not known: no job kept the source's ends in the ledger")
         return
     losses = losses_of(found.arrivals.values(), time.time() * 1000)
     for topic, loss in sorted(losses.items()):
@@ -342,7 +342,7 @@ NEXT = (
 """Lines for stderr."""
 
 
-# The properties of the flow the other way round, from those of a flow: one file for MM2 and Lockstep alike.
+# The properties of the reverse flow, made from a flow's: one file for MM2 and Lockstep alike.
 
 
 HEAD = """# {reverse}, made by `lockstep failback` from {path}. Look at it before MM2 and Lockstep get it:

@@ -6,7 +6,7 @@
 | any other `LockstepError`               | 1         | its own                    |
 | a question that was answered with no    | 1         | `ABORTED`                  |
 | stdout that was closed, or is full      | 1         | none can be printed        |
-| an exception that nobody thought of     | 1         | `DEFECT`                   |
+| an unexpected exception                 | 1         | `DEFECT`                   |
 | Ctrl-C (`app/main.py`)                  | 130       | none                       |
 """
 
@@ -62,7 +62,7 @@ def failure_of(error: LockstepError) -> FailureDocument:
 
 
 class ClosedStdout(io.TextIOBase):
-    """Takes the place of a stdout that is closed: whoever prints, pages of help and tables as well, fails."""
+    """Takes the place of a closed stdout, so that printing fails, also for pages of help and tables."""
 
     def writable(self) -> bool:
         """As every stdout."""

@@ -193,8 +193,8 @@ class Raw:
 
 
 def newest_records(records: Iterable[Record], seal: Seal) -> list[Raw]:
-    """The newest record of each key, in the order of their keys; by when they were signed, where that tells that an old
-    one was written again: such a one stands there without a value that could be accepted."""
+    """The newest record of each key, in the order of their keys. Signatures tell when a record was signed. An old one
+    that was written again has no value here that could be accepted."""
     values: dict[bytes, list[bytes | None]] = {}
     for key, value in records:
         values.setdefault(key, []).append(value)

@@ -40,7 +40,7 @@ from streaming.mm2.java_regex import compile_java
 from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
 
-# `lockstep offsets translate`: any offset of the source on the target, or those of many groups at once.
+# `lockstep offsets translate`: where any offset of the source is on the target, or where many groups continue.
 
 
 TopicOption = Annotated[str | None, typer.Option("--topic", help="The topic, as the source calls it.")]

@@ -160,7 +160,7 @@ def _shared(
         typer.Option("--strict", help="Unknown keys are errors.", expose_value=False, callback=_take_strict),
     ] = False,
 ) -> None:
-    """Is never called. Its options are added to those of the commands."""
+    """Is never called. The commands get its options."""
 
 
 @cache

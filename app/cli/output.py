@@ -1,6 +1,6 @@
 """Data to stdout, as a table or as one JSON document; everything else to stderr.
 
-Nothing printed here is markup, and nothing steers the terminal, whoever wrote it: `sinks.printable`.
+No text is markup, and none steers the terminal, even if it comes from a cluster: `sinks.printable`.
 """
 
 from __future__ import annotations

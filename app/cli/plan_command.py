@@ -272,7 +272,7 @@ def _compared_again(row: Planned, stack: ExitStack, force: bool) -> Planned:
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 FOR_REVIEWERS = 0o666
-AGAIN = "nothing was written. Somebody changed the file: make the plan again, and review that"
+AGAIN = "nothing was written. The file was changed: make the plan again, and review that"
 ALIKE = "make both with --force, or both without"
 
 
@@ -292,14 +292,14 @@ class ReviewedPlan:
         except orjson.JSONDecodeError as error:
             raise WrongUsage(f"--plan {path}: no plan that `lockstep plan --out` wrote: it is no JSON") from error
         except (ValueError, KeyError, TypeError) as error:
-            problem = "it does not say of which flows, or which changes"
+            problem = "it names no flows, or no changes"
             raise WrongUsage(f"--plan {path}: no plan that `lockstep plan --out` wrote: {problem}") from error
         self._digests: Mapping[Flow, str] = {flow: shown for flow, shown, _ in planned}
         for flow, shown, counted in planned:
             if not (isinstance(shown, str) and DIGEST.fullmatch(shown)):
                 raise WrongUsage(f"--plan {path}: no plan that `lockstep plan --out` wrote: no digest of {flow.name}")
             if shown != counted:
-                raise WrongUsage(f"--plan {path}: the changes of {flow.name} are not those of its digest; {AGAIN}")
+                raise WrongUsage(f"--plan {path}: the changes of {flow.name} do not fit its digest; {AGAIN}")
         for flow, times in Counter(flow for flow, _ in flows).items():
             if times > 1:
                 raise WrongUsage(f"--plan {path}: {flow.name} is there {times} times; {AGAIN}")

@@ -23,7 +23,7 @@ from sinks.model.changes import ALLOW
 from streaming.errors import WrongUsage
 
 ADMIN_FILE = "admin.properties"
-"""What the commands call the client settings of whoever grants."""
+"""The name that the commands give to the client settings of the operator who grants."""
 
 PrincipalOption = Annotated[str, typer.Option("--principal", help="As ACLs name it, e.g. User:lockstep.")]
 
@@ -74,7 +74,7 @@ def commands(settings: Settings, principal: str, *, failover: bool = False) -> l
         lines += ["", f"# cluster {alias}; {ADMIN_FILE}: the client settings of someone who may alter its ACLs"]
         lines += _of_cluster([right for right in rows if not right.optional], bootstrap, principal)
         extra = [right for right in rows if right.optional and _grant(right) not in required]
-        # No command: whoever runs the script must not grant it on every topic.
+        # No command, because the script must not grant it on every topic.
         notes = [
             f"# {note}"
             for flow in settings.flows
@@ -136,7 +136,7 @@ def who_writes_ledger(flow: FlowSettings, clusters: FlowClusters) -> dict[str, A
 def ledger_line(row: Mapping[str, Any]) -> str:
     """The same as a line."""
     who = f"not known: {row['reason']}" if row["writers"] is None else ", ".join(row["writers"]) or "super users alone"
-    signed = "signed" if row["signed"] else "not signed: set lockstep.ledger.secret, or let nobody else write it"
+    signed = "signed" if row["signed"] else "not signed: set lockstep.ledger.secret, or let no other principal write it"
     return f"  may write or delete {row['topic']}: {who}; its entries are {signed}"
 
 

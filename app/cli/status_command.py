@@ -29,7 +29,7 @@ JOB_ANSWERS_WITHIN = 3.0
 """Seconds until a job that does not answer counts as none."""
 
 UNCOMPARED = "UNCOMPARED"
-"""Of a flow of which neither a heartbeat nor a comparison is known yet. It is no state of the interface."""
+"""A flow without a known heartbeat or comparison yet. It is no state of the interface."""
 
 NOT_KEPT = frozenset({"STALE", "NO_JOB", UNCOMPARED})
 """States in which the target falls behind, or may."""

@@ -427,7 +427,7 @@ def _form(mechanism: str, value: str) -> str | None:
 
 
 def _plain(options: Mapping[str, str]) -> str | None:
-    # Without a single user nobody gets in at the listener, and no broker complains.
+    # Without a single user no client gets in at the listener, and no broker complains.
     names = {"username", "password"}
     if not any(name.startswith("user_") for name in options) and not options.keys() & names:
         return 'it has no user: write them as user_NAME="PASSWORD"'

@@ -92,7 +92,7 @@ class Canary:
     def _write(self, alteration: Alteration, written: list[Alteration]) -> None:
         if self.wait(0):
             raise LockstepError("ended before it was through")
-        # Noted first: of a write whose answer is lost nobody knows what became.
+        # Noted first: a write whose answer is lost may have been done.
         written.append(alteration)
         try:
             shown = write(self.levels, alteration, self.wait)

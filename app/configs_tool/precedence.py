@@ -4,7 +4,7 @@
 |--------------------------|--------------------------------------------------------------------------------|
 | a broker                 | its own, the cluster-wide default, `server.properties`, Kafka's built-in       |
 | the cluster-wide default | its own alone: what holds beneath it, each broker says                         |
-| a topic                  | its own, then those of the brokers, under the name that they have for it       |
+| a topic                  | its own, then the brokers' levels, under the name that they have for it        |
 """
 
 from __future__ import annotations

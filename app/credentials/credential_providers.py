@@ -7,8 +7,8 @@
 | `DirectoryCredentialProvider`   | the file `alice` in the folder `lockstep.credential.store`  | when it changed |
 | a class of yours                | as it says                                                  | as it says      |
 
-Names of users may hold what the names of variables and files may not: there every other byte of theirs is written in
-hexadecimal, so that no two users share a password: `a-b` is `LOCKSTEP_CREDENTIAL_A_2DB`, `a/b` the file `a%2Fb`.
+Names of users may hold what the names of variables and files may not. Every such byte is written in hexadecimal, so
+that no two users share a password: `a-b` is `LOCKSTEP_CREDENTIAL_A_2DB`, `a/b` the file `a%2Fb`.
 """
 
 from __future__ import annotations

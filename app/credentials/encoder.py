@@ -53,7 +53,7 @@ ITERATIONS = 210_000
 """Of PBKDF2 with HMAC-SHA512 (OWASP's password storage cheat sheet)."""
 
 MAX_ITERATIONS = 1_000_000
-"""A value that names more is not read: it would cost whoever reads it minutes."""
+"""A value that names more is not read, because decoding it would take minutes."""
 
 KEYS_KEPT = 64
 """Values of one encoder have one salt, so that reading many of them makes one key."""
@@ -103,8 +103,8 @@ class PasswordEncoder:
     def encode(self, password: str, name: str | None = None) -> str:
         """The text that Kafka's encoder would make, but for salt and vector, which are random.
 
-        `name`: whose it is. Where the cipher can, nobody can pass it off as another's afterwards, and Kafka's encoder
-        does not read it.
+        `name`: whose it is. If the cipher can, it binds the password to that name. Kafka's encoder then does not read
+        it.
         """
         settings, salt = self._settings, self._salt
         cipher = CIPHERS[settings.cipher_algorithm]

@@ -2,7 +2,7 @@
 
 1. The clusters are read: what is wrong there is said before anything is written.
 2. The store keeps the new password as under way; the current one stays.
-3. The targets get it, then the sources: a target that refuses has hurt nobody, for clients log in at the source.
+3. The targets get it, then the sources. A target that refuses does no harm, because clients log in at the source.
 4. The store takes it as the current one.
 
 Wherever this is interrupted, the store knows the password that some cluster may have already, and doing it again
@@ -46,7 +46,7 @@ OnWritten = Callable[[Written, str | None], None]
 
 
 def ignore_written(written: Written, error: str | None) -> None:
-    """Nobody has to know."""
+    """For a caller that does not report credentials."""
 
 
 class RotationInterrupted(LockstepError):

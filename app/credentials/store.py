@@ -1,8 +1,8 @@
 """The encrypted store of SCRAM users' passwords: `lockstep.credential.store`, by default `.lockstep/credentials`.
 
-Everything in it is encoded with one secret, `password.encoder.secret`. After the secret has changed, it is read with
-`password.encoder.old.secret`, and the first change encodes everything anew (KIP-226), as it does what was encoded in
-another way than is chosen now. A password is bound to its user: put under another's name, it is not read.
+Everything in it is encoded with one secret, `password.encoder.secret`. After the secret has changed, the store is read
+with `password.encoder.old.secret`. The next change of the store encodes everything anew (KIP-226). It does so too if
+another way of encoding was chosen. A password is bound to its user and is not read under another's name.
 """
 
 from __future__ import annotations

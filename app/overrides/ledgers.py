@@ -55,13 +55,13 @@ def _read(settings: Settings, flow: FlowSettings) -> InLedger | Unreadable:
 
 
 def _asked_beside(source: KafkaCluster, open_ledger: Callable[[], Ledger]) -> InLedger:
-    """The overrides in a ledger. Most of who reads them asks the source next: where the target gives no answer, whether
-    the source does is known by then as well, so that two silent clusters take the time of one."""
+    """The overrides in a ledger. Asks the source at the same time, because most callers ask it next. So two silent
+    clusters take the time of one."""
     asked = begun(source.cluster_id, f"cluster id {source.alias}")
     try:
         return open_ledger().values(Entry.OVERRIDE)
     except ClusterUnreachable:
-        # Nobody is told: whoever asks it next is, at once.
+        # The next request to the source fails at once, and its caller reports that.
         asked.exception()
         raise
 

@@ -84,14 +84,14 @@ def _objection(name: str, value: str, custom: bool, literal: bool, opened: Colle
     return None
 
 
-# Which names no override may have, and what none may say unless the file opens it. Pure.
+# Which names no override may have, and what none may say unless the file opens it.
 #
-# Whoever may write a ledger could misuse either. Checked when an override is written, and again whenever a ledger is
-# read: one that breaks a rule refuses all of that ledger's, for who wrote one may have written the others.
+# Another writer of a ledger could misuse both. So the rules are checked when an override is written, and again when a
+# ledger is read. One override that breaks a rule refuses all overrides of its ledger: they may have the same author.
 
 
 CLIENT_SETTINGS = (*(f"{role}." for role in ROLES), *(f"{end}.{of}." for end in ENDS for of in (*ROLES, "cluster")))
-"""What a flow's own client settings begin with: whatever comes after it, a client gets it."""
+"""What a flow's own client settings begin with. A client gets every key behind it."""
 
 NAMES_THE_LEDGER = frozenset(key.name for key in (keys.POLICY, keys.SEPARATOR, keys.INTERNAL_SEPARATOR))
 
@@ -139,7 +139,7 @@ ADDRESS_ENDINGS = (
     *(".url", ".urls", ".uri", ".uris", ".servers", ".host", ".hosts", ".address", ".addresses", ".endpoint"),
     *(".endpoints", ".path", ".paths", ".file", ".files", ".location", ".dir", ".directory", ".store"),
 )
-"""How names of keys end that lead somewhere, also those of plug-ins."""
+"""How names of keys end that lead somewhere, also in plug-ins."""
 
 CLASS_ENDINGS = (".class", ".classes")
 """How names of keys end that name what is to be imported."""
@@ -173,7 +173,7 @@ REFERENCES = "references"
 
 
 def permitted(properties: Mapping[str, str]) -> frozenset[str]:
-    """What the file opens. `properties`: those of the job, which no override can change."""
+    """What the file opens. `properties`: the job's, which no override can change."""
     written = properties.get(keys.OVERRIDES_ALLOWED.name)
     try:
         return frozenset(keys.OVERRIDES_ALLOWED.type.parse(written or ""))
@@ -190,7 +190,7 @@ def closed(name: str, reference: bool, opened: Collection[str]) -> str | None:
     for word in words:
         if word not in opened:
             return (
-                f"{word} hold from the properties file alone, since whoever may write the ledger could misuse them: "
+                f"{word} hold from the properties file alone, since other writers of the ledger could misuse them: "
                 f"write it there, or add {word} to {keys.OVERRIDES_ALLOWED.name}"
             )
     return None

@@ -1,4 +1,4 @@
-"""The settings that are in force: those of the file, and over them what the flows' ledgers say."""
+"""The settings that are in force: the file's, and over them the overrides in the flows' ledgers."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def load_with_overrides(
 ) -> Settings:
     """As `load`, with the overrides of each flow. Raises ConfigurationError with the mistakes of both.
 
-    A ledger that cannot be read leaves its flow with the overrides of `before`, or with unknown ones:
-    `stored_overrides` says None, and a job does nothing for that flow until it knows. The same holds for overrides that
-    no rule lets be there (`app.overrides.overridable`) where this is for the `job`; for a command they are a mistake.
+    A flow whose ledger cannot be read keeps the overrides of `before`, if there are any. Else `stored_overrides` has
+    None for it, and a job does nothing for the flow until it knows. For a `job` the same holds for overrides that break
+    a rule (`app.overrides.overridable`). For a command they are a mistake.
     """
     loaded = partial(load, path, flows, environ=environ, before=before, reading=reading)
     used: Overrides = before.override_values if before is not None else {}
@@ -133,7 +133,7 @@ SECRET, OLD_SECRET = keys.ENCODER_SECRET.name, keys.ENCODER_OLD_SECRET.name
 def override_of(name: str, value: str, properties: Mapping[str, str], literal: bool = False) -> Override:
     """A value as it is kept: a secret is encoded. `literal`: references in it are kept, for each job to look up.
 
-    `properties`: those of the job. Raises LockstepError where a secret comes without `password.encoder.secret`.
+    `properties`: the job's. Raises LockstepError where a secret comes without `password.encoder.secret`.
     """
     if literal and REFERENCE.search(value):
         return Override(value, reference=True)
@@ -214,7 +214,7 @@ class OverrideWatch:
     def see(self, flow: Flow, ledger: Ledger) -> None:
         """Raises OverridesUnknown: without its overrides, a flow would do what it must not do.
 
-        Raises OverridesRefused for overrides that nobody can have written by the rules of the file.
+        Raises OverridesRefused for overrides that break the rules of the file.
         """
         self._seen[flow] = seen = ledger.values(Entry.OVERRIDE)
         if wrong := refusals(seen, self._opened):

@@ -1,4 +1,4 @@
-"""What is wrong with single lines: keys that nobody knows, values that are not allowed, references that fail."""
+"""What is wrong with single lines: unknown keys, values that are not allowed, references that fail."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PROTOCOL_KEY = re.compile(rf"((source|target)\.)?(({'|'.join(ROLES)}|cluster)\.)
 
 
 def check(properties: Properties, findings: Findings, *, strict: bool = False) -> None:
-    """Looks at every line by itself. `strict`: keys that nobody knows are mistakes, not only Lockstep's own."""
+    """Looks at every line by itself. `strict`: every unknown key is a mistake, not only Lockstep's own."""
     for where, entry in properties.by_key.items():
         if not SANE_KEY.fullmatch(entry.key):
             findings.warn(entry, "has characters that no key has: does the line before it lack a backslash at its end?")
@@ -75,7 +75,7 @@ def _check_name(
             entry, f"is called {RENAMED[where.name]} today: MM2 of Kafka 4 ignores the old name, Lockstep does not"
         )
     elif (problem := _unknown_key(properties, where)) is not None:
-        # An override may be a plug-in's own key: whoever set it has said so.
+        # An override may be a plug-in's own key: the operator said so with --custom.
         ours = where.ours and entry.origin is None
         (findings.mistake if ours or strict else findings.warn)(entry, problem)
 
@@ -105,8 +105,8 @@ def _read_by_nobody(name: str) -> str:
     near = nearest(name, read_names(), NEAR_ENOUGH)
     hint = f"; nearest that Lockstep reads: {near}" if near else ""
     return (
-        f"nobody reads it: MM2 knows no key with the prefix {PREFIX}, and Lockstep does not read {name}{hint}; write "
-        "it without the prefix for MM2, or remove it"
+        f"no program reads it: MM2 knows no key with the prefix {PREFIX}, and Lockstep does not read {name}{hint}; "
+        "write it without the prefix for MM2, or remove it"
     )
 
 
@@ -115,7 +115,7 @@ def _unknown(properties: Properties, where: ScopedKey, near: str) -> str:
     if where.scope is None and where.name in role_names():
         return f"MM2 and Lockstep read it behind an alias only: write ALIAS.{where.name}; this line changes nothing"
     if where.scope is None and tail in cluster_names():
-        return f"{head} is not in `clusters`{_listed(head, properties.aliases)}; nobody reads this key"
+        return f"{head} is not in `clusters`{_listed(head, properties.aliases)}; no program reads this key"
     scope = "" if where.scope is None else f"{getattr(where.scope, 'name', where.scope)}."
     plug_in = "only a plug-in of yours would see it"
     if where.ours:

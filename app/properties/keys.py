@@ -2,7 +2,7 @@
 
 A key of scope FLOW holds as `a->b.KEY` for one flow, as `KEY` for all. Any key of MM2's may carry the prefix
 `lockstep.` in front (`lockstep.KEY`, `lockstep.a->b.KEY`) or after the flow (`a->b.lockstep.KEY`), and then wins.
-Defaults are those of MM2 4.3.1 where the source is MM2.
+Where the source is MM2, defaults are MM2 4.3.1's.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ OFFSET_SYNCS_LOCATION = Key(
 )
 
 
-# Topics and their configs, and those of brokers.
+# Configs of topics and of brokers.
 
 SYNC_TOPIC_CONFIGS = Key(
     "sync.topic.configs.enabled",

@@ -1,4 +1,4 @@
-"""Which names are keys at all: ours, MM2's, a Connect worker's, a client's. What is none of them is likely a slip."""
+"""Which names are keys at all: ours, MM2's, a Connect worker's, a client's. Any other name is likely a slip."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def top_names() -> frozenset[str]:
 
 @cache
 def read_names() -> frozenset[str]:
-    """What Lockstep reads somewhere, and so may carry the prefix: its own keys, those of MM2's that it knows, and
-    client settings."""
+    """Keys that Lockstep reads somewhere, and that so may carry the prefix: its own, some of MM2's, and client
+    settings."""
     clients = kafka_names()["client"] | role_names()
     ends = frozenset(f"{end}.{name}" for end in ENDS for name in role_names())
     ends |= frozenset(f"{end}.cluster.{name}" for end in ENDS for name in kafka_names()["client"])

@@ -105,7 +105,7 @@ class Findings:
         self._hidden: tuple[str, ...] = ()
 
     def hide(self, texts: Iterable[str]) -> None:
-        """What no message may show from now on, whoever wrote it."""
+        """What no message may show from now on, even one of a plug-in."""
         self._hidden = tuple(texts)
 
     @property

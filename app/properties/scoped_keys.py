@@ -1,8 +1,8 @@
 """For what a line of the file holds, and which of several wins: MM2's precedence, and Lockstep's prefix over it.
 
 Source: `MirrorMakerConfig.connectorBaseConfig` and `.clusterProps`, `MirrorConnectorConfig.sourceAdminConfig`.
-A key with the prefix `lockstep.` wins over every one without it: `lockstep.KEY` over `a->b.KEY`, too, so that one line
-turns a sync on for Lockstep, however MM2's lines are written.
+A key with the prefix `lockstep.` wins over every key without it, also `lockstep.KEY` over `a->b.KEY`. So one line turns
+a sync on for Lockstep, however MM2's lines are written.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def parsed(key: Key[T], entry: PropertyLine) -> T:
 
 
 def live(where: ScopedKey, aliases: Collection[str]) -> Live | None:
-    """None: nothing of Lockstep's reads it. `aliases`: those of the clusters."""
+    """None: nothing of Lockstep's reads it. `aliases`: the clusters'."""
     key = TABLE.get(where.name)
     if key is not None:
         return None if isinstance(where.scope, Flow) and key.scope is KeyScope.JOB else key.live

@@ -1,7 +1,7 @@
 """Which values of a file may be shown to people: in messages, logs, reloads, the audit topic. Pure.
 
-A value is shown only if its key is in the table of keys, is not secret, and the value stands there as it is: it came
-from no reference, and was no encoded override. What else a file holds may be a secret, whatever its key is called.
+A value is shown only if its key is in the table of keys and is not secret. It must also stand there as it is: not by a
+reference, and not as an encoded override. Any other value may be a secret, whatever its key is called.
 """
 
 from __future__ import annotations

@@ -228,7 +228,7 @@ def drill_copy_prefix(settings: FlowSettings) -> str:
     return remote_prefix(settings, DRILL_PREFIX)
 
 
-# The rights that the commands of a failover need beyond those of the job.
+# The rights that the commands of a failover need beside the job's.
 
 
 FAILOVER_RULES: tuple[RightRule, ...] = (

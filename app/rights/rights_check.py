@@ -127,7 +127,7 @@ def check_rights(
 
 def asked_groups(flow: FlowSettings, source: GroupReader, required: Sequence[Right]) -> set[str]:
     """The groups whose rights tell of the `required` ones. Where the source does not list its groups: those that a
-    right names. The probe alone would call a right granted of which nothing was seen. Raises RightsMissing."""
+    right names. The probe alone would call a right granted although nothing was seen. Raises RightsMissing."""
     of_groups = [right for right in required if right.resource_type == "GROUP"]
     named = {right.resource_name for right in of_groups if right.pattern_type == "LITERAL"} - {EVERY}
     if len(named) == len({right.resource_name for right in of_groups}):

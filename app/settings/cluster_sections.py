@@ -74,8 +74,8 @@ def check_aliases(properties: Properties, flow: Flow, policy: ReplicationPolicy,
             if found not in (alias, None):
                 findings.mistake(
                     properties.entry(SEPARATOR.name, flow) or properties.entry(CLUSTERS.name),
-                    f"the remote topic {remote} is taken for one of {found}, not of {alias}, and cycles could not be "
-                    f"seen: rename the cluster, or choose a {SEPARATOR.name} that is in no alias",
+                    f"the policy takes the remote topic {remote} for one of {found}, not of {alias}, so cycles could "
+                    f"not be seen. Rename the cluster, or choose a {SEPARATOR.name} that is in no alias",
                 )
                 return
 
@@ -134,5 +134,5 @@ def check_shared_servers(
 
 
 def addresses(settings: ClusterSettings) -> set[str]:
-    """Those of a cluster's brokers that the file names, as `host:port`."""
+    """The addresses of a cluster's brokers in the file, as `host:port`."""
     return {address.rpartition("://")[2].lower() for address in items(settings.bootstrap_servers)}

@@ -144,7 +144,7 @@ def _check_both_sync(properties: Properties, flow: Flow, findings: Findings) -> 
 
 
 def check_plugins(properties: Properties, settings: FlowSettings, findings: Findings) -> None:
-    """Keys that only Kafka's own filter reads, beside a filter of the user's that is none."""
+    """Keys that only Kafka's own filter reads, beside a filter class of the user's."""
     rules: tuple[tuple[Key[str], object, type], ...] = (
         (TOPIC_FILTER, settings.topic_filter, DefaultTopicFilter),
         (GROUP_FILTER, settings.group_filter, DefaultGroupFilter),
@@ -211,8 +211,8 @@ def check_cycles(properties: Properties, flows: Sequence[FlowSettings], findings
             names = ", ".join(flow.name for flow in whole)
             findings.warn(
                 properties.entry(POLICY.name, whole[0]),
-                f"{names} form a cycle, and the policy leaves no trace in a topic's name: a topic that all of them "
-                f"replicate would go round for ever; let `{TOPICS.name}` of one of them leave out the others' topics",
+                f"{names} form a cycle, and the policy leaves no trace in a topic's name. A topic that all of them "
+                f"replicate would go round for ever: let `{TOPICS.name}` of one of them leave out the others' topics",
             )
 
 
@@ -230,7 +230,7 @@ def _share_nothing(properties: Properties, flows: Sequence[Flow]) -> bool:
 # | `forwarding.admin.class`              | Lockstep writes by itself, not through that class (KIP-787)             |
 # | `transforms`                          | what they rename, change or drop is not where offset-syncs say it is    |
 # | `emit.offset-syncs.enabled=false`     | without them no offset can be translated (KIP-1031)                     |
-# | `emit.heartbeats.enabled=false`       | without them nobody sees whether MM2 runs                               |
+# | `emit.heartbeats.enabled=false`       | without them it is not seen whether MM2 runs                            |
 # | `…interval.seconds`, where not read   | Lockstep polls at its own pace                                          |
 
 
@@ -274,8 +274,8 @@ def _forwarding_admin(entry: PropertyLine, properties: Properties, flow: Flow) -
     if entry.value == KAFKAS_ADMIN:
         return None
     return (
-        "holds for MM2 only: Lockstep creates and alters topics, configs and ACLs itself, past that class; give its "
-        "principal the rights that `lockstep rights` prints, or switch off lockstep.refresh.topics.enabled, "
+        "holds for MM2 only: Lockstep creates and alters topics, configs and ACLs itself, past that class. Give its "
+        "principal the rights that `lockstep rights` prints. Or switch off lockstep.refresh.topics.enabled, "
         "lockstep.sync.topic.configs.enabled and lockstep.sync.topic.acls.enabled"
     )
 
@@ -284,10 +284,10 @@ def _transforms(entry: PropertyLine, properties: Properties, flow: Flow) -> str 
     if not entry.value:
         return None
     return (
-        "MM2 may rename topics, change records or drop them with these: Lockstep expects remote topics under the "
-        "names of the replication policy, and finds records on the target by timestamp, key and value. Where a "
-        f"transformation changes those, write {keys.OFFSET_TRANSLATION.name}=conservative; one that renames topics "
-        "belongs into a replication policy"
+        "MM2 may rename topics, change records or drop them with these. Lockstep expects the replication policy's "
+        "names of remote topics, and finds records on the target by timestamp, key and value. Where a "
+        f"transformation changes those, write {keys.OFFSET_TRANSLATION.name}=conservative. Rename topics by a "
+        "replication policy instead"
     )
 
 

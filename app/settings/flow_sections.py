@@ -80,7 +80,7 @@ def enabled_flows(properties: Properties, findings: Findings) -> tuple[Flow, ...
 
 
 def _hides_flows(key: str, aliases: Sequence[str]) -> bool:
-    """Whether a mistake in this key may be why no flow is enabled: to say that, too, would help nobody."""
+    """Whether a mistake in this key may be why no flow is enabled. Then that is not said as well."""
     return key in aliases or key.endswith((keys.ENABLED.name, keys.CLUSTERS.name, "->"))
 
 
@@ -334,21 +334,21 @@ def check_principals(properties: Properties, flow: Flow, enabled: Mapping[Kind, 
     if doubt is not None:
         findings.warn(
             properties.entry(keys.ENABLED.name, flow),
-            f"the principal that Lockstep is on {flow.target} is not known for certain ({doubt}), so that an ACL of "
-            f"the source could lock it out: name it, and {flow.target}'s super users, in {keys.ACL_PROTECTED.name}",
+            f"the principal that Lockstep is on {flow.target} is not known for certain ({doubt}), so an ACL of the "
+            f"source could lock it out. Name it, and {flow.target}'s super users, in {keys.ACL_PROTECTED.name}",
             keys.ACL_PROTECTED.name,
         )
 
 
 def check_full(properties: Properties, flow: Flow, findings: Findings) -> None:
-    """Whether a file that asks for ACLs says which: without a word, those that MM2 copies, which let nobody write."""
+    """Warns of a file that asks for ACLs and does not say which. Then MM2's are synced, without ALLOW WRITE."""
     asked, full = (properties.entry(key.name, flow) for key in (keys.SYNC_TOPIC_ACLS, keys.SYNC_FULL_ACL))
     if asked is None or full is not None or not properties.get(keys.SYNC_TOPIC_ACLS, flow):
         return
     findings.warn(
         asked,
-        f"of the ACLs of {flow.name}, WRITE, prefixes, groups and transactional ids are left out, and SCRAM users as "
-        f"well: write {keys.SYNC_FULL_ACL.name}=true to keep them too, or false if that is meant",
+        f"of the ACLs of {flow.name}, WRITE, prefixes, groups and transactional ids are left out, as are SCRAM users. "
+        f"Write {keys.SYNC_FULL_ACL.name}=true to keep them too, or false if that is meant",
         keys.SYNC_FULL_ACL.name,
     )
 

@@ -44,7 +44,7 @@ class ClusterSettings:
 
 @dataclass(frozen=True)
 class JobSettings:
-    """What holds for the whole job. Seconds; port 0 is a free one. `http_token`: None where anybody here may ask."""
+    """What holds for the whole job. Seconds; port 0 is a free one. `http_token`: None if no token is needed."""
 
     trigger_interval: float
     pass_min_interval: float
@@ -60,10 +60,10 @@ class Settings:
     """Everything. `flows` are the enabled ones that were asked for, sorted.
 
     `overrides`: a cluster's settings within one flow, where the file has some of its own for it
-    (`a->b.source.admin.KEY`). `values`: what the file says, by key, overrides in place of what they win over;
-    `plugin_properties`: the same as plug-ins of a flow get it, `job_properties` as `reporters` do; secrets are in all
-    of them. `stored_overrides`: those in each flow's ledger, as they are kept there; None where they could not be read;
-    `override_values`: the same in plain text, the stronger level alone. `shown`: the keys whose values may be shown;
+    (`a->b.source.admin.KEY`). `values`: what the file says, by key, with overrides in place of what they win over.
+    `plugin_properties`: the same as a flow's plug-ins get it. `job_properties`: as `reporters` get it. All three hold
+    secrets. `stored_overrides`: the overrides in each flow's ledger, as kept there. None: they could not be read.
+    `override_values`: the same in plain text, the stronger level alone. `shown`: the keys whose values may be shown.
     `hidden`: what no text of others may repeat.
     """
 
@@ -87,7 +87,7 @@ class Settings:
         return found or self.clusters[alias]
 
     def close(self, staying: Settings | None = None) -> None:
-        """Closes the flows' plug-ins, each once, but those of flows that `staying` has as well. Raises nothing."""
+        """Closes the flows' plug-ins, each once. Flows that `staying` has as well keep theirs. Raises nothing."""
         going_on = {id(flow) for flow in staying.flows} if staying is not None else set()
         for flow in self.flows:
             if id(flow) not in going_on:
@@ -96,7 +96,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """`strict`: keys that nobody knows are mistakes. `timeout`: seconds that a call to a cluster may take, whatever the
+    """`strict`: unknown keys are mistakes. `timeout`: seconds that a call to a cluster may take, whatever the
     file says; None leaves it to the file."""
 
     strict: bool = False

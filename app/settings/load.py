@@ -193,8 +193,8 @@ def _knowing_the_others(
 ) -> FlowSettings:
     """With the internal topics of the other flows on its target.
 
-    A running flow that lacks one cannot stay as it is. One that knows those of a flow that is gone can: it protects
-    more than it must.
+    A running flow that lacks one cannot stay as it is. A flow that knows topics of a flow that is gone can stay: it
+    protects more than it must.
     """
     if not _is_running(flow, before):
         return replace(flow, internal=internal)
@@ -376,8 +376,8 @@ def _report(
     moved = f", or write {OFFSET_SYNCS_LOCATION.name} for one of them" if syncs else ""
     findings.mistake(
         entry,
-        f"{topic} would hold the {role} of {first.flow.name} and the {other_role} of {flow.name}, and each would take "
-        f"the other's for its own: choose a {POLICY.name} that makes other names{moved}, or leave one flow out",
+        f"{topic} would hold the {role} of {first.flow.name} and the {other_role} of {flow.name}. Each would take the "
+        f"other's for its own. Choose a {POLICY.name} that makes other names{moved}, or leave one flow out",
         POLICY.name,
     )
 

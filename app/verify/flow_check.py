@@ -84,8 +84,9 @@ def verify_rest(
     topics: Sequence[str] = (),
     ends: Mapping[TopicPartition, int] | None = None,
 ) -> FlowReport:
-    """Of each partition what was not verified yet, by the job or by a command: what is left to be compared before
-    clients are switched over. Of one of which the ledger says nothing, the last 100,000 offsets.
+    """Compares what neither the job nor a command has verified yet, before clients are switched over.
+
+    Of a partition that the ledger does not know, the last 100,000 offsets count.
 
     `topics`: of the source, none: all that are replicated. `ends`: as of `verify_flow`. What was found missing, changed
     or out of order before is compared again, and what lies behind it. Raises as `verify_flow`.
@@ -206,14 +207,15 @@ def _expires_too_fast(plan: PartitionPlan) -> PartitionReport:
 def export_records(
     settings: Settings, flow: FlowSettings, report: FlowReport, spark: Callable[[int], Session], folder: str
 ) -> str | None:
-    """Writes what the findings of a report name into a folder of the flow below this one, a row for each record and
-    side, for its owner alone; its path, or None where nothing differs. `folder` is there already (`make_new_folder`).
-    Raises what Spark raises, also where the flow's folder is there already.
+    """Writes the records that a report names, a row for each record and side, for its owner alone.
+
+    Returns the path of the flow's folder below `folder`, or None if nothing differs. `folder` exists
+    (`make_new_folder`). Raises what Spark raises, also if the flow's folder exists.
     """
     found = [one for one in report.partitions if one.findings]
     if not found:
         return None
-    # A second of imports, for whoever exports.
+    # A second of imports, only for exports.
     from streaming.verify.export import write_differing
 
     path = f"{folder.rstrip('/')}/{flow.flow.source}-{flow.flow.target}"

@@ -104,7 +104,7 @@ class FlowVerifier:
                 raise NotLeading(f"another process leads {flow}, or none does yet")
             return self._lead()
         except NotLeading as error:
-            # While nobody is known to lead, what was found stays true, and grows old.
+            # While no process is known to lead, what was found stays true, and grows old.
             known = None if self._task.stands_by else self._task.verify
             self._show(replace(known or VerifyStatus(), state=Comparing.STANDBY, reason=str(error)))
             return LEAD_POLL_SECONDS

@@ -34,7 +34,7 @@ def refuse_transforms(settings: Settings, flow: FlowSettings) -> None:
 
 def record_jobs(settings: Settings, flow: FlowSettings, spark: Session) -> SparkJobs:
     """Jobs in a session of their own."""
-    # A second of imports, for whoever reads records.
+    # A second of imports, only where records are read.
     from streaming.verify.bounded_read import SideRead
     from streaming.verify.jobs import SparkJobs, own_session
 

@@ -38,7 +38,7 @@ def test_plan_that_was_reviewed_may_be_written_and_another_may_not(tmp_path: Pat
 def test_file_whose_changes_are_not_those_of_its_digest_is_refused(tmp_path: Path) -> None:
     document = PLAN.as_json() | {"digest": make_plan(FLOW, [topic_change("a.payments", 6, None)]).digest}
     write_plan(tmp_path / "plan.json", {"flows": [document]})
-    with pytest.raises(WrongUsage, match="the changes of a->b are not those of its digest; nothing was written"):
+    with pytest.raises(WrongUsage, match="the changes of a->b do not fit its digest; nothing was written"):
         ReviewedPlan(tmp_path / "plan.json")
 
 
@@ -88,7 +88,7 @@ def test_a_plan_that_cannot_be_read_is_said_in_our_words(tmp_path: Path, name: s
 
 
 @pytest.mark.parametrize(
-    ("content", "why"), [(b"no", "it is no JSON"), (b"[]", "it does not say of which flows, or which changes")]
+    ("content", "why"), [(b"no", "it is no JSON"), (b"[]", "it names no flows, or no changes")]
 )
 def test_a_file_that_is_no_plan_is_said_in_our_words(tmp_path: Path, content: bytes, why: str) -> None:
     (tmp_path / "plan.json").write_bytes(content)

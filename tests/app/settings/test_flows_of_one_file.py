@@ -73,7 +73,7 @@ def test_flows_that_share_an_internal_topic_are_refused_with_the_key_to_change(
     monkeypatch.syspath_prepend(tmp_path)
     (found,) = mistakes(tmp_path, text)
     assert shared in found
-    assert "choose a replication.policy.class" in found
+    assert "Choose a replication.policy.class" in found
 
 
 def test_flows_of_the_default_policy_share_no_internal_topic(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_a_value_that_is_wrong_is_not_told_twice_as_no_flow(tmp_path: Path) -> N
         ("a,lockstep", "lockstep cannot be an alias"),
         ("a,b c", "'b c' cannot be an alias"),
         ("a,a.b", "a.b begins with a and a dot"),
-        ("a,x.y", "the remote topic x.y.topic is taken for one of x, not of x.y"),
+        ("a,x.y", "the policy takes the remote topic x.y.topic for one of x, not of x.y"),
     ],
 )
 def test_an_alias_must_not_be_ambiguous(tmp_path: Path, clusters: str, said: str) -> None:
