@@ -117,17 +117,16 @@ class ReadinessSurvey:
         topics = fenced_topics(self._flow, listed.desired.remote, tuple(self._settings.clusters))
         remote = [listed.desired.remote[topic] for topic in topics]
         pairs = pairs_of(listed.desired.remote, listed.source, topics)
-        seen, now_ms = self._arrivals(pairs, ledger), time.time() * 1000
-        found = {**seen.arrivals, **self._uncounted(listed, topics)}
+        seen, now_ms = self._arrivals(pairs, ledger, self._uncounted(listed, topics)), time.time() * 1000
         seldom = self._seldom = self._seen_seldom(listed, topics, remote)
         asked = ledger if lost is None else None
         return ReadinessFacts(
             rules=self._flow.failover,
             copier=self._flow.copier,
             heartbeat_timeout=self._flow.pace.heartbeat_timeout,
-            losses=losses_of(found.values(), now_ms),
+            losses=losses_of(seen.arrivals.values(), now_ms),
             losses_at_ms=now_ms,
-            untold=untold(found.values()),
+            untold=untold(seen.arrivals.values()),
             drift=in_step.drift,
             refused=in_step.refused,
             faulted=in_step.faulted,
@@ -167,10 +166,16 @@ class ReadinessSurvey:
         with both_readers(self._flow, *self._clusters.ports) as (source, target):
             return unacknowledged(lost_by_now(ledger, source, target, listed.desired.remote, round(time.time() * 1000)))
 
-    def _arrivals(self, pairs: Mapping[TopicPartition, TopicPartition], ledger: Ledger | None) -> ArrivalsSeen:
+    def _arrivals(
+        self,
+        pairs: Mapping[TopicPartition, TopicPartition],
+        ledger: Ledger | None,
+        uncounted: Mapping[TopicPartition, Arrival],
+    ) -> ArrivalsSeen:
         with both_readers(self._flow, *self._clusters.ports) as (source, target):
             then = as_at_takeover(ledger, target) if ledger is not None else target
-            return self._memory.observe(source, then, pairs, self._ids(pairs))
+            seen = self._memory.observe(source, then, pairs, self._ids(pairs))
+        return replace(seen, arrivals={**seen.arrivals, **uncounted})
 
     def _ids(self, pairs: Mapping[TopicPartition, TopicPartition]) -> dict[str, tuple[str, str]]:
         names = {where.topic: copy.topic for where, copy in pairs.items()}

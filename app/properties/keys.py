@@ -171,7 +171,6 @@ COPIER = Key(
     "lockstep.copier",
     one_of("mm2", "offset-preserving"),
     "mm2",
-    "Lockstep",
     "What copies the records. offset-preserving: a copier that gives each record the offset and each topic the name "
     "that it has on the source, and writes no topics of its own (docs/copiers.md).",
     live=Live.QUERY,
@@ -180,7 +179,6 @@ COPIER_KEEPS = Key(
     "lockstep.copier.keeps",
     some_of(*(kind.value for kind in Kind)),
     ("topic",),
-    "Lockstep",
     "Kinds that an offset-preserving copier keeps in step itself: Lockstep compares them and writes none of them.",
 )
 OFFSET_SYNCS_LOCATION = Key(

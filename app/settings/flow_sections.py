@@ -143,9 +143,6 @@ def _settings(
     def get(key: Key[T]) -> T:
         return properties.get(key, flow)
 
-    copier = Copier(get(keys.COPIER))
-    keeps = get(keys.COPIER_KEEPS) if copier is Copier.OFFSET_PRESERVING else ()
-    enabled = {kind: _is_enabled(properties, flow, kind) for kind in Kind} | {Kind.SCRAM_USER: provider is not None}
     return FlowSettings(
         flow=flow,
         policy=plugins[keys.POLICY],
@@ -153,11 +150,11 @@ def _settings(
         group_filter=plugins[keys.GROUP_FILTER],
         config_filter=plugins[keys.CONFIG_FILTER],
         internal=internal,
-        enabled=enabled,
+        enabled={kind: _is_enabled(properties, flow, kind) for kind in Kind} | {Kind.SCRAM_USER: provider is not None},
         disabled_reasons=disabled_reasons(properties, flow, findings),
         heartbeats_replication=get(keys.HEARTBEATS_REPLICATION),
-        copier=copier,
-        copier_keeps=frozenset(map(Kind, keeps)),
+        copier=Copier(get(keys.COPIER)),
+        copier_keeps=_copier_keeps(properties, flow),
         mm2=MirrorVersion(properties.get(keys.MM2_VERSION, flow)),
         incremental=Incremental(get(keys.USE_INCREMENTAL)),
         replication_factor=get(keys.REPLICATION_FACTOR),
@@ -175,6 +172,12 @@ def _settings(
         failover=failover_rules(properties, flow, plugins[keys.FAILOVER_LISTENER]),
         verifying=Verifying(get(keys.VERIFY_ENABLED), get(keys.VERIFY_RATE)),
     )
+
+
+def _copier_keeps(properties: Properties, flow: Flow) -> frozenset[Kind]:
+    preserving = properties.get(keys.COPIER, flow) == Copier.OFFSET_PRESERVING.value
+    kept: tuple[str, ...] = properties.get(keys.COPIER_KEEPS, flow)
+    return frozenset(map(Kind, kept)) if preserving else frozenset()
 
 
 def _is_enabled(properties: Properties, flow: Flow, kind: Kind) -> bool:

@@ -87,9 +87,7 @@ def test_a_plan_that_cannot_be_read_is_said_in_our_words(tmp_path: Path, name: s
     assert str(refused.value).startswith(f"--plan {tmp_path / name} cannot be read: {why}; `lockstep plan --out`")
 
 
-@pytest.mark.parametrize(
-    ("content", "why"), [(b"no", "it is no JSON"), (b"[]", "it names no flows, or no changes")]
-)
+@pytest.mark.parametrize(("content", "why"), [(b"no", "it is no JSON"), (b"[]", "it names no flows, or no changes")])
 def test_a_file_that_is_no_plan_is_said_in_our_words(tmp_path: Path, content: bytes, why: str) -> None:
     (tmp_path / "plan.json").write_bytes(content)
     with pytest.raises(WrongUsage) as refused:
