@@ -1,26 +1,48 @@
 """What commands cost before they do anything: CPU seconds, the least of several runs, since the machine is busy.
 
 `status` asks a job that answers at once with nothing to show, so that what is left is the command's own start.
+
+With `--topics 50` two local clusters run, and whole commands are timed: seconds on the clock, the median of several
+runs, first without a job, then beside one. Nothing else should run on the machine then.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from app.local.local_cluster import LocalCluster
+from app.local.local_job import LocalJob
+from app.local.local_mirror import mirror_properties
+from bench.job_file import write_job_file
+from bench.topic_changes import create_topics
+
 FLOW: Final = {"source": "a", "target": "b", "state": "LIVE", "heartbeat_age_seconds": 1.0, "reason": None}
 ANSWER: Final = {"flows": [{**FLOW, "kinds": {}, "effective": {"drift": 0, "configs": []}}]}
+
+
+KINDS: Final = ("topic.configs", "topic.acls", "group.offsets")
+WHOLE: Final[Mapping[str, Sequence[str]]] = {
+    "plan": ["plan"],
+    "status": ["status"],
+    "offsets": ["offsets"],
+    "preflight": ["preflight"],
+    "configs": ["configs", "--cluster", "a", "--describe", "--entity-type", "topics"],
+}
+"""Commands that are timed as a whole."""
 
 
 class _Job(BaseHTTPRequestHandler):
@@ -58,8 +80,42 @@ def cpu_seconds(arguments: Sequence[str]) -> float:
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-def main(runs: Annotated[int, typer.Option(help="The least of so many runs counts.")] = 9) -> None:
-    """Prints one JSON document: CPU seconds by command."""
+def wall_seconds(arguments: Sequence[str], runs: int) -> float:
+    """Of the median of several runs of `lockstep`."""
+    seconds = []
+    for _ in range(runs):
+        began = time.monotonic()
+        subprocess.run([sys.executable, "-m", "app.main", *arguments], check=False, capture_output=True)
+        seconds.append(time.monotonic() - began)
+    return round(statistics.median(seconds), 2)
+
+
+def whole_commands(topics: int, runs: int) -> dict[str, dict[str, float]]:
+    """Seconds of whole commands, on two clusters that `apply` has brought in step."""
+    with tempfile.TemporaryDirectory(prefix="lockstep-bench-commands-") as folder, ExitStack() as stack:
+        root = Path(folder)
+        a, b = (stack.enter_context(LocalCluster(alias, root / alias)) for alias in ("a", "b"))
+        create_topics(a.bootstrap, topics)
+        own = {f"lockstep.sync.{kind}.enabled": "true" for kind in KINDS}
+        clusters = {"a": a.bootstrap, "b": b.bootstrap}
+        config, port = write_job_file(mirror_properties(clusters, ["a->b"], **own), root / "job")
+        file = ["--config", str(config)]
+        cpu_seconds(["apply", "--yes", *file])
+        alone = {name: wall_seconds([*command, *file], runs) for name, command in WHOLE.items()}
+        with LocalJob(config, port, root / "job.log") as job:
+            job.wait_until_compared()
+            beside = {name: wall_seconds([*WHOLE[name], *file], runs) for name in ("status", "plan")}
+    return {"without a job": alone, "beside a job": beside}
+
+
+def main(
+    runs: Annotated[int, typer.Option(help="The least, or the median, of so many runs counts.")] = 9,
+    topics: Annotated[int, typer.Option(help="Times whole commands on two clusters with so many topics.")] = 0,
+) -> None:
+    """Prints one JSON document: seconds by command."""
+    if topics:
+        sys.stdout.write(json.dumps(whole_commands(topics, runs), indent=2) + "\n")
+        return
     with tempfile.TemporaryDirectory(prefix="lockstep-bench-commands-") as folder, _job(Path(folder)) as config:
         commands = {
             "--help": ["--help"],

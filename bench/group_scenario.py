@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -199,6 +199,7 @@ def _end(number: int, frame: object) -> NoReturn:
 def main(
     ways: Annotated[str, typer.Option(help="Who commits, comma separated.")] = ",".join(WAYS),
     many: Annotated[str, typer.Option(help="The ways of the pass over many groups.")] = LOCKSTEP,
+    groups: Annotated[int, typer.Option(help="Groups of that pass.")] = FULL.many,
     smoke: Annotated[bool, typer.Option(help="Few groups and commits: a minute or two for each way.")] = False,
     out: Annotated[Path, typer.Option(help="The file for the results.")] = RESULTS,
 ) -> None:
@@ -208,7 +209,7 @@ def main(
         raise typer.BadParameter(f"{', '.join(unknown)}: of {', '.join(WAYS)}", param_hint="--ways")
     # What was started is stopped then as well, and what was measured is kept.
     signal.signal(signal.SIGTERM, _end)
-    found = measure_groups(SMOKE if smoke else FULL, chosen, of_many, partial(save, out))
+    found = measure_groups(SMOKE if smoke else replace(FULL, many=groups), chosen, of_many, partial(save, out))
     sys.stdout.write(section(found))
 
 

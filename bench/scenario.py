@@ -123,8 +123,8 @@ def bench_of(topics: int) -> Iterator[Bench]:
 def measure(bench: Bench, scenario: Scenario, changes: int, seed: int) -> Result:
     """Starts it, waits for a first change to arrive, measures, stops it."""
     with ExitStack() as stack:
-        mirror = stack.enter_context(_mirror(bench, scenario))
-        job = stack.enter_context(_job(bench, scenario)) if scenario.is_lockstep else None
+        mirror = stack.enter_context(mirror_of(bench, scenario))
+        job = stack.enter_context(started_job(bench, scenario)) if scenario.is_lockstep else None
         pids = job.pids if job else mirror.pids
         meter = Meter(job) if job else None
         first = meter.first_comparison() if meter else None
@@ -137,8 +137,8 @@ def measure(bench: Bench, scenario: Scenario, changes: int, seed: int) -> Result
 def started(bench: Bench, scenario: Scenario) -> Iterator[LocalJob | LocalMirror]:
     """MM2, or the job with an MM2 beside it: who replicates configs."""
     with ExitStack() as stack:
-        mirror = stack.enter_context(_mirror(bench, scenario))
-        yield stack.enter_context(_job(bench, scenario)) if scenario.is_lockstep else mirror
+        mirror = stack.enter_context(mirror_of(bench, scenario))
+        yield stack.enter_context(started_job(bench, scenario)) if scenario.is_lockstep else mirror
 
 
 def _changed(bench: Bench, scenario: Scenario, changes: int, seed: int) -> tuple[list[float], list[float]]:
@@ -170,7 +170,7 @@ def _idle(
 
 
 @contextmanager
-def _mirror(bench: Bench, scenario: Scenario) -> Iterator[LocalMirror]:
+def mirror_of(bench: Bench, scenario: Scenario) -> Iterator[LocalMirror]:
     bootstraps = {"a": bench.source.bootstrap, "b": bench.target.bootstrap}
     overrides = {"b->a.emit.heartbeats.enabled": "true"}
     if scenario.mirror is not None:
@@ -211,7 +211,7 @@ class Meter:
 
 
 @contextmanager
-def _job(bench: Bench, scenario: Scenario) -> Iterator[LocalJob]:
+def started_job(bench: Bench, scenario: Scenario) -> Iterator[LocalJob]:
     folder = bench.folder / f"job-{time.monotonic_ns()}"
     clusters = {"a": bench.source.bootstrap, "b": bench.target.bootstrap}
     config, port = write_job_file(mirror_properties(clusters, ["a->b"], **scenario.own), folder)

@@ -1,0 +1,48 @@
+"""The slowest changes right after a start, one after the other: `python -m bench.tail`.
+
+Two clusters, MM2 beside the job. The job starts again and again with a fresh checkpoint. The first start makes the
+remote topics.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Final
+
+import typer
+
+from app.cli.output import print_table
+from bench.saved_figures import say
+from bench.scenario import SCENARIOS, bench_of, mirror_of, started_job
+from bench.topic_changes import Changes
+
+ARRIVES_WITHIN: Final = 120.0
+SLOWEST: Final = 3
+"""Changes that are shown."""
+
+
+def main(
+    topics: Annotated[int, typer.Option(help="Topics on the source.")] = 60,
+    starts: Annotated[int, typer.Option(help="Starts of the job.")] = 5,
+    changes: Annotated[int, typer.Option(help="Changes after each start; 0: the start alone is timed.")] = 40,
+    gap: Annotated[float, typer.Option(help="Mean seconds between two changes.")] = 0.5,
+) -> None:
+    """Prints a row for each start: seconds until everything was compared, and of its changes."""
+    rows = []
+    with bench_of(topics) as bench, mirror_of(bench, SCENARIOS[0]):
+        for number in range(starts):
+            began = time.monotonic()
+            with started_job(bench, SCENARIOS[0]) as job:
+                job.wait_until_compared()
+                compared = time.monotonic() - began
+                load = Changes({"a": bench.source.bootstrap}, bench.target.bootstrap, topics, seed=number)
+                seconds = sorted(load.run(changes, gap, ARRIVES_WITHIN)) if changes else []
+            slowest = " ".join(f"{one:.2f}" for one in seconds[-SLOWEST:])
+            median = f"{seconds[len(seconds) // 2]:.2f}" if seconds else "-"
+            rows.append((str(number), f"{compared:.1f}", str(len(seconds)), median, slowest))
+            say(f"start {number}: compared after {compared:.1f} s; median {median}, slowest {slowest}")
+    print_table("", ("start", "compared after, s", "changes", "median, s", "slowest, s"), rows)
+
+
+if __name__ == "__main__":
+    typer.run(main)
