@@ -29,7 +29,7 @@ from app.settings import load
 from app.settings.job_settings import USUAL, Reading
 from app.wiring import admin_of
 from sinks.kafka.jvm.jvm_levels import JvmLevels
-from sinks.kafka.jvm.jvm_topics import JvmPartitions, JvmTopics
+from sinks.kafka.jvm.jvm_topics import JvmTopics
 from sinks.kafka.ports.brokers import Partitions
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ConfigValues, ResourceType
 from sinks.kafka.request_timeout import WHOLE
@@ -115,7 +115,7 @@ def _describe(flags: Flags, there: Opened, output: Output) -> int:
 def _entities(flags: Flags, there: Opened) -> list[ConfigEntity]:
     """All there are, as kafka-configs does without a name: the brokers and their default, or the topics."""
     if flags.kind is EntityType.TOPICS:
-        return [ConfigEntity(ResourceType.TOPIC, name) for name in there.partitions.topics()]
+        return [ConfigEntity(ResourceType.TOPIC, name) for name in there.partitions.names()]
     return [*(ConfigEntity(ResourceType.BROKER, name) for name in there.levels.brokers()), DEFAULT_OF_ALL]
 
 
@@ -260,7 +260,7 @@ def cluster_access(flags: Flags, config: Path, reading: Reading = USUAL) -> Clus
 def opened(access: ClusterAccess) -> Iterator[Opened]:
     """Connects on demand, and closes the client. Raises LockstepError for a client that cannot be made."""
     with closing(admin_of(access.alias, access.properties)) as admin:
-        yield Opened(access, JvmLevels(admin), JvmPartitions(JvmTopics(admin)))
+        yield Opened(access, JvmLevels(admin), JvmTopics(admin))
 
 
 def _by_address(address: str, command_config: Path | None, timeout: float | None) -> ClusterAccess:

@@ -26,9 +26,10 @@ from app.configs_tool.alter import (
 )
 from app.configs_tool.precedence import own_levels
 from sinks.faults import RightsMissing
-from sinks.kafka.ports.brokers import Partition, Partitions, Troubled
+from sinks.kafka.ports.brokers import Partitions, Replicas
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ConfigValues, ResourceType
 from streaming.errors import LockstepError, WrongUsage
+from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
 
 WATCH_EVERY = 1.0
@@ -78,7 +79,7 @@ class Canary:
             validate(self.levels, alteration)
         written: list[Alteration] = []
         try:
-            before = self.partitions.troubled()
+            before = self.partitions.replicas()
             self._write(override, written)
             self._watch(override, before)
             self._promote(override, default, written)
@@ -103,7 +104,7 @@ class Canary:
         if not shown:
             raise LockstepError(f"{named(alteration.entity)} does not show what was written")
 
-    def _watch(self, override: Alteration, before: Troubled) -> None:
+    def _watch(self, override: Alteration, before: Replicas) -> None:
         self.note(f"{named(override.entity)} has it; watching for {self.seconds:g} s (Ctrl-C takes it back)")
         left = self.seconds
         while True:
@@ -114,10 +115,10 @@ class Canary:
                 raise LockstepError("ended before it was through")
             left -= WATCH_EVERY
 
-    def _check(self, override: Alteration, before: Troubled) -> None:
+    def _check(self, override: Alteration, before: Replicas) -> None:
         if not holds(override.entity, override.wanted, described(self.levels, override.entity)):
             raise LockstepError(f"{named(override.entity)} has another value now: another client altered it")
-        now = self.partitions.troubled()
+        now = self.partitions.replicas()
         for what, new in (
             ("offline", now.offline - before.offline),
             ("under-replicated", now.under_replicated - before.under_replicated),
@@ -185,6 +186,6 @@ def _command(alteration: Alteration) -> str:
     return begin + (f" --add-config '{added}'" if added else "") + (f" --delete-config {deleted}" if deleted else "")
 
 
-def _listed(partitions: frozenset[Partition]) -> str:
-    shown = [f"{topic}-{number}" for topic, number in sorted(partitions)[:PARTITIONS_LISTED]]
+def _listed(partitions: frozenset[TopicPartition]) -> str:
+    shown = [str(one) for one in sorted(partitions)[:PARTITIONS_LISTED]]
     return ", ".join(shown) + (", …" if len(partitions) > PARTITIONS_LISTED else "")

@@ -13,7 +13,7 @@ from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, 
 from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
 from sinks.kafka.jvm.java_errors import UNKNOWN_TOPIC
 from sinks.kafka.jvm.java_rows import TEXT, WORD, LeftOut, Make
-from sinks.kafka.ports.brokers import Replicas, Troubled
+from sinks.kafka.ports.brokers import Replicas
 from sinks.kafka.ports.cluster import Alterations, ConfigEntry, Faults, Origin, TopicConfigs, TopicSpec
 from sinks.kafka.ports.permitted import ask_again
 from streaming.mm2.records import TopicPartition
@@ -306,24 +306,6 @@ class JvmTopics:
             "AlterConfigs", names, lambda java: rows.of_map(java.alterConfigs(wanted).values(), asked)
         )
         return _faults(settled)
-
-
-class JvmPartitions:
-    """`Partitions` of one cluster."""
-
-    def __init__(self, topics: JvmTopics) -> None:
-        self._topics = topics
-
-    def topics(self) -> list[str]:
-        return self._topics.names()
-
-    def troubled(self) -> Troubled:
-        seen = self._topics.replicas()
-        offline, lagging = seen.offline, seen.under_replicated
-        return Troubled(
-            frozenset((one.topic, one.partition) for one in offline),
-            frozenset((one.topic, one.partition) for one in lagging),
-        )
 
 
 def has_leader(partition: Mapping[str, Any]) -> bool:

@@ -23,8 +23,8 @@ from sinks.kafka.ports.cluster import (
     Tail,
     TopicConfigs,
     TopicSpec,
+    in_chunks,
 )
-from sinks.kafka.ports.log_chunks import in_chunks
 
 BUILT_IN: Mapping[str, str] = {
     "cleanup.policy": "delete",

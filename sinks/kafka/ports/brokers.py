@@ -22,22 +22,11 @@ class Replicas:
     under_replicated: frozenset[TopicPartition] = frozenset()
 
 
-Partition = tuple[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Troubled:
-    """Partitions in trouble, by topic and number: `offline` have no leader, `under_replicated` miss replicas."""
-
-    offline: frozenset[Partition] = frozenset()
-    under_replicated: frozenset[Partition] = frozenset()
-
-
 class Partitions(Protocol):
-    """Looks at all topics."""
+    """Looks at all topics. Raises ClusterUnreachable, RightsMissing."""
 
-    def topics(self) -> list[str]:
-        """Their names, in order. Raises ClusterUnreachable, RightsMissing."""
+    def names(self) -> list[str]:
+        """Of the topics that may be seen, in order."""
 
-    def troubled(self) -> Troubled:
-        """Those in trouble now. Raises ClusterUnreachable, RightsMissing."""
+    def replicas(self) -> Replicas:
+        """Of all these topics."""

@@ -6,7 +6,7 @@ request is raised: `ClusterUnreachable`, `RightsMissing`, `IncrementalUnsupporte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
@@ -85,6 +85,21 @@ UNKNOWN_OFFSET = -1
 """Of a record that was sent twice: the broker acknowledges the second one without an offset."""
 
 
+def in_chunks(records: Iterable[Placed]) -> Iterator[list[Placed]]:
+    """All of them in their order, at most `CHUNK` records and `CHUNK_BYTES` bytes at a time; a record that has more
+    bytes comes alone. An empty chunk where there are none. Raises as `records` does."""
+    chunk: list[Placed] = []
+    held = 0
+    for record in records:
+        size = len(record.key) + len(record.value or b"")
+        if chunk and (len(chunk) == CHUNK or held + size > CHUNK_BYTES):
+            yield chunk
+            chunk, held = [], 0
+        chunk.append(record)
+        held += size
+    yield chunk
+
+
 class Tail(Protocol):
     """A log that is followed: everything there is, then what comes."""
 
@@ -142,7 +157,7 @@ class Reader(Protocol):
         """
 
     def read_log_in_chunks(self, topic: str, position: int) -> Iterator[LogChunk]:
-        """What `read_log_from` returns, in at least one piece, each as `log_chunks.in_chunks` makes them.
+        """What `read_log_from` returns, in at least one piece, each as `in_chunks` makes them.
 
         For logs that are too long to be held at once. Raises as it is iterated.
         """

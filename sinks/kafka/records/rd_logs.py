@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.ports.cluster import UNKNOWN_OFFSET, LogChunk, Placed
-from sinks.kafka.ports.log_chunks import in_chunks
+from sinks.kafka.ports.cluster import UNKNOWN_OFFSET, LogChunk, Placed, in_chunks
 from sinks.kafka.records.error_codes import error_of, raised
 from sinks.kafka.records.rd_clients import RdClients
 from sinks.kafka.records.rd_log_tail import READING, LogTail

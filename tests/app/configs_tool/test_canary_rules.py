@@ -10,9 +10,10 @@ import pytest
 from app.configs_tool import canary
 from app.configs_tool.canary import Canary, NotTakenBack, TakenBack
 from sinks.kafka.memory.memory_levels import MemoryLevels
-from sinks.kafka.ports.brokers import Troubled
+from sinks.kafka.ports.brokers import Replicas
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, ResourceType
 from streaming.errors import WrongUsage
+from streaming.mm2.records import TopicPartition
 
 TWO = ConfigEntity(ResourceType.BROKER, "2")
 NAME = "num.io.threads"
@@ -25,15 +26,15 @@ class Stage:
 
     at: dict[int, Callable[[Stage], None]] = field(default_factory=dict)
     levels: MemoryLevels = field(default_factory=lambda: MemoryLevels("b", up=("1", "2")))
-    trouble: Troubled = field(default_factory=Troubled)
+    trouble: Replicas = field(default_factory=lambda: Replicas(2))
     ended: bool = False
     second: int = 0
     told: list[str] = field(default_factory=list)
 
-    def topics(self) -> list[str]:
+    def names(self) -> list[str]:
         return []
 
-    def troubled(self) -> Troubled:
+    def replicas(self) -> Replicas:
         return self.trouble
 
     def wait(self, seconds: float) -> bool:
@@ -64,11 +65,11 @@ def end(stage: Stage) -> None:
 
 
 def lose_replicas(stage: Stage) -> None:
-    stage.trouble = Troubled(under_replicated=frozenset({("orders", 0), ("orders", 1)}))
+    stage.trouble = Replicas(2, under_replicated=frozenset(TopicPartition("orders", number) for number in (0, 1)))
 
 
 def lose_leader(stage: Stage) -> None:
-    stage.trouble = Troubled(offline=frozenset({("orders", 0)}))
+    stage.trouble = Replicas(2, offline=frozenset({TopicPartition("orders", 0)}))
 
 
 def meddle(stage: Stage) -> None:
@@ -112,7 +113,7 @@ def test_default_that_somebody_else_altered_meanwhile_stays_theirs() -> None:
 
 
 def test_trouble_that_was_there_before_is_no_trouble() -> None:
-    stage = Stage(trouble=Troubled(offline=frozenset({("old", 0)})))
+    stage = Stage(trouble=Replicas(2, offline=frozenset({TopicPartition("old", 0)})))
     stage.run({NAME: "9"})
     assert stage.levels.set_at[DEFAULT_OF_ALL] == {NAME: "9"}
 

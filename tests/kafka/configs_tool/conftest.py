@@ -19,7 +19,6 @@ from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from app.wiring import admin_of, open_cluster
 from sinks.kafka.jvm.jvm_levels import JvmLevels
-from sinks.kafka.jvm.jvm_topics import JvmPartitions
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Origin, TopicSpec
 from sinks.kafka.ports.config_levels import ConfigEntity
@@ -38,7 +37,6 @@ class Three:
     cluster: LocalCluster
     gateway: JavaGateway
     levels: JvmLevels
-    partitions: JvmPartitions
     kafka: KafkaCluster
     folder: Path
     tools: KafkaTools
@@ -113,6 +111,6 @@ def three(jvm: JavaGateway, kafka_tools: KafkaTools, tmp_path_factory: pytest.Te
         properties = cluster.client_properties()
         levels = JvmLevels(admin_of("c", properties))
         kafka = open_cluster("c", properties)
-        yield Three(cluster, jvm, levels, JvmPartitions(kafka), kafka, folder, kafka_tools)
+        yield Three(cluster, jvm, levels, kafka, folder, kafka_tools)
         kafka.close()
         levels.close()

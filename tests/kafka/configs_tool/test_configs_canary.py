@@ -27,7 +27,7 @@ def quiet(three: Three, unique: str) -> Iterator[Three]:
     """The config is set nowhere, and a topic has a replica on every broker."""
     name = f"{unique}-canary"
     three.create(name, TopicSpec(1, 3))
-    wait_for(lambda: not three.partitions.troubled().under_replicated, SOON, "all replicas")
+    wait_for(lambda: not three.kafka.replicas().under_replicated, SOON, "all replicas")
     yield three
     for entity in (TWO, DEFAULT_OF_ALL):
         three.levels.alter({entity: {NAME: None}})

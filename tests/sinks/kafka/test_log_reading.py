@@ -9,8 +9,7 @@ from confluent_kafka import KafkaError, Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.kafka.ports.cluster import CHUNK, CHUNK_BYTES, LogChunk, Placed
-from sinks.kafka.ports.log_chunks import in_chunks
+from sinks.kafka.ports.cluster import CHUNK, CHUNK_BYTES, LogChunk, Placed, in_chunks
 from sinks.kafka.records.rd_logs import Log
 
 MANY = 100_000
