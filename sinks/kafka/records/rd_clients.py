@@ -67,7 +67,8 @@ class RdClients:
                 raise NoRecords(f"cluster {self._alias}: {BUILD}. {WHAT_NEEDS_RECORDS}") from exception
             raise raised(self._alias, "logging in", error) from exception
         if logs_in_by_token:
-            # Before 2.13 the callback runs only in a poll, and a first request would wait for it in vain.
+            # Before 2.13 the callback runs only in a poll, and a first request would wait for it in vain. From 2.13 on
+            # the constructor sleeps a second before it looks for the token, which has been there for 995 ms.
             client.poll(0)
         return client
 
