@@ -151,13 +151,10 @@ def every_kind(config: Path, brokers: int) -> Iterator[EveryKind]:
     """Over the clusters of a properties file with one flow, a->b."""
     settings = load(config)
     with both_clusters(settings, settings.flows[0]) as clusters:
-        source, target = (KindsSide(ports, ports.levels(), JvmQuotas(ports)) for ports in clusters.ports)
+        source, target = (KindsSide(ports, ports.levels, JvmQuotas(ports)) for ports in clusters.ports)
         try:
             yield EveryKind(source, target, brokers)
         finally:
-            for side in (source, target):
-                side.levels.close()
-                side.quotas.close()
             settings.close()
 
 

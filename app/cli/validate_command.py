@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -220,11 +220,10 @@ def _has_ids(side: ClusterPorts) -> bool:
 
 
 def _has_names(source: ClusterPorts) -> bool:
-    with closing(source.transactions()) as transactions:
-        try:
-            transactions.coordinated([0])
-        except NotSupported:
-            return False
+    try:
+        source.transactions.coordinated([0])
+    except NotSupported:
+        return False
     return True
 
 
@@ -246,9 +245,8 @@ def _of_kinds(flow: FlowSettings, sides: Sequence[ClusterPorts]) -> Iterator[str
 
 
 def _quotas(side: ClusterPorts) -> Any:
-    opened: ClientQuotas = side.port(PORT, JvmQuotas, QuotaReader)
-    with closing(opened) as quotas:
-        return quotas.describe()
+    quotas: ClientQuotas = side.port(PORT, JvmQuotas, QuotaReader)
+    return quotas.describe()
 
 
 def _of_configs(flow: FlowSettings, target: ClusterPorts) -> Iterator[str]:
@@ -264,11 +262,10 @@ def _of_configs(flow: FlowSettings, target: ClusterPorts) -> Iterator[str]:
 
 def _is_incremental(target: ClusterPorts) -> bool:
     """Asks to have a change validated, of a topic that is not there: nothing is written."""
-    with closing(target.levels()) as levels:
-        try:
-            levels.alter({ConfigEntity(ResourceType.TOPIC, NOBODY): {"retention.ms": None}}, validate_only=True)
-        except IncrementalUnsupported:
-            return False
-        except LockstepError:
-            return True
+    try:
+        target.levels.alter({ConfigEntity(ResourceType.TOPIC, NOBODY): {"retention.ms": None}}, validate_only=True)
+    except IncrementalUnsupported:
+        return False
+    except LockstepError:
+        return True
     return True

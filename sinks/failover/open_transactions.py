@@ -223,9 +223,9 @@ def tell_open(scene: Scene, partitions: Collection[TopicPartition]) -> None:
 def end_open(scene: Scene, partitions: Collection[TopicPartition]) -> None:
     """Ends the transactions open in these partitions, and says what became of each."""
     try:
-        with closing(scene.source.transactions()) as transactions:
-            for line in end_transactions(transactions, name_open(transactions, partitions)):
-                scene.say(line)
+        transactions = scene.source.transactions
+        for line in end_transactions(transactions, name_open(transactions, partitions)):
+            scene.say(line)
     except LockstepError as error:
         scene.say(f"open transactions on {scene.settings.flow.source} were not aborted: {error}")
 
@@ -237,11 +237,10 @@ def last_writers(scene: Scene, partitions: Collection[TopicPartition]) -> str:
     The time is the timestamp of the producer's last record, which the producer sets.
     """
     try:
-        with closing(scene.source.transactions()) as transactions:
-            some = sorted(partitions)[:WRITERS_AT_ONCE]
-            seen = transactions.producers(some)
-            last = {where: max(found, key=lambda one: one.last_ms) for where, found in seen.items.items() if found}
-            view = _coordinated(transactions, {one.producer for one in last.values()})
+        some = sorted(partitions)[:WRITERS_AT_ONCE]
+        seen = scene.source.transactions.producers(some)
+        last = {where: max(found, key=lambda one: one.last_ms) for where, found in seen.items.items() if found}
+        view = _coordinated(scene.source.transactions, {one.producer for one in last.values()})
     except LockstepError as error:
         return f"Who wrote is unknown: {error}. "
     said = [_writer(where, last.get(where), seen.errors.get(where), view) for where in some]
@@ -276,8 +275,7 @@ def _left_open(scene: Scene, left: Undecided) -> str:
 
 def _named(scene: Scene, partitions: Collection[TopicPartition]) -> str:
     try:
-        with closing(scene.source.transactions()) as transactions:
-            seen = name_open(transactions, partitions)
+        seen = name_open(scene.source.transactions, partitions)
     except LockstepError as error:
         seen = OpenSeen(problems=[f"{shown([str(where) for where in partitions])} (who wrote is unknown: {error})"])
     return seen.describe(milliseconds(scene.journal.now())) or shown([str(where) for where in partitions])

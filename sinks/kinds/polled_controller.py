@@ -28,9 +28,6 @@ class ListWatch(Protocol):
     def forget(self) -> None:
         """The next poll reports a change."""
 
-    def close(self) -> None:
-        """Lets go of its client."""
-
 
 ASKS_AFTER = 1.5
 """Times its rest, after which a list asks for a pass of its own: one that runs anyway polls it before that."""
@@ -75,9 +72,6 @@ class ListedKind(ABC):
 
     def remember(self, context: PassContext) -> None:  # noqa: B027 - most kinds have nothing to remember
         """What the survey found is settled: the ledger may remember it."""
-
-    def close(self) -> None:  # noqa: B027 - most kinds open nothing
-        """Lets the clients of this kind go."""
 
 
 LAGS = 30.0
@@ -264,7 +258,4 @@ class PolledController:
         return min(polled + ASKS_AFTER * self._rest(context), context.agenda.of[self.kinds].backed_off.next_at())
 
     def close(self) -> None:
-        """Closes the watches, and what the kind says."""
-        for watch in self._watches or ():
-            watch.close()
-        self._listed.close()
+        """Nothing is open."""

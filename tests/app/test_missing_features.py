@@ -42,7 +42,7 @@ class Side:
         made = memory_ports(
             self.cluster, self.acls, self.users, MemoryGroups(self.alias), others=others, levels=self.levels
         )
-        return replace(made, transactions=lambda: self.transactions)
+        return replace(made, transactions=self.transactions)
 
 
 def said(a: Side, b: Side, flow: FlowSettings | None = None, signals: bool = True) -> str:

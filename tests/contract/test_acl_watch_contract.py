@@ -38,7 +38,6 @@ def watched(request: pytest.FixtureRequest) -> Iterator[Watched]:
     kafka = kafka_acls(properties)
     watch = PlainAclWatch(kafka) if request.param == "plain" else JvmAclWatch(kafka)
     yield Watched(kafka, watch)
-    watch.close()
 
 
 @pytest.fixture
@@ -79,7 +78,6 @@ def test_unreachable_cluster_is_said_to_be_so() -> None:
     watch = JvmAclWatch(kafka_acls({"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "1500"}))
     with pytest.raises(ClusterUnreachable, match=r"cluster b: .*refuses connections"):
         watch.changed()
-    watch.close()
 
 
 @pytest.mark.kafka

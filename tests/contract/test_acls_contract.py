@@ -199,10 +199,10 @@ def test_watch_tells_the_same_troubles_apart(request: pytest.FixtureRequest, wit
     )
     for properties, error in troubles:
         with (
-            closing(JvmAclWatch(kafka_acls(properties))) as watch,
+            closing(kafka_acls(properties)) as acls,
             pytest.raises(error, match="cluster b: DescribeAcls: "),
         ):
-            watch.changed()
+            JvmAclWatch(acls).changed()
 
 
 @pytest.mark.kafka

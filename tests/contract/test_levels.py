@@ -45,7 +45,6 @@ def levelled(request: pytest.FixtureRequest, unique: str) -> Iterator[Levelled]:
     wait_for(lambda: not levels.describe([topic]).errors, SOON, "the topic to be seen")
     yield Levelled(levels, topic)
     clear(levels, NAMES)
-    levels.close()
     kafka.close()
 
 
@@ -186,7 +185,6 @@ def test_secret_that_is_written_is_taken_out_of_the_fault_s_message() -> None:
 def test_password_that_a_broker_refuses_is_in_no_message(request: pytest.FixtureRequest) -> None:
     levels = levels_of(broker_of(request))
     fault = levels.alter({ONE: {"ssl.keystore.password": "hush"}}, validate_only=True)[ONE]
-    levels.close()
     assert fault is not None
     assert "hush" not in str(fault)
 
@@ -199,7 +197,6 @@ def test_who_may_not_is_told_the_right_that_is_missing(request: pytest.FixtureRe
         levels.describe([DEFAULT_OF_ALL])
     with pytest.raises(RightsMissing, match=r"grant the principal ALTER_CONFIGS on the cluster b"):
         levels.alter({DEFAULT_OF_ALL: {"num.io.threads": "7"}})
-    levels.close()
 
 
 @pytest.mark.kafka
@@ -212,4 +209,3 @@ def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest) ->
             levels.describe([entity])
     with pytest.raises(ClusterUnreachable, match=r"cluster b: .*refuses connections"):
         levels.alter({DEFAULT_OF_ALL: {"num.io.threads": "7"}})
-    levels.close()

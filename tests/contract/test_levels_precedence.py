@@ -58,4 +58,3 @@ def test_any_steps_on_a_broker_end_in_the_value_that_precedence_says(request: py
 
     follow_on_broker()
     clear(levels, [NAME])
-    levels.close()

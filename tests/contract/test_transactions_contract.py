@@ -115,11 +115,12 @@ def stage(request: pytest.FixtureRequest, unique: str) -> Iterator[Stage]:
         assert cluster.create_topics({unique: TopicSpec(1, 1)}) == {unique: None}
         wait_for(lambda: unique in cluster.list_topics(), SOON, f"{unique} to be listed")
         with (
-            closing(JvmTransactions(cluster.admin)) as transactions,
             closing(cluster.records("read_committed")) as committed,
             closing(cluster.records("read_uncommitted")) as uncommitted,
         ):
-            yield Stage(where, transactions, RealProducers(clusters.b.bootstrap), committed, uncommitted)
+            yield Stage(
+                where, JvmTransactions(cluster.admin), RealProducers(clusters.b.bootstrap), committed, uncommitted
+            )
 
 
 def test_an_open_transaction_is_named_by_its_leader_and_its_coordinator(stage: Stage, unique: str) -> None:

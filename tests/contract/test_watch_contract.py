@@ -50,7 +50,6 @@ def watched(request: pytest.FixtureRequest) -> Iterator[Watched]:
     kafka = open_cluster("b", {"bootstrap.servers": bootstrap})
     watch = PlainWatch(kafka) if request.param == "plain" else jvm_watch(bootstrap)
     yield Watched(kafka, watch)
-    watch.close()
     kafka.close()
 
 
@@ -160,7 +159,6 @@ def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest) ->
     watch = jvm_watch(f"127.0.0.1:{port}", **{"default.api.timeout.ms": "1500"})
     with pytest.raises(ClusterUnreachable, match=r"^cluster b: .*refuses connections"):
         watch.changed([["t"]])
-    watch.close()
 
 
 ACTIONS = st.lists(
@@ -203,8 +201,6 @@ def test_both_watches_agree_on_any_sequence_of_changes(request: pytest.FixtureRe
             act(cluster, watches, topics[place], action, number)
             plain, fast = (watch.changed([topics[:1], topics[1:]]) for watch in watches)
             assert plain == fast
-        for watch in watches:
-            watch.close()
 
     agree()
     cluster.close()

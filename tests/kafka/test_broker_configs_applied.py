@@ -56,7 +56,6 @@ def ends(clusters: Clusters) -> Iterator[Ends]:
     yield both
     for levels in (both.a, both.b):
         clear(levels, NAMES)
-        levels.close()
 
 
 def test_what_is_set_cluster_wide_comes_over_and_goes_again(ends: Ends) -> None:

@@ -39,7 +39,6 @@ def topic(clusters: Clusters, unique: str) -> Iterator[str]:
     yield f"{unique}-effective"
     clear(levels, [RETENTION])
     shows(levels, DEFAULT_OF_ALL, RETENTION, None)
-    levels.close()
 
 
 def metric_once_in_step(path: Path, spark: SparkSession) -> float | None:

@@ -115,8 +115,8 @@ def test_the_jvms_admin_gets_in_with_a_key_store_of_every_type(
     guarded: Guarded, spark: SparkSession, tmp_path: Path, store: Callable[[Path], Settings]
 ) -> None:
     properties = guarded.properties(store(tmp_path))
-    with closing(JvmLevels(admin_of("m", properties))) as levels:
-        assert levels.brokers() == ["1"]
+    with closing(admin_of("m", properties)) as admin:
+        assert JvmLevels(admin).brokers() == ["1"]
 
 
 def without(_: Path) -> Settings:

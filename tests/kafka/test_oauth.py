@@ -96,10 +96,9 @@ def test_the_jvms_admin_looks_with_a_token_by_either_name_of_the_handler(
     with closing(guarded.client()) as client:
         make_topic(client, unique)
     properties = guarded.properties(handler=handler)
-    with closing(JvmWatch(admin_of("o", properties))) as watch:
-        assert watch.changed([[unique]]) == {unique}
-    with closing(JvmLevels(admin_of("o", properties))) as levels:
-        assert levels.brokers() == ["1"]
+    with closing(admin_of("o", properties)) as admin:
+        assert JvmWatch(admin).changed([[unique]]) == {unique}
+        assert JvmLevels(admin).brokers() == ["1"]
 
 
 def test_sparks_source_reads_with_a_token(guarded: Guarded, spark: SparkSession, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from sinks.kafka.memory.memory_cluster import PlainWatch
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.memory.memory_records import MemoryRecords
+from sinks.kafka.memory.memory_transactions import MemoryTransactions
 from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.cluster import Cluster, Reader
 from sinks.kafka.ports.cluster_ports import ClusterPorts
@@ -71,7 +72,8 @@ def memory_ports(
         config_watch=lambda: PlainWatch(cluster),
         acl_watch=lambda: PlainAclWatch(acls),
         group_watch=lambda: PlainGroupWatch(groups),
-        levels=lambda: levels or MemoryLevels(cluster.alias),
+        levels=levels or MemoryLevels(cluster.alias),
+        transactions=MemoryTransactions(MemoryRecords(cluster.alias)),
         records=lambda isolation: records or MemoryRecords(cluster.alias),
         others={name: by_alias[cluster.alias] for name, by_alias in (others or {}).items()},
     )

@@ -226,6 +226,3 @@ class JvmAclWatch:
     def forget(self) -> None:
         """The next poll reports a change."""
         self._last = None
-
-    def close(self) -> None:
-        """Whoever opened the client closes it."""

@@ -97,9 +97,6 @@ class JvmLevels:
         hidden = {one: fault_without_secrets(fault, wanted[one]) for one, fault in settled.faults.items()}
         return {entity: missing.get(entity) or hidden.get(entity) for entity in wanted}
 
-    def close(self) -> None:
-        """Whoever made the client closes it."""
-
     def _missing(self, entities: Iterable[ConfigEntity]) -> dict[ConfigEntity, ItemFault]:
         """A broker is asked itself, so Java's Admin would wait for one that is not there until its time is up."""
         brokers = [entity for entity in entities if entity.type is ResourceType.BROKER and entity.name]

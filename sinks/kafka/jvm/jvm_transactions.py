@@ -131,9 +131,6 @@ class JvmTransactions:
             made.addAll(self._java.jvm.java.util.stream.LongStream.rangeClosed(number, number).boxed().toList())
         return made
 
-    def close(self) -> None:
-        """Whoever made the client closes it."""
-
 
 def _producer(state: Any) -> ActiveProducer:
     epoch, began = state.coordinatorEpoch(), state.currentTransactionStartOffset()

@@ -91,9 +91,6 @@ class JvmWatch:
         # A topic that was never polled is reported anyway.
         self._forgotten.update(self._polled.intersection(topics))
 
-    def close(self) -> None:
-        """The client belongs to the cluster."""
-
     def _list_of(self, shard: Sequence[str]) -> Any:
         key = tuple(shard)
         if key not in self._lists:
@@ -162,6 +159,3 @@ class JvmGroupWatch:
         if groups:
             self._last.forget(self._admin.rows.texts(groups))
             self._polled -= set(groups)
-
-    def close(self) -> None:
-        """The client belongs to the cluster."""

@@ -86,6 +86,3 @@ class PlainAclWatch:
 
     def forget(self) -> None:
         self._last = None
-
-    def close(self) -> None:
-        """Nothing to let go of."""

@@ -246,6 +246,3 @@ class PlainWatch:
     def forget(self, topics: Iterable[str]) -> None:
         for topic in topics:
             self._last.pop(topic, None)
-
-    def close(self) -> None:
-        """Nothing to let go of."""

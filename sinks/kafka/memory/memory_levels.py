@@ -120,9 +120,6 @@ class MemoryLevels:
                 self.set_at[entity] = {name: value for name, value in merged.items() if value is not None}
         return faults
 
-    def close(self) -> None:
-        """Nothing to let go of."""
-
     def _absent(self, entity: ConfigEntity) -> ItemFault | None:
         if entity.type is ResourceType.TOPIC:
             return None if entity.name in self.topics else GONE

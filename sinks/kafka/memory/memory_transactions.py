@@ -91,6 +91,3 @@ class MemoryTransactions:
         answer(self.records.alias, self.records.reachable)
         if not self.supported:
             raise NotSupported(f"cluster {self.records.alias}: {api}: its brokers are too old for it")
-
-    def close(self) -> None:
-        """Nothing is open."""

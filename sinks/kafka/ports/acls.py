@@ -61,8 +61,6 @@ class AclWatch(Protocol):
     def forget(self) -> None:
         """The next poll reports a change."""
 
-    def close(self) -> None: ...
-
 
 @dataclass(frozen=True)
 class Allowed:

@@ -26,13 +26,11 @@ def no_java() -> Any:
 
 @dataclass(frozen=True)
 class ClusterPorts:
-    """What is made by a call is opened then, and belongs to who asked for it; the rest is the cluster's own.
+    """Watches and readers of records are made by a call, and remember what they saw; the rest is the cluster's own.
 
-    `config_watch`, `acl_watch`, `group_watch`: open a watch. `levels`: configs with their levels. `records`: a reader
-    of records, by MM2's `isolation.level`. `transactions`: opens the port that asks for open transactions. `java`:
-    Java's Admin client of the cluster (`sinks.kafka.jvm`), for kinds that bring their own port; `others`: ports of such
-    kinds that are there already, by name. `permit`: what those ports are to ask before they write.
-    `epochs`: of the clients behind these ports.
+    `records`: by MM2's `isolation.level`. `java`: Java's Admin client of the cluster (`sinks.kafka.jvm`), for kinds
+    that bring their own port. `others`: ports of such kinds that are there already, by name. `permit`: asked by ports
+    that write before each write. `epochs`: of the clients behind these ports.
     """
 
     cluster: Cluster
@@ -42,9 +40,9 @@ class ClusterPorts:
     config_watch: Callable[[], Watch]
     acl_watch: Callable[[], AclWatch]
     group_watch: Callable[[], GroupWatch]
-    levels: Callable[[], ConfigLevels]
+    levels: ConfigLevels
+    transactions: Transactions
     records: Callable[[str], RecordReader]
-    transactions: Callable[[], Transactions] = no_java
     java: Callable[[], Any] = no_java
     epochs: MetadataEpochs = no_epochs
     others: Mapping[str, Any] = field(default_factory=dict)
@@ -68,7 +66,7 @@ class ClusterPorts:
             acls=permitted(self.acls, permit, AclReader),
             users=permitted(self.users, permit, UserReader),
             groups=permitted(self.groups, permit, GroupReader),
-            levels=lambda: permitted(self.levels(), permit, LevelReader),
-            transactions=lambda: permitted(self.transactions(), permit, TransactionReader),
+            levels=permitted(self.levels, permit, LevelReader),
+            transactions=permitted(self.transactions, permit, TransactionReader),
             permit=permit,
         )

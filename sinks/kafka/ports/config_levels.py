@@ -70,9 +70,6 @@ class LevelReader(Protocol):
     def brokers(self) -> list[str]:
         """The ids of the brokers that are up, in order."""
 
-    def close(self) -> None:
-        """Lets go of its client."""
-
 
 class ConfigLevels(LevelReader, Protocol):
     """Looks and writes."""

@@ -58,8 +58,6 @@ class TransactionReader(Protocol):
     def coordinated(self, producers: Collection[int]) -> CoordinatorsView:
         """What coordinators know of these producers. Also raises NotSupported for brokers before 3.0."""
 
-    def close(self) -> None: ...
-
 
 class Transactions(TransactionReader, Protocol):
     """Asks and ends. All of it raises as `TransactionReader`."""

@@ -20,8 +20,6 @@ class Watch(Protocol):
     def forget(self, topics: Iterable[str]) -> None:
         """The next poll of these reports them as changed."""
 
-    def close(self) -> None: ...
-
 
 class GroupWatch(Protocol):
     """Finds differences since its own last poll, as cheaply as it can. Not thread-safe.
@@ -39,9 +37,6 @@ class GroupWatch(Protocol):
         ClusterUnreachable, RightsMissing.
         """
 
-    def close(self) -> None:
-        """Lets go of its client."""
-
 
 class PlainGroupWatch:
     """Compares in Python. The contract's reference for `JvmGroupWatch`."""
@@ -58,9 +53,6 @@ class PlainGroupWatch:
         self._last = {group: of for group, of in self._last.items() if group in followed} | dict(seen.items)
         self.troubled = frozenset(seen.errors)
         return found | self.troubled
-
-    def close(self) -> None:
-        """Whoever made the reader closes it."""
 
 
 class MetadataSignal(Protocol):
@@ -112,9 +104,6 @@ class UnwatchedConfigs:
     def forget(self, topics: Iterable[str]) -> None:
         """Nothing is remembered."""
 
-    def close(self) -> None:
-        """Nothing to let go of."""
-
 
 class UnwatchedList:
     """A watch of a whole list, of ACLs say."""
@@ -124,9 +113,6 @@ class UnwatchedList:
 
     def forget(self) -> None:
         """Nothing is remembered."""
-
-    def close(self) -> None:
-        """Nothing to let go of."""
 
 
 class UnwatchedGroups:
@@ -138,6 +124,3 @@ class UnwatchedGroups:
     def changed(self, groups: Collection[str], asked: Collection[str] | None = None) -> set[str]:
         self.troubled = frozenset(groups if asked is None else asked)
         return set(self.troubled)
-
-    def close(self) -> None:
-        """Nothing to let go of."""

@@ -66,17 +66,12 @@ class ListedBrokerConfigs(ListedKind):
         """As `look_up_brokers`."""
         return look_up_brokers(self._source, self._settings.flow.source, keys)
 
-    def close(self) -> None:
-        """Both sides' clients."""
-        self._source.close()
-        self._target.close()
-
 
 def assemble(assembly: Assembly) -> Assembled:
     """The kind `broker-config` of one flow."""
     if not assembly.is_enabled(Kind.BROKER_CONFIG):
         return Assembled()
-    source, target = assembly.source.levels(), assembly.target.levels()
+    source, target = assembly.source.levels, assembly.target.levels
     controller = PolledController(assembly.settings.flow, ListedBrokerConfigs(assembly, source, target))
     return Assembled([controller], {Kind.BROKER_CONFIG: BrokerWriter(target)})
 

@@ -255,7 +255,6 @@ class OffsetController:
 
     def close(self) -> None:
         """Writes down what came since the last full comparison; a command leaves that to the job."""
-        self._ends.polled.close()
         self._reading.close()
         for reader in (self._matches, self._same):
             if reader is not None:

@@ -90,10 +90,6 @@ class PolledGroups:
     def _is_wanted(self, group: str) -> bool:
         return is_followed(self._settings, group) and (self._asked is None or group in self._asked)
 
-    def close(self) -> None:
-        """Lets go of the watch; the groups are the cluster's."""
-        self._watch.close()
-
 
 class PollQueue:
     """Of the groups that are followed. What is not polled in one turn keeps its place for the next."""

@@ -37,11 +37,6 @@ class ListedQuotas(ListedKind):
         """As `look_up_quotas`."""
         return look_up_quotas(self._assembly, self._source, keys)
 
-    def close(self) -> None:
-        """Both sides' clients."""
-        self._source.close()
-        self._target.close()
-
 
 def assemble(assembly: Assembly) -> Assembled:
     """The kind `client-quota` of one flow."""

@@ -60,9 +60,6 @@ class JvmQuotas:
                 names.put(word, name or None)
         return self._java.rows.one(PACKAGE + "ClientQuotaEntity", names)
 
-    def close(self) -> None:
-        """Whoever made the client closes it."""
-
 
 def _name(names: Mapping[str, str | None], word: str) -> str:
     # Kafka's own default entity has no name.

@@ -44,6 +44,3 @@ class MemoryQuotas:
         if left:
             self.quotas[entity] = left
         return None
-
-    def close(self) -> None:
-        """Nothing to let go of."""

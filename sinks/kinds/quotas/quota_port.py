@@ -30,9 +30,6 @@ class QuotaReader(Protocol):
     def describe(self) -> Quotas:
         """All of them."""
 
-    def close(self) -> None:
-        """Lets go of its client."""
-
 
 class ClientQuotas(QuotaReader, Protocol):
     """Looks and writes."""

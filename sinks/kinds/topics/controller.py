@@ -234,9 +234,7 @@ class TopicController:
         )
 
     def close(self) -> None:
-        """The clusters themselves are the pass's."""
-        self._source_watch.close()
-        self._target_watch.close()
+        """Nothing is open."""
 
 
 def assemble(assembly: Assembly) -> Assembled:

@@ -113,4 +113,3 @@ def three(jvm: JavaGateway, kafka_tools: KafkaTools, tmp_path_factory: pytest.Te
         kafka = open_cluster("c", properties)
         yield Three(cluster, jvm, levels, kafka, folder, kafka_tools)
         kafka.close()
-        levels.close()

@@ -144,7 +144,7 @@ def stage(secured: Pair, kafka_tools: KafkaTools, tmp_path_factory: pytest.TempP
         mm2.start(wait=False)
         source, target = (stack.enter_context(client_of(cluster)) for cluster in ends.values())
         levels = [
-            stack.enter_context(closing(JvmLevels(admin_of(alias, end.client_properties()))))
+            JvmLevels(stack.enter_context(closing(admin_of(alias, end.client_properties()))))
             for alias, end in ends.items()
         ]
         for cluster in ends.values():

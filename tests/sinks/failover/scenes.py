@@ -105,7 +105,7 @@ class Stage:
         world = self.world
         audit = Audit(world.settings.internal.audit, world.target, 1, begun.who, lambda: NOON)
         ports = [
-            replace(memory_ports(*side), records=partial(self._records, log), transactions=lambda: self.transactions)
+            replace(memory_ports(*side), records=partial(self._records, log), transactions=self.transactions)
             for side, log in (
                 ((world.source, world.source_acls, world.source_users, world.source_groups), self.here),
                 ((world.target, world.target_acls, world.target_users, world.target_groups), self.there),

@@ -59,9 +59,9 @@ def guarded() -> dict[str, object]:
     cluster = Growing("b")
     others = {PORT: {"b": MemoryQuotas("b")}}
     plain = memory_ports(cluster, MemoryAcls("b"), MemoryUsers("b"), MemoryGroups("b"), others)
-    ports = replace(plain, transactions=lambda: MemoryTransactions(MemoryRecords("b"))).written_with(refuse)
+    ports = replace(plain, transactions=MemoryTransactions(MemoryRecords("b"))).written_with(refuse)
     named = {name: getattr(ports, name) for name in ("cluster", "acls", "users", "groups")}
-    opened = {"levels": ports.levels(), "transactions": ports.transactions()}
+    opened = {"levels": ports.levels, "transactions": ports.transactions}
     return {**named, **opened, PORT: ports.port(PORT, MemoryQuotas, QuotaReader)}
 
 
