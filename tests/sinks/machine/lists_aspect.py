@@ -278,6 +278,11 @@ class ListsAspect(Stage):
             left |= {key for key in mine & there.keys() - elsewhere if (kind, key) not in self.unowned}
             yield from ((kind, key) for key in left)
 
+    def left(self) -> set[Difference]:
+        """A foreign user keeps its password, and each pass refuses to change it."""
+        kept = {one for one in self.unowned if one[0] is Kind.SCRAM_USER and not self.remembering(*one, Entry.OWNED)}
+        return super().left() - kept
+
     def begin_anew(self) -> None:
         super().begin_anew()
         self.compared = set()

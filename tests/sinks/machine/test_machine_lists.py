@@ -28,4 +28,5 @@ def test_users_of_a_process_that_died_are_unsure_until_a_pass_compares_users() -
     machine.step(after=1.0, everything=True)
     machine.step(after=1.0, everything=False)
     machine.wall_clock_jumps(hours=-2)
+    machine.change_a_password(user="alice", version=1)
     machine.teardown()
