@@ -126,7 +126,7 @@ def test_a_gateway_that_does_not_answer_holds_up_the_end_no_longer_than_its_limi
     monkeypatch.setattr("sinks.notify.push_gateway.GATEWAY_ANSWERS_WITHIN", 0.05)
     gateway.silent.set()
     pushed(reporter(gateway.address))
-    assert "does not take metrics" in caplog.text
+    wait_for(lambda: "does not take metrics" in caplog.text, SOON, "the end of the push that was given up")
     assert "timed out" in caplog.text
 
 
