@@ -153,10 +153,8 @@ def _back(alteration: Alteration, levels: ConfigLevels, pause: Callable[[float],
         if number:
             pause(TAKE_BACK_EVERY)
         try:
-            there = own_levels(alteration.entity, described(levels, alteration.entity))
-            # What is not set any more must not be deleted again: another client may have written it.
-            due = {name: value for name, value in wanted.items() if value is not None or name in there}
-            fault = levels.alter({alteration.entity: due})[alteration.entity] if due else None
+            # The broker that would be asked what is set may not have heard of the write yet.
+            fault = levels.alter({alteration.entity: wanted})[alteration.entity]
         except LockstepError as error:
             reason = str(error)
             continue

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import pytest
 
 from app.configs_tool import canary
 from app.configs_tool.canary import Canary, NotTakenBack, TakenBack
+from sinks.faults import ItemFault, NoAnswer, Observed
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.brokers import Replicas
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, ResourceType
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, Levels, ResourceType
 from streaming.errors import WrongUsage
 from streaming.mm2.records import TopicPartition
 
@@ -110,6 +111,29 @@ def test_default_that_somebody_else_altered_meanwhile_stays_theirs() -> None:
     with pytest.raises(TakenBack, match="another client altered it meanwhile"):
         stage.run({NAME: "9"})
     assert kept(stage.levels) == {DEFAULT_OF_ALL: {NAME: "4"}}
+
+
+class Behind(MemoryLevels):
+    """Loses the answer to the write of the default, and its brokers have not heard of that write yet."""
+
+    def describe(self, entities: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
+        seen = super().describe(entities)
+        return Observed({one: {} if one == DEFAULT_OF_ALL else own for one, own in seen.items.items()}, seen.errors)
+
+    def alter(
+        self, wanted: Mapping[ConfigEntity, ConfigValues], validate_only: bool = False
+    ) -> dict[ConfigEntity, ItemFault | None]:
+        faults = super().alter(wanted, validate_only)
+        if not validate_only and wanted.get(DEFAULT_OF_ALL, {}).get(NAME):
+            raise NoAnswer("no answer")
+        return faults
+
+
+def test_default_of_which_no_broker_has_heard_yet_is_taken_back_all_the_same() -> None:
+    stage = Stage(levels=Behind("b", up=("1", "2")))
+    with pytest.raises(TakenBack, match="everything is as it was before"):
+        stage.run({NAME: "9"})
+    assert kept(stage.levels) == {}
 
 
 def test_trouble_that_was_there_before_is_no_trouble() -> None:
