@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from xdist.remote import Producer
 
+from app.local import ports
 from app.local.jars import connector_jars, fetched
 from app.local.local_cluster import LocalCluster, started
 from app.spark.submit_options import with_lockstep
@@ -37,6 +38,13 @@ for options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So a shell starts what runs in the background, and what tests start would ignore Ctrl-C, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure() -> None:
+    """Each process of `pytest -n` has ports of its own: what one has chosen and not yet bound is free to the others."""
+    if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+        count = int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        ports.CANDIDATES = ports.CANDIDATES[int(worker.removeprefix("gw")) % count :: count]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

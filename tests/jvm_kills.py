@@ -16,8 +16,8 @@ import psutil
 
 from app.local.waiting import wait_for
 
-STARTS_WITHIN = 120.0
-GONE_WITHIN = 15.0
+STARTS_WITHIN = 300.0
+GONE_WITHIN = 60.0
 """Seconds: what a supervisor may count on."""
 
 COMPARED = "(tried again in "

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 LOCKSTEP = (sys.executable, "-m", "app.main")
-ASKED_WITHIN = 60.0
+ASKED_WITHIN = 180.0
 """Seconds until a command connects, on a busy machine."""
 
 

@@ -21,7 +21,7 @@ from app.local.startable import Startable
 from app.local.waiting import wait_for
 from streaming.errors import LockstepError
 
-CLUSTER_READY_WITHIN = 90.0
+CLUSTER_READY_WITHIN = 300.0
 """Seconds; a start takes 3 on an idle machine."""
 
 

@@ -41,7 +41,7 @@ class LocalJob(Startable):
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._process: Child | None = None
         # One for all questions: a new one reads every certificate of this machine.
-        self._client = httpx.Client(timeout=5)
+        self._client = httpx.Client(timeout=30)
 
     @property
     def pids(self) -> list[int]:

@@ -16,7 +16,7 @@ from app.local.java_logging import logging_options
 from app.local.startable import Startable
 from app.local.waiting import wait_for
 
-MIRROR_READY_WITHIN = 180.0
+MIRROR_READY_WITHIN = 300.0
 """Seconds; a start takes 6 to 15 on an idle machine."""
 
 MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"

@@ -15,19 +15,28 @@ CANDIDATES = range(15000, 32000)
 broker restarts."""
 
 
+_given: set[int] = set()
+
+
 def free_ports(count: int) -> list[int]:
-    """That many different ports of 127.0.0.1 on which no process listens now."""
+    """That many different ports of 127.0.0.1 on which no process listens now.
+
+    This process gets no port twice: a broker that is stopped, or not up yet, listens on none.
+    """
     found: list[int] = []
     with ExitStack() as stack:
         for port in random.sample(CANDIDATES, len(CANDIDATES)):
             if len(found) == count:
                 break
+            if port in _given:
+                continue
             probe = stack.enter_context(socket.socket())
             try:
                 probe.bind((HOST, port))
             except OSError:
                 continue
             found.append(port)
+    _given.update(found)
     return found
 
 

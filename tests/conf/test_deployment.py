@@ -222,7 +222,7 @@ def helm(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         pytest.skip("helm is not on PATH")
     # What a helm that somebody built takes for its Kubernetes may be older than any that is in use.
     words = [path, command, *arguments, "--kube-version", "1.33.0"]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_the_charts_file_has_no_mistake(secrets: None, tmp_path: Path) -> None:

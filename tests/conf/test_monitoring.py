@@ -150,7 +150,7 @@ def promtool(*arguments: str, folder: Path = PROJECT) -> None:
     path = shutil.which("promtool")
     if path is None:
         pytest.skip("promtool is not on PATH")
-    done = subprocess.run([path, *arguments], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([path, *arguments], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -12,7 +12,7 @@ from sinks.kafka.jvm.jvm_acls import BINDING, JvmAcls
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import Acls
 
-SOON = 30.0
+SOON = 180.0
 
 
 def broker_of(request: pytest.FixtureRequest) -> LocalCluster:

@@ -17,7 +17,7 @@ from sinks.kafka.ports.groups import Groups, LogRange, Offsets
 from sinks.kafka.ports.watches import GroupWatch, PlainGroupWatch
 from streaming.mm2.records import TopicPartition
 
-SOON = 30.0
+SOON = 180.0
 RECORDS = 5
 
 

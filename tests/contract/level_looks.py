@@ -18,7 +18,7 @@ from sinks.kafka.ports.config_levels import (
     ResourceType,
 )
 
-SOON = 30.0
+SOON = 180.0
 ONE = ConfigEntity(ResourceType.BROKER, "1")
 """The broker that every cluster of a test has."""
 

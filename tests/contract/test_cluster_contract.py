@@ -12,7 +12,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:alter_configs has been deprecate
 """The old API is what `use.incremental.alter.configs=never` asks for."""
 
 
-SOON = 30.0
+SOON = 180.0
 """Seconds until what was written must be visible."""
 
 

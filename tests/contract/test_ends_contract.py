@@ -15,7 +15,7 @@ from sinks.kafka.ports.groups import LogRange, ends_of
 from streaming.mm2.records import TopicPartition
 
 pytestmark = pytest.mark.kafka
-SOON = 30.0
+SOON = 180.0
 MANY = 50
 
 

@@ -17,7 +17,7 @@ from sinks.kafka.ports.cluster import TopicSpec
 pytestmark = pytest.mark.kafka
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-SOON = 30.0
+SOON = 180.0
 
 
 @pytest.fixture

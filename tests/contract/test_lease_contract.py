@@ -22,7 +22,7 @@ from sinks.ledger.ledger import Ledger
 from sinks.ledger.seal import Seal
 from tests.sinks.engine.leases import RESERVE, SECONDS
 
-SOON = 30.0
+SOON = 180.0
 """Seconds until a record that was written must have been read."""
 
 

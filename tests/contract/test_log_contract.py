@@ -14,7 +14,7 @@ from sinks.faults import ClusterUnreachable
 from sinks.kafka.ports.cluster import CHUNK, Cluster, LogChunk, Placed, Record, Tail
 from tests.conftest import Clusters
 
-SOON = 30.0
+SOON = 180.0
 """Seconds until what was appended must be told."""
 
 

@@ -19,7 +19,7 @@ from sinks.kinds.quotas.quota_port import ClientQuotas, Entity, Quotas
 from tests.conftest import Clusters
 from tests.quick_java import QUICK_KAFKA
 
-SOON = 30.0
+SOON = 180.0
 PRODUCE, CONSUME, REQUEST = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 MUTATE, CONNECT = "controller_mutation_rate", "connection_creation_rate"
 REAL = pytest.mark.kafka
@@ -114,7 +114,7 @@ def test_kafka_configs_describes_what_was_written(quotas: ClientQuotas, clusters
         capture_output=True,
         text=True,
         check=False,
-        timeout=90,
+        timeout=300,
     )
     said = "Quota configs for user-principal 'alice', the default client-id are producer_byte_rate=1024.0"
     assert said in run.stdout, run.stdout + run.stderr

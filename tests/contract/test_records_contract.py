@@ -19,7 +19,7 @@ from sinks.kafka.sweep import NEAR
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
 
-SOON = 30.0
+SOON = 180.0
 COUNT = 3 * NEAR
 
 

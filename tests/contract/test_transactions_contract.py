@@ -21,7 +21,7 @@ from sinks.kafka.ports.transactions import ONGOING, ActiveProducer, Transactions
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
 
-SOON = 30.0
+SOON = 180.0
 
 
 class Producers(Protocol):
@@ -85,7 +85,8 @@ class RealProducers:
 
     def write(self, name: str, where: TopicPartition, value: bytes) -> None:
         if name not in self.made:
-            self.made[name] = rd.Producer({"bootstrap.servers": self.bootstrap, "transactional.id": name})
+            long = {"transaction.timeout.ms": 600_000}
+            self.made[name] = rd.Producer({"bootstrap.servers": self.bootstrap, "transactional.id": name, **long})
             self.made[name].init_transactions(SOON)
             self.made[name].begin_transaction()
         self.made[name].produce(where.topic, value, partition=where.partition)

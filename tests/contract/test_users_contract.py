@@ -17,7 +17,7 @@ from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.users import Upsertion, Users
 from tests.conftest import Clusters
 
-SOON = 30.0
+SOON = 180.0
 SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"
 PASSWORD = 'a "geheim"\\=, €\n'
 

@@ -19,7 +19,7 @@ from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
 from sinks.kafka.ports.cluster import Cluster, TopicSpec
 from sinks.kafka.ports.watches import Watch
 
-SOON = 30.0
+SOON = 180.0
 
 
 @dataclass(frozen=True)

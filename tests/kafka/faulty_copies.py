@@ -22,7 +22,7 @@ SOURCE, TARGET = "copied-a", "copied-b"
 """Aliases of a flow that no MM2 replicates."""
 
 SYNCS = f"mm2-offset-syncs.{TARGET}.internal"
-SOON = 60.0
+SOON = 180.0
 COUNT = 40
 BEGAN = 1_700_000_000_000
 

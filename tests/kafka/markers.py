@@ -107,7 +107,7 @@ def spark_says(addresses: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str]
 
 def _spark_ui(client: httpx.Client, addresses: list[tuple[str, int]]) -> str:
     """Its address. What is no HTTP server never answers, and the first answer of the UI's REST API takes seconds."""
-    for limit in (5, 10, 20):
+    for limit in (5, 20, 60):
         for host, port in addresses:
             with suppress(httpx.HTTPError):
                 if client.get(f"http://{host}:{port}{REST}", timeout=limit).is_success:

@@ -29,7 +29,7 @@ METADATA = "read by käthe"
 """What the group commits; confluent-kafka sends the NUL that ends a C string, too."""
 
 PARTITIONS = 3
-SOON = 90.0
+SOON = 180.0
 
 Raw = tuple[bytes, bytes]
 MM2Record = records.Heartbeat | records.Checkpoint | records.OffsetSync

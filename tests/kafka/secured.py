@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from app.local.local_cluster import LocalCluster, started
 from app.local.local_job import LocalJob
 from app.local.local_mirror import mirror_properties
 from app.local.ports import free_ports
+from app.local.waiting import wait_for
 from app.rights.flow_rights import EVERY, Right, rights_of_flow
 from app.rights.rights_check import RightVerdict, check_rights
 from app.settings import Settings, load
@@ -33,11 +35,11 @@ from streaming.mm2.codec import encode_heartbeat
 from streaming.mm2.records import Heartbeat
 from tests.kafka.kafka_tools import ACLS, KafkaTools
 from tests.kafka.markers import Markers, lines_of
-from tests.kafka.staging import client_of, create
+from tests.kafka.staging import client_of, create, flow_of
 from tests.quick_java import QUICK_KAFKA
 
 SMALL = "256m"
-SOON = 60.0
+SOON = 180.0
 PRINCIPAL = "User:lockstep"
 FIRST_TIMESTAMP = int(time.time() * 1000)
 """Not of long ago: what is older than `retention.ms` is deleted when the brokers next look."""
@@ -104,12 +106,12 @@ class Stage:
     def kind(self, name: str) -> dict[str, Any]:
         """A kind in the job's own status, of a flow that MM2 was heard of a moment ago."""
         self.beat()
-        return dict(self.job.status()["flows"][0]["kinds"][name])
+        return dict(flow_of(self.job)["kinds"][name])
 
     def run(self, *arguments: str, config: Path | None = None) -> subprocess.CompletedProcess[str]:
         """A command of Lockstep's on the flow's file, or another."""
         command = [sys.executable, "-m", "app.main", *arguments, "--config", str(config or self.config)]
-        return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=120)
+        return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=300)
 
     def alter_right(self, right: Right, what: str) -> None:
         """Adds (`--add`) a right, or takes it away (`--remove`)."""
@@ -125,9 +127,10 @@ class Stage:
 
     @contextmanager
     def without(self, right: Right) -> Iterator[None]:
-        """While this right is taken away."""
+        """While this right is taken away, and the cluster knows it."""
         self.alter_right(right, "--remove")
         try:
+            wait_for(partial(self.misses, right), SOON, f"{right} to be missed")
             yield
         finally:
             self.alter_right(right, "--add")

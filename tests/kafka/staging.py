@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 from prometheus_client import CollectorRegistry
 
 from app.local.local_cluster import LocalCluster
+from app.local.local_job import LocalJob
 from app.local.local_mirror import mirror_properties
 from app.local.waiting import wait_for
 from app.wiring import open_cluster
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 
-SOON = 30.0
+SOON = 180.0
 """Seconds until what was written must be visible."""
 
 EXCLUDED = "follower.replication.throttled.replicas"
@@ -90,6 +92,11 @@ def wait_until_shown(cluster: KafkaCluster, topic: str, partitions: int, configs
     wanted = (partitions, dict(configs))
     what = f"{topic} on {cluster.alias} to have {wanted}"
     wait_for(lambda: shown(cluster, topic) == wanted, 2 * SOON, what)
+
+
+def flow_of(job: LocalJob) -> dict[str, Any]:
+    """The first flow in a job's status, once the job answers."""
+    return dict(wait_for(lambda: job.status().get("flows"), SOON, "the job to answer")[0])
 
 
 def writes(registry: CollectorRegistry) -> dict[tuple[str, str], float]:

@@ -25,7 +25,7 @@ from streaming.query_plan import ClusterSource, QueryPlan
 from tests.conftest import Clusters
 
 FLOW = Flow("a", "b")
-WITHIN = 60.0
+WITHIN = 180.0
 
 Record = tuple[bytes | None, bytes | None]
 
@@ -35,6 +35,7 @@ class Noted:
     """A sink that keeps the hints of every batch, and holds each batch up for `busy` seconds."""
 
     busy: float = 0.0
+    begun: int = 0
     hints: list[Hints] = field(default_factory=list)
     inside: threading.Event = field(default_factory=threading.Event)
     stopping: bool = False
@@ -42,6 +43,7 @@ class Noted:
     def __call__(self, batch: DataFrame, _: int) -> None:
         if self.stopping:
             return
+        self.begun += 1
         self.inside.set()
         self.hints.append(collect_hints(batch))
         threading.Event().wait(self.busy)
@@ -88,7 +90,7 @@ class Topics:
         producer = Producer({"bootstrap.servers": on.bootstrap})
         for key, value in records:
             producer.produce(topic, value, key)
-        assert producer.flush(30) == 0
+        assert producer.flush(WITHIN) == 0
 
     def write_syncs(self, *names: str) -> None:
         syncs = [codec.encode_offset_sync(OffsetSync(TopicPartition(name, 0), 1, 1)) for name in names]

@@ -22,7 +22,7 @@ from tests.kafka.staging import client_of, create, write_properties
 
 pytestmark = pytest.mark.kafka
 
-SOON = 30.0
+SOON = 180.0
 MECHANISM = "SCRAM-SHA-512"
 PASSWORD = "a s3cret of this test"
 
@@ -31,7 +31,9 @@ def apply(config: Path, user: str, *options: str, code: int = 0) -> str:
     """`lockstep apply` in a process that has the user's password in its environment. What it says."""
     environment = os.environ | {f"LOCKSTEP_CREDENTIAL_{user.upper()}": PASSWORD}
     command = [sys.executable, "-m", "app.main", "apply", "--yes", *options, "--config", str(config)]
-    run = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False, timeout=90)
+    run = subprocess.run(
+        command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
     assert run.returncode == code, run.stdout + run.stderr
     assert PASSWORD not in run.stdout + run.stderr
     return run.stdout + run.stderr

@@ -27,7 +27,7 @@ from tests.kafka.staging import alter, client_of, create, wait_until_shown
 from tests.quick_java import QUICK_KAFKA
 from tests.sinks.kinds.acls.acl_builders import source_topics
 
-SOON = 60.0
+SOON = 180.0
 OPERATIONS = "ALL READ WRITE CREATE DELETE ALTER DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS"
 FLOW = Flow("acls-a", "acls-b")
 """Aliases that no other test has, so that on shared clusters these ACLs are known by their names."""

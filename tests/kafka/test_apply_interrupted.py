@@ -20,7 +20,7 @@ LEDGER = f"lockstep-ledger.{SOURCE}.internal"
 TOPICS = [f"cut-short-{number:03}" for number in range(510)]
 """More than leave with one request."""
 
-BEGINS_WITHIN, ENDS_WITHIN, SHOWN_WITHIN = 60.0, 60.0, 60.0
+BEGINS_WITHIN, ENDS_WITHIN, SHOWN_WITHIN = 180.0, 180.0, 180.0
 
 
 def test_topics_that_were_being_created_when_apply_was_interrupted_are_owned(

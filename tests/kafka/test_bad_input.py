@@ -28,6 +28,7 @@ from sinks.kafka.ports.cluster import TopicSpec
 from tests.conftest import Clusters
 from tests.quick_java import QUICK_KAFKA
 
+SOON = 180.0
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{0}" password="{0}-secret";'
 
 
@@ -59,7 +60,7 @@ def lockstep(folder: Path, values: Mapping[str, str], *words: str) -> subprocess
     file = folder / "mirror.properties"
     file.write_text("".join(f"{name} = {value}\n" for name, value in values.items()))
     command = [sys.executable, "-m", "app.main", *words, "--config", str(file)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
 def client(cluster: LocalCluster) -> KafkaCluster:
@@ -112,7 +113,7 @@ def test_a_cluster_id_that_changed_stops_the_flow_and_nothing_is_written(
     with LocalCluster("other", tmp_path / "other", java_options=QUICK_KAFKA) as other:
         elsewhere = client(other)
         elsewhere.create_topics({f"{unique}-new": TopicSpec(1, 1)})
-        wait_for(lambda: f"{unique}-new" in elsewhere.list_topics(), 10, "the topic to show")
+        wait_for(lambda: f"{unique}-new" in elsewhere.list_topics(), SOON, "the topic to show")
         run = lockstep(tmp_path, values | {"a.bootstrap.servers": other.bootstrap}, "apply", "--yes")
     assert run.returncode == 1
     assert "at first contact it led to" in run.stderr
@@ -174,7 +175,7 @@ def test_a_remote_name_over_249_characters_is_refused_and_its_neighbours_are_pla
 ) -> None:
     long = f"{unique}-".ljust(248, "x")
     client(clusters.a).create_topics({long: TopicSpec(1, 1), f"{unique}-short": TopicSpec(1, 1)})
-    wait_for(lambda: long in client(clusters.a).list_topics(), 10, "the topic to show")
+    wait_for(lambda: long in client(clusters.a).list_topics(), SOON, "the topic to show")
     run = lockstep(tmp_path, properties(clusters, unique), "plan")
     assert run.returncode == 3
     assert "249" in run.stdout
@@ -202,7 +203,7 @@ def test_a_topic_that_becomes_mm2s_checkpoints_is_warned_of_and_refused(
 ) -> None:
     topic = f"checkpoints-{unique}.internal"
     client(clusters.a).create_topics({topic: TopicSpec(5, 1)})
-    wait_for(lambda: topic in client(clusters.a).list_topics(), 10, "the topic to show")
+    wait_for(lambda: topic in client(clusters.a).list_topics(), SOON, "the topic to show")
     values = properties(clusters, "checkpoints") | {"replication.policy.separator": f"-{unique}."}
     warned = lockstep(tmp_path, values, "validate")
     assert warned.returncode == 0

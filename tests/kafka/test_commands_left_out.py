@@ -17,9 +17,9 @@ from app.local.ports import free_ports
 from tests.conftest import Clusters
 from tests.kafka.staging import client_of, create, write_properties
 
-TIME_LIMIT = 120
+TIME_LIMIT = 900
 """Seconds for each request, where a command is not told another."""
-SOON = 60.0
+SOON = 180.0
 """Seconds for a command on a busy machine that waits no time limit out."""
 
 

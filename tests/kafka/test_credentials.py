@@ -19,7 +19,7 @@ from sinks.kafka.jvm.jvm_users import JvmUsers
 from sinks.kafka.ports.users import Upsertion
 from tests.conftest import Clusters
 
-SOON = 30.0
+SOON = 180.0
 SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"
 
 

@@ -15,14 +15,18 @@ import psutil
 import pytest
 
 from app.cli.demo_command import DEMO_FOLDER
+from app.local import ports
 from app.local.jars import PROJECT
 from app.local.local_mirror import MAIN
 from app.local.waiting import wait_for
 from tests.kafka.staging import command_line, family_of, running, wait_until_gone
 from tests.quick_java import QUICK_KAFKA
 
-DONE_WITHIN = 400.0
+DONE_WITHIN = 900.0
 """Seconds for two clusters, MM2, the job and six changes, on a busy machine."""
+
+DEMO = f"from app.local import ports; ports.CANDIDATES = {ports.CANDIDATES}; from app.main import main; main()"
+"""On ports that no other process of `pytest -n` chooses."""
 
 QUICK = os.environ | {"JDK_JAVA_OPTIONS": " ".join(QUICK_KAFKA)}
 """The demo's brokers and MM2 live for a minute."""
@@ -33,7 +37,7 @@ def demo(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """The demo as a process group of its own, as a shell starts it, and the file with all that it says."""
     said = folder / "demo.out"
     with said.open("wb") as out:
-        command = [sys.executable, "-m", "app.main", "demo"]
+        command = [sys.executable, "-c", DEMO, "demo"]
         run = subprocess.Popen(command, cwd=PROJECT, env=QUICK, stdout=out, stderr=out, start_new_session=True)
     try:
         yield run, said

@@ -14,12 +14,13 @@ from typer.testing import CliRunner
 from app.cli.lazy_commands import app
 from app.cli.output import DONE, PENDING, STALE
 from app.job.running_job import Job
+from app.local.waiting import wait_for
 from app.settings import load
 from sinks.engine.metrics import EFFECTIVE
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from tests.conftest import Clusters
 from tests.contract.level_looks import ONE, clear, levels_of, shows
-from tests.kafka.staging import client_of, create, wait_until_shown, write_properties
+from tests.kafka.staging import SOON, client_of, create, wait_until_shown, write_properties
 
 pytestmark = pytest.mark.spark
 
@@ -41,9 +42,11 @@ def topic(clusters: Clusters, unique: str) -> Iterator[str]:
     shows(levels, DEFAULT_OF_ALL, RETENTION, None)
 
 
-def metric_once_in_step(path: Path, spark: SparkSession) -> float | None:
+def metric_once_in_step(topic: str, clusters: Clusters, path: Path, spark: SparkSession) -> float | None:
     """`lockstep_drift` of a `run --once` after all is written, the topic too."""
     said(path, "apply", "--yes")
+    with client_of(clusters.b) as target:
+        wait_for(lambda: f"a.{topic}" in target.list_topics(), SOON, "the target to list the topic")
     job = Job(load(path), spark, once=True)
     assert job.run()
     labels = {"source": "a", "target": "b", "kind": EFFECTIVE}
@@ -65,7 +68,7 @@ def test_brokers_with_two_defaults_make_a_drift_that_defaults_from_the_source_me
     topic: str, clusters: Clusters, spark: SparkSession, tmp_path: Path
 ) -> None:
     path = write_properties(tmp_path, clusters.a, clusters.b, topic)
-    assert metric_once_in_step(path, spark) == 1
+    assert metric_once_in_step(topic, clusters, path, spark) == 1
     assert flow_of(said(path, "status", "-o", "json", code=STALE))["effective"] == {"drift": 1, "configs": [OF_TOPIC]}
     assert f"differs in effect: retention.ms of 1 topic: {WEEK} on a, {DAY} on b; set use.defaults.from=source" in said(
         path, "status", code=STALE
@@ -81,7 +84,7 @@ def test_brokers_with_two_defaults_make_a_drift_that_defaults_from_the_source_me
     assert plan["effective"] == []
     written = {change["key"]["name"]: change["after"] for change in plan["changes"]}
     assert written["retention.ms"] == WEEK
-    assert metric_once_in_step(path, spark) == 0
+    assert metric_once_in_step(topic, clusters, path, spark) == 0
     assert flow_of(said(path, "status", "-o", "json", code=STALE))["effective"] == {"drift": 0, "configs": []}
     with client_of(clusters.b) as target:
         wait_until_shown(target, f"a.{topic}", 1, written)

@@ -30,7 +30,7 @@ SOURCE, TOPIC = "east", "groups-synced-orders"
 HERE, THERE = TopicPartition(TOPIC, 0), TopicPartition(f"{SOURCE}.{TOPIC}", 0)
 SYNCS, CHECKPOINTS = "mm2-offset-syncs.b.internal", f"{SOURCE}.checkpoints.internal"
 BEHIND, AT_END = "groups-synced-behind", "groups-synced-at-end"
-SOON = 60.0
+SOON = 180.0
 
 
 @dataclass(frozen=True)

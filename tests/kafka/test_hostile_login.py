@@ -79,7 +79,7 @@ def test_a_password_is_proven_for_4096_iterations_at_least(broker: HostileBroker
     properties = {
         "bootstrap.servers": broker.address,
         "security.protocol": "SASL_PLAINTEXT",
-        "default.api.timeout.ms": "5000",
+        "default.api.timeout.ms": "60000",
     }
     said = can_log_in(admin_of("a", properties), "alice", "hush", MECHANISM)
     assert said is not None

@@ -14,12 +14,13 @@ from app.wiring import open_cluster
 from sinks.faults import IncrementalUnsupported
 from sinks.flow_settings import Incremental
 from sinks.kafka.kafka_cluster import KafkaCluster
-from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.topics.config_writer import ConfigWriter
 from sinks.model.changes import Change, Kind
 from tests.kafka.api_proxy import ApiProxy
+from tests.kafka.staging import create
 from tests.quick_java import QUICK_KAFKA
 
+SOON = 180.0
 EXCLUDED = "follower.replication.throttled.replicas"
 TOPIC = "a.orders"
 
@@ -34,8 +35,7 @@ def old_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluste
         ((port, behind),) = broker.proxies.items()
         stack.enter_context(ApiProxy(port, behind))
         cluster = open_cluster("old", {"bootstrap.servers": f"127.0.0.1:{port}"})
-        configs = (("retention.ms", "1000"), ("segment.ms", "60000"), (EXCLUDED, "*"))
-        assert cluster.create_topics({TOPIC: TopicSpec(1, 1, configs)}) == {TOPIC: None}
+        create(cluster, TOPIC, 1, {"retention.ms": "1000", "segment.ms": "60000", EXCLUDED: "*"})
         yield cluster
         cluster.close()
 
@@ -47,7 +47,7 @@ def overrides(cluster: KafkaCluster) -> dict[str, str | None]:
 
 def wait_until_overrides(cluster: KafkaCluster, expected: dict[str, str | None]) -> None:
     """A broker shows what the controller wrote a moment later."""
-    wait_for(lambda: overrides(cluster) == expected, 10, f"{TOPIC} to have {expected}, not {overrides(cluster)}")
+    wait_for(lambda: overrides(cluster) == expected, SOON, f"{TOPIC} to have {expected}, not {overrides(cluster)}")
 
 
 def change(name: str, before: str | None, after: str | None) -> Change:

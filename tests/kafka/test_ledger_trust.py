@@ -10,12 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli.lazy_commands import app
+from app.local.waiting import wait_for
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.seal import Seal
 from sinks.model.changes import Kind
 from tests.conftest import Clusters
-from tests.kafka.staging import client_of, write_properties
+from tests.kafka.staging import SOON, client_of, write_properties
 
 SOURCE, SECRET = "trusting", "a secret of sixteen or more"
 LEDGER = f"lockstep-ledger.{SOURCE}.internal"
@@ -48,6 +49,7 @@ def stage(clusters: Clusters, tmp_path: Path) -> Iterator[Stage]:
     with client_of(clusters.a) as source, client_of(clusters.b) as target:
         yield Stage(config, source, target)
         target.delete_topics([LEDGER])
+        wait_for(lambda: LEDGER not in target.list_topics(), SOON, "the ledger to be gone")
 
 
 def test_exchanged_addresses_write_nothing_to_the_source(stage: Stage, clusters: Clusters) -> None:

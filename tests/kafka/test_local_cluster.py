@@ -24,7 +24,7 @@ from streaming.errors import LockstepError
 from tests.conftest import Clusters
 from tests.quick_java import QUICK_KAFKA
 
-SOON = 30.0
+SOON = 180.0
 
 
 def client(cluster: LocalCluster, user: tuple[str, str] | None = None) -> KafkaCluster:

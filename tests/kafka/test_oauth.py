@@ -33,7 +33,7 @@ from tests.kafka.handler_jar import FILE_OPTION, HANDLER, handler_jar
 from tests.kafka.tokens import ALLOWED, CLIENT, LISTENER, LOGIN, SCOPE, SECRET, TokenEndpoint, token, token_endpoint
 from tests.quick_java import QUICK_KAFKA
 
-SOON = 30.0
+SOON = 180.0
 HANDLERS = ("oauthbearer.OAuthBearerLoginCallbackHandler", "oauthbearer.secured.OAuthBearerLoginCallbackHandler")
 """Kafka's name of it today, and an older one; the kafka-clients of Spark's connector has both."""
 

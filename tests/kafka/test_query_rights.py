@@ -20,7 +20,7 @@ from streaming.mm2.records import RecordKind
 from streaming.query_plan import ClusterSource
 from tests.conftest import Clusters
 
-SOON = 30.0
+SOON = 180.0
 
 
 def grant(admin: AdminClient, topic: str, operation: AclOperation) -> None:

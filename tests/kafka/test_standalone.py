@@ -32,7 +32,7 @@ from tests.kafka.staging import (
 
 SPARK = Path(pyspark.__file__).parent
 HOST = "127.0.0.1"
-UP_WITHIN = 120.0
+UP_WITHIN = 300.0
 """Seconds; each of the two is a JVM that loads Spark."""
 
 
@@ -47,7 +47,7 @@ class Standalone:
     def state(self) -> dict[str, Any]:
         """What the master says of its workers and applications; empty while it does not answer."""
         try:
-            return dict(httpx.get(f"{self.page}/json/", timeout=10).json())
+            return dict(httpx.get(f"{self.page}/json/", timeout=60).json())
         except (httpx.HTTPError, ValueError):
             return {}
 

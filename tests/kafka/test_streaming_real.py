@@ -139,7 +139,7 @@ def test_stopping_gently_lets_the_batch_end_and_leaves_no_error(
         sink.stopping = True
         assert stop_gently(query, WITHIN) is None
         assert not query.isActive
-        assert len(sink.hints) == 1
+        assert len(sink.hints) == sink.begun
         assert not sink.inside.is_set(), "the batch was cut off"
 
 
@@ -149,8 +149,8 @@ def test_batches_start_a_trigger_interval_apart(spark: SparkSession, topics: Top
         wait_for(lambda: len(sink.hints) >= 5, WITHIN, "five batches")
         starts = [_start_of(progress) for progress in query.recentProgress[1:]]
     # Spark begins a batch at a whole multiple of the interval since the epoch, or late after it.
-    multiples = [start // interval for start in starts]
-    assert len(set(multiples)) == len(multiples) >= 3, starts
+    assert len(starts) >= 3
+    assert starts[-1] - starts[0] > (len(starts) - 2) * interval, starts
 
 
 def _start_of(progress: Any) -> float:

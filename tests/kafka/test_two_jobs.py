@@ -26,18 +26,18 @@ from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.request_timeout import BEYOND
 from sinks.ledger.leadership import EVIDENCE
 from tests.conftest import Clusters
-from tests.kafka.staging import alter, client_of, create, family_of, wait_until_shown, write_properties
+from tests.kafka.staging import alter, client_of, create, family_of, flow_of, wait_until_shown, write_properties
 
 log = logging.getLogger(__name__)
 
 SOURCE = "led"
-TIMEOUT = 2.0
-"""Seconds that a request may take here, so that a lease is over soon."""
+TIMEOUT = 5.0
+"""Seconds that a request may take here: soon over, and longer than a broker takes to answer on a busy machine."""
 
-FAILS_OVER_WITHIN = TIMEOUT + BEYOND + EVIDENCE + 20.0
+FAILS_OVER_WITHIN = TIMEOUT + BEYOND + EVIDENCE + 120.0
 """Seconds: the lease, and on a busy machine a trigger and a claim."""
 
-STARTS_WITHIN = 120.0
+STARTS_WITHIN = 300.0
 WRITES = r'^lockstep_admin_requests_total\{api="(?:Create|Delete|Alter|Incremental)\w*",.*\} (\S+)$'
 
 
@@ -67,7 +67,7 @@ class Led:
 
     def writes(self) -> float:
         """Requests that changed a cluster, as it counts them itself."""
-        metrics = httpx.get(f"{self.job.address}/metrics", timeout=10).raise_for_status().text
+        metrics = httpx.get(f"{self.job.address}/metrics", timeout=60).raise_for_status().text
         return sum(float(count) for count in re.findall(WRITES, metrics, re.MULTILINE))
 
     def start(self) -> None:
@@ -136,7 +136,7 @@ def lockstep(led: Led, *command: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
 
 
@@ -147,9 +147,9 @@ def test_one_of_two_jobs_leads_and_the_other_says_who(stage: Stage) -> None:
     # Both may have asked for the ledger's topic at first contact; one of them created it.
     before = other.writes()
     stage.change("2000")
-    leader = leads.flow()["leader"]
-    assert other.flow()["leader"] == leader | {"here": False}
-    assert str(other.flow()["reason"]).startswith(f"{leader['client']} on {leader['host']} (since {leader['since']})")
+    leader, beside = flow_of(leads.job)["leader"], flow_of(other.job)
+    assert beside["leader"] == leader | {"here": False}
+    assert str(beside["reason"]).startswith(f"{leader['client']} on {leader['host']} (since {leader['since']})")
     assert (leads.writes() > 0, other.writes()) == (True, before)
     second = lockstep(leads, "run")
     assert second.returncode == 1
@@ -172,12 +172,12 @@ def test_job_that_ends_is_followed_at_once(stage: Stage) -> None:
 
 def test_command_leads_while_it_writes_and_the_job_goes_on_after_it(stage: Stage) -> None:
     leads, _ = stage.leader_and_other()
-    since = leads.flow()["leader"]["since"]
+    since = flow_of(leads.job)["leader"]["since"]
     run = lockstep(leads, "apply", "--yes")
     assert run.returncode == 0, run.stderr
     took = within(FAILS_OVER_WITHIN, lambda: any(one.leads for one in stage.jobs), "a job to lead again")
     log.info("a job leads again %.1f s after the command", took)
-    assert stage.leader_and_other()[0].flow()["leader"]["since"] > since
+    assert flow_of(stage.leader_and_other()[0].job)["leader"]["since"] > since
     stage.change("5000")
 
 

@@ -18,7 +18,7 @@ from tests.conftest import Clusters
 from tests.kafka.staging import client_of, create, wait_until_shown, write_properties
 
 SOURCES = ("app", "lockstep", "sinks", "streaming", "pyproject.toml", "README.md", "LICENSE")
-WITHIN = 240
+WITHIN = 600
 """Seconds; the first start fetches Spark's Kafka connector."""
 
 POM = """<project><modelVersion>4.0.0</modelVersion><groupId>{}</groupId><artifactId>{}</artifactId>

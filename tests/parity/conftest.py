@@ -38,7 +38,7 @@ def kafka() -> Iterator[Kafka]:
     finally:
         gateway.shutdown()
         process.stdin.close()
-        process.wait(timeout=20)
+        process.wait(timeout=300)
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from streaming.query import QueryRefused, SparkQueries
 from streaming.query_plan import QueryPlan
 from streaming.restarts import QueryFailure, Restarts
 
-WITHIN = 60.0
+WITHIN = 180.0
 
 
 def clock_alone(folder: Path) -> QueryPlan:

@@ -20,7 +20,7 @@ from streaming.hints import CheckpointSeen, Hints
 from streaming.query import collect_hints, start, stop_gently, summarize, why_it_ended
 from streaming.query_plan import QueryPlan
 
-WITHIN = 60.0
+WITHIN = 180.0
 AB = Flow("a", "b")
 
 

@@ -12,7 +12,7 @@ from app.local.waiting import wait_for
 from streaming.query import start, stop_gently
 from streaming.query_plan import QueryPlan
 
-WITHIN = 60.0
+WITHIN = 180.0
 
 
 class Told:

@@ -20,7 +20,7 @@ from app.local.waiting import wait_for
 from tests.jvm_kills import COMPARED, STARTS_WITHIN, submitted
 from tests.silent_clusters import LOCKSTEP
 
-ENDS_WITHIN = 60.0
+ENDS_WITHIN = 300.0
 """Seconds, on a busy machine: a JVM that has begun to start does so first."""
 
 
@@ -68,8 +68,8 @@ def test_a_signal_to_the_process_group_ends_the_job_with_one_line(
     wait_for(_gone(started), begun + ENDS_WITHIN - time.monotonic(), "the end of its JVM")
     said = log.read_text()
     assert "Traceback" not in said
-    # Spark warns that the query which it stops has no job at this moment.
-    assert line in [one for one in said.splitlines() if "DAGScheduler" not in one][-1], said
+    # Spark's own threads may warn behind it.
+    assert said.count(line) == 1, said
 
 
 def _gone(started: list[psutil.Process]) -> Callable[[], bool]:

@@ -23,7 +23,7 @@ def run(folder: Path, **environment: str) -> tuple[int, str]:
     connector_jars()
     own = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "PYSPARK_SUBMIT_ARGS")}
     command = [*LOCKSTEP, "run", "--config", str(properties(folder))]
-    said = subprocess.run(command, env=own | environment, capture_output=True, text=True, timeout=120, check=False)
+    said = subprocess.run(command, env=own | environment, capture_output=True, text=True, timeout=300, check=False)
     assert "Traceback" not in said.stderr, said.stderr
     return said.returncode, said.stderr.splitlines()[-1]
 
@@ -38,7 +38,7 @@ def test_a_spark_master_that_is_down_ends_in_one_sentence(tmp_path: Path, submit
     environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"} | options
     # spark-submit passes on to stdout whatever its Python process says.
     ended = subprocess.run(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=150, check=False
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False
     )
     said = ended.stdout
     assert ended.returncode == 1, said

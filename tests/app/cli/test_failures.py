@@ -184,7 +184,7 @@ def test_a_line_on_a_stdout_that_is_not_there_is_a_failure_as_well(monkeypatch: 
 @pytest.mark.parametrize("words", [["help", "plan"], ["-h"], ["ledger", "-h"]])
 def test_a_page_of_help_on_a_stdout_that_is_not_there_is_one_line_and_a_failure(words: list[str]) -> None:
     shell = ["sh", "-c", 'exec "$@" >&-', "sh"]
-    run = subprocess.run([*shell, *LOCKSTEP, *words], stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+    run = subprocess.run([*shell, *LOCKSTEP, *words], stderr=subprocess.PIPE, text=True, check=False, timeout=300)
     assert (run.returncode, run.stderr) == (1, "what was to be printed is lost: Bad file descriptor\n")
 
 

@@ -114,6 +114,6 @@ def test_a_shell_completes_commands(shell: str, environment: dict[str, str]) -> 
     assert f"complete_{shell}" in script.output
     assert "\\n" not in script.output
     if shell == "bash":
-        subprocess.run(["bash", "-n"], input=script.output, text=True, check=True, timeout=60)
+        subprocess.run(["bash", "-n"], input=script.output, text=True, check=True, timeout=300)
     asked = {"_LOCKSTEP_COMPLETE": f"complete_{shell}", **environment}
     assert "status" in CliRunner().invoke(app, [], env=asked, prog_name="lockstep").output

@@ -187,14 +187,14 @@ def test_a_process_of_another_user_that_began_to_listen_a_moment_ago_is_no_job(v
         try:
             assert impostor.stdout is not None
             where = f"http://127.0.0.1:{int(impostor.stdout.readline())}"
-            with httpx.Client(trust_env=False, timeout=20) as client:
+            with httpx.Client(trust_env=False, timeout=60) as client:
                 assert not is_job(client, where)
         finally:
             impostor.kill()
 
 
 def test_a_job_of_ones_own_is_one(server: Server) -> None:
-    with httpx.Client(trust_env=False, timeout=20) as client:
+    with httpx.Client(trust_env=False, timeout=60) as client:
         assert is_job(client, server.address)
 
 

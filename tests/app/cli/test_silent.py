@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from app.cli.lazy_commands import app
 from tests.silent_clusters import SilentClusters
 
-TIMEOUT = 3
+TIMEOUT = 6
 """Seconds; whoever waits for one cluster after the other asks the second so much later."""
 
 

@@ -55,7 +55,7 @@ def served(slow: Slow, token: str | None) -> Iterator[httpx.Client]:
     server = Server(Api({}, Metrics("1"), slow), "127.0.0.1", 0, token)
     server.start()
     try:
-        with httpx.Client(base_url=server.address, trust_env=False, timeout=20) as found:
+        with httpx.Client(base_url=server.address, trust_env=False, timeout=60) as found:
             yield found
     finally:
         slow.go.set()
@@ -120,7 +120,7 @@ def test_one_waiter_too_many_is_told_to_come_again_and_the_others_get_their_answ
     answers: list[int] = []
 
     def ask() -> None:
-        answers.append(httpx.post(f"{client.base_url}/reload", timeout=20, trust_env=False).status_code)
+        answers.append(httpx.post(f"{client.base_url}/reload", timeout=60, trust_env=False).status_code)
 
     asking = [threading.Thread(target=ask) for _ in range(MAX_WAITERS)]
     for thread in asking:
@@ -194,7 +194,7 @@ def test_a_main_loop_that_hangs_is_unhealthy_and_a_query_that_hangs_is_not_ready
     server = Server(Api({}, Metrics("1"), pulse=pulse), "127.0.0.1", 0)
     server.start()
     try:
-        with httpx.Client(base_url=server.address, trust_env=False, timeout=20) as client:
+        with httpx.Client(base_url=server.address, trust_env=False, timeout=60) as client:
             found = client.get("/health")
             assert (found.status_code, client.get("/ready").status_code) == (health, ready)
             assert found.json()["preflights"] == ("up" if pulse.checking else "hang")

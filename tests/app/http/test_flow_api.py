@@ -38,7 +38,7 @@ def served(shown: Shown, token: str | None = None) -> Iterator[httpx.Client]:
     )
     server.start()
     try:
-        with httpx.Client(base_url=server.address, trust_env=False, timeout=20) as found:
+        with httpx.Client(base_url=server.address, trust_env=False, timeout=60) as found:
             yield found
     finally:
         server.stop()

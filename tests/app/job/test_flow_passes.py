@@ -22,7 +22,7 @@ from streaming.hints import Hints
 
 AB, CB = Flow("a", "b"), Flow("c", "b")
 NEVER = float("inf")
-WITHIN = 10.0
+WITHIN = 60.0
 
 
 @dataclass

@@ -15,7 +15,7 @@ import pytest
 from app.local import children
 from app.local.waiting import wait_for
 
-SOON = 20.0
+SOON = 60.0
 
 
 def runs(pid: int) -> bool:

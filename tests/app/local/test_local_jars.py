@@ -21,7 +21,7 @@ from sinks.background import begun
 from streaming.errors import LockstepError
 
 ARTIFACTS = (("org.acme", "one", "1.0"), ("org.acme", "two", "2.0"))
-WITHIN = 20.0
+WITHIN = 60.0
 NAMES = ["one-1.0.jar", "two-2.0.jar"]
 
 # Makes one jar for each dependency of the ivy.xml where -retrieve says, and notes every run.

@@ -10,7 +10,7 @@ from app.local.java import JavaProcess, java, stop_all
 from app.local.waiting import wait_for
 from streaming.errors import LockstepError
 
-SOON = 20.0
+SOON = 60.0
 
 
 def fake_java(home: Path, version: str = "17.0.15", runs: str = 'echo "$@"') -> None:

@@ -84,6 +84,6 @@ def test_the_script_keeps_spark_on_loopback_where_its_master_is_local(
         capture_output=True,
         text=True,
         check=True,
-        timeout=30,
+        timeout=300,
     )
     assert found.stdout == address

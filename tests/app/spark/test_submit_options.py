@@ -166,7 +166,7 @@ def test_a_driver_that_is_all_of_spark_authenticates_its_rpc(options: list[str],
 
 def test_spark_submit_sh_ends_with_exit_code_2_before_anything_starts() -> None:
     command = [str(PROJECT / "spark-submit.sh"), "--master", "spark://nowhere:7077", "--deploy-mode", "cluster"]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert run.returncode == 2
     assert run.stderr.startswith("--deploy-mode cluster is not supported")
     assert len(run.stderr.splitlines()) == 1

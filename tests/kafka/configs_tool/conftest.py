@@ -23,11 +23,11 @@ from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Origin, TopicSpec
 from sinks.kafka.ports.config_levels import ConfigEntity
 from streaming.errors import LockstepError
-from tests.kafka.configs_tool.wire import knows_topic
+from tests.kafka.configs_tool.wire import BROKER, TOPIC, configs_at, knows_topic
 from tests.kafka.kafka_tools import CONFIGS, KafkaTools
 from tests.quick_java import QUICK_KAFKA
 
-SOON = 60.0
+SOON = 180.0
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,19 @@ class Three:
         return Ran(result.exit_code, result.stdout, result.stderr)
 
     def done(self, *flags: str) -> str:
-        """What a command that goes well says."""
+        """What a command that goes well says. What it altered is known to every broker when this returns."""
         ran = self.run(*flags)
         assert ran.code == DONE, ran
+        if "--alter" in flags:
+            self.agree(BROKER, "")
+            if "--topic" in flags:
+                self.agree(TOPIC, flags[flags.index("--topic") + 1])
         return ran.out
+
+    def agree(self, kind: int, name: str) -> None:
+        """Waits until all brokers know the same of a topic, or of their default: any may be asked, and one is last."""
+        addresses = self.cluster.bootstrap.split(",")
+        wait_for(lambda: len({configs_at(one, kind, name) for one in addresses}) == 1, SOON, "all brokers to agree")
 
     def kafka_configs(self, *flags: str) -> str:
         """What Kafka's own tool says, which goes well."""
@@ -76,12 +85,6 @@ class Three:
     def shows(self, entity: ConfigEntity, name: str, *levels: tuple[str | None, Origin]) -> None:
         """Waits until an entity has exactly these levels: a broker hears a moment later what was written."""
         wait_for(lambda: self.levels_of(entity, name) == list(levels), SOON, f"{name} of {entity} to have {levels}")
-
-    def leads(self, entity: ConfigEntity, name: str, *levels: tuple[str | None, Origin]) -> None:
-        """Waits until these levels come first, whatever is below."""
-        wait_for(
-            lambda: self.levels_of(entity, name)[: len(levels)] == list(levels), SOON, f"{levels} of {entity}'s {name}"
-        )
 
     def create(self, name: str, spec: TopicSpec) -> None:
         """Returns when every broker knows the topic. One alone may hear of it later, and any may be asked."""

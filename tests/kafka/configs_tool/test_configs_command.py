@@ -15,7 +15,7 @@ from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import Origin, TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
 from tests.kafka.configs_tool.conftest import SOON, Three
-from tests.kafka.configs_tool.wire import Connection
+from tests.kafka.configs_tool.wire import BROKER, TOPIC, Connection
 
 ONE, TWO, THREE = (ConfigEntity(ResourceType.BROKER, name) for name in "123")
 DEFAULTS = ("--entity-type", "brokers", "--entity-default")
@@ -38,11 +38,11 @@ def test_topic_follows_the_default_of_the_brokers_until_it_has_its_own(three: Th
     three.create(name, TopicSpec(1, 3))
     three.done("--alter", *DEFAULTS, "--add-config", "log.retention.ms=86400000")
     followed = ("86400000", Origin.CLUSTER)
-    three.leads(topic, "retention.ms", followed)
+    wait_for(lambda: three.levels_of(topic, "retention.ms")[0] == followed, SOON, "the topic to follow")
+    three.agree(TOPIC, name)
     three.done("--alter", "--topic", name, "--add-config", "retention.ms=3600000")
-    three.leads(topic, "retention.ms", ("3600000", Origin.TOPIC), followed)
-    falls_back = "falls back to 86400000 (cluster-wide default)"
-    wait_for(lambda: falls_back in three.done("--describe", "--topic", name), SOON, "each broker to tell the fallback")
+    assert three.levels_of(topic, "retention.ms")[:2] == [("3600000", Origin.TOPIC), followed]
+    assert "falls back to 86400000 (cluster-wide default)" in three.done("--describe", "--topic", name)
 
 
 def test_log_cleaner_gets_more_threads(three: Three) -> None:
@@ -111,6 +111,7 @@ def test_metrics_reporter_is_asked_about_its_own_key_and_gets_it(three: Three) -
     taken = three.run("--alter", *DEFAULTS, "--add-config", f"{key}=kafka.nothing.*")
     assert taken.code == 0
     assert f"{key}: no config of Kafka's" in taken.err
+    three.agree(BROKER, "")
     assert key in three.own(DEFAULT_OF_ALL)
     assert "kafka.nothing" not in taken.out + three.done("--describe", *DEFAULTS)
     three.done("--alter", *DEFAULTS, "--delete-config", key)

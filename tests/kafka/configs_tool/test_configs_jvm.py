@@ -15,7 +15,7 @@ from app.local.java_gateway import GatewayProcess
 from app.local.waiting import wait_for
 from streaming.errors import LockstepError
 
-SOON = 60.0
+SOON = 180.0
 
 
 def test_process_that_is_closed_is_gone() -> None:

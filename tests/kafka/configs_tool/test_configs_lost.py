@@ -11,6 +11,7 @@ from app.cli.output import FAILED
 from app.local.waiting import wait_for
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from tests.kafka.configs_tool.conftest import SOON, Ran, Three
+from tests.kafka.configs_tool.wire import BROKER
 from tests.kafka.configs_tool.write_proxy import Act, at_writes, cut, nothing
 
 pytestmark = pytest.mark.endurance
@@ -30,6 +31,7 @@ def place(three: Three) -> Iterator[Three]:
     """The cluster-wide default has two configs, of which one is to be changed, one deleted; a third is to come."""
     three.levels.alter({DEFAULT_OF_ALL: {**dict.fromkeys(NAMES), **BEFORE}})
     wait_for(lambda: own(three) == BEFORE, SOON, "the cluster-wide default to be as before")
+    three.agree(BROKER, "")
     yield three
     three.levels.alter({DEFAULT_OF_ALL: dict.fromkeys(NAMES)})
     wait_for(lambda: own(three) == {}, SOON, "the cluster-wide default to be empty")
@@ -59,7 +61,7 @@ def test_lost_write_is_looked_up_and_told(
         ran = altered(place, bootstrap)
     assert (ran.code, said in ran.err) == (FAILED, True), ran
     assert "the connection was lost while writing" in ran.err
-    assert own(place) == there
+    wait_for(lambda: own(place) == there, SOON, f"the cluster-wide default to have {there}")
 
 
 @pytest.mark.parametrize(("arrives", "there"), [(False, BEFORE), (True, AFTER)], ids=["request", "answer"])

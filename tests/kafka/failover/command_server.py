@@ -41,7 +41,7 @@ def interrupt(at: Step, when: str, number: int) -> None:
     Journal.run = interrupted  # type: ignore[method-assign]  # in a child that runs one command
 
 
-LIMIT = 90
+LIMIT = 300
 """Seconds until a command that did not end is killed, by SIGALRM."""
 
 

@@ -24,7 +24,7 @@ def transaction(flow: Flow, topic: str, name: str) -> Iterator[Producer]:
     java = flow.clusters.a.client_properties(RESTRICTED)
     login = {"sasl.mechanism": "PLAIN", "sasl.username": RESTRICTED[0], "sasl.password": RESTRICTED[1]}
     address = {"bootstrap.servers": java["bootstrap.servers"], "security.protocol": "SASL_PLAINTEXT"}
-    producer = Producer({**address, **login, "transactional.id": name})
+    producer = Producer({**address, **login, "transactional.id": name, "transaction.timeout.ms": 600_000})
     producer.init_transactions(SOON)
     producer.begin_transaction()
     producer.produce(topic, b"undecided", partition=0)

@@ -25,7 +25,7 @@ from tests.kafka.mm2_records import SOURCE, TARGET, properties
 
 pytestmark = pytest.mark.kafka
 
-SOON = 90.0
+SOON = 180.0
 RECORDS = 30
 MIDDLE = 12
 MANY, UNREAD, DELETED_TO = 160, 20, 150

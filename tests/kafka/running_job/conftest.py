@@ -18,11 +18,11 @@ from app.local.local_cluster import LocalCluster, started
 from app.local.local_job import LocalJob
 from app.local.ports import free_ports
 from sinks.kafka.kafka_cluster import KafkaCluster
-from tests.kafka.staging import client_of, write_properties
+from tests.kafka.staging import client_of, flow_of, write_properties
 from tests.quick_java import QUICK_KAFKA
 
 SMALL = "256m"
-LOGGED_WITHIN = 120.0
+LOGGED_WITHIN = 300.0
 """Seconds until the job's log, or its status, says what happened to it."""
 
 
@@ -49,7 +49,7 @@ class Stage:
 
     def metrics(self) -> str:
         """What Prometheus gets."""
-        return httpx.get(f"{self.job.address}/metrics", timeout=10).raise_for_status().text
+        return httpx.get(f"{self.job.address}/metrics", timeout=60).raise_for_status().text
 
     def configs(self, *flags: str) -> str:
         """What `lockstep configs` says of Lockstep's own."""
@@ -60,14 +60,14 @@ class Stage:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=300,
         )
         assert run.returncode == 0, run.stderr
         return run.stdout
 
     def flow(self) -> dict[str, Any]:
-        """The flow in the job's own status."""
-        return dict(self.job.status()["flows"][0])
+        """The flow in the job's own status, once the job answers."""
+        return flow_of(self.job)
 
 
 @pytest.fixture(scope="package")

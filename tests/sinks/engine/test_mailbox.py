@@ -11,7 +11,7 @@ from sinks.engine.flow_task import Build, Mailbox
 from sinks.ledger.audit_events import SettingChange
 from tests.sinks.scripted_pass import ScriptedPass
 
-SOON = 10.0
+SOON = 60.0
 FIRST, SECOND = SettingChange("topics", "a", "b"), SettingChange("topics", "b", "c")
 
 

@@ -36,7 +36,7 @@ for number in range(20):
 def ended(use: str) -> subprocess.CompletedProcess[str]:
     """A process of its own, since it is the process that would end. `use`: the client, and what uses it."""
     script = CLOSED_WHILE_IN_USE.replace("USE", use)
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_log_that_is_followed_may_be_closed_by_another_thread() -> None:

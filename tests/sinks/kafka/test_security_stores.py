@@ -29,7 +29,7 @@ CLIENT = signed("client", ISSUER)
 
 def keytool(*arguments: str) -> None:
     """Runs Java's own, which Spark's Java brings."""
-    subprocess.run(["keytool", *arguments], check=True, capture_output=True, timeout=60)
+    subprocess.run(["keytool", *arguments], check=True, capture_output=True, timeout=300)
 
 
 @cache

@@ -17,7 +17,7 @@ from app.local.certificates import Signed, key_store, signed, trust_store
 from app.local.waiting import wait_for
 from sinks.kafka.records.client_config import client_config
 
-SOON = 20.0
+SOON = 60.0
 PASSWORD = "s3cret"
 ROOT = signed("root", authority=True)
 ISSUER = signed("issuer", ROOT, authority=True)

@@ -17,7 +17,7 @@ from sinks.kafka.jvm.jvm_topics import JvmTopics
 from sinks.kafka.ports.cluster import TopicSpec
 from tests.sinks.kafka.broker_stub import CREATE_TOPICS, DELETE_TOPICS, INCREMENTAL_ALTER_CONFIGS, BrokerStub
 
-SOON = 30.0
+SOON = 60.0
 
 WRITES: dict[int, Callable[[JvmTopics], object]] = {
     CREATE_TOPICS: lambda topics: topics.create_topics({"t": TopicSpec(1, 1)}),

@@ -16,7 +16,7 @@ from streaming.flow import Flow
 FLOW = Flow("a", "b")
 QUICK = Patience(limit=10, first_wait=0.01, longest_wait=0.05)
 IMPATIENT = Patience(limit=0.05, first_wait=0.01, longest_wait=0.05)
-SOON = 10.0
+SOON = 60.0
 """Seconds that a test waits for another thread at most."""
 
 ORDERS = {"orders": "a.orders"}

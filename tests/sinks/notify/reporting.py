@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from app.local.waiting import wait_for
 from sinks.notify.latest import Patience
 
-SOON = 10.0
+SOON = 60.0
 QUICK = Patience(limit=SOON, first_wait=0.01, longest_wait=0.05)
 IMPATIENT = Patience(limit=0.05, first_wait=0.01, longest_wait=0.05)
 

@@ -17,7 +17,7 @@ from sinks.notify.listener_observer import GROUP_LIST_INTERVAL, REPLACED_WITHIN,
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import FLOW, World, put_topic
 
-WITHIN = 10.0
+WITHIN = 60.0
 
 
 class Told:

@@ -28,7 +28,7 @@ from streaming.errors import LockstepError
 from streaming.reconfiguration import Reconfigurable
 from tests.sinks.notify.gateways import Gateway, gateway_on_a_free_port
 
-SOON = 10.0
+SOON = 60.0
 
 
 @pytest.fixture
