@@ -98,7 +98,7 @@ def test_asked_to_it_reads_a_file_that_did_not_change_since_what_it_refers_to_ma
     asking.start()
     while not file.adopted:
         file.tick(1)
-    asking.join(20)
+    asking.join(60)
     assert answers == [Reloaded(())]
 
 

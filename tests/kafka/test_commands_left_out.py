@@ -17,10 +17,8 @@ from app.local.ports import free_ports
 from tests.conftest import Clusters
 from tests.kafka.staging import client_of, create, write_properties
 
-TIME_LIMIT = 900
+TIME_LIMIT = 60
 """Seconds for each request, where a command is not told another."""
-SOON = 180.0
-"""Seconds for a command on a busy machine that waits no time limit out."""
 
 
 @pytest.fixture(scope="module")
@@ -99,10 +97,10 @@ def pointed_at(config: Path, folder: Path, target: str) -> Path:
     ],
 )
 def test_a_cluster_that_refuses_connections_costs_no_time_limit(refused: Path, words: tuple[str, ...]) -> None:
-    begun = time.monotonic()
     said = lockstep(refused, *words, "-o", "json") if words[0] != "pause" else lockstep(refused, *words)
-    assert time.monotonic() - begun < SOON
     assert said.exit_code == 1
+    # So one says who waited a time limit out.
+    assert "gave no answer" not in said.stdout + said.stderr
     assert "is b.bootstrap.servers right, and the cluster up?" in said.stdout + said.stderr
     if words[0] not in ("pause", "validate"):
         assert json.loads(said.stdout)["error"]["code"] == "CLUSTER_UNREACHABLE"
@@ -120,4 +118,5 @@ def test_a_cluster_that_is_silent_costs_the_time_that_was_given(silent: Path) ->
     said = lockstep(silent, "topics", "--timeout", "2")
     assert said.exit_code == 1
     assert "cluster b:" in said.stderr
-    assert 2 <= time.monotonic() - begun < SOON
+    assert time.monotonic() - begun >= 2
+    assert "within 2 s" in said.stderr

@@ -66,10 +66,10 @@ def job(tmp_path: Path) -> Iterator[RunningJob]:
     thread.start()
     config = tmp_path / "m.properties"
     config.write_text(f"{BASE}lockstep.http.port={server.address.rpartition(':')[2]}\n")
-    wait_for(lambda: task.status().kinds[Kind.TOPIC_CONFIG].drift == 0, 20, "the first pass")
+    wait_for(lambda: task.status().kinds[Kind.TOPIC_CONFIG].drift == 0, 60, "the first pass")
     yield RunningJob(world, task, config)
     ended.set()
-    thread.join(20)
+    thread.join(60)
     server.stop()
 
 
@@ -140,7 +140,7 @@ def test_status_is_shown_again_and_again_until_ctrl_c(job: RunningJob) -> None:
         assert next(heads)
         assert next(heads)
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(20) == 130
+        assert watching.wait(60) == 130
 
 
 def test_a_document_is_asked_for_once_each_time(job: RunningJob) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,8 @@ from typer.testing import CliRunner
 from app.cli.lazy_commands import app
 from app.local.ports import free_ports
 
-TIME_LIMIT = 900
+TIME_LIMIT = 60
 """Seconds for each request of the clients, who never hear that nobody listens."""
-SOON = 180.0
-"""Seconds for a command on a busy machine: its modules are imported in this time, too."""
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +51,12 @@ def down(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=" ".join,
 )
 def test_every_cluster_that_refuses_is_named(words: list[str], down: Path) -> None:
-    begun = time.monotonic()
     said = CliRunner().invoke(app, [*words, "--config", str(down)])
     assert said.exit_code == 1
     for alias in ("a", "b"):
         assert said.output.count(f"is {alias}.bootstrap.servers right, and the cluster up?") == 1
-    assert time.monotonic() - begun < SOON
+    # So one says who waited a time limit out.
+    assert "gave no answer" not in said.output
 
 
 def test_how_far_a_failover_is_nobody_knows_where_the_ledger_cannot_be_read(down: Path) -> None:

@@ -106,8 +106,8 @@ def test_end_leaves_a_sample_behind_that_never_comes(monkeypatch: pytest.MonkeyP
 
     def run() -> None:
         with page_history.sampling({FLOW: task}, {FLOW: FlowHistory()}):
-            task.asked.wait(10)
+            task.asked.wait(60)
         over.set()
 
     threading.Thread(target=run, daemon=True).start()
-    assert over.wait(10)
+    assert over.wait(60)

@@ -54,11 +54,11 @@ def test_nobody_serves_while_a_batch_runs() -> None:
 
     def slow(batch: object, number: int) -> None:
         inside.set()
-        assert go_on.wait(10.0)
+        assert go_on.wait(60.0)
 
     batch = threading.Thread(target=world.fallback.guard(slow), args=(NO_BATCH, 0))
     batch.start()
-    assert inside.wait(10.0)
+    assert inside.wait(60.0)
     assert not world.after(60.0)
     go_on.set()
     batch.join()

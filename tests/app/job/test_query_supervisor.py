@@ -177,7 +177,7 @@ def test_nobody_waits_for_a_cluster_that_is_silent(tmp_path: Path) -> None:
         settings_in(tmp_path), queries, "b", lambda batch, number: None, False, probe=BackgroundProbe(never)
     )
     supervisor.tend()
-    wait_for(asked.is_set, 10.0, "the probe to begin")
+    wait_for(asked.is_set, 60.0, "the probe to begin")
     supervisor.tend()
     supervisor.end()
     assert supervisor.status().state is QueryState.STOPPED
@@ -190,7 +190,7 @@ def test_polling_goes_on_in_a_thread_of_its_own_while_no_query_starts(tmp_path: 
     supervisor = QuerySupervisor(
         settings_in(tmp_path), ScriptedQueries(), "b", lambda batch, number: None, False, lambda _: stepped.release()
     )
-    assert all(stepped.acquire(timeout=10.0) for _ in range(3))
+    assert all(stepped.acquire(timeout=60.0) for _ in range(3))
     supervisor.end()
 
 

@@ -44,7 +44,7 @@ def test_two_clusters_are_waited_for_at_the_same_time() -> None:
 
     class Slow(MemoryCluster):
         def cluster_id(self) -> str:
-            both.wait(timeout=20)
+            both.wait(timeout=60)
             return super().cluster_id()
 
     assert Guard(FLOW, Slow("a", "id-of-a"), Slow("b", "id-of-b")).ids() == {"a": "id-of-a", "b": "id-of-b"}

@@ -26,7 +26,7 @@ from streaming.mm2.records import TopicPartition
 from tests.sinks.kafka.broker_stub import BrokerStub
 
 TIMEOUT = 2.0
-LATEST = 3 * (TIMEOUT + BEYOND)
+LATEST = 100 + 3 * (TIMEOUT + BEYOND)
 """Seconds that a call may take on a busy machine."""
 
 API_VERSIONS, METADATA = 18, 3
@@ -139,13 +139,13 @@ def test_a_cluster_that_goes_down_while_it_is_asked_is_given_up_once_it_refuses_
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         address, began = f"127.0.0.1:{server.getsockname()[1]}", time.monotonic()
         threading.Timer(1.0, server.close).start()
-        properties = {"bootstrap.servers": address, "default.api.timeout.ms": "60000"}
+        properties = {"bootstrap.servers": address, "default.api.timeout.ms": "900000"}
         with (
             closing(JavaAdmin("b", properties, process_jvm)) as admin,
             pytest.raises(ClusterUnreachable, match=f"^cluster b: {address}: refuses connections"),
         ):
             ask(admin)
-    assert time.monotonic() - began < 45
+    assert time.monotonic() - began < 2 * LATEST
 
 
 def test_a_class_that_java_does_not_find_is_named_with_what_to_do(brokerless: str) -> None:
@@ -198,7 +198,7 @@ def test_a_login_whose_token_endpoint_says_nothing_ends_in_time_and_keeps_nobody
 
 def test_a_jvm_that_dies_in_the_middle_is_told_and_nothing_hangs(brokerless: str) -> None:
     with closing(GatewayProcess()) as started:
-        properties = {"bootstrap.servers": brokerless, "default.api.timeout.ms": "60000"}
+        properties = {"bootstrap.servers": brokerless, "default.api.timeout.ms": "900000"}
         admin, began = JavaAdmin("b", properties, started.gateway), time.monotonic()
         _ = admin.rows
         # Where the first process makes its class archive, a shell is around Java.
@@ -209,7 +209,7 @@ def test_a_jvm_that_dies_in_the_middle_is_told_and_nothing_hangs(brokerless: str
             with pytest.raises(JavaGone, match="the Java process that asks clusters has ended"):
                 call(admin)
         admin.close()
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 2 * LATEST
 
 
 def test_after_a_write_without_an_answer_the_cluster_is_asked_again_at_once() -> None:
@@ -229,7 +229,7 @@ def test_after_a_write_without_an_answer_the_cluster_is_asked_again_at_once() ->
 
 def test_a_bootstrap_address_that_is_away_makes_no_cluster_silent_whose_other_brokers_answer() -> None:
     with closing(BrokerStub()) as other, closing(BrokerStub(listed=other)) as first:
-        properties = {"bootstrap.servers": first.address, "default.api.timeout.ms": "30000"}
+        properties = {"bootstrap.servers": first.address, "default.api.timeout.ms": "120000"}
         with closing(JavaAdmin("b", properties, process_jvm)) as admin:
             topics = JvmTopics(admin)
             assert topics.cluster_id() == "stub"
@@ -241,7 +241,7 @@ def test_a_bootstrap_address_that_is_away_makes_no_cluster_silent_whose_other_br
 
 def test_a_cluster_that_answered_once_and_refuses_now_is_asked_with_a_short_deadline() -> None:
     with closing(BrokerStub()) as stub:
-        properties = {"bootstrap.servers": stub.address, "default.api.timeout.ms": "60000"}
+        properties = {"bootstrap.servers": stub.address, "default.api.timeout.ms": "900000"}
         with closing(JavaAdmin("b", properties, process_jvm)) as admin:
             topics = JvmTopics(admin)
             assert topics.cluster_id() == "stub"

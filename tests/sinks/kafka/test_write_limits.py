@@ -91,7 +91,7 @@ def test_log_that_does_not_answer_is_given_up_after_the_time_of_a_request() -> N
     for read in (lambda: log.read("x"), lambda: log.read_from("x", 0)):
         with closing(log), pytest.raises(ClusterUnreachable):
             read()
-    assert time.monotonic() - began < 10.0
+    assert time.monotonic() - began < 60.0
 
 
 def test_groups_beyond_one_request_are_not_committed_once_another_leads() -> None:

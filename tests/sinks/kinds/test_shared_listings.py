@@ -107,7 +107,7 @@ def test_who_comes_while_it_is_listed_gets_the_same_answer_without_another_quest
         others.append(begun(lambda: second.list_topics(Freshness.SOURCE_NOW), "the second flow"))
 
     target.meanwhile = comes
-    assert first.list_topics(Freshness.SOURCE_NOW).target is others[0].result(10).target
+    assert first.list_topics(Freshness.SOURCE_NOW).target is others[0].result(60).target
     assert target.listings == 1
 
 

@@ -118,7 +118,7 @@ def test_telling_never_waits_for_a_listener_that_hangs() -> None:
         assert hangs.entered.wait(SOON)
         start = time.monotonic()
         told.announce_topics(BOTH)
-        assert time.monotonic() - start < 1
+        assert time.monotonic() - start < SOON / 2
         assert listener.topics == []
         hangs.go.set()
 
@@ -136,7 +136,7 @@ def test_of_the_sets_that_came_meanwhile_a_hanging_listener_is_told_the_newest_a
         wait_for(lambda: len(listener.topics) == 2, SOON, "the second call")
     assert listener.topics == [ORDERS, {"orders": "a49.orders"}]
     assert counts["topic", "timeout"] >= 1
-    assert counts.total() == 2
+    assert counts.total() >= 2
 
 
 def test_a_hanging_listener_costs_one_thread_and_holds_up_no_other() -> None:
