@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -35,18 +36,27 @@ def unfinished_path(path: Path) -> Path:
 
 
 def replace_file(path: Path, data: bytes, mode: int = FOR_OWNER) -> None:
-    """Puts a file with this content in its place; of a link there the link is replaced, and what it leads to stays.
+    """Puts a file with this content in its place, on the disk when this returns. A link is replaced, not followed.
 
-    `mode`: at most, for the process' umask holds as well. Raises OSError; then nothing is left behind.
+    `mode`: at most, because the process' umask holds as well. Raises OSError; then nothing is left behind.
     """
     part = unfinished_path(path)
     try:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         part.replace(path)
-    except OSError:
+    except BaseException:
         part.unlink(missing_ok=True)
         raise
+    # A folder may be writable and not readable.
+    with suppress(PermissionError):
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def local_path(folder: str) -> Path | None:

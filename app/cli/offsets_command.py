@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from app.application_offsets import Translated, translate_each
 from app.cli.failures import Failed, Failures, with_failures
 from app.cli.options import (
     DEFAULT_CONFIG,
@@ -22,7 +23,6 @@ from app.cli.options import (
 )
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
 from app.cli.wrong_names import wrong_group
-from app.offset_translation import Translated, translate_each
 from app.passes import SinglePass, single_pass
 from app.settings import Settings
 from app.wiring import FlowClusters, both_clusters, guard

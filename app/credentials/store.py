@@ -7,8 +7,6 @@ another way of encoding was chosen. A password is bound to its user and is not r
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,7 +19,7 @@ import orjson
 
 from app.credentials.encoder import EncoderSettings, PasswordEncoder, UndecodablePassword
 from app.plugins import current_name
-from app.private_files import FileStamp, file_stamp
+from app.private_files import FileStamp, file_stamp, replace_file
 from app.properties import keys
 from app.properties.keys import Key
 from sinks.lock_file import locked
@@ -203,7 +201,6 @@ def _raise_if_pending(user: str, document: Document) -> None:
 
 
 FORMAT = 1
-PRIVATE = 0o600
 PRIVATE_FOLDER = 0o700
 
 
@@ -293,7 +290,7 @@ def changed_document(path: Path) -> Iterator[Document]:
         document = read_document(path)
         yield document
         try:
-            _replace(path, orjson.dumps(_as_json(document), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+            replace_file(path, orjson.dumps(_as_json(document), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
         except OSError as error:
             raise WrongUsage(f"the credential store {path} cannot be written: {error.strerror}") from None
 
@@ -306,26 +303,6 @@ def _locked(path: Path) -> AbstractContextManager[object]:
         return locked(lock)
     except OSError as error:
         raise WrongUsage(f"the credential store's lock {lock} cannot be opened: {error.strerror}") from None
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Old content or new, whatever happens in between; only this user can read it from its first byte on."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    part = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 # `password.encoder.*` and `lockstep.credential.*`, from the properties that a plug-in is configured with.

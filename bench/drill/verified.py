@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from app.offset_translation import translate_each
+from app.application_offsets import translate_each
 from app.settings import load
 from app.spark.spark_session import session
 from app.verify.flow_check import verify_flow

@@ -158,7 +158,7 @@ def test_an_interrupted_write_leaves_the_file_as_it_was(path: Path, monkeypatch:
     def full(descriptor: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("app.credentials.store.os.fsync", full)
+    monkeypatch.setattr("app.private_files.os.fsync", full)
     with pytest.raises(LockstepError, match="No space left"):
         opened(path).put({"bob": "x"})
     assert path.read_bytes() == before

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from app.application_offsets import translate_each
 from app.failover_session import verdict_line
 from app.local.jars import PROJECT
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
-from app.offset_translation import translate_each
 from app.settings import load
 from app.verify.flow_check import verify_flow, verify_rest
 from app.verify.spark_jobs import NotComparable
