@@ -6,34 +6,44 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from app.cli.failures import with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption, chosen, need_terminal, seconds
-from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line
-from app.cli.own_configs_command import own_configs
+from app.cli.failures import Failed, with_failures
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption, chosen, loaded, need_terminal, seconds
+from app.cli.output import DONE, FAILED, Output, closed_at_end, complain, print_json, print_line
+from app.cli.running import ask_reload
 from app.configs_tool.alter import ABSENT_ENTITY, Alteration, checked, known_configs, named, said, validate, write
 from app.configs_tool.canary import Canary
 from app.configs_tool.flags import EntityType, Flags, check_flags, entity_of, resolved, wanted_configs
-from app.configs_tool.precedence import views
+from app.configs_tool.precedence import ConfigView, views
+from app.overrides.ledgers import Unreadable, each, open_ledgers, read_overrides
+from app.overrides.overridable import checked_overrides, permitted
+from app.overrides.view import OverrideAlteration, OwnView, default_views, flow_views
+from app.overrides.with_overrides import in_plain, override_of
 from app.properties.config_providers import ConfigProvider, config_providers, resolve_all
 from app.properties.mistakes import Findings, PropertyLine
 from app.properties.parse import read
-from app.settings import load
-from app.settings.job_settings import USUAL, Reading
+from app.settings import Settings, load
+from app.settings.job_settings import USUAL, Overrides, Reading, Reference
+from app.settings.load import read_properties
 from app.wiring import admin_of
+from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.jvm.jvm_topics import JvmTopics
 from sinks.kafka.ports.brokers import Partitions
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ConfigValues, ResourceType
 from sinks.kafka.request_timeout import WHOLE
+from sinks.ledger.overrides import InLedger, OverrideLevel, texts_at
 from streaming.errors import LockstepError, WrongUsage
+from streaming.flow import Flow
+from streaming.nearest import nearest
 
 CANARY_TIME = 60.0
 ENTITY_TYPES = {ResourceType.BROKER: "brokers", ResourceType.TOPIC: "topics"}
@@ -105,10 +115,9 @@ def _describe(flags: Flags, there: Opened, output: Output) -> int:
         print_json(with_failures({"entities": documents}, failed))
     else:
         for one, rows in configs_of.items():
-            print_line(f"{'All' if flags.every and one != DEFAULT_OF_ALL else 'Dynamic'} configs of {named(one)}:")
-            for row in rows:
-                for line in row.lines():
-                    print_line(f"  {line}")
+            _print_views(
+                f"{'All' if flags.every and one != DEFAULT_OF_ALL else 'Dynamic'} configs of {named(one)}:", rows
+            )
     return FAILED if seen.errors else DONE
 
 
@@ -126,11 +135,11 @@ def _alter(flags: Flags, there: Opened, wanted: ConfigValues, output: Output) ->
         complain(note)
     validate(there.levels, alteration)
     if flags.dry_run:
-        _print_altered(alteration, "validated", output)
+        _print_alteration(alteration, "validated", output)
         return DONE
     if not write(there.levels, alteration, threading.Event().wait):
         complain(f"written, but {named(entity)} does not show it yet: check with --describe")
-    _print_altered(alteration, "applied", output)
+    _print_alteration(alteration, "applied", output)
     return DONE
 
 
@@ -139,7 +148,7 @@ def _try_out(flags: Flags, there: Opened, wanted: ConfigValues, output: Output) 
     with _ending() as ended:
         canary = Canary(there.levels, there.partitions, ended.wait, time.sleep, complain, seconds)
         alteration = canary.run(str(flags.canary), wanted, flags.custom)
-    _print_altered(alteration, "applied", output)
+    _print_alteration(alteration, "applied", output)
     return DONE
 
 
@@ -155,26 +164,43 @@ def _ending() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _print_altered(alteration: Alteration, result: str, output: Output) -> None:
-    if output is Output.JSON:
-        print_json(_entity(alteration.entity) | {"result": result, "changes": alteration.rows()})
-        return
-    for row in alteration.rows():
-        print_line(f"  {row['name']}: {_shown_value(row['before'])} -> {_shown_value(row['after'])}")
+def _print_alteration(alteration: Alteration, result: str, output: Output) -> None:
+    entity = alteration.entity
     if result == "validated":
-        print_line(f"Validated for {named(alteration.entity)}; nothing was written.")
-    elif alteration.entity == DEFAULT_OF_ALL:
-        print_line("Completed updating default config for brokers in the cluster.")
+        told = f"Validated for {named(entity)}; nothing was written."
+    elif entity == DEFAULT_OF_ALL:
+        told = "Completed updating default config for brokers in the cluster."
     else:
-        print_line(f"Completed updating config for {named(alteration.entity)}.")
+        told = f"Completed updating config for {named(entity)}."
+    _print_altered(_entity(entity) | {"result": result}, alteration.rows(), told, output)
+
+
+def _print_altered(
+    document: dict[str, Any],
+    changes: Sequence[Mapping[str, Any]],
+    told: str,
+    output: Output,
+    failed: Sequence[Failed] = (),
+) -> None:
+    """`told`: the last line for people."""
+    if output is Output.JSON:
+        print_json(with_failures(document | {"changes": changes}, failed))
+        return
+    for row in changes:
+        before, after = ("not set" if row[side] is None else row[side] for side in ("before", "after"))
+        print_line(f"  {row['name']}: {before} -> {after}")
+    print_line(told)
+
+
+def _print_views(title: str, rows: Iterable[ConfigView | OwnView]) -> None:
+    print_line(title)
+    for row in rows:
+        for line in row.lines():
+            print_line(f"  {line}")
 
 
 def _entity(entity: ConfigEntity) -> dict[str, Any]:
     return {"entity_type": ENTITY_TYPES[entity.type], "entity_name": entity.name}
-
-
-def _shown_value(value: str | None) -> str:
-    return "not set" if value is None else value
 
 
 def _ask(name: str) -> str:
@@ -276,3 +302,181 @@ def _by_address(address: str, command_config: Path | None, timeout: float | None
     if timeout is not None:
         properties[WHOLE] = str(int(timeout * 1000))
     return ClusterAccess(address, properties, config_providers(entries, os.environ, findings))
+
+
+# `--entity-type lockstep`: Lockstep's own properties, kept in the flows' ledgers (KIP-226).
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The file, and whose properties are meant: one flow's, or (`name` empty) the default of all."""
+
+    config: Path
+    settings: Settings
+    name: str | None
+
+    @property
+    def flows(self) -> list[FlowSettings]:
+        """Those whose ledgers are concerned. Raises WrongUsage for a flow that is not enabled."""
+        if not self.name:
+            return list(self.settings.flows)
+        names = {one.flow.name: one for one in self.settings.flows}
+        if self.name not in names:
+            near = nearest(self.name, names)
+            hint = f"; nearest: {near}" if near else ""
+            raise WrongUsage(f"--entity-name {self.name}: enabled flows are {', '.join(names)}{hint}")
+        return [names[self.name]]
+
+    @property
+    def level(self) -> OverrideLevel:
+        """Where it is written."""
+        return OverrideLevel.FLOW if self.name else OverrideLevel.ALL
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        return _own_label(self.name or "")
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        return _own_document(self.name or "")
+
+
+def own_configs(flags: Flags, config: Path, output: Output, ask: Callable[[str], str]) -> int:
+    """The exit code. Raises WrongUsage and ConfigurationError: nothing was written."""
+    selection = Selection(config, loaded(config, None), flags.name)
+    if flags.describe:
+        return _describe_own(selection, flags.every, output)
+    wanted = wanted_configs(flags.added, flags.added_file, flags.deleted)
+    providers = None if flags.literal else config_providers(read(config, Findings("")), os.environ, Findings(""))
+    return _alter_own(selection, resolved(wanted, providers, ask), flags, output)
+
+
+def _describe_own(selection: Selection, every: bool, output: Output) -> int:
+    found = read_overrides(selection.settings)
+    concerned = {one.flow for one in selection.flows}
+    stored: dict[Flow, InLedger] = {}
+    failed: list[Failed] = []
+    for flow in sorted(concerned):
+        entries = found[flow]
+        if isinstance(entries, Unreadable):
+            complain(str(entries))
+            failed.append((flow.name, entries))
+        else:
+            stored[flow] = entries
+    views, damaged = _views(selection, stored, every)
+    failed += damaged
+    if output is Output.JSON:
+        entities = [_own_document(name) | {"configs": [row.as_json() for row in rows]} for name, rows in views.items()]
+        print_json(with_failures({"entities": entities}, failed))
+    else:
+        for name, rows in views.items():
+            _print_views(f"{'All' if every else 'Dynamic'} configs of Lockstep for {_own_label(name)}:", rows)
+    return FAILED if failed else DONE
+
+
+def _views(
+    selection: Selection, stored: Mapping[Flow, InLedger], every: bool
+) -> tuple[dict[str, list[OwnView]], list[Failed]]:
+    """By the entity's name, "" for the default of all flows; and those that are damaged, which are complained of."""
+    properties, file = (
+        read_properties(selection.config, os.environ, Findings(str(selection.config))),
+        str(selection.config),
+    )
+    ways: dict[str, Callable[[], list[OwnView]]] = {}
+    if not selection.name:
+        ways[""] = partial(default_views, stored, properties, file, every)
+    if selection.name != "":
+        ways |= {flow.name: partial(flow_views, flow, own, properties, file, every) for flow, own in stored.items()}
+    views: dict[str, list[OwnView]] = {}
+    damaged: list[Failed] = []
+    for name, view in ways.items():
+        try:
+            views[name] = view()
+        except LockstepError as error:
+            complain(f"{_own_label(name)}: {error}")
+            damaged.append((_own_label(name), error))
+    return views, damaged
+
+
+def _alter_own(selection: Selection, values: Mapping[str, str | None], flags: Flags, output: Output) -> int:
+    before, properties = _known(selection), selection.settings.job_properties
+    flows = [one.flow for one in selection.flows]
+    there = {name for flow in flows for name in texts_at(before[flow], selection.level)}
+    wanted = checked_overrides(values, there, flags.custom, flags.literal, permitted(properties))
+    overrides = {
+        name: None if value is None else override_of(name, value, properties, flags.literal)
+        for name, value in wanted.items()
+    }
+    alteration = OverrideAlteration(selection.level, flows, before, wanted, overrides)
+    # All of it, with the file, must be sound: contradictions and plug-ins' own objections show here.
+    sound = load(
+        selection.config,
+        overrides=_without_references(in_plain(alteration.after, properties, selection.config)),
+        reading=chosen(),
+    )
+    closed_at_end(sound.close)
+    if flags.dry_run:
+        told = f"Validated for {selection.label}; nothing was written."
+        _print_altered(selection.document | {"result": "validated"}, alteration.rows(), told, output)
+        return DONE
+    done, failed = _write_own(selection, alteration)
+    if not done:
+        raise LockstepError("\n".join(f"not written: {reason}" for reason in failed))
+    for reason in failed:
+        complain(f"not written: {reason}; say the command again: what is written already stays as it is")
+    _notify_job(sound)
+    told = f"Completed updating config for {', '.join(done) if failed else selection.label}."
+    lost = [("not written", LockstepError(reason)) for reason in failed]
+    _print_altered(selection.document | {"result": "applied"}, alteration.rows(), told, output, lost)
+    return FAILED if failed else DONE
+
+
+def _without_references(values: Overrides) -> Overrides:
+    """What they lead to is there where the jobs run, and need not be here."""
+    return {
+        flow: {name: value for name, value in own.items() if not isinstance(value, Reference)}
+        for flow, own in values.items()
+    }
+
+
+def _known(selection: Selection) -> dict[Flow, InLedger]:
+    """Of all flows, since they are checked together. Raises LockstepError where one of those concerned is not known."""
+    concerned = {one.flow for one in selection.flows}
+    known: dict[Flow, InLedger] = {}
+    for flow, entries in read_overrides(selection.settings).items():
+        if not isinstance(entries, Unreadable):
+            known[flow] = entries
+        elif flow in concerned:
+            raise LockstepError(f"nothing was written: {entries}")
+    return known
+
+
+def _write_own(selection: Selection, alteration: OverrideAlteration) -> tuple[list[str], list[str]]:
+    with open_ledgers(selection.settings, selection.flows) as ledgers:
+        return each(
+            selection.flows, lambda one: ledgers.write(one.flow, alteration.entries, alteration.changes(one.flow))
+        )
+
+
+def _notify_job(settings: Settings) -> None:
+    interval = max(one.pace.full_comparison_interval for one in settings.flows)
+    try:
+        answer = ask_reload(settings)
+    except LockstepError:
+        complain(
+            f"no job answers here; one that runs elsewhere takes it over within {interval:g} s, "
+            "or at once with `lockstep reload`"
+        )
+        return
+    if problem := answer.get("error"):
+        complain(f"written, but the running job could not take it over: {problem}")
+
+
+def _own_document(name: str) -> dict[str, Any]:
+    return {"entity_type": EntityType.LOCKSTEP.value, "entity_name": name}
+
+
+def _own_label(name: str) -> str:
+    return f"the flow {name}" if name else "all flows"

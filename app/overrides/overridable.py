@@ -27,7 +27,7 @@ def own_name(written: str) -> str:
     return PREFIX + bare if PREFIX + bare in OUR_KEYS else bare
 
 
-def checked(
+def checked_overrides(
     wanted: Mapping[str, str | None],
     set_there: Iterable[str],
     custom: bool = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
@@ -28,18 +28,10 @@ from sinks.verify.partition_verdicts import FlowReport, PartitionReport, Partiti
 from sinks.verify.record_checks import RecordChecks
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
-
-if TYPE_CHECKING:
-    from streaming.verify.jobs import Session, SparkJobs
-
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 from streaming.verify.rows import SOURCE, TARGET, DifferingRecord, PartitionRead
 
 if TYPE_CHECKING:
-    from streaming.verify.jobs import Session
-
+    from streaming.verify.jobs import Session, SparkJobs
 
 OpenSession = Callable[[int], "Session"]
 """Opens Spark; gets how many offsets of both sides together are about to be read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cache, partial
@@ -26,18 +26,10 @@ from sinks.verify.continuous_comparison import ComparedFlow, ContinuousCompariso
 from sinks.verify.flow_progress import FlowProgress
 from sinks.verify.log_survey import SurveyedSide
 from streaming.errors import LockstepError
-
-if TYPE_CHECKING:
-    from streaming.verify.jobs import Session
-
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
 from streaming.flow import Flow
 
 if TYPE_CHECKING:
     from streaming.verify.jobs import Session
-
 
 log = logging.getLogger(__name__)
 

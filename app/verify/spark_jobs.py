@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from app.settings import Settings
@@ -11,12 +12,6 @@ from streaming.errors import LockstepError
 
 if TYPE_CHECKING:
     from streaming.verify.jobs import Session, SparkJobs
-
-import logging
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from streaming.verify.jobs import Session
 
 
 class NotComparable(LockstepError):

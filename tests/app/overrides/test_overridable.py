@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.overrides.overridable import can_be_overridden, checked, is_hidden, own_name
+from app.overrides.overridable import can_be_overridden, checked_overrides, is_hidden, own_name
 from app.properties import keys
 from app.properties.keys import OPENABLE, Key, KeyScope, Live
 from app.settings import Settings, load
@@ -30,7 +30,7 @@ SOUND = {
 
 def refusal(name: str, value: str | None, *there: str, custom: bool = False) -> str:
     with pytest.raises(WrongUsage) as error:
-        checked({name: value}, there, custom, opened=OPENABLE)
+        checked_overrides({name: value}, there, custom, opened=OPENABLE)
     return str(error.value)
 
 
@@ -85,7 +85,7 @@ def test_key_that_the_job_or_a_restart_must_read_is_none_that_can_be_overridden(
 )
 def test_key_is_kept_with_the_prefix_only_where_it_belongs_to_its_own_name(written: str, own: str) -> None:
     assert own_name(written) == own
-    assert checked({written: None}, (own,)) == {own: None}
+    assert checked_overrides({written: None}, (own,)) == {own: None}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_unknown_key_is_refused_with_the_nearest_that_can_be_overridden_unless_i
         "topicz: Lockstep has no such key; nearest: topics; --custom says that a plug-in of yours reads it"
     )
     assert "nearest" not in refusal("my.size", "3")
-    assert checked({"my.size": "3", "topicz": "a"}, (), custom=True) == {"my.size": "3", "topicz": "a"}
+    assert checked_overrides({"my.size": "3", "topicz": "a"}, (), custom=True) == {"my.size": "3", "topicz": "a"}
 
 
 @pytest.mark.parametrize("name", ["topics", SECRET, "my.size"])
@@ -126,9 +126,9 @@ def test_custom_lets_no_wrong_value_of_a_known_key_through() -> None:
 
 def test_literal_reference_is_left_to_the_job_that_looks_it_up_but_a_refused_key_stays_refused() -> None:
     wanted = {"lockstep.observe.rate": "${env:RATE}", SECRET: "${file:/x:y}"}
-    assert checked(wanted, (), literal=True, opened=OPENABLE) == wanted
+    assert checked_overrides(wanted, (), literal=True, opened=OPENABLE) == wanted
     with pytest.raises(WrongUsage, match="enabled: it cannot change"):
-        checked({"enabled": "${env:ENABLED}"}, (), literal=True, opened=OPENABLE)
+        checked_overrides({"enabled": "${env:ENABLED}"}, (), literal=True, opened=OPENABLE)
 
 
 def test_text_that_looks_like_a_reference_and_is_a_value_is_checked_as_one() -> None:
@@ -142,7 +142,7 @@ def test_values_of_secrets_and_of_keys_that_lockstep_does_not_know_are_hidden() 
 
 def test_what_is_set_can_be_deleted_known_or_not_and_nothing_else() -> None:
     there = ("topics", "of.an.earlier.version", "enabled")
-    assert checked(dict.fromkeys(("lockstep.topics", *there[1:])), there) == dict.fromkeys(there)
+    assert checked_overrides(dict.fromkeys(("lockstep.topics", *there[1:])), there) == dict.fromkeys(there)
     assert refusal("topic", None, *there) == ("topic: it is not set here, so it cannot be deleted; nearest: topics")
     assert refusal("groups", None) == "groups: it is not set here, so it cannot be deleted"
 
@@ -150,7 +150,7 @@ def test_what_is_set_can_be_deleted_known_or_not_and_nothing_else() -> None:
 @pytest.mark.parametrize("value", ["2", None])
 def test_one_key_under_two_names_is_refused_for_one_of_them_would_be_lost(value: str | None) -> None:
     with pytest.raises(WrongUsage, match=r"^lockstep\.topics: it is topics, which is said already: say it once$"):
-        checked({"topics": "1", "lockstep.topics": value}, ("topics",))
+        checked_overrides({"topics": "1", "lockstep.topics": value}, ("topics",))
 
 
 def test_everything_that_is_wrong_is_told_at_once_by_the_keys_as_written_and_secrets_never() -> None:
@@ -163,7 +163,7 @@ def test_everything_that_is_wrong_is_told_at_once_by_the_keys_as_written_and_sec
         "topics": "t",
     }
     with pytest.raises(WrongUsage) as error:
-        checked(wanted, ())
+        checked_overrides(wanted, ())
     lines = str(error.value).splitlines()
     assert [line.partition(": ")[0] for line in lines] == ["lockstep.topicz", "observe.rate", SECRET, "enabled", "a"]
     assert "t0ps3cr3t" not in str(error.value)
@@ -192,7 +192,7 @@ def test_every_key_that_can_be_overridden_is_taken_and_leaves_the_other_flow_as_
     path: Path, key: Key[object]
 ) -> None:
     value = SOUND.get(key.name) or text_of(key.default)
-    assert checked({key.name: value}, (), opened=OPENABLE) == {key.name: value}
+    assert checked_overrides({key.name: value}, (), opened=OPENABLE) == {key.name: value}
     alone = load(path)
     found = load(path, overrides={AB: {key.name: value}}, before=alone)
     assert of(found, BA) is of(alone, BA)

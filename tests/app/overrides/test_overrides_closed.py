@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.overrides.overridable import checked, permitted, refusals
+from app.overrides.overridable import checked_overrides, permitted, refusals
 from app.overrides.with_overrides import OverridesRefused, OverrideWatch, load_with_overrides
 from app.properties.keys import OPENABLE
 from app.properties.mistakes import ConfigurationError
@@ -97,8 +97,8 @@ def test_what_would_be_refused_at_load_is_refused_when_it_is_written(word: str) 
     name, override = OPENED[word]
     value = {"addresses": "http://h/hook"}.get(word, override.value)
     with pytest.raises(WrongUsage, match=f"{word} hold from the properties file alone"):
-        checked({name: value}, (), literal=override.reference)
-    assert checked({name: value}, (), literal=override.reference, opened=(word,)) == {name: value}
+        checked_overrides({name: value}, (), literal=override.reference)
+    assert checked_overrides({name: value}, (), literal=override.reference, opened=(word,)) == {name: value}
 
 
 @pytest.mark.parametrize("name", ["acme.url", "acme.bootstrap.servers", "acme.handler.class", "acme.store"])
