@@ -1,65 +1,65 @@
-"""How many bytes the running job may read for a comparison now: `lockstep.verify.rate`, saved up for a while. Pure."""
+"""How many bytes the running job may read for a comparison: `lockstep.verify.rate`, saved up for a while. Pure."""
 
 from __future__ import annotations
 
 LARGEST_SECONDS = 60.0
-"""Of the rate: no piece that is read at once is larger."""
+"""The largest piece that is read at once, in seconds of the rate."""
 
 UNKNOWN_SIZE = 1024.0
-"""Assumed bytes per offset for a topic that was not read yet."""
+"""Assumed bytes per offset of a topic that was not read yet."""
 
 CAUTIOUS = 10_000
-"""Offsets that are read at once of such a topic."""
+"""Offsets of such a topic that are read at once."""
 
 LEAST_OFFSETS = 1_000
-"""Offsets of a piece at least: smaller ones would cost more than they are worth."""
+"""Least offsets of a piece. A smaller one costs more than it is worth."""
 
 LEAST_SIZE = 64.0
-"""Bytes an offset counts as at least, also where transactions and compaction leave offsets without a record."""
+"""Least bytes per offset, even if transactions and compaction leave offsets without a record."""
 
 NEWEST = 0.5
 """The weight of the newest measurement."""
 
 
 class ByteBudget:
-    """Of one flow, for each side. Times in seconds of any clock that only goes on."""
+    """The budget of one flow, for each side. Times are monotonic seconds."""
 
     def __init__(
         self, rate: int, burst: float, now: float, *, least: int = LEAST_OFFSETS, cautious: int = CAUTIOUS
     ) -> None:
-        """`rate`: bytes a second; `burst`: as many seconds' worth are saved up at most. `least`: offsets of a piece at
-        least; `cautious`: offsets that may be read at once in any case."""
+        """`rate`: bytes a second. `burst`: most seconds of the rate that are saved up. `least`: least offsets of a
+        piece. `cautious`: offsets that may be read at once in any case."""
         self.rate, self._burst, self._least, self._cautious = rate, burst, least, cautious
         self._level, self._at = rate * burst, now
         self._sizes: dict[str, float] = {}
 
     def level(self, now: float) -> float:
-        """Bytes that may be read now; less than none while too much was read before."""
+        """Bytes that may be read now; negative after too much was read."""
         self._level = min(self.rate * self._burst, self._level + self.rate * (now - self._at))
         self._at = now
         return self._level
 
     def spend(self, size: float) -> None:
-        """So many bytes were read of the side of which more were."""
+        """Notes bytes that were read, of the side with more of them."""
         self._level -= size
 
     def measured(self, topic: str, offsets: int, size: int) -> None:
-        """What was read of a topic."""
+        """Learns a topic's bytes per offset from what was read."""
         if offsets > 0:
             known = self._sizes.get(topic)
             found = max(LEAST_SIZE, size / offsets)
             self._sizes[topic] = found if known is None else NEWEST * found + (1 - NEWEST) * known
 
     def size(self, topic: str, offsets: int) -> float:
-        """Bytes that so many offsets of a topic will most likely be."""
+        """Expected bytes of so many offsets of a topic."""
         return self._sizes.get(topic, UNKNOWN_SIZE) * offsets
 
     def offsets(self, topic: str, size: float) -> int:
-        """How many offsets of a topic that many bytes are, and so many at least that reading them is worth it."""
+        """Expected offsets of a topic in so many bytes, and no fewer than are worth a read."""
         known = self._sizes.get(topic)
         found = min(self._cautious, int(size / UNKNOWN_SIZE)) if known is None else int(size / known)
         return max(self._least, found)
 
     def largest(self, topic: str) -> int:
-        """Offsets that may be read at once, however long is waited afterwards."""
+        """Most offsets that may be read at once, however long the wait afterwards is."""
         return max(self._cautious, int(LARGEST_SECONDS * self.rate / self._sizes.get(topic, UNKNOWN_SIZE)))

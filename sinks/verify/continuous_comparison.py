@@ -1,4 +1,4 @@
-"""Compares the records of a flow round by round while the job runs: what is new first, as much as the budget allows."""
+"""Compares the records of a flow in rounds while the job runs: what is new first, as much as the budget allows."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ComparedFlow:
 
 
 class ContinuousComparison:
-    """Of one flow, on clusters that are open. Raises what reading them raises."""
+    """The comparison of one flow, on open clusters. Raises what reading them raises."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class ContinuousComparison:
         *,
         least: int = LEAST_WINDOW,
     ) -> None:
-        """`least`: offsets of a window between offset-syncs at least."""
+        """`least`: least offsets of a window between offset-syncs."""
         self._least = least
         self._flow, self._both, self._open_jobs = flow, both, open_jobs
         self._progress, self._budget = progress, budget
@@ -79,7 +79,7 @@ class ContinuousComparison:
         self._newly, self._written_at = NewlyExact(self._memory.histories.position), now
 
     def run(self, now: float, seen_at: float, goes_on: Callable[[], bool] = lambda: True) -> None:
-        """One round. `seen_at`: seconds since the epoch. `goes_on` is asked between two steps."""
+        """One round. `seen_at`: seconds since the epoch. `goes_on`: asked between two steps."""
         self._reading.catch_up()
         self._see(list_both(self._flow, self._both.source.reader, self._both.target.reader), now, seen_at)
         for of_tail in (True, False):
@@ -168,7 +168,7 @@ class ContinuousComparison:
         return next(reversed(self._pairs(one)[0]), None)
 
     def _compacted(self, remote: Mapping[str, str], now: float) -> set[str]:
-        """Of these topics, by their names on the source."""
+        """The compacted ones among these topics, by their names on the source."""
         unknown = {
             topic: name
             for topic, name in remote.items()
@@ -180,7 +180,7 @@ class ContinuousComparison:
         return {topic for topic in remote if self._policies[topic][1]}
 
     def write_down(self, now: float) -> None:
-        """What was compared, into the flow's ledger. Raises NotLeading, ClusterUnreachable."""
+        """Writes what was compared into the flow's ledger. Raises NotLeading, ClusterUnreachable."""
         self._written_at = now
         self._newly.write(self._both.ledger, self._memory.histories.exact)
 
@@ -200,13 +200,13 @@ def _windows(
     since: int,
     common: Pair | None,
 ) -> Sequence[Window]:
-    """`common`: one that both sides have in common, as was found by comparing all that lies before it."""
+    """`common`: a place that both sides have in common, because all before it was compared."""
     known = sorted({*pairs, *([common] if common is not None else [])})
     return cut(known, restarts, one.log, one.copy, since, least)
 
 
 class NewlyExact:
-    """Of one flow. `position`: how far the offset-syncs topic was read when the first of it was compared."""
+    """What was compared and is not in the ledger yet. `position`: how far the offset-syncs were read for the first."""
 
     def __init__(self, position: int) -> None:
         self._position = position
@@ -214,7 +214,7 @@ class NewlyExact:
         self._checked: dict[TopicPartition, list[Checked]] = {}
 
     def keep(self, report: PartitionReport, known: ExactRuns | None, position: int) -> None:
-        """What a report says; `known`: what the ledger has of the partition."""
+        """Keeps what a report says. `known`: what the ledger has of the partition."""
         if not self._runs and not self._checked:
             self._position = position
         where = report.where
@@ -225,25 +225,25 @@ class NewlyExact:
             self._checked.setdefault(where, []).append(report.checked)
 
     def forget(self, gone: Collection[TopicPartition] = (), topics: Collection[str] = ()) -> None:
-        """Partitions that lost records, and topics that were recreated."""
+        """Forgets partitions that lost records, and topics that were recreated."""
         for where in [one for one in {**self._runs, **self._checked} if one in gone or one.topic in topics]:
             self._runs.pop(where, None)
             self._checked.pop(where, None)
 
     def write(self, ledger: Ledger, exact: ExactOffsets) -> None:
-        """Into the flow's ledger, where there is one; it is forgotten here. Raises NotLeading, ClusterUnreachable."""
+        """Moves it into the flow's ledger, if there is one. Raises NotLeading, ClusterUnreachable."""
         runs, checked = self._runs, self._checked
         self._runs, self._checked = {}, {}
         if not ledger.exists:
             return
-        # First what others have found meanwhile, `lockstep verify` say: a difference must not be written over.
+        # First what another process found meanwhile, say `lockstep verify`: a difference must not be overwritten.
         exact.renew(ledger)
         if runs or checked:
             remember(ledger, [(where, one.runs) for where, one in runs.items()], exact, self._position, checked)
             exact.renew(ledger)
 
 
-# Chooses the pieces of partitions that the running job compares in a round, within its budget of bytes. Pure.
+# Which pieces of partitions the running job compares in a round, within its budget of bytes.
 
 
 class SelectedPiece(NamedTuple):
@@ -263,9 +263,9 @@ def select_pieces(
     budget: ByteBudget,
     now: float,
 ) -> list[SelectedPiece]:
-    """As many as the budget allows, in their order. `newest`: the newest pair of a partition.
+    """Selects as many pieces as the budget allows, in order. `newest`: the newest pair of a partition.
 
-    `compacted`: topics that are compared whole, from a place to the end, since cleaners take what is older.
+    `compacted`: topics that are compared whole, from a place to the end, because cleaners take what is older.
     """
     left = budget.level(now)
     found: list[SelectedPiece] = []

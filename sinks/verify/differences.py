@@ -64,7 +64,7 @@ class FoundDifference:
 
 
 def joined_findings(findings: Iterable[FoundDifference]) -> list[FoundDifference]:
-    """Sorted by place; those of one kind at successive offsets in one."""
+    """Sorts by place, and joins findings of one kind at successive offsets."""
     found: list[FoundDifference] = []
     for one in sorted(findings, key=_order):
         last = found[-1] if found else None

@@ -15,8 +15,7 @@ MOST_PARTITIONS = 500
 """Partitions in one round."""
 
 NOT_COMPARED = "NOT_COMPARED"
-"""As a verdict: partitions, or whole topics, that are on one side alone, that share a name on the target, or that could
-not be read."""
+"""The verdict on partitions or topics that are on one side only, share a name on the target, or could not be read."""
 
 PartitionPair = tuple[TopicPartition, TopicPartition]
 
@@ -26,12 +25,12 @@ def _known(now: tuple[str, str], before: tuple[str, str]) -> tuple[str, str]:
 
 
 def _differ(now: tuple[str, str], before: tuple[str, str]) -> bool:
-    """An id that was not known before is no other one."""
+    """Whether an id changed. An id that was unknown before has not changed."""
     return any(one != other for one, other in zip(now, before, strict=True) if other)
 
 
 class FlowProgress:
-    """Of one flow. `now` is of any clock that only goes on, `seen_at` in seconds since the epoch."""
+    """What the job has compared of one flow. `now`: monotonic seconds. `seen_at`: seconds since the epoch."""
 
     def __init__(self) -> None:
         self.partitions: dict[TopicPartition, PartitionProgress] = {}
@@ -47,10 +46,10 @@ class FlowProgress:
         now: float,
         seen_at: float,
     ) -> set[TopicPartition]:
-        """The partitions that are on both sides now; those of which the target lost its tail.
+        """Takes in the partitions on both sides now. Returns those whose target log lost its tail.
 
-        `found`: the logs of those that could be read. One that could not, for want of a leader say, stands as
-        before. `unmirrored`: topics and partitions that cannot be compared.
+        `found`: logs that could be read. A partition that could not be read, say without a leader, stays as before.
+        `unmirrored`: how many topics and partitions cannot be compared.
         """
         there = {where for where, _ in listed}
         self.partitions = {where: one for where, one in self.partitions.items() if where in there}
@@ -67,8 +66,8 @@ class FlowProgress:
         return lost
 
     def recognize(self, ids: Mapping[str, tuple[str, str]]) -> set[str]:
-        """Topics with their ids on both sides, "" where it is not known now; those that were recreated on either, of
-        which nothing holds."""
+        """Takes in ids of topics on both sides, "" if unknown. Returns topics that were recreated, and restarts
+        them."""
         known = {topic: _known(found, self._ids.get(topic, found)) for topic, found in ids.items()}
         recreated = {topic for topic, found in known.items() if _differ(found, self._ids.get(topic, found))}
         self._ids = known
@@ -78,11 +77,11 @@ class FlowProgress:
         return recreated
 
     def tails(self) -> list[PartitionProgress]:
-        """Those with something new at their end; the one that was compared longest ago first."""
+        """Partitions with something new at their end. The one that was compared longest ago comes first."""
         return self._in_turn(one for one in self.partitions.values() if one.has_uncompared)
 
     def histories(self, now: float) -> list[PartitionProgress]:
-        """Those of which something older was not compared, or was so long ago."""
+        """Partitions whose older part was not compared, or so long ago that it is due again."""
         return self._in_turn(one for one in self.partitions.values() if one.history_is_due(now))
 
     @staticmethod

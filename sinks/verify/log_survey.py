@@ -53,8 +53,8 @@ def ids_on_both(source: Reader, target: Reader, remote: Mapping[str, str]) -> Id
 def changed_meanwhile(
     plans: Iterable[PartitionPlan], source: SurveyedSide, target: SurveyedSide, ids: IdsOnBoth
 ) -> set[TopicPartition]:
-    """Partitions of which records that were to be read have been deleted meanwhile, by retention or by somebody, or
-    with the whole topic. `ids`: from before. Raises ClusterUnreachable, RightsMissing."""
+    """Partitions that lost records of the plan while they were read: by retention, by DeleteRecords, or with the topic.
+    `ids`: from before. Raises ClusterUnreachable, RightsMissing."""
     chosen: Collection[PartitionPlan] = [plan for plan in plans if plan.windows]
     now = ids_on_both(source.reader, target.reader, {plan.where.topic: plan.remote.topic for plan in chosen})
     here, there = _ids_that_changed(ids.source, now.source), _ids_that_changed(ids.target, now.target)
@@ -81,9 +81,12 @@ LAST = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ComparisonScope:
-    """What is compared: topics of the source (empty: all that are replicated), from a time on (`since_ms`), or the last
-    so many offsets of each partition, or what was not verified yet (`unverified`: of the last so many offsets in any
-    case; `whole`: from the log's beginning, where the job compares all of it), or everything; and how closely."""
+    """What is compared, and how closely. `topics`: names on the source; empty: all that are replicated.
+
+    Everything is compared, unless one of these says otherwise. `since_ms`: from a time on. `last`: so many offsets at
+    the end of each partition. `unverified`: what was not verified yet, and the `last` offsets; `whole`: from the log's
+    start, because the job compares all of it.
+    """
 
     topics: tuple[str, ...] = ()
     since_ms: int | None = None
@@ -95,11 +98,11 @@ class ComparisonScope:
 
 @dataclass
 class LogSurvey:
-    """`plans`: partitions to compare. `reports`: of partitions without anything to compare.
+    """`plans`: partitions to compare. `reports`: partitions that cannot be compared.
 
-    `ids`: of topics, before anything is read. `compacted`: topics that lose records from their midst on either side, by
-    their names on the source. `truncated`: partitions whose target has lost its tail since MM2 wrote its newest
-    offset-sync. `recreated`: topics.
+    `ids`: of topics, before anything is read. `compacted`: topics with compaction on either side, by their names on the
+    source. `truncated`: partitions whose target log lost its tail since MM2 wrote its newest offset-sync. `recreated`:
+    topics that were recreated since they were remembered.
     """
 
     plans: list[PartitionPlan] = field(default_factory=list)
@@ -118,13 +121,13 @@ def survey(
     memory: OffsetMemory,
     scope: ComparisonScope,
 ) -> LogSurvey:
-    """Everything that must be known before records are read. Raises ClusterUnreachable, RightsMissing."""
+    """Surveys what must be known before records are read. Raises ClusterUnreachable, RightsMissing."""
     found = LogSurvey()
     remote = _chosen(settings, listed, scope.topics, found.reports)
     there = _partitions(listed, remote, found.reports)
     found.reports += foreign_partitions(target.records, listed, remote)
     found.ids = ids_on_both(source.reader, target.reader, remote)
-    # The target's ends first: what it has by then, the source has when its ends are read.
+    # The target's ends first: what it has by then, the source has as well when its ends are read.
     theirs = target.records.readable([TopicPartition(remote[where.topic], where.partition) for where in there])
     ours = source.records.readable(there)
     remembered = {topic: name for topic, name in remote.items() if topic in memory.topics()}
@@ -163,7 +166,7 @@ def known_pairs(
 def _chosen(
     settings: FlowSettings, listed: Listed, topics: Sequence[str], reports: list[PartitionReport]
 ) -> dict[str, str]:
-    """Remote names by names on the source, of what is to be compared and on both sides."""
+    """Remote names by names on the source, of topics to compare that are on both sides."""
     shared = listed.desired.shared
     wanted = topics or sorted({*listed.desired.remote, *shared})
     chosen: dict[str, str] = {}
@@ -174,7 +177,7 @@ def _chosen(
         elif topic in shared:
             others = " and ".join(sorted(one for one, name in shared.items() if name == shared[topic] and one != topic))
             reason = (
-                f"{others} would be {shared[topic]} on the target as well: there nobody can tell their records apart"
+                f"{others} would be {shared[topic]} on the target as well: there their records cannot be told apart"
             )
             where = TopicPartition(topic, 0)
             reports.append(PartitionReport(where, shared[topic], PartitionVerdict.UNVERIFIABLE, reason))
@@ -192,7 +195,7 @@ def _why_not(settings: FlowSettings, listed: Listed, topic: str, remote: str | N
         return f"the cluster {flow.source} has no topic of this name: name it as it is called there"
     if remote is None:
         return f"{flow.name} does not replicate it: its topic filter or the replication policy leaves it out"
-    return f"the cluster {flow.target} has no topic {remote}: MM2 has not made it yet, or somebody deleted it"
+    return f"the cluster {flow.target} has no topic {remote}: MM2 has not made it yet, or another client deleted it"
 
 
 def _partitions(listed: Listed, remote: Mapping[str, str], reports: list[PartitionReport]) -> list[TopicPartition]:
@@ -218,8 +221,8 @@ def _partitions(listed: Listed, remote: Mapping[str, str], reports: list[Partiti
 def surplus_partitions(
     records: RecordReader, listed: Listed, remote: Mapping[str, str]
 ) -> dict[TopicPartition, LogRange]:
-    """Partitions that only the copies have, by the source's name of the topic, and what clients get of them; none that
-    is empty."""
+    """Partitions that only the copies have and that are not empty, by the topic's name on the source, with their
+    logs."""
     only = {
         TopicPartition(name, number): TopicPartition(topic, number)
         for topic, name in sorted(remote.items())
@@ -232,7 +235,7 @@ def surplus_partitions(
 
 
 def foreign_partitions(records: RecordReader, listed: Listed, remote: Mapping[str, str]) -> list[PartitionReport]:
-    """Of partitions that only the copies have: what is in them came from nowhere on the source."""
+    """Reports on partitions that only the copies have: their records do not come from the source."""
     return [
         PartitionReport(
             where,
@@ -246,7 +249,7 @@ def foreign_partitions(records: RecordReader, listed: Listed, remote: Mapping[st
 
 
 def compacted_topics(source: SurveyedSide, target: SurveyedSide, remote: Mapping[str, str]) -> set[str]:
-    """Of topics, by their names on the source, those that lose records from their midst on either side."""
+    """Returns the topics with compaction on either side, by their names on the source."""
     there = target.records.compacted(remote.values())
     return source.records.compacted(remote) | {topic for topic, name in remote.items() if name in there}
 
@@ -254,7 +257,7 @@ def compacted_topics(source: SurveyedSide, target: SurveyedSide, remote: Mapping
 def _since(
     records: RecordReader, logs: Mapping[TopicPartition, LogRange], memory: OffsetMemory, scope: ComparisonScope
 ) -> dict[TopicPartition, int]:
-    """The source's offset from which on each partition is compared."""
+    """The source offset from which each partition is compared."""
     if scope.unverified:
         known = {where: memory.histories.exact.of(where) for where in logs}
         return {
@@ -265,7 +268,7 @@ def _since(
         }
     if scope.since_ms is not None:
         times = [PartitionTime(where, scope.since_ms) for where in logs]
-        # None: nothing is as young. Where that is unknown, everything is compared.
+        # None: no record is as young. If that is unknown, everything is compared.
         seen = {time.where: offset for time, offset in records.offsets_for_times(times).items.items()}
         return {where: _or(seen[where], log.end) if where in seen else log.start for where, log in logs.items()}
     if scope.last is not None:

@@ -1,8 +1,8 @@
-"""Records of a window that differs, matched: which is missing, doubled, changed, out of order. Pure.
+"""Matches the records of a window that differs: which are missing, doubled, changed, out of order. Pure.
 
-Records with the same content, as often on both sides, come as *runs* of successive offsets; the others come each with
-all its offsets (`Content`). What lies between two runs that are in order is a *gap*: there a record of the source and
-one of the target that have a field in common are one record that was changed.
+Contents that are as often on both sides come as *runs* of successive offsets. Other contents come with all their
+offsets (`Content`). Between two runs in order lies a *gap*. If a record of the source and one of the target in the same
+gap have enough fields in common, they are one record that was changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from streaming.verify.rows import ContentRow, PairSums, RecordRows, RunRow, Surp
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A content that is not as often on one side as on the other: its offsets on both, rising, and its fields."""
+    """A content that is more often on one side: its offsets on both, rising, and its fields."""
 
     upstreams: Sequence[int]
     downstreams: Sequence[int]
@@ -30,9 +30,9 @@ class Content:
 
 
 class Edges(NamedTuple):
-    """What is known of a window's edges. `ends_open`: the target may not be so far yet.
+    """What is known of a window's edges. `ends_open`: MM2 may still have to copy its end.
 
-    `source_lost`, `target_lost`: this side's log has lost its start, so that what only the other one has may be old.
+    `source_lost`, `target_lost`: this side's log lost its start, so what only the other side has may be old.
     """
 
     ends_open: bool = False
@@ -42,9 +42,10 @@ class Edges(NamedTuple):
 
 @dataclass(frozen=True)
 class Matched:
-    """Of a window: pairs of equal records as runs, differences, and records of the source still to be copied.
+    """What a window has: pairs of equal records as runs, differences, and source records that are still to be copied.
 
-    `expired`: records that one side has deleted. `left`: records without a counterpart, for other windows to have one.
+    `expired`: how many records one side has deleted. `unmatched_*`: records without a counterpart; another window may
+    have it.
     """
 
     runs: list[Run]
@@ -86,11 +87,11 @@ Records = dict[int, Fields]
 def _put_in_gaps(
     rows: Sequence[Content], alignment: Alignment, edges: Edges, findings: list[FoundDifference]
 ) -> tuple[Records, Records]:
-    """What is on one side alone, by offset. The first copy in its place counts, others are duplicates."""
+    """Returns what is on one side only, by offset. The first copy in its place counts; others are duplicates."""
     free = [list(row.upstreams) for row in rows]
     copies: list[list[int]] = [[] for _ in rows]
     placed = sorted((offset, number) for number, row in enumerate(rows) for offset in row.downstreams)
-    # Where a side has lost its start, the last of equal records are those that both still have.
+    # If a side lost its start, the last of equal records are those that both sides still have.
     before = alignment.runs[0].downstream if alignment.runs else MAX_INT64
     old = [one for one in placed if one[0] < before] if edges.source_lost or edges.target_lost else []
     for downstream, number in [*reversed(old), *placed[len(old) :]]:
@@ -108,7 +109,7 @@ def _put_in_gaps(
 def _left(
     rows: Iterable[tuple[Content, list[int], list[int]]], first: int, findings: list[FoundDifference]
 ) -> tuple[Records, Records]:
-    """What is left of each content on both sides; copies before the target's offset `first` may be old."""
+    """Returns what is left of each content on both sides. Copies before the target's offset `first` may be old."""
     missing: Records = {}
     extra: Records = {}
     for row, upstreams, downstreams in rows:
@@ -161,7 +162,7 @@ def _changed(
 def _at_edges(
     missing: Records, extra: Records, alignment: Alignment, edges: Edges, findings: list[FoundDifference]
 ) -> tuple[list[int], int]:
-    """Takes what is old on either side, and says what is still to be copied."""
+    """Takes out what is old on either side. Returns what is still to be copied, and how many are old."""
     runs, expired = alignment.runs, 0
     if edges.target_lost:
         old = sorted(offset for offset in missing if not runs or offset < runs[0].upstream)
@@ -182,11 +183,11 @@ def _expired(fields: Fields, upstream: int | None = None, downstream: int | None
     return FoundDifference(Difference.UNVERIFIABLE, upstream, downstream, 1, (), fields.timestamp)
 
 
-# Two records that are one, changed on its way: what they have in common, what they do not. Pure.
+# Whether two records are one record that was changed on its way.
 
 
 MOST_COMPARED = 250_000
-"""Pairs of records in one gap that are compared each with each; beyond, only neighbours are."""
+"""Most pairs of records in one gap that are all compared. In a larger gap only neighbours are."""
 
 Placed = Sequence[tuple[int, Fields]]
 """Offsets and fields, by offset."""
@@ -258,11 +259,11 @@ def _most_alike(ours: Placed, theirs: Placed, least: int) -> list[tuple[int, int
     return pairs
 
 
-# Which runs of equal records are in order on both sides, and what lies between them. Pure.
+# Which runs of equal records are in order on both sides, and what lies between them.
 
 
 def split_by_order(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
-    """Those with most records that are in the same order on both sides, and the others. Both by upstream offset.
+    """Splits runs into those in the same order on both sides, with most records, and the rest. By upstream offset.
 
     The longest increasing subsequence, weighted with lengths: O(n log n) by a Fenwick tree of best predecessors.
     """
@@ -308,7 +309,7 @@ def _raise(best: list[tuple[int, int]], rank: int, reached: tuple[int, int]) -> 
 
 
 class Alignment:
-    """Runs in order on both sides, and the gaps between them. It grows by single records that are put into gaps."""
+    """Runs in order on both sides, and the gaps between them. Single records are put into gaps."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         """`runs`: in order on both sides, as `split_by_order` has them first."""
@@ -322,20 +323,20 @@ class Alignment:
         return self._runs
 
     def gap_at_downstream(self, offset: int) -> int:
-        """The number of the gap in which the target's offset lies: that of runs before it."""
+        """The number of the gap with this target offset: how many runs lie before it."""
         return bisect_right(self._down, offset)
 
     def gap_at_upstream(self, offset: int) -> int:
-        """The same of the source's offset."""
+        """The number of the gap with this source offset."""
         return bisect_right(self._up, offset)
 
     def between(self, gap: int) -> LogRange:
-        """The source's offsets in a gap: behind the run before it, before the next one."""
+        """The source offsets in a gap."""
         start = self._runs[gap - 1].upstream_end if gap else 0
         return LogRange(start, self._up[gap] if gap < len(self._up) else 2**63 - 1)
 
     def put(self, upstream: int, downstream: int) -> None:
-        """A record that lies in one gap on both sides."""
+        """Puts in a record that lies in one gap on both sides."""
         at = bisect_left(self._up, upstream)
         self._runs.insert(at, Run(upstream, downstream, 1))
         insort(self._up, upstream)
@@ -360,25 +361,25 @@ class CellRows:
 
     @property
     def cut_off(self) -> bool:
-        """Whether there are more runs than came."""
+        """Whether the job brought only some of the runs."""
         return self.sums.records > sum(row.length for row in self.runs)
 
     @property
     def cut_surplus(self) -> Surplus | None:
-        """The surplus where it has more contents than came; None: all of them came."""
+        """The surplus if the job brought only some of its contents; None: it brought all."""
         surplus = self.surplus
         return surplus if surplus is not None and surplus.contents > len(self.contents) else None
 
     @property
     def appended(self) -> bool:
-        """Whether the target's broker gave a record without a counterpart its timestamp."""
+        """Whether the target's broker set the timestamp of a record without a counterpart."""
         return any(row.appended for row in self.contents)
 
 
 @dataclass(frozen=True)
 class MatchedRows:
-    """`uncounted`: differences beyond those that are named. `order_unknown`: some records may be out of order all the
-    same, for between the first runs and the last pair nothing tells where those lie that are not as often on both."""
+    """`uncounted`: how many differences are not named. `order_unknown`: more records may be out of order. Between the
+    runs that came and the last pair, the place of contents that are more often on one side is unknown."""
 
     matched: Matched
     sums: PairSums
@@ -387,7 +388,7 @@ class MatchedRows:
 
 
 def of_cell(rows: RecordRows, cell: CellKey) -> CellRows:
-    """What of these rows is of one cell."""
+    """The rows of one cell."""
     return CellRows(
         next((one for one in rows.sums if (one.id, one.cell) == cell), PairSums(*cell, 0, 0, None)),
         next((one for one in rows.surplus if (one.id, one.cell) == cell), None),
@@ -405,7 +406,7 @@ def matched_rows(rows: CellRows, edges: Edges, times: bool) -> MatchedRows:
     runs, known = _known_runs(rows), edges
     uncounted = Counter[Difference]()
     if rows.cut_off and rows.sums.descents:
-        # Nothing tells which of them are in order, so nothing proves that a record is only late, or too old.
+        # It is unknown which of them are in order, so no record is proven to be only late, or too old.
         uncounted[Difference.REORDERED], known = rows.sums.descents, Edges()
     matched = match(runs, contents, known)
     if (surplus := rows.cut_surplus) is not None:
@@ -416,7 +417,7 @@ def matched_rows(rows: CellRows, edges: Edges, times: bool) -> MatchedRows:
 
 
 def _known_runs(rows: CellRows) -> list[Run]:
-    """The runs that came; and where more are all in order, the first and the last pair of those that did not."""
+    """The runs that came. If the rest is in order, also the first and the last pair of the rest."""
     runs = [Run(row.upstream, row.downstream, row.length) for row in rows.runs]
     sums = rows.sums
     if not rows.cut_off or sums.descents:

@@ -1,4 +1,4 @@
-"""The check of one partition: which cells are read, what their digests prove, which windows are read again. Pure."""
+"""Checks one partition: which cells are read, what their digests prove, which windows are read again. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from streaming.mm2.records import TopicPartition
 
 @dataclass(frozen=True)
 class PartitionPlan:
-    """A partition of both clusters: what can be read of its logs, and its windows (`windows.cut`).
+    """A partition on both clusters: the readable part of its logs, and its windows (`windows.cut`).
 
-    `since`: no earlier offset of the source counts, where a window need not begin before it. `resending`: MM2 sends
-    records again, and has not yet come as far as it was. `cell`: offsets of a cell.
+    `since`: earlier source offsets do not count, unless a window has to begin before. `resending`: MM2 sends records
+    again, and is not yet as far as it was. `cell`: offsets of a cell.
     """
 
     where: TopicPartition
@@ -34,14 +34,14 @@ class PartitionPlan:
 
     @property
     def may_have_expired(self) -> bool:
-        """Whether of records that the target has not nobody can tell if it has deleted them or not got them yet: it
-        deleted some, and no sync says which. Only what both still have tells."""
+        """Whether records that the target lacks may be deleted there rather than not yet copied. It deleted some, and
+        no sync says which. Only records that both sides still have prove something then."""
         return self.target.start > 0 and any(window.begins_open and window.ends_open for window in self.windows)
 
 
 @dataclass(frozen=True, slots=True)
 class Reread:
-    """What is to be matched record by record: all or some cells of the window with this number."""
+    """What to match record by record: all or some cells of the window with this number."""
 
     number: int
     window: Window
@@ -52,7 +52,7 @@ class Reread:
 
 @dataclass
 class WindowResult:
-    """What is known of a window: equal records as runs, and what was matched where digests differ."""
+    """What is known of a window: equal records as runs, and what was matched if digests differ."""
 
     records: int = 0
     first: int | None = None
@@ -69,7 +69,7 @@ class WindowResult:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A piece of a window that gets a digest of each side; `number` of the window. `pending`: of the source alone."""
+    """A piece of a window with one digest of each side. `number`: of the window. `pending`: only the source has it."""
 
     number: int
     window: Window
@@ -77,7 +77,7 @@ class Cell:
 
 
 class PartitionCheck:
-    """Filled by `take_digests`, then by `take_match` for each window that is read again."""
+    """The check of a partition. `take_digests` fills it, then `take_match` for each window that is read again."""
 
     def __init__(self, plan: PartitionPlan) -> None:
         self.plan = plan
@@ -85,7 +85,7 @@ class PartitionCheck:
         self.pending = 0
         self.pending_ms: int | None = None
         self.copies: dict[Fields, int] = {}
-        """Records of the target without a counterpart that the source has elsewhere, and where."""
+        """Records of the target without a counterpart, and where else the source has them."""
         self._at_once: list[int] = []
         self._pending_from: dict[int, int] = {}
         self.cells = self._cut_into_cells()
@@ -105,7 +105,7 @@ class PartitionCheck:
         return found
 
     def _is_guess(self, window: Window, core: Window) -> bool:
-        """Whether the records may lie at one distance in the core, and nothing but old ones before it."""
+        """Whether records may lie at one distance in the core, with only old records before it."""
         if window.closed:
             return True
         if window.ends_open and (window.begins_open or core.downstream_end < window.downstream_end):
@@ -117,7 +117,7 @@ class PartitionCheck:
         )
 
     def _before(self, window: Window, core: Window) -> int:
-        """How many offsets one side alone still has before the core."""
+        """How many offsets only one side still has before the core."""
         if not window.begins_open or self.plan.since > window.upstream:
             return 0
         return max(core.upstream - window.upstream, core.downstream - window.downstream)
@@ -127,7 +127,7 @@ class PartitionCheck:
         return log.start > 0
 
     def bounds(self) -> tuple[list[int], list[int]]:
-        """Where the cells begin on source and target, and where the last one ends."""
+        """Bounds of the cells on source and target."""
         if not self.cells:
             return [0, 0], [0, 0]
         last = self.cells[-1].window
@@ -137,7 +137,7 @@ class PartitionCheck:
         )
 
     def take_digests(self, digests: Mapping[int, tuple[Digest, Digest]]) -> list[Reread]:
-        """What is to be matched record by record. `digests`: of source and target by the number of the cell."""
+        """Returns what to match record by record. `digests`: of source and target, by the number of the cell."""
         again = [self._whole(number, times=True) for number in self._at_once]
         by_window: dict[int, list[tuple[Cell, Digest, Digest]]] = {}
         for at, cell in enumerate(self.cells):
@@ -172,7 +172,7 @@ class PartitionCheck:
         if not odd:
             return None
         if window.ends_open and self.pending:
-            # The pending ones are matched with the rest of the window.
+            # Pending records are matched with the rest of the window.
             self.pending, self.pending_ms = 0, None
         differs = compare(ours, theirs) is Agreement.DIFFERENT
         reread = self._whole(number, times=not theirs.appended, differs=differs)
@@ -196,13 +196,13 @@ class PartitionCheck:
         return Reread(number, window, edges, times, differs)
 
     def unmatched_on_target(self) -> set[Fields]:
-        """Records that no window has on the source."""
+        """Records of the target that no window has on the source."""
         found = [result.matched for result in self.results if result.matched]
         lost = {fields for one in found for fields in one.unmatched_source.values()}
         return {fields for one in found for fields in one.unmatched_target.values()} - lost
 
     def take_match(self, reread: Reread, found: MatchedRows) -> None:
-        """What was found in a window that was read again."""
+        """Takes in what was found in a window that was read again."""
         result, matched, sums = self.results[reread.number], found.matched, found.sums
         result.matched, result.uncounted, result.order_unknown = matched, found.uncounted, found.order_unknown
         result.appended = max(result.appended, not reread.times)
@@ -230,13 +230,12 @@ def _within(cell: Window, window: Window) -> bool:
 
 
 class Digest(NamedTuple):
-    """Sums over the records of one side. They do not depend on the order, but for `distance_*`.
+    """Sums over the records of one side. Only `distance_*` depends on the order.
 
-    `content_*`: of a 64-bit digest of key, value and headers, its upper and lower halves apart, so that nothing
-    overflows. `mixed`: another such digest, by exclusive or. `time_*`: of content and timestamp. `distance_*`: of
-    content and the distance from the beginning of the window. `appended`: records whose timestamp the broker gave
-    (LogAppendTime). `first_ms`, `last_ms`: the least and the greatest timestamp; None without records.
-    `size`: bytes of keys, values and headers.
+    `content_*`: sums of a 64-bit digest of key, value and headers, in halves so that nothing overflows. `mixed`:
+    another such digest, by exclusive or. `time_*`: of content and timestamp. `distance_*`: of content and the distance
+    from the start of the window. `appended`: records with a timestamp by the broker (LogAppendTime). `first_ms`,
+    `last_ms`: the least and the greatest timestamp; None without records. `size`: bytes of keys, values and headers.
     """
 
     records: int = 0
@@ -254,17 +253,17 @@ class Digest(NamedTuple):
 
     @property
     def content(self) -> tuple[int, ...]:
-        """Which records there are."""
+        """The sums that say which records there are."""
         return self.records, self.content_high, self.content_low, self.mixed
 
     @property
     def times(self) -> tuple[int, int]:
-        """With which timestamps."""
+        """The sums that say which timestamps they have."""
         return self.time_high, self.time_low
 
     @property
     def distances(self) -> tuple[int, int]:
-        """At which distances."""
+        """The sums that say at which distances they are."""
         return self.distance_high, self.distance_low
 
 
@@ -280,14 +279,14 @@ class Agreement(Enum):
 
 
 def compare(source: Digest, target: Digest) -> Agreement:
-    """Timestamps count unless the target's broker gave them."""
+    """Compares two digests. Timestamps count unless the target's broker set them."""
     if source.content != target.content or (not target.appended and source.times != target.times):
         return Agreement.DIFFERENT
     return Agreement.SAME if source.distances == target.distances else Agreement.SAME_RECORDS
 
 
 def total(digests: Iterable[Digest]) -> Digest:
-    """Of several cells together; their distances say nothing any more."""
+    """The digest of several cells together, without distances."""
     found = list(digests)
     mixed = 0
     for one in found:

@@ -1,7 +1,7 @@
 """How far the running job has compared a partition: the tail first, then its history, and what differs. Pure.
 
-Two tracks go on side by side, each from a place that both sides have in common. The tail begins at the newest
-offset-sync there is when the job begins; the history is what lies before it.
+Two tracks go on side by side, each from a place that both sides have in common. The tail begins at the offset-sync that
+is newest when the job starts. The history lies before it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,13 @@ from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
 from sinks.verify.windows import Window
 from streaming.mm2.records import TopicPartition
 
-# The differences that the running job knows of a partition: a bounded number by place, the rest by number. Pure.
-
-
 MOST_SPOTS = 1000
-"""Of a partition; as many as one report names."""
+"""Differences of a partition that are known by place; as many as one report names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """So many records that differ, from these offsets on."""
+    """`count` records that differ, from these offsets on."""
 
     difference: Difference
     upstream: int | None
@@ -37,7 +34,7 @@ class Spot:
     count: int
 
     def is_deleted(self, log: LogRange, copy: LogRange) -> bool:
-        """Whether neither side has its first record any more."""
+        """Whether both sides have deleted its first record."""
         return (self.upstream is None or self.upstream < log.start) and (
             self.downstream is None or self.downstream < copy.start
         )
@@ -45,8 +42,11 @@ class Spot:
 
 @dataclass
 class KnownDifferences:
-    """Of one partition. `spots`: by place. `dropped`: how many more records, in one spot of each kind at the last of
-    their places; counted until both sides have deleted that, or everything is compared once more."""
+    """What differs in one partition. `spots`: by place. `dropped`: more records than fit, one spot for each kind.
+
+    A dropped spot lies at the last place of its records. It counts until both sides have deleted that place, or
+    everything is compared once more.
+    """
 
     spots: list[Spot] = field(default_factory=list)
     dropped: dict[Difference, Spot] = field(default_factory=dict)
@@ -64,24 +64,24 @@ class KnownDifferences:
 
     @property
     def dropped_count(self) -> int:
-        """How many of them have no place here any more."""
+        """How many records are counted without their place."""
         return sum(one.count for one in self.dropped.values())
 
     def forget_deleted(self, log: LogRange, copy: LogRange) -> None:
-        """What neither side has any more."""
+        """Forgets what both sides have deleted."""
         self.spots = [one for one in self.spots if not one.is_deleted(log, copy)]
         self.dropped = {kind: one for kind, one in self.dropped.items() if not one.is_deleted(log, copy)}
 
     def clear(self) -> None:
-        """Another topic, or one that lost records."""
+        """The topic was recreated, or lost records."""
         self.spots, self.dropped = [], {}
 
     def restart(self) -> None:
-        """Everything is compared once more: what has no place would be counted twice."""
+        """Everything is compared once more. Records without a place would count twice."""
         self.dropped = {}
 
     def take(self, windows: Sequence[Window], report: PartitionReport) -> None:
-        """What was found in these windows, instead of what was known of them."""
+        """Replaces what was known of these windows by what was found."""
         first, last = windows[0], windows[-1]
         self.spots = [one for one in self.spots if not _is_within(one, first, last)]
         found = [
@@ -124,13 +124,13 @@ Cut = Callable[[int, Pair | None], Sequence[Window]]
 """The windows of a partition from an offset of the source on; `Pair`: a place that is known besides the syncs."""
 
 HISTORY_INTERVAL = 24 * 3600.0
-"""Seconds after which a history that was compared is compared once more."""
+"""Seconds after which a compared history is compared once more."""
 
 NOT_COMPARED_YET = "UNKNOWN"
 """The verdict of a partition that was not compared yet."""
 
 MOST_LEFT_OUT = 50
-"""Stretches of a partition that are remembered as left out; of more the last ones count as one."""
+"""Most stretches of a partition that are remembered as left out. More are joined at the end."""
 
 LEFT_OUT = (
     "{} offsets were not compared, since the offset-syncs around them are too far apart for lockstep.verify.rate, or "
@@ -140,7 +140,7 @@ LEFT_OUT = (
 
 @dataclass(slots=True)
 class Track:
-    """`at`: up to where all was compared; None before the first piece. `whole`: a slice from there was not equal."""
+    """`at`: all before was compared; None before the first piece. `whole`: a slice from there was not equal."""
 
     at: Pair | None = None
     whole: bool = False
@@ -148,12 +148,12 @@ class Track:
 
 @dataclass
 class PartitionProgress:
-    """Of one partition. Times in seconds, of any clock that only goes on, and `seen_at` in seconds since the epoch.
+    """What was compared of one partition. Times are monotonic seconds; `seen_at` is in seconds since the epoch.
 
-    `through`: the source's offset up to which its tail was compared, equal or not. `through_at`: when the source had
-    nothing else; None until then. `compared_to`: the ends of both logs then. `waits_at`: the end of the copy's while
-    records wait behind it. `history_end`: where the tail began. `left_out`: what was too large to be compared, or
-    could not be. `expired`: something could not, since one side had deleted it. `has_compared`: anything at all.
+    `through`: source offset up to which the tail was compared, equal or not. `through_at`: when the source had nothing
+    else; None until then. `compared_to`: the ends of both logs then. `waits_at`: the copy's end while records wait
+    behind it. `history_end`: where the tail began. `left_out`: stretches that were too large or could not be compared.
+    `expired`: one side had deleted something. `has_compared`: anything was compared at all.
     """
 
     where: TopicPartition
@@ -176,7 +176,7 @@ class PartitionProgress:
     known: KnownDifferences = field(default_factory=KnownDifferences)
 
     def see(self, log: LogRange, copy: LogRange, now: float, seen_at: float) -> bool:
-        """Both logs as they are now. True where the target lost its tail: then nothing that was compared holds."""
+        """Takes in both logs. Returns True if the target lost its tail: then nothing that was compared holds."""
         lost = copy.end < max(self.copy.end, self.tail.at.downstream if self.tail.at else 0)
         self.log, self.copy = log, copy
         self.stall.see(log.end, copy.end, now)
@@ -189,7 +189,7 @@ class PartitionProgress:
         return lost
 
     def restart(self) -> None:
-        """Another topic, or one that lost records: everything is to be compared once more."""
+        """Everything is to be compared once more: the topic was recreated, or lost records."""
         self.tail, self.history, self.compared_to, self.waits_at = Track(), Track(), None, None
         self.history_end = self.history_done_at = self.through = self.through_at = None
         self.left_out, self.expired, self.has_compared = [], False, False
@@ -197,28 +197,28 @@ class PartitionProgress:
 
     @property
     def has_uncompared(self) -> bool:
-        """Whether either side has what was not compared; what waits to be copied is none."""
+        """Whether either side has something new to compare. Records that wait for MM2 do not count."""
         if self.waits_at is not None:
             return self.copy.end != self.waits_at
         return self.compared_to != (self.log.end, self.copy.end)
 
     def begin(self, newest: Pair | None) -> None:
-        """`newest`: the newest offset-sync, where the tail begins; without one it begins at the start of the log."""
+        """`newest`: the newest offset-sync, where the tail begins. Without one it begins at the start of the log."""
         if self.history_end is None:
             self.history_end = newest.upstream if newest is not None else self.log.start
 
     def start_of(self, track: Track) -> int:
-        """The offset of the source from which on a track has something to compare."""
+        """The source offset from which a track has something to compare."""
         first = (self.history_end or 0) if track is self.tail else 0
         return max(track.at.upstream if track.at else first, self.log.start)
 
     def next_of_tail(self, cut: Cut, newest: Pair | None, most: int, largest: int) -> Piece | None:
-        """None: there is nothing to compare, or too much."""
+        """The next piece of the tail. None: there is nothing to compare, or too much."""
         self.begin(newest)
         return self._next(self.tail, cut(self.start_of(self.tail), self.tail.at), most, largest)
 
     def next_of_history(self, cut: Cut, most: int, largest: int) -> Piece | None:
-        """None: all of it was compared."""
+        """The next piece of the history. None: all of it was compared."""
         end, start = self.history_end or 0, self.start_of(self.history)
         if start >= end:
             return None
@@ -233,12 +233,12 @@ class PartitionProgress:
             self.leave_out(window.upstream, window.upstream_end)
             if window.ends_open:
                 return None
-            # What is too large is left out, and said; what lies behind it is compared all the same.
+            # A window that is too large is reported as left out. What lies behind it is compared all the same.
             track.at, track.whole = Pair(window.upstream_end, window.downstream_end), False
         return None
 
     def take(self, piece: Piece, report: PartitionReport, *, of_tail: bool, now: float, seen_at: float) -> bool:
-        """What was found in a piece. False where a slice was not equal, and its window is to be read whole."""
+        """Takes in a report. Returns False if a slice was not equal, so that its whole window must be read."""
         track = self.tail if of_tail else self.history
         self.compared_at = now
         equal = report.verdict is PartitionVerdict.VERIFIED
@@ -267,32 +267,32 @@ class PartitionProgress:
             self.expired = True
 
     def leave_out(self, start: int, end: int) -> None:
-        """These offsets of the source could not be compared, say since they are too many at once."""
+        """Notes source offsets that could not be compared, say because they are too many at once."""
         found = joined_stretches([*self.left_out, Stretch(start, end)])
         while len(found) > MOST_LEFT_OUT:
             found[-2:] = [Stretch(found[-2].start, found[-1].end)]
         self.left_out = found
 
     def take_verified(self, stretches: Iterable[Stretch]) -> None:
-        """What was compared after all, here or by `lockstep verify`, or is not there any more."""
+        """Notes what was compared after all, here or by `lockstep verify`, or was deleted."""
         if self.left_out:
             for one in stretches:
                 self.left_out = without(self.left_out, one)
 
     @staticmethod
     def _pair_behind(track: Track, piece: Piece, report: PartitionReport, equal: bool) -> Pair | None:
-        """Where both sides go on together: behind the piece, or at the beginning of its open end where that differs."""
+        """Where both sides go on together: behind the piece, or at the start of its open end if that differs."""
         last = piece.last
         through = last.upstream_end if report.through is None else report.through
         if not last.ends_open:
             return Pair(last.upstream_end, last.downstream_end)
         if last.begins_open:
-            # Without a record that both have nothing tells where they go on together.
+            # Only a record that both have shows where they go on together.
             return Pair(through, last.downstream_end) if equal and report.records else track.at
         return Pair(through, last.downstream_end) if equal else Pair(last.upstream, last.downstream)
 
     def history_is_due(self, now: float) -> bool:
-        """Whether something before the tail was not compared, or was so long ago that it is compared again."""
+        """Whether something before the tail was not compared, or is due again."""
         if self.history_done_at is not None and now - self.history_done_at >= HISTORY_INTERVAL:
             self.history, self.history_done_at = Track(), None
             self.known.restart()
@@ -312,7 +312,7 @@ class PartitionProgress:
 
     @property
     def history_compared(self) -> int:
-        """Of these, those that were compared."""
+        """How many of these were compared."""
         return self.history_offsets if self.history_done_at is not None else self.history_offsets - self._history_left
 
     @property
@@ -320,7 +320,7 @@ class PartitionProgress:
         return self.log.end > self.log.start or self.copy.end > self.copy.start
 
     def verdict(self, now: float) -> str:
-        """The worst that is to be said of it."""
+        """The worst verdict that applies."""
         if self.stall.is_stalled(now):
             return STALLED
         if self.known:
@@ -330,15 +330,16 @@ class PartitionProgress:
         return NOT_COMPARED_YET if self.through is None else PartitionVerdict.VERIFIED.value
 
 
-# What of a partition the running job compares next: as many windows as it may read now, or a slice of one. Pure.
+# What the running job compares next of a partition: as many windows as it may read, or a slice of one.
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Successive windows that are compared together.
 
-    `is_slice`: a piece of one window, as if each record lay at the same distance from its edge: if both sides are equal
-    there, that is proven; if not, nothing is. `too_large`: it is more than may be read at once, and cannot be sliced.
+    `is_slice`: part of one window, on the guess that each record lies at the same distance from the window's edge.
+    Equal sides prove the guess; different sides prove nothing. `too_large`: more than may be read at once, and cannot
+    be sliced.
     """
 
     windows: tuple[Window, ...]
@@ -347,13 +348,13 @@ class Piece:
 
     @property
     def offsets(self) -> int:
-        """Of the side that has more of them."""
+        """Offsets on the side that has more of them."""
         first, last = self.windows[0], self.windows[-1]
         return max(last.upstream_end - first.upstream, last.downstream_end - first.downstream)
 
     @property
     def waits(self) -> bool:
-        """Whether nothing of it is on the target."""
+        """Whether the target has nothing of it."""
         return self.last.downstream_end == self.windows[0].downstream
 
     @property
@@ -363,10 +364,10 @@ class Piece:
 
 
 def first_piece(windows: Sequence[Window], most: int, largest: int, *, whole: bool = False) -> Piece | None:
-    """The first windows, in order, of `most` offsets together; at least one, if it has no more than `largest`.
+    """Returns the first windows with at most `most` offsets together, and at least one of up to `largest`.
 
-    Of a longer one a slice of `most`, unless the `whole` of it is wanted, since a slice was not equal. None where there
-    is nothing to compare.
+    A longer window is sliced to `most` offsets, unless `whole` says that a slice was not equal. None: there is nothing
+    to compare.
     """
     if not windows:
         return None
@@ -386,14 +387,14 @@ def first_piece(windows: Sequence[Window], most: int, largest: int, *, whole: bo
 
 
 def _waiting(window: Window, most: int) -> Window | None:
-    """Of an end of which nothing is on the target the first offsets: they say whether a record waits there at all."""
+    """The first offsets of an end that the target lacks: they show whether a record waits there at all."""
     if not window.ends_open or window.begins_open or window.downstream_end > window.downstream:
         return None
     return replace(window, upstream_end=min(window.upstream_end, window.upstream + max(1, most)))
 
 
 def _slice(window: Window, most: int) -> Window | None:
-    """The first `most` offsets of a window whose records may lie at one distance; None where they cannot."""
+    """The first `most` offsets of a window whose records may lie at one distance; None: they cannot."""
     if window.resent or (window.begins_open and window.ends_open):
         return None
     if not (window.ends_open or window.begins_open or window.is_even):
@@ -406,13 +407,13 @@ def _slice(window: Window, most: int) -> Window | None:
 
 
 STALLS_AFTER = 30.0
-"""Seconds without one more record on the target while the source has some that it lacks."""
+"""Seconds without a new record on the target while the source has records that it lacks."""
 
 
 class Stall:
-    """Of one partition. Times in seconds of any clock that only goes on.
+    """Whether a target partition stands still while the source's moves: MM2 no longer copies it. Monotonic seconds.
 
-    Ends move without records, too: transactions end. So what was read wins over what ends alone say.
+    Ends also move without records, when transactions end. So what was read wins over what ends alone say.
     """
 
     __slots__ = ("_copy_end", "_grew_at", "_source_end")
@@ -422,14 +423,14 @@ class Stall:
         self._grew_at: float | None = None
 
     def see(self, source_end: int, copy_end: int, now: float) -> None:
-        """Both ends as they are now."""
+        """Takes in both ends."""
         if copy_end != self._copy_end:
             self._source_end, self._copy_end, self._grew_at = source_end, copy_end, None
         elif source_end > self._source_end and self._grew_at is None:
             self._grew_at = now
 
     def read(self, source_end: int, pending: int) -> None:
-        """All records up to this end were read, and so many are on the source alone."""
+        """All records up to this end were read; `pending` of them are only on the source."""
         if not pending and source_end >= self._source_end:
             self._source_end, self._grew_at = source_end, None
 

@@ -1,4 +1,4 @@
-"""The report of a partition, from all that its check has found. Pure."""
+"""Makes the report of a partition from all that its check has found. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
 from streaming.number_of import number_of
 
 MOST_FINDINGS = 1000
-"""Of a partition; what is more is counted."""
+"""Most findings of a partition that are named; more are only counted."""
 
 ORDER_UNKNOWN = "in a window lie too many records apart from each other to tell whether all are in order"
 """A reason."""
@@ -26,7 +26,7 @@ NOT_DIFFERENT = frozenset({Difference.UNVERIFIABLE})
 
 
 def report(check: PartitionCheck, notes: Iterable[str] = (), most: int = MOST_FINDINGS) -> PartitionReport:
-    """After all digests and matches were taken."""
+    """The report, after all digests and matches were taken."""
     plan, results = check.plan, check.results
     findings = _across_windows([result.matched for result in results if result.matched], check.copies)
     surplus = sum((Counter(result.uncounted) for result in results), Counter[Difference]())
@@ -94,8 +94,8 @@ def _notes(
 
 
 def _across_windows(matched: list[Matched], copies: Mapping[Fields, int]) -> list[FoundDifference]:
-    """Of all windows. What is missing in one and found in another was not lost, but is out of order; what the target
-    alone has in one, and the source elsewhere, came twice."""
+    """Findings of all windows together. A record that is missing in one window and found in another is out of order. A
+    record that only the target has in a window, and the source elsewhere, came twice."""
     lost: dict[Fields, list[int]] = {}
     surplus: dict[Fields, list[int]] = {}
     for one in matched:
@@ -117,7 +117,7 @@ def _across_windows(matched: list[Matched], copies: Mapping[Fields, int]) -> lis
 
 
 def _single(finding: FoundDifference) -> Iterable[FoundDifference]:
-    """A finding of several records without a counterpart as one for each."""
+    """Splits a finding of several records without a counterpart into one for each."""
     if finding.difference not in (Difference.MISSING, Difference.EXTRA):
         yield finding
         return
@@ -145,9 +145,9 @@ def _renamed(finding: FoundDifference, moved: Mapping[int, int], doubled: Mappin
 
 
 def counted(plan: PartitionPlan, target_markers: bool, notes: Iterable[str] = ()) -> PartitionReport:
-    """What offsets alone say. The target's end was read first, so that it has no more than the source at an open end.
+    """What offsets alone say. The target's end was read first, so it has no more than the source at an open end.
 
-    `target_markers`: transactions of MM2's own (exactly once) take offsets there, too.
+    `target_markers`: MM2's own transactions (exactly once) take offsets there too.
     """
     surplus = sum(
         max(0, (window.downstream_end - window.downstream) - (window.upstream_end - window.upstream))
@@ -164,7 +164,7 @@ def counted(plan: PartitionPlan, target_markers: bool, notes: Iterable[str] = ()
         plan.remote.topic,
         PartitionVerdict.DIFFERENT if doubled else PartitionVerdict.CONSISTENT,
         f"the target has {number_of(surplus, 'offset')} more than the source since an offset-sync: records are "
-        "there twice, or somebody else writes there"
+        "there twice, or another client writes there"
         if doubled
         else None,
         start=plan.windows[0].upstream if plan.windows else plan.source.start,

@@ -45,22 +45,22 @@ class PartitionVerdict(str, Enum):
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing is wrong as far as it was compared."""
+        """Whether the comparison found nothing wrong."""
         return self in (PartitionVerdict.VERIFIED, PartitionVerdict.CONSISTENT)
 
 
 HARMLESS_DIFFERENCES = frozenset({Difference.DUPLICATE, Difference.UNVERIFIABLE})
-"""What loses, changes and moves no record: MM2 copies at least once, and retention takes what is old."""
+"""Differences that lose, change or move no record: MM2 copies at least once, and retention deletes what is old."""
 
 
 @dataclass(frozen=True)
 class PartitionReport:
-    """One partition. Offsets and counts of records are those of the source unless they say otherwise.
+    """The report of one partition. Offsets and counts are the source's unless a name says otherwise.
 
-    `start`, `through`: what was compared, [start, through), up to the timestamp `through_ms`. `pending`: records
-    behind that, the oldest of them of `pending_ms`. `differences`: how many records of each kind; `findings` the first
-    of them by place. `times`: whether timestamps were compared. `runs`: where its records are on the target, as far
-    as that is known exactly. `notes`: what else a reader should know.
+    `start`, `through`: the offsets [start, through) were compared, up to the timestamp `through_ms`. `pending`: records
+    behind that; the oldest has `pending_ms`. `differences`: how many records of each kind. `findings`: the first of
+    them by place. `times`: timestamps were compared. `runs`: where records are on the target, exactly. `notes`: what
+    else a reader should know.
     """
 
     where: TopicPartition
@@ -89,7 +89,7 @@ class PartitionReport:
 
     @property
     def checked(self) -> Checked | None:
-        """What was compared of the source, and whether it is whole; None where no record was read."""
+        """What was compared of the source, and whether it is whole; None: no record was read."""
         read = self.verdict in (PartitionVerdict.VERIFIED, PartitionVerdict.DIFFERENT)
         if not read or self.start is None or self.through is None:
             return None
@@ -118,8 +118,10 @@ class PartitionReport:
 
 @dataclass(frozen=True)
 class FlowReport:
-    """All partitions of a flow that were compared, sorted. `level`: how closely. `seconds`: how long it took. `lost`:
-    records that the source lost before MM2 copied them, which no comparison finds."""
+    """The partitions of a flow that were compared, sorted. `level`: how closely. `seconds`: how long it took.
+
+    `lost`: records that the source lost before MM2 copied them. A comparison cannot find them.
+    """
 
     flow: Flow
     level: VerifyLevel
@@ -157,7 +159,7 @@ class FlowReport:
 
 
 def as_time(ms: int | None) -> str | None:
-    """A timestamp as text, in UTC; None where there is none that a calendar has."""
+    """A timestamp as text, in UTC; None: no calendar date has it."""
     if ms is None or ms < 0:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What reads the records of both sides, Spark or lists in a test, and notes how much it read where a rate holds."""
+"""Reads the records of both sides, with Spark or from lists in a test, and meters how much was read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sinks.verify.byte_budget import ByteBudget
 from streaming.verify.rows import SOURCE, DigestRow, KeyRow, KeySums, PartitionRead, RecordRows, SoughtRecord
 
 Reads = Sequence[PartitionRead]
-"""Partitions of one side. Those of both sides have the same ids and as many cells."""
+"""Partitions of one side. Both sides have the same ids and numbers of cells."""
 
 
 class RecordJobs(Protocol):
@@ -19,26 +19,26 @@ class RecordJobs(Protocol):
         """A row for each cell and side that has records."""
 
     def pairs(self, source: Reads, target: Reads, times: bool, most: int) -> RecordRows:
-        """Records of the even cells (0, 2, …) of these partitions brought together; what lies in odd cells is left
-        out. `times`: timestamps count. At most so many contents and runs, the first by offset of each cell."""
+        """Matches the records of the even cells (0, 2, …); odd cells are left out. `times`: timestamps count. Brings at
+        most so many contents and runs, the first by offset of each cell."""
 
     def find_on_source(self, partitions: Reads, wanted: Sequence[SoughtRecord]) -> Mapping[SoughtRecord, int]:
         """The first offset in these partitions of each record that is there."""
 
     def last_values(self, source: Reads, target: Reads, most: int) -> tuple[Sequence[KeySums], Sequence[KeyRow]]:
-        """Of compacted topics: sums of each partition, and at most so many keys whose last records do not agree, the
-        first by offset of each partition. The target's partitions have two cells: what lies in the first is older
-        than what is compared, and counts for keys alone that the source deletes."""
+        """For compacted topics: sums of each partition, and at most so many keys whose last records differ, the first
+        by offset of each partition. The target's partitions have two cells. The first one is older than what is
+        compared, and counts only for keys that the source deletes."""
 
 
 class MeteredJobs:
-    """`RecordJobs` that take from a budget what was read, of the side of which more was."""
+    """`RecordJobs` that take from a budget what was read, on the side with more of it."""
 
     def __init__(self, jobs: RecordJobs, budget: ByteBudget) -> None:
         self._jobs, self._budget = jobs, budget
 
     def digests(self, source: Reads, target: Reads) -> Iterator[DigestRow]:
-        """As the jobs do. Their sizes are exact."""
+        """As the jobs do. The sizes are exact."""
         sizes: dict[tuple[int, int], int] = {}
         for row in self._jobs.digests(source, target):
             sizes[row.side, row.id] = sizes.get((row.side, row.id), 0) + row.size
@@ -54,14 +54,14 @@ class MeteredJobs:
         return self._jobs.pairs(source, target, times, most)
 
     def find_on_source(self, partitions: Reads, wanted: Sequence[SoughtRecord]) -> Mapping[SoughtRecord, int]:
-        """Looks through no partition that is larger than what may be read at once."""
+        """Leaves out partitions that are larger than what may be read at once."""
         chosen = [one for one in partitions if _offsets(one) <= self._budget.largest(one.topic)]
         ids = {one.id for one in chosen}
         self._estimate(chosen)
         return self._jobs.find_on_source(chosen, [one for one in wanted if one.id in ids]) if chosen else {}
 
     def last_values(self, source: Reads, target: Reads, most: int) -> tuple[Sequence[KeySums], Sequence[KeyRow]]:
-        """Looks through nothing older on the target that is larger than what may be read at once."""
+        """Leaves out partitions whose older part on the target is larger than what may be read at once."""
         chosen = [
             (one, other)
             for one, other in zip(source, target, strict=True)

@@ -1,11 +1,11 @@
 """Which records of source and target should be the same: windows between offset-syncs. Pure.
 
-Two syncs (u, d) and (u', d') say that the records at [u, u') of the source are those at [d, d') of the target: a
-*closed* window. Before the first sync and behind the last one a window is *open*: one log may have lost its start, and
-what is not copied yet is no difference.
+Two syncs (u, d) and (u', d') say that [u, u') of the source and [d, d') of the target have the same records: a *closed*
+window. Before the first sync and behind the last one a window is *open*. One log may have lost its start, and what MM2
+has still to copy is no difference.
 
-A restart of MM2 lies inside one window: from the sync before it to the first one at which MM2 sends what it had never
-sent. In between each record may be there twice, and no sync tells which copies lie before it.
+A restart of MM2 lies inside one window. The window goes from the sync before the restart to the first sync at which MM2
+sends what it had never sent. In between each record may be there twice, and no sync says which copy is which.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import Pair, Restart
 
 LEAST_WINDOW = 10_000
-"""Offsets of a window on the source; neighbours are joined until they have so many."""
+"""Least source offsets of a window; smaller neighbours are joined."""
 
 CELL = 1_000_000
-"""Offsets of a cell: a longer window is compared in cells, as far as both sides have as many offsets in it."""
+"""Offsets of a cell. A longer window is compared in cells if both sides have as many offsets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class Window:
         return self.upstream == self.upstream_end and self.downstream == self.downstream_end
 
     def even_core(self, since: int = 0) -> Window:
-        """What of an open window would be the same if each record lay at the same distance from the known sync.
+        """The part of an open window that is equal if each record lies at the same distance from the known sync.
 
-        From the end of one that begins open, else from its beginning. `since`: no earlier offset of the source.
+        It is counted from the end of a window that begins open, else from the start. `since`: least source offset.
         """
         length = min(self.upstream_end - self.upstream, self.downstream_end - self.downstream)
         if self.begins_open and not self.ends_open:
@@ -76,10 +76,10 @@ def cut(
     since: int = 0,
     least: int = LEAST_WINDOW,
 ) -> list[Window]:
-    """The windows of a partition, in order, from the last sync at or before the source's offset `since` on.
+    """The windows of a partition, in order, from the last sync at or before the source offset `since` on.
 
-    `source`, `target`: what can be read. `pairs`: as `History.pairs` has them. Both logs are covered but for what
-    lies before the first window; empty logs have no window.
+    `source`, `target`: what can be read. `pairs`: as of `History.pairs`. The windows cover both logs behind the start
+    of the first one. Empty logs have no window.
     """
     usable = [
         pair
@@ -90,7 +90,7 @@ def cut(
     ]
     usable = _strictly_rising(usable)
     before = [at for at, pair in enumerate(usable) if pair.upstream <= since]
-    # All that the source has: also what the target has before it.
+    # To compare all that the source has, what the target has before it counts as well.
     first = before[-1] if before and since > source.start else None
     windows = []
     if first is None:
@@ -108,7 +108,7 @@ def cut(
 
 
 def _head(first: Pair | None, source: LogRange, target: LogRange, since: int) -> Window:
-    """What lies before the first sync; all there is without one. Both logs whole from 0 on begin together."""
+    """The window before the first sync, or all if there is none. Logs that both start at 0 begin together."""
     open_start = (source.start, target.start) != (0, 0)
     if first is None:
         return Window(source.start, source.end, target.start, target.end, open_start, ends_open=True)
@@ -116,7 +116,7 @@ def _head(first: Pair | None, source: LogRange, target: LogRange, since: int) ->
 
 
 def _inside_restart(pair: Pair, restarts: Sequence[Restart]) -> bool:
-    """Whether records behind the pair lie before it on the target as well, since MM2 sent them before its restart."""
+    """Whether records behind the pair lie before it on the target too, because MM2 sent them before its restart."""
     return any(
         (pair.downstream >= restart.downstream or restart.several) and pair.upstream < restart.was_at
         for restart in restarts
@@ -124,12 +124,12 @@ def _inside_restart(pair: Pair, restarts: Sequence[Restart]) -> bool:
 
 
 def _strictly_rising(pairs: Sequence[Pair]) -> list[Pair]:
-    """Of pairs at one offset of the source the last one: what lies before it are copies that came twice."""
+    """Keeps the last of several pairs at one source offset. The copies before it came twice."""
     return [pair for at, pair in enumerate(pairs) if at + 1 == len(pairs) or pairs[at + 1].upstream > pair.upstream]
 
 
 def _joined(pairs: Sequence[Pair], least: int) -> list[Pair]:
-    """The first and the last pair, and of those between as many as leave windows of at least so many offsets."""
+    """The first and the last pair, and pairs between them that leave windows of at least `least` offsets."""
     found: list[Pair] = []
     for at, pair in enumerate(pairs):
         if at in (0, len(pairs) - 1) or pair.upstream - found[-1].upstream >= least:
@@ -138,7 +138,7 @@ def _joined(pairs: Sequence[Pair], least: int) -> list[Pair]:
 
 
 def cells(window: Window, size: int = CELL) -> Iterator[Window]:
-    """The window in pieces that are compared one by one; whole where its sides have different lengths."""
+    """The window in pieces that are compared one by one; whole if its sides have different lengths."""
     length = window.upstream_end - window.upstream
     if not window.is_even or length <= size:
         yield window

@@ -1,9 +1,10 @@
 """Which groups may have committed, by the ends of `__consumer_offsets`: one request, however many groups there are.
 
-Whatever changes a group's offsets, a commit, a deletion, an expiry, the end of a transaction, is a record in the
-partition of that topic which the group belongs to. To see its end needs DESCRIBE on the topic alone; where that is
-missing every group has to be asked for. So it is on a cluster that keeps commits in another way than Kafka does, which
-shows when a group has other offsets than at its own last poll, and the end is the one of before that poll.
+Every change of a group's offsets is a record in the group's partition of that topic: a commit, a deletion, an expiry,
+the end of a transaction. Reading the ends needs DESCRIBE on the topic. Without that right every group is polled.
+
+A cluster may keep commits in another way than Kafka does. That shows when a group has new offsets while the end of its
+partition has not moved since the group's last poll. Then every group is polled for some minutes.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ log = logging.getLogger(__name__)
 COMMITS_TOPIC: Final = "__consumer_offsets"
 
 DOUBTED = 600.0
-"""Seconds in which all groups are polled after a commit was found that moved no end; each one begins them anew."""
+"""Seconds for which all groups are polled after a commit that moved no end. Each such commit starts them again."""
 
 
 class CommitEnds:
-    """The ends of one cluster's partitions of that topic, as they were seen last, and the time before."""
+    """The ends of the topic's partitions on one cluster, as of the last two looks."""
 
     def __init__(self, groups: GroupReader) -> None:
         self._groups = groups
@@ -41,11 +42,11 @@ class CommitEnds:
         self._doubted_until = float("-inf")
 
     def moved(self, partitions: int, now: float) -> frozenset[int] | None:
-        """The partitions that moved since the last time, or moved then; at first, all. None: nobody can tell.
+        """Returns the partitions that moved since the last look, or in the look before. None: unknown.
 
-        Twice, because an end may be seen a moment before its coordinator tells of the commit. `partitions`: how many
-        the topic has; 0 where that is not known. Another number than the first one tells of none: until it is started
-        again, each broker counts those that there were when it started (`GroupCoordinatorService.startup`). `now` in
+        Each is returned twice, because an end may be seen a moment before its coordinator shows the commit. The first
+        look returns all. `partitions`: how many the topic has, 0 if unknown. If the number changes, the ends say
+        nothing: each broker counts the partitions of its own start (`GroupCoordinatorService.startup`). `now` in
         monotonic seconds. Raises ClusterUnreachable.
         """
         seen = self._seen(partitions) if self._counts(partitions) else {}
@@ -60,17 +61,16 @@ class CommitEnds:
         return moved if seen and now >= self._doubted_until else None
 
     def groups_in(self, moved: Collection[int], groups: Collection[str]) -> list[str]:
-        """Those of the groups whose commits are in one of the partitions that moved."""
+        """Returns the groups whose commits are in a partition that moved."""
         if len(moved) == self._count:
             return list(groups)
         return [group for group in groups if self._partition_of(group) in moved]
 
     def polled(self, asked: Collection[str], committed: Collection[str]) -> None:
-        """These were asked for after the ends were seen, and answered; `committed`: those that differ from their last
-        poll. One that differs though its partition has not moved since then has committed a moment ago: the end must
-        have moved by the next time.
+        """Notes groups that were polled after the ends were seen. `committed`: groups with new offsets.
 
-        A group's last poll counts from the ends before it, for a coordinator may be later than they are.
+        A group with new offsets whose partition has not moved has committed a moment ago. By the next look the end
+        must have moved. A group's last poll counts from the ends before it, because a coordinator may lag behind them.
         """
         for group in asked if self._ends else ():
             number = self._partition_of(group)
@@ -88,7 +88,7 @@ class CommitEnds:
             self._partition.pop(group, None)
 
     def _partition_of(self, group: str) -> int:
-        # There can be many groups, with long names, and each is asked about again and again.
+        # There can be many groups with long names, and each is looked up again and again.
         if group not in self._partition:
             self._partition[group] = commit_partition(group, self._count)
         return self._partition[group]
@@ -97,14 +97,14 @@ class CommitEnds:
         if now >= self._doubted_until:
             number, end = min(stayed.items())
             log.warning(
-                "a group of partition %d of %s has new offsets, and the partition still ends at %d: all groups are"
-                " polled, until this was not seen for %d minutes",
+                "a group of partition %d of %s has new offsets, but the partition still ends at %d. Lockstep polls all"
+                " groups until this has not happened for %d minutes",
                 *(number, COMMITS_TOPIC, end, DOUBTED // 60),
             )
         self._doubted_until = now + DOUBTED
 
     def _counts(self, partitions: int) -> bool:
-        """Whether coordinators put groups into so many partitions, as far as can be known."""
+        """Whether coordinators spread groups over so many partitions, as far as Lockstep can know."""
         self._count = self._count or partitions
         return 0 < partitions == self._count
 

@@ -1,5 +1,7 @@
-"""Consumer groups' offsets: which groups are polled, what is known of each, and the histories that the answers come
-from, which are kept whether groups are synced or not."""
+"""Keeps consumer groups' offsets: polls groups, compares them, and keeps the histories that translate offsets.
+
+The histories are kept even if no group is synced: a failover and `lockstep verify` need them.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ from streaming.mm2.records import Checkpoint, TopicPartition
 log = logging.getLogger(__name__)
 
 READS_FOR = 1.0
-"""Seconds of a job's pass: so much later, at the most, comes a change of another kind."""
+"""Seconds for which a pass of the job reads MM2's topics. A change of another kind waits no longer than that."""
 
 Emit = Callable[[Collection[GroupOffset]], None]
 """Called with the rows of the groups that were just compared."""
@@ -73,9 +75,8 @@ class OffsetController:
         reads_for: float = float("inf"),
         same: SameRecords | None = None,
     ) -> None:
-        """`matches`: None looks for no records; `same`: of a copier that preserves offsets;
-        `emit`: None emits no checkpoints; `scope`: for a command; `reads_for`:
-        of `PacedReading`."""
+        """`matches`: None searches for no records. `same`: for a copier that preserves offsets. `emit`: None emits no
+        checkpoints. `scope`: what a command wants. `reads_for`: see `PacedReading`."""
         self._scope, self._shown, self._clock = scope, scope is not None and scope.shown, clock
         self._settings, self._ends, self.memory, self._matches, self._emit = settings, ends, memory, matches, emit
         self._same = same
@@ -90,7 +91,7 @@ class OffsetController:
         self._stream = StreamWatch(ends.of(topics.syncs_on.alias).groups, topics.syncs) if topics else None
 
     def poll(self, context: PassContext) -> bool:
-        """Takes in what the stream brought; whether a group committed, or is to be compared again."""
+        """Takes in what the stream brought. Returns whether any group is due to be compared."""
         self.memory.histories.are_whole, self._owes_all = False, self._owes_all | context.everything
         if not self._reading.is_done(context.ledger, to_the_end=self._owes_all and self._scope is None):
             return False
@@ -136,7 +137,7 @@ class OffsetController:
         return forward(self._settings, self._ends.source, self._ends.target, listed)
 
     def _keep(self, context: PassContext) -> None:
-        """At each full comparison: what changed is written down, topics are recognized."""
+        """At each full comparison: recognizes topics and writes to the ledger what changed."""
         self._recognize(context.listed, context.listed.desired.remote)
         self._listed = context.listed.source
         self.memory.forget_unlisted(self._listed, context.now)
@@ -179,7 +180,7 @@ class OffsetController:
                 logs.forget_groups({group for group, offsets in said.items() if not offsets})
 
     def compare(self, context: PassContext) -> Comparison:
-        """The offsets to write, of the groups whose turn it is."""
+        """Plans the offsets to write for the groups whose turn it is."""
         self._began, groups = self._clock(), self._schedule.turn(context.now, everyone=self._scope is not None)
         self._turn = groups
         rows = self._survey(context.listed, groups)
@@ -197,7 +198,7 @@ class OffsetController:
 
     def _survey(self, listed: Listed, groups: Collection[str]) -> list[GroupOffset]:
         direction = self._direction(listed)
-        # While groups wait for their turn a safe offset for each comes before a nearer one for some.
+        # While groups wait for their turn, a safe offset for all of them comes before a nearer one for some.
         matches = None if self._schedule.behind else self._matches
         replicated = replicated_offsets(direction, groups)
         return survey_offsets(self._settings, direction, replicated, self.memory, matches, self._same)
@@ -206,7 +207,7 @@ class OffsetController:
         """Nothing: no watch remembers what groups had."""
 
     def settle(self, context: PassContext, plan: Plan, outcomes: Sequence[Outcome]) -> None:
-        """What was written is where it should be; checkpoints are emitted."""
+        """Notes what was written, says when each group is due again, and emits checkpoints."""
         groups, self._turn = self._turn, []
         done = {outcome.change.key for outcome in outcomes if outcome.error is None}
         onto = self._settings.flow.source if self._scope and self._scope.back else self._settings.flow.target
@@ -228,7 +229,7 @@ class OffsetController:
         return {}
 
     def status(self, context: PassContext) -> ControllerStatus:
-        """How many partitions have each verdict, and offsets that the target refused."""
+        """Counts partitions by verdict, and names offsets that the target refused."""
         refused = context.agenda.of[self.kinds].backed_off.waiting(context.now)
         if (reason := self._reading.reason) is not None:
             errors = (Unobserved(Kind.GROUP_OFFSET, reason),) if self._active else ()
@@ -254,7 +255,7 @@ class OffsetController:
         return min(self._ends.polled.due, self._schedule.next_at())
 
     def close(self) -> None:
-        """Writes down what came since the last full comparison; a command leaves that to the job."""
+        """Writes to the ledger what came since the last full comparison. A command leaves that to the job."""
         self._reading.close()
         for reader in (self._matches, self._same):
             if reader is not None:
@@ -265,7 +266,7 @@ class OffsetController:
             try:
                 self.memory.save(self._ledger, self._listed)
             except LockstepError as error:
-                log.warning("what MM2 wrote lately is read again at the next start: %s", error)
+                log.warning("Lockstep reads again at its next start what MM2 wrote lately: %s", error)
 
 
 def assemble(assembly: Assembly) -> Assembled:
@@ -294,12 +295,12 @@ def assemble(assembly: Assembly) -> Assembled:
 
 
 def offset_memory(controllers: Iterable[Controller]) -> OffsetMemory:
-    """What a flow's controllers know of offsets; nothing where none of them keeps groups."""
+    """What a flow's controllers know of offsets; an empty memory if none of them keeps groups."""
     return next((one.memory for one in controllers if isinstance(one, OffsetController)), OffsetMemory())
 
 
 def offset_clusters(assembly: Assembly) -> OffsetClusters:
-    """Groups are polled where they come from: on the source, or on the target where offsets are led back."""
+    """Groups are polled where they come from: on the source, or on the target for the way back."""
     settings, source, target = assembly.settings, assembly.source, assembly.target
     comes_from = target if assembly.scope.back else source
     polled = PolledGroups(settings, comes_from.groups, comes_from.group_watch(), time.monotonic, assembly.scope.groups)
@@ -316,12 +317,12 @@ Rows = Mapping[str, Sequence[GroupOffset]]
 
 
 def not_settled(groups: Collection[str], rows: Rows) -> set[str]:
-    """Those of the groups that a checkpoint can bring nearer; what one says of a commit, the commit says as well."""
+    """Returns the groups that a checkpoint can bring nearer. A settled group changes only when it commits."""
     return {group for group in groups if not (known := rows.get(group)) or not all(row.settled for row in known)}
 
 
 def groups_on(partitions: Collection[TopicPartition], remote: Mapping[str, str], rows: Rows) -> set[str]:
-    """Groups with offsets on these partitions of the source: what MM2 sent again can bring them nearer.
+    """Returns groups with offsets on these partitions of the source. What MM2 sent again can bring them nearer.
 
     `remote`: the names of topics on the target.
     """
@@ -346,7 +347,7 @@ class StreamWatch:
     def moved(self, now: float, position: int) -> bool:
         """Whether the topic goes on behind this position, the last that is known; each end is told of once.
 
-        Raises ClusterUnreachable. A topic that may not be read moves for nobody.
+        Raises ClusterUnreachable. A topic that may not be read never moves.
         """
         if now - self._polled_at < END_POLL_INTERVAL:
             return False

@@ -20,7 +20,7 @@ from sinks.protocol.listing import Listed
 from streaming.mm2.records import TopicPartition
 
 NO_PARTITION = TopicPartition("", 0)
-"""Of a group of which no partition is known."""
+"""Stands in the row of a group whose partitions are unknown."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ClusterGroups:
 
 @dataclass(frozen=True)
 class OffsetClusters:
-    """What a flow's groups are read with. `polled`: those of the cluster that they come from."""
+    """What a flow's groups are read with. `polled`: groups of the cluster that they come from."""
 
     source: ClusterGroups
     target: ClusterGroups
@@ -81,11 +81,11 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class GroupOffset:
-    """A group's partition: `where` it continues, the offset it is at where it comes from, and the verdict.
+    """One partition of a group, with its verdict. `where`: the partition it continues on. `at`: its offset now.
 
     `answer`: the translation of `at`, or why there is none. `before`: the group's own offset where it continues.
-    `sought`: its record is still to be looked for there. `held`: MM2 sends records again, which the answer waits for.
-    `unseen`: what the group has here or there could not be read.
+    `sought`: the search for its record is not over. `held`: the answer waits while MM2 sends records again.
+    `unseen`: the group's offsets on one side could not be read.
     """
 
     group: str
@@ -126,12 +126,12 @@ class GroupOffset:
 
     @property
     def error_bound(self) -> int | None:
-        """The most records that are read twice; None where nobody can tell."""
+        """The most records that are read twice; None: unknown."""
         return None if isinstance(self.answer, Unanswered) else self.answer.error_bound
 
     @property
     def settled(self) -> bool:
-        """Whether nothing can become better before the group or the topic moves."""
+        """Whether the offset is written and exact, so that only a move of the group or topic can change it."""
         return self.judgement.verdict is Verdict.SYNCED and self.error_bound == 0
 
     def after(self, done: Collection[Key], onto: str) -> GroupOffset:
@@ -160,7 +160,7 @@ class GroupOffset:
 
 
 def unread(group: str, alias: str, fault: ItemFault, back: bool) -> GroupOffset:
-    """In place of the rows of a group whose offsets could not be read where it comes from, on the cluster `alias`."""
+    """Stands for the rows of a group whose offsets on the cluster `alias` could not be read."""
     judgement = Judgement(Verdict.ERROR, f"the group's offsets on {alias} could not be read: {fault}")
     return GroupOffset(group, NO_PARTITION, 0, Unanswered.UNREAD, judgement, back=back, unseen=True)
 
@@ -178,7 +178,7 @@ def backward(source: ClusterGroups, target: ClusterGroups, listed: Listed) -> Di
 
 
 def topics_to_write(listed: Listed, rows: Iterable[GroupOffset]) -> set[str]:
-    """The topics, by their names on the source, that something is about to be written of."""
+    """The source's names of topics whose groups get an offset now."""
     written_to = {row.where.topic for row in rows if row.judgement.writes}
     return {topic for topic, remote in listed.desired.remote.items() if remote in written_to}
 
@@ -192,13 +192,13 @@ def count_verdicts(rows: Iterable[GroupOffset]) -> dict[Verdict, int]:
 
 
 def summary_of(rows: Sequence[GroupOffset]) -> GroupSummary:
-    """How these rows stand."""
+    """Sums up rows for the status."""
     verdicts = {verdict.value: count for verdict, count in count_verdicts(rows).items()}
     return GroupSummary(verdicts, worst_bounds(rows), rows)
 
 
 def worst_bounds(rows: Iterable[GroupOffset]) -> Mapping[str, int]:
-    """By group, the most records that one of its partitions reads twice."""
+    """By group, the largest error bound of its partitions."""
     worst: dict[str, int] = {}
     for row in rows:
         if row.judgement.verdict in (Verdict.SYNCED, Verdict.PENDING) and row.error_bound is not None:

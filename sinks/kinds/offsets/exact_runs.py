@@ -1,7 +1,7 @@
-"""Where records are on the target, as far as that is known exactly: runs of records that were compared one by one.
+"""Where records are on the target, exactly: runs of records that `lockstep verify` compared one by one.
 
-They come from `lockstep verify`, of windows in which nothing differs. A run breaks where the source has a gap. What was
-verified is believed until a later offset-sync says otherwise: a restart of MM2 or a truncation of the target's log.
+A run comes from a window in which nothing differs, and breaks where the source has a gap. Lockstep believes a run until
+a later offset-sync contradicts it: MM2 was restarted, or the target's log was truncated.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ def joined_runs(runs: Iterable[Run]) -> list[Run]:
 
 @dataclass(frozen=True)
 class ExactRuns:
-    """Of one partition: runs in order on both sides, and how far the offset-syncs topic was read when they held.
+    """The runs of one partition, in order on both sides. `position`: how far the offset-syncs were read then.
 
-    `ids`: of the topic on both sides and of the offset-syncs topic; in others with these names they do not hold.
-    `verified`: what was compared, gaps of the source and records that are there twice included.
+    `ids`: ids of the topic on both sides and of the offset-syncs topic. Recreated topics have other ids, and the runs
+    do not hold there. `verified`: what was compared, including gaps of the source and records that are there twice.
     """
 
     runs: Sequence[Run]
@@ -73,9 +73,9 @@ class ExactRuns:
     verified: Sequence[Stretch] = ()
 
     def offset_of(self, upstream: int) -> int | None:
-        """Where a group continues that reads on at this offset of the source; None where that is not known.
+        """Returns where a group at this source offset continues on the target; None: unknown.
 
-        Behind a run: where the next one begins, if nothing lies between them on the target.
+        Behind a run that is where the next run begins, if nothing lies between them on the target.
         """
         at = bisect_right(self.runs, upstream, key=_upstream) - 1
         if at < 0:
@@ -87,7 +87,7 @@ class ExactRuns:
         return run.downstream_end if following and following.downstream == run.downstream_end else None
 
     def fits(self, upstream: int, downstream: int) -> bool:
-        """Whether an offset-sync says nothing else than these runs do."""
+        """Whether an offset-sync agrees with these runs."""
         at = bisect_right(self.runs, upstream, key=_upstream) - 1
         before = self.runs[at] if at >= 0 else None
         if before and upstream < before.upstream_end:
@@ -98,7 +98,7 @@ class ExactRuns:
         )
 
     def renewed(self, runs: Iterable[Run], position: int, checked: Iterable[Checked] = ()) -> ExactRuns:
-        """With what was compared later, which wins where both speak of the same records."""
+        """Adds what was compared later. For records that both cover, the later comparison wins."""
         newer, verified = joined_runs(runs), with_checked(self.verified, checked)
         if not newer:
             return replace(self, verified=verified)
@@ -127,7 +127,7 @@ class ExactRuns:
             for one, other in pairwise(found)
         )
         if not isinstance(ids, str):
-            raise TypeError("it does not say of which topics it is")
+            raise TypeError("it does not say which topics it is about")
         if not in_order or any(min(run) < 0 for run in found):
             raise ValueError("its runs are out of order")
         return cls(found, int(position), ids, tuple(joined_stretches(Stretch(*map(int, one)) for one in verified)))
@@ -138,7 +138,7 @@ def _upstream(run: Run) -> int:
 
 
 class ExactOffsets:
-    """Of all partitions of a flow, by their names on the source."""
+    """The exact runs of all partitions of a flow, by their names on the source."""
 
     def __init__(self, ids_of: Callable[[str], str | None]) -> None:
         """`ids_of`: the ids to which runs of a topic belong, None while they are not known."""
@@ -149,7 +149,7 @@ class ExactOffsets:
         self._new_syncs = False
 
     def of(self, where: TopicPartition) -> ExactRuns | None:
-        """What is believed of a partition."""
+        """The runs that Lockstep believes; None: it knows none."""
         known = self._known.get(where)
         return known if known and known.ids == self.ids_of(where.topic) else None
 
@@ -162,25 +162,26 @@ class ExactOffsets:
                 del self._known[where]
 
     def forget(self, where: TopicPartition) -> None:
-        """The topic was recreated, or its log on the target truncated: nothing that was verified until now holds."""
+        """Drops what was verified: the topic was recreated, or its log on the target was truncated."""
         self._known.pop(where, None)
         self._untrue.add(where)
 
     def forget_all(self) -> None:
-        """The offset-syncs topic was recreated: no offset in the former one says anything about this one."""
+        """Drops everything: the offset-syncs topic was recreated, and offsets in the former one mean nothing now."""
         self._known.clear()
         self._broken.clear()
         self._new_syncs = True
 
     def renew(self, ledger: Ledger) -> None:
-        """Reads what was verified meanwhile; forgets in the ledger what holds no more. Raises ClusterUnreachable."""
+        """Reads what was verified meanwhile, and deletes from the ledger what no longer holds. Raises
+        ClusterUnreachable."""
         found: dict[TopicPartition, ExactRuns] = {}
         untrue: list[tuple[str, ...]] = []
         for key, text in ledger.values(Entry.EXACT_OFFSETS).items():
             try:
                 where, runs = TopicPartition(key[0], int(key[1])), ExactRuns.parse(text)
             except (ValueError, TypeError, IndexError) as error:
-                log.warning("what is known of exact offsets of %s was left out: %s", key, error)
+                log.warning("Lockstep ignores the exact offsets of %s in the ledger: %s", key, error)
                 continue
             if self._is_untrue(where, runs):
                 untrue.append(key)
@@ -192,7 +193,7 @@ class ExactOffsets:
         self._untrue.clear()
 
     def _is_untrue(self, where: TopicPartition, runs: ExactRuns) -> bool:
-        # Of other ids without a reason to forget them: `verify` may have seen a recreated topic before this process.
+        # Other ids alone are no reason to forget them: `verify` may have seen a recreated topic before this process.
         if runs.ids != self.ids_of(where.topic):
             return self._new_syncs or where in self._untrue
         return where in self._untrue or runs.position < self._broken.get(where, runs.position)
@@ -205,7 +206,7 @@ def remember(
     to: int,
     checked: Mapping[TopicPartition, Sequence[Checked]] | None = None,
 ) -> None:
-    """Writes down what was verified, beside what is known. `to`: how far the offset-syncs topic was read before.
+    """Writes to the ledger what was verified, beside what is known. `to`: how far the offset-syncs were read before.
 
     Raises ClusterUnreachable, RightsMissing.
     """
@@ -277,11 +278,10 @@ def with_checked(known: Sequence[Stretch], checked: Iterable[Checked]) -> Sequen
 
 
 def unverified_from(log: LogRange, known: Sequence[Stretch], last: int, *, whole: bool = False) -> int:
-    """The first offset of the log that is to be compared, so that all is verified from the first known stretch on, and
-    of the `last` offsets in any case; what lies before both was never asked for.
+    """Returns the first offset to compare, so that everything is verified from the first known stretch on.
 
-    `whole`: everything was asked for, as where the job compares. Then what no stretch covers may be a difference that
-    was found, wherever it lies.
+    The `last` offsets are compared in any case. What lies before both was never asked for. `whole`: everything was
+    asked for, as when the job compares. Then an offset that no stretch covers may be a difference that was found.
     """
     first = log.start if whole and known else min([log.end - last, *(one.start for one in known[:1])])
     at = max(log.start, first)

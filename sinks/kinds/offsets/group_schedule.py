@@ -8,21 +8,23 @@ from operator import itemgetter
 from sinks.kinds.offsets.direction import GroupOffset
 
 SECONDS_IN_A_PASS, LEAST_IN_A_PASS, OTHERS_IN_A_PASS, OTHERS_WHILE_BEHIND = 4.0, 1000, 500, 50
-"""A pass compares as many groups that have just committed as it did in so many seconds lately, never fewer than the
-second number: what it costs whatever their number, two listings of all groups above all, is as much as hundreds do.
-And of others the third, or the fourth where more have just committed than it takes. The rest wait for the next pass,
-those that waited longest first. Few of the others, so that a commit never waits for a long pass to end.
+"""How many groups a pass compares. The groups that waited longest come first; the rest wait for the next pass.
+
+Groups that have just committed: as many as took so many seconds lately, and never fewer than the second number. A pass
+has a fixed price, above all two listings of all groups, which is as much as hundreds of groups cost. Other groups: the
+third number, or the fourth while more have just committed than the pass takes. They are few, so that a commit never
+waits for a long pass.
 """
 
 JUST_COMMITTED = 0.0
-"""When a group is due that has just committed: before all others."""
+"""The due time of a group that has just committed: before all others."""
 
 SEARCH = 0.75
-"""Seconds until a group is compared again whose records are being looked for: so long one search takes."""
+"""Seconds until a group is compared again while its records are searched for. One search takes that long."""
 
 REST, LONGEST_REST = 2.0, 60.0
-"""Seconds after which a group is compared again whose offsets could be nearer, or are not written: the first time, and
-in the end; twice as long each time until then."""
+"""First and longest time in seconds until a group is compared again that has no exact offset yet, or an unwritten one.
+The time doubles with each try."""
 
 
 class GroupSchedule:
@@ -36,23 +38,23 @@ class GroupSchedule:
         """Whether more groups had committed than the last turn took."""
 
     def took(self, groups: int, seconds: float) -> None:
-        """A comparison of so many groups took so long, with what was written of it."""
+        """Notes how long a comparison of so many groups took, its writes included."""
         if groups >= LEAST_IN_A_PASS or seconds > SECONDS_IN_A_PASS:
             self._most = max(LEAST_IN_A_PASS, int(groups * SECONDS_IN_A_PASS / max(seconds, 1e-3)))
 
     def compare_all(self, groups: Collection[str], now: float) -> None:
-        """All of these are due now, where nothing made them due before; those that wait keep their places."""
+        """Makes all of these due now. Groups that already wait keep their places."""
         for group in groups:
             self._due.setdefault(group, now)
 
     def checkpointed(self, groups: Collection[str], now: float) -> None:
-        """MM2 wrote something about these. One that has just committed stays where it is, before all others: MM2 sees
-        the same commit and writes a checkpoint for it."""
+        """MM2 wrote a checkpoint of these groups. A group that has just committed stays before all others, because MM2
+        writes a checkpoint for the same commit."""
         self._due |= {group: min(now, self._due.get(group, now)) for group in groups}
         self._begin_anew(groups)
 
     def committed(self, groups: Collection[str]) -> None:
-        """These have just committed; those that did so before come before them."""
+        """These groups have just committed. Groups that committed earlier stay before them."""
         for group in sorted(groups):
             if self._due.get(group) != JUST_COMMITTED:
                 self._due.pop(group, None)
@@ -70,7 +72,7 @@ class GroupSchedule:
             self._tries.pop(group, None)
 
     def next_at(self) -> float:
-        """When the next group is to be compared; infinite where none is."""
+        """When the next group is due; infinite if none is."""
         return min(self._due.values(), default=float("inf"))
 
     def is_due(self, now: float) -> bool:
@@ -78,7 +80,7 @@ class GroupSchedule:
         return any(due <= now for due in self._due.values())
 
     def turn(self, now: float, *, everyone: bool = False) -> list[str]:
-        """The groups to compare now; `everyone`: however many they are."""
+        """Returns the groups to compare now. `everyone`: without a limit."""
         due = sorted(((due, group) for group, due in self._due.items() if due <= now), key=itemgetter(0))
         committed = [group for at, group in due if at == JUST_COMMITTED]
         others = [group for at, group in due if at != JUST_COMMITTED]
@@ -88,7 +90,7 @@ class GroupSchedule:
         return committed[: self._most] + others[: OTHERS_WHILE_BEHIND if self.behind else OTHERS_IN_A_PASS]
 
     def compared(self, group: str, rows: Sequence[GroupOffset], now: float) -> None:
-        """What a comparison found says when the group is compared again."""
+        """Says when a group that was just compared is compared again."""
         self._due.pop(group, None)
         if any(row.sought for row in rows):
             self._due[group] = now + SEARCH

@@ -14,22 +14,22 @@ class Histories:
     """The histories of a flow's partitions, named as on the source."""
 
     def __init__(self, ids_of: Callable[[str], str | None] = lambda topic: "") -> None:
-        """`ids_of`: those of a topic and of the offset-syncs topic, as text; None while they are not known."""
+        """`ids_of`: ids of a topic and of the offset-syncs topic, as text; None while they are unknown."""
         self.exact = ExactOffsets(ids_of)
         self._topics: dict[str, dict[int, History]] = {}
         self._hole = NOWHERE
         self.position = NOWHERE
         """The highest offset in the offset-syncs topic that was seen."""
         self.are_whole = False
-        """Whether all that the topic had was taken in when it was read last."""
+        """Whether the last reading of the topic came to its end."""
 
     def take(
         self, topic: str, partition: int, upstream: int, downstream: int, position: int, end: int = 0
     ) -> Discontinuity | None:
-        """Takes in the sync at the offset `position` of the offset-syncs topic, and what it tells besides. `end`: the
-        highest that the target's log was seen to have.
+        """Takes in the sync at the offset `position` of the offset-syncs topic. Returns what else it shows.
 
-        One that comes again, as after a restart of the job, changes nothing.
+        A sync that comes again, as after a restart of the job, changes nothing. `end`: the highest end that the
+        target's log was seen to have.
         """
         if position > self.position:
             self.reach(position)
@@ -45,16 +45,16 @@ class Histories:
         return discontinuity
 
     def reach(self, position: int) -> None:
-        """The record at this offset of the offset-syncs topic was seen, whatever it is.
+        """Notes that the record at this offset of the offset-syncs topic was seen.
 
-        Those between the last one and it are missing: compaction took them before they were read.
+        Compaction took the records between the last one and this one before they were read.
         """
         if position > self.position + 1:
             self._hole = position
         self.position = max(self.position, position)
 
     def forget_positions(self) -> None:
-        """The offset-syncs topic was recreated and counts from 0: all that comes is new, and some may be missing."""
+        """The offset-syncs topic was recreated and counts from 0. Everything that comes is new; some may be missing."""
         for partitions in self._topics.values():
             for history in partitions.values():
                 history.position = NOWHERE
@@ -67,20 +67,20 @@ class Histories:
         self.position = max(self.position, history.position)
 
     def drop(self, topic: str) -> list[TopicPartition]:
-        """Forgets a topic that is gone, or was recreated; returns the partitions whose histories those were."""
+        """Forgets a topic that is gone or was recreated. Returns the partitions that had a history."""
         dropped = [TopicPartition(topic, partition) for partition in sorted(self._topics.pop(topic, {}))]
         for where in dropped:
             self.exact.forget(where)
         return dropped
 
     def drop_partition(self, where: TopicPartition) -> None:
-        """Forgets one that its topic does not have."""
+        """Forgets a partition that its topic does not have."""
         self._topics.get(where.topic, {}).pop(where.partition, None)
         self.exact.forget(where)
 
     def beyond(self, counts: Mapping[str, int]) -> list[TopicPartition]:
-        """Partitions that topics with so many do not have: a sync can name any number. Of a topic that is listed
-        without any, nobody can tell."""
+        """Returns partitions whose number is too high for their topic: a sync can name any. `counts`: partitions by
+        topic. A topic that is listed without any is left out, because its number is unknown."""
         return [
             TopicPartition(topic, partition)
             for topic, partitions in self._topics.items()
@@ -90,14 +90,14 @@ class Histories:
         ]
 
     def of(self, where: TopicPartition) -> History | None:
-        """The history of one partition, None where no sync was seen, or none since a truncation."""
+        """The history of one partition. None: no sync was seen, or none since a truncation."""
         history = self.with_empty(where)
         return None if history is None or history.is_empty else history
 
     def exact_offset(self, where: TopicPartition, upstream: int) -> int | None:
-        """Where a group continues that reads on at this offset of the source, if that was verified and holds still.
+        """Returns where a group at this source offset continues, if that was verified and still holds.
 
-        Only between two offset-syncs, which bound it: behind the newest one nothing but the ledger would vouch for it.
+        It must lie between two offset-syncs. Behind the newest sync only the ledger would vouch for it.
         """
         runs, history = self.exact.of(where), self.of(where)
         if runs is None or history is None or not all(map(runs.fits, *zip(*history.pairs(), strict=True))):
@@ -123,7 +123,7 @@ class Histories:
         }
 
     def with_empty(self, where: TopicPartition) -> History | None:
-        """The same, also one that a truncation emptied."""
+        """The history of one partition, even if a truncation emptied it."""
         return self._topics.get(where.topic, {}).get(where.partition)
 
     def is_truncated(self, where: TopicPartition) -> bool:
@@ -132,18 +132,18 @@ class Histories:
         return history is not None and history.is_empty
 
     def reached(self, where: TopicPartition) -> int:
-        """An end that the partition's log on the target had once, as far as its syncs tell; 0 where they do not."""
+        """An end that the log on the target had once, as far as the syncs show; else 0."""
         history = self.of(where)
         return 0 if history is None else history.reached
 
     def topics(self) -> frozenset[str]:
-        """Those with a history."""
+        """Topics with a history."""
         return frozenset(self._topics)
 
     def changed_since(self, position: int) -> list[TopicPartition]:
-        """The partitions that took a sync behind this offset of the offset-syncs topic, to be written to the ledger.
+        """Returns the partitions that took a sync behind this offset of the offset-syncs topic.
 
-        Call with `Histories.position` as it was at the last writing; with -1 for all that took one.
+        Call with `Histories.position` as it was when the ledger was last written, or with -1 for all.
         """
         return [
             TopicPartition(topic, partition)

@@ -9,8 +9,8 @@ A sync says that the record at an upstream offset arrived at a downstream one. O
 - the *restarts*, each with the most records that were sent again, for the error bound, and how far MM2 was before.
 
 A downstream offset that goes back means that the target's partition was truncated or recreated: nothing known holds.
-Who notices a truncation otherwise empties the history. It stays, so that syncs from before are not taken once more.
-A topic that was deleted and recreated between two syncs is not seen here: whoever knows its id drops its histories.
+A caller that notices a truncation otherwise empties the history. It stays, so that older syncs are not taken again.
+A history does not see that its topic was deleted and recreated between two syncs: `OffsetMemory` compares ids.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import MAX_INT64
 
 MAX_RESTARTS = 8
-"""So many are told apart; what lies before counts as one."""
+"""Restarts that are told apart; older ones count as one."""
 NOWHERE = -1
 """The position of a history that took no sync from the topic as it is now."""
 
@@ -60,10 +60,10 @@ class History:
     def take(
         self, upstream: int, downstream: int, position: int, after_hole: bool = False, end: int = 0
     ) -> Discontinuity | None:
-        """Takes a sync in; one that was taken before changes nothing.
+        """Takes a sync in. A sync that was taken before changes nothing.
 
-        `after_hole`: syncs of this partition may be missing between the last one and this. `end`: the highest that the
-        target's log was seen to have.
+        `after_hole`: syncs of this partition may be missing between the last one and this one. `end`: the highest end
+        that the target's log was seen to have.
         """
         if position <= self.position:
             return None
@@ -98,18 +98,19 @@ class History:
             self._note_restart(downstream, sent_to - upstream, sent_to)
 
     def _note_restart(self, downstream: int, resent: int, was_at: int) -> None:
-        """`was_at`: had each record since the last sync been a new one, MM2 was to send this upstream offset next.
+        """`was_at`: the upstream offset that MM2 would send next if each record since the last sync were a new one.
 
-        Farther it cannot have been, unless the source has gaps whose syncs are missing as well (after a hole).
+        MM2 was never farther, unless the source has gaps whose syncs are missing as well (after a hole).
         """
-        # More records on the target than offsets on the source: some of them are there twice.
+        # The target has more records than the source has offsets, so some are there twice.
         known = self._restarts
         if len(known) == RESTART_FIELDS * MAX_RESTARTS:
             known = array("q", (known[3], known[1] + known[4], max(known[2], known[5]))) + known[6:]
         self._restarts = known + array("q", (downstream, resent, min(was_at, MAX_INT64)))
 
     def cap_restarts(self, source_end: int) -> bool:
-        """MM2 was never beyond an end that the source was seen to have later; whether that says more than was known."""
+        """Lowers restarts to an end of the source that was seen later: MM2 was never beyond it. Returns whether any
+        changed."""
         capped = array("q", self._restarts)
         for at in range(RESTART_FIELDS - 1, len(capped), RESTART_FIELDS):
             capped[at] = min(capped[at], source_end)
@@ -118,7 +119,7 @@ class History:
         return changed
 
     def drop_beyond(self, source_end: int) -> int:
-        """Forgets syncs of records that the source does not have; how many. `source_end`: of its log, now."""
+        """Forgets syncs of records that the source does not have. Returns how many. `source_end`: its log's end now."""
         known = list(self.pairs())
         kept = [pair for pair in known if pair.upstream < source_end]
         if not kept:
@@ -137,15 +138,15 @@ class History:
         below, _ = self.around(pair.upstream)
         if below is None:
             return True
-        # The target has no more records from the last sync on than the source has offsets, but for those sent again.
+        # From the last sync on the target has at most one record for each source offset, and those sent again.
         most = below.downstream + pair.upstream - below.upstream + self.resent_after(below.downstream)
         return pair.downstream <= most
 
     def empty(self, end: int = 0) -> None:
-        """Forgets all pairs: the target's log was truncated, and nothing tells which of them it still has.
+        """Forgets all pairs: the target's log was truncated, and it is unknown which records it still has.
 
-        What stays is how far MM2 had sent the source at the most, as far as it is known. `end`: the highest that the
-        target's log was seen to have.
+        What stays is how far MM2 had read the source at most. `end`: the highest end that the target's log was seen
+        to have.
         """
         if self._live:
             upstream, downstream = self.latest
@@ -156,13 +157,14 @@ class History:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no sync was taken since a truncation; only `position`, `take` and `to_bytes` are of use then."""
+        """Whether no sync was taken since a truncation. Then only `position`, `take` and `to_bytes` may be used."""
         return not self._live
 
     def contradicts(self, pair: Pair) -> int | None:
-        """Where a record at or behind the pair's upstream offset lies before its downstream one, if one does.
+        """Returns the downstream offset of a record that lies behind the pair upstream, and before it downstream.
 
-        A group that has yet to read that record would skip it: the pair is from before a truncation.
+        A group that has yet to read that record would skip it: the pair is from before a truncation. None: no record
+        contradicts the pair.
         """
         _, following = self.around(pair.upstream)
         first_behind = following or self.latest
@@ -174,9 +176,9 @@ class History:
         return zip(known, known, known, strict=True)
 
     def restarts(self) -> list[Restart]:
-        """Those that are known, oldest first."""
+        """The known restarts, oldest first."""
         found = [Restart(downstream, was_at) for downstream, _, was_at in self._restarted()]
-        # Of more than can be told apart the oldest ones were joined.
+        # The oldest ones were joined when there were more than can be told apart.
         return [found[0]._replace(several=True), *found[1:]] if len(found) == MAX_RESTARTS else found
 
     def pairs(self) -> Iterator[Pair]:
@@ -200,13 +202,13 @@ class History:
 
     @property
     def reached(self) -> int:
-        """An end that the target's log had when the latest sync was written: one that lies before it was truncated."""
+        """An end that the target's log had when MM2 wrote the latest sync. A lower end now means a truncation."""
         return self._live[1] + 1
 
     def around(self, upstream: int, before: int = MAX_INT64) -> tuple[Pair | None, Pair | None]:
-        """The last pair at or before an upstream offset in the newest history that covers it, and the next one.
+        """The last pair at or before an upstream offset, in the newest history that covers it, and the next pair.
 
-        `before`: of the pairs below this downstream offset alone.
+        `before`: only pairs below this downstream offset count.
         """
         below = None
         for pair in self.pairs():
@@ -218,13 +220,14 @@ class History:
         return below, None
 
     def resending_since(self, end: int) -> int | None:
-        """Where on the target MM2 began to send again, while it is not yet as far as it was before its restart.
+        """Returns where on the target MM2 began to send again, while it is behind where it was before its restart.
 
-        `end`: of the target's log. Until then the target lacks, behind that offset, records that it has before it.
+        Until it has caught up, the target lacks behind that offset records that it has before it. `end`: of the
+        target's log. None: MM2 has caught up.
         """
         if not self._restarts:
             return None
-        # Where the source has gaps fewer records come again, and each gap makes a sync.
+        # Fewer records come again if the source has gaps, and each gap makes a sync.
         arrived = self.latest.upstream + max(0, end - self.latest.downstream)
         return next((since for since, _, was_at in self._restarted() if arrived < was_at), None)
 

@@ -1,4 +1,5 @@
-"""MM2's newest checkpoint of each group and partition, without those that a recreation or a truncation made untrue."""
+"""MM2's newest checkpoint of each group and partition. Checkpoints from before a recreation or truncation are left
+out."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from streaming.mm2.topic_names import topic_name_fault
 
 
 class KnownCheckpoints:
-    """A flow's checkpoints. MM2 keeps those of a deleted topic in its own topic, and never says so there."""
+    """A flow's checkpoints. MM2 leaves checkpoints of deleted topics in its topic, and nothing there tells them
+    apart."""
 
     def __init__(self) -> None:
         self.newest: dict[GroupPartition, Pair] = {}
@@ -24,15 +26,15 @@ class KnownCheckpoints:
         self.read_to = NOWHERE
         """The highest offset in the checkpoints topic that was seen."""
         self.recreated = False
-        """Remembered until whoever knows more of the topic's former offsets says otherwise."""
+        """Whether the topic was recreated since `OffsetMemory` last adjusted the offsets it keeps of it."""
         self._positions: dict[GroupPartition, int] = {}
         self._since: dict[str, int] = {}
         self._doubtful: set[str] = set()
         self._unlisted = MissingForLong[GroupPartition]()
 
     def take(self, checkpoints: Iterable[CheckpointSeen]) -> set[str]:
-        """Takes checkpoints in, in the order of the topic, but for those of what can be no topic; the groups that they
-        are about."""
+        """Takes checkpoints in, in the order of their topic. Returns their groups. Impossible topic names are left
+        out."""
         groups: set[str] = set()
         for seen in checkpoints:
             self.read_to = max(self.read_to, seen.position)
@@ -45,8 +47,8 @@ class KnownCheckpoints:
         return groups
 
     def catching_up(self, chunks_from: Callable[[int], Iterator[LogChunk]]) -> Iterator[None]:
-        """Takes in what the topic has beyond what is known, a piece at a time. One that ends before that was
-        recreated. `chunks_from`: the topic at and behind an offset. Raises as that is iterated."""
+        """Takes in what the topic has beyond what is known, a piece at a time. A topic that ends earlier was recreated.
+        `chunks_from`: reads the topic from an offset on; what it raises is raised here."""
         known = self.read_to
         for chunk in chunks_from(known + 1):
             if chunk.whole and known != NOWHERE:
@@ -64,13 +66,13 @@ class KnownCheckpoints:
         self.recreated = True
 
     def believe_since(self, topic: str, position: int) -> None:
-        """Leaves out those of a remote topic at or before an offset of the checkpoints topic."""
+        """Drops checkpoints of a remote topic up to this offset of the checkpoints topic."""
         since = self._since[topic] = max(position, self._since.get(topic, NOWHERE))
         of_topic = (key for key in self.newest if key[1].topic == topic)
         self._drop({key for key in of_topic if self._positions.get(key, since) <= since})
 
     def doubt(self, topic: str) -> None:
-        """A remote topic was recreated or truncated: no checkpoint of it counts until `settle`."""
+        """A remote topic was recreated or truncated: its checkpoints do not count until `settle`."""
         self.believe_since(topic, self.read_to)
         self._doubtful.add(topic)
 
@@ -80,8 +82,8 @@ class KnownCheckpoints:
         return not self._doubtful
 
     def settle(self) -> dict[str, int]:
-        """What the checkpoints topic has by now may still be about what is gone, and all of it was taken; what comes
-        from now on counts. Returns since where, by remote topic."""
+        """Lets doubtful topics count again, from now on. All that the checkpoints topic has was taken in, and may be
+        about the former topic. Returns the offset from which checkpoints count, by remote topic."""
         settled = dict.fromkeys(self._doubtful, self.read_to)
         for topic, position in settled.items():
             self.believe_since(topic, position)
@@ -89,13 +91,13 @@ class KnownCheckpoints:
         return settled
 
     def forget_groups(self, groups: Collection[str]) -> None:
-        """Groups that are on the source no more."""
+        """Forgets groups that the source no longer has."""
         self._drop({key for key in self.newest if key[0] in groups})
 
     def forget_unlisted(self, listed: Listed, groups: Collection[str], now: float) -> None:
-        """At each full comparison: forgets those of partitions that are not replicated, and of groups that the source
-        lacks, for long enough: a record in MM2's topic can name any. `groups`: the source's, empty if they are not
-        known; `now` in monotonic seconds."""
+        """At each full comparison: forgets partitions that were not replicated, and groups that the source lacked, for
+        long enough. A record in MM2's topic can name any. `groups`: the source's, empty if unknown. `now` in monotonic
+        seconds."""
         unlisted: list[GroupPartition] = []
         if listed.source and listed.target:
             copies = {remote: listed.target[remote] for remote in replicated_topics(listed).values()}
@@ -109,6 +111,6 @@ class KnownCheckpoints:
 
 
 def _lacks(topics: Mapping[str, int], where: TopicPartition) -> bool:
-    """Whether a partition is not of these topics; `topics`: how many each has, 0 where that is not known."""
+    """Whether these topics lack a partition. `topics`: partitions of each, 0 if unknown."""
     count = topics.get(where.topic)
     return count is None or 0 < count <= where.partition

@@ -1,7 +1,7 @@
-"""How far each log of a cluster was seen to reach, and which groups' own offsets there a truncation made untrue.
+"""How far each log of a cluster was seen to reach, and which groups' offsets a truncation made untrue.
 
 A log loses its tail when a replica that lacks it becomes leader (an unclean election). Producers, or MM2, then write
-other records at the same offsets. An offset that a group committed before is that of a record the group never read.
+other records at the same offsets. A group that committed such an offset before never read the record there now.
 The ledger keeps the truncations, so that a command and the job's next process know of them as well.
 """
 
@@ -27,10 +27,10 @@ DIGITS = 22
 
 @dataclass
 class Truncation:
-    """`at`: the log was truncated at this offset, or before it. `is_located`: no later sync can tell more of it.
+    """`at`: the log was truncated at this offset or before it. `is_located`: no later sync can say more.
 
-    `first`: the offset of each group that was seen first after it. `still`: offsets that an earlier truncation made
-    untrue.
+    `first`: by group, its first offset that was seen after the truncation. `still`: by group, an offset that an
+    earlier truncation made untrue.
     """
 
     at: int
@@ -43,8 +43,7 @@ class Truncation:
         return self.still | {group: offset for group, offset in self.first.items() if offset > self.at}
 
     def as_texts(self) -> list[str]:
-        """For the ledger, in parts: whoever commits offsets on the source chooses how many groups there are, and how
-        long their names are."""
+        """For the ledger, in parts: any client of the source can make many groups with long names."""
         return [
             orjson.dumps({"at": self.at, "is_located": self.is_located, "first": first, "still": still}).decode()
             for first, still in _in_parts(self.first, self.still)
@@ -52,7 +51,7 @@ class Truncation:
 
     @classmethod
     def parse(cls, texts: Sequence[str]) -> Truncation:
-        """What `as_texts` wrote, the first part first. Raises ValueError, LookupError, TypeError, AttributeError."""
+        """Reads what `as_texts` wrote. Raises ValueError, LookupError, TypeError, AttributeError."""
         parts = [orjson.loads(text) for text in texts]
         first, still = (_offsets([part[name] for part in parts]) for name in ("first", "still"))
         return cls(_offset(parts[0]["at"]), bool(parts[0]["is_located"]), first, still)
@@ -80,47 +79,47 @@ class LogTails:
         self._generations: dict[TopicPartition, int] = {}
         self._topic_generations: dict[str, int] = {}
         self.unsaved = set[TopicPartition]()
-        """Partitions of whose truncations more is known than the ledger was told."""
+        """Partitions whose truncation the ledger does not have as it is known here."""
 
     def restore(self, truncations: Mapping[TopicPartition, Truncation], ends: Mapping[TopicPartition, int]) -> None:
-        """What processes before saw: truncations, and where logs ended."""
+        """Takes over what earlier processes saw: truncations, and where logs ended."""
         self._truncations, self._highest = dict(truncations), dict(ends)
 
     def truncation(self, where: TopicPartition) -> Truncation | None:
-        """The last one of a log; None where none was seen."""
+        """The last truncation of a log; None if none was seen."""
         return self._truncations.get(where)
 
     def highest(self, where: TopicPartition) -> int:
-        """The highest end of a log that was seen since it was truncated; 0 where none was."""
+        """The highest end of a log that was seen since it was truncated; 0 if none was."""
         return self._highest.get(where, 0)
 
     def note_end(self, where: TopicPartition, end: int, reached: int = 0) -> bool:
-        """Takes in the end (high watermark) that a log has now; whether the log was truncated since the last time.
+        """Takes in a log's end (high watermark). Returns whether the log was truncated since the last time.
 
-        `reached`: an end that it had before, as the syncs tell that were taken in before this end was read.
+        `reached`: an end that the log had before, by syncs that were taken in before this end was read.
         """
         truncated = end < max(reached, self._highest.get(where, 0))
         self._highest[where] = end
         if truncated:
             before = self._truncations.get(where)
-            # Where the one before it was is not known for certain, so that an offset below both counts as true alone.
+            # The place of the truncation before is uncertain, so only an offset below both counts as true.
             at = end if before is None or before.is_located else min(end, before.at)
             self._truncations[where] = self._next(where, at, is_located=False)
         return truncated
 
     def note_shrunk(self, where: TopicPartition, end: int) -> bool:
-        """Takes in that the log was seen to become shorter, by another observer; whether that is news here."""
+        """Takes in that another observer saw the log become shorter. Returns whether that is news here."""
         if where in self._highest and self._highest[where] <= end:
             return False
         return self.note_end(where, end, end + 1)
 
     def note_truncation(self, where: TopicPartition, at: int) -> None:
-        """The log was truncated at this offset, or before it; what was committed behind it counts as untrue."""
+        """The log was truncated at this offset or before it. Offsets that were committed behind it count as untrue."""
         before = self._truncations.get(where)
         if before is None or before.is_located:
             self._truncations[where] = self._next(where, at, is_located=True)
             return
-        # The end that told of it may be that of a log which had grown again; this is the first record written then.
+        # The log may have grown again before its end was read. This offset is that of the first record written then.
         before.is_located, before.at = True, min(at, before.at)
         self.unsaved.add(where)
 
@@ -128,23 +127,23 @@ class LogTails:
         before = self._truncations.get(where)
         self._generations[where] = self._generations.get(where, 0) + 1
         self.unsaved.add(where)
-        # An earlier truncation made these untrue, wherever this one is.
+        # Offsets that an earlier truncation made untrue stay untrue.
         return Truncation(at, is_located, still=before.untrue() if before else {})
 
     def locate(self, where: TopicPartition, at: int) -> None:
-        """Where the log was truncated that was seen to be shorter: at this offset, or before it."""
+        """A log that was seen to be shorter was truncated at this offset or before it."""
         before = self._truncations.get(where)
         if before is not None and not before.is_located:
             self.note_truncation(where, at)
 
     def generation(self, where: TopicPartition) -> int:
-        """How often the log was truncated or recreated: what was found in another generation of it is untrue."""
+        """How often the log was truncated or recreated. What was found in another generation is untrue."""
         return self._generations.get(where, 0) + self._topic_generations.get(where.topic, 0)
 
     def is_untrue(self, group: str, where: TopicPartition, committed: int | None) -> bool:
         """Whether a group's own offset is from before the truncation, and behind it.
 
-        One that was committed since is another one than the first that was seen after the truncation.
+        An offset that the group committed since differs from the first one that was seen after the truncation.
         """
         truncation = self._truncations.get(where)
         if truncation is None or committed is None:
@@ -158,8 +157,8 @@ class LogTails:
     def note_beyond(self, group: str, where: TopicPartition, committed: int) -> None:
         """A group's offset lies beyond the log's end, which was read after it: the log lost what the group had read.
 
-        So the offset stays untrue once the log is as long again. Somebody may have set it by hand as well, so it says
-        nothing about other groups.
+        So the offset stays untrue once the log is as long again. It says nothing about other groups: an operator may
+        have set it by hand.
         """
         truncation = self._truncations.setdefault(where, Truncation(NO_OFFSET_BEHIND))
         if truncation.still.get(group) != committed:
@@ -174,7 +173,7 @@ class LogTails:
         self._truncations = {where: one for where, one in self._truncations.items() if where.topic != topic}
 
     def groups(self) -> set[str]:
-        """Groups of which a truncation keeps an offset."""
+        """Groups with an offset in a truncation."""
         kept = self._truncations.values()
         return set[str]().union(*(one.first for one in kept), *(one.still for one in kept))
 
@@ -202,5 +201,5 @@ def _offsets(parts: Sequence[Any]) -> dict[str, int]:
 
 def _offset(found: Any) -> int:
     if type(found) is not int:
-        raise TypeError("an offset is no number")
+        raise TypeError("an offset is not a number")
     return found

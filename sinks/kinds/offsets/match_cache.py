@@ -1,4 +1,4 @@
-"""The offsets of groups' records in the other cluster: looked up within a budget, remembered as long as they hold."""
+"""Searches groups' records in the other cluster, within a budget, and remembers the answers while they hold."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ SEARCH_REST = 2.0
 """Seconds until a search is repeated whose answer may be another one by then."""
 
 QUESTIONS_IN_A_PASS = 500
-"""Questions in one pass at the most; those for which there was no time keep their turn."""
+"""Most questions in one pass. Questions without an answer keep their turn."""
 
 BESIDE_PASSES = Budget(seconds=0.75)
-"""After so long a search begins no further round, so that the passes get what it found."""
+"""A search begins no further round after so long, so that passes get what it found."""
 
 WAITED_FOR = 0.25
-"""Seconds that a pass waits for a search about few, longer than it takes. Where it is about more than `AT_FIRST`, those
-that need no record, and the other kinds of the flow, do not wait for it."""
+"""Seconds that a pass waits for a search with at most `AT_FIRST` questions, which is longer than it takes. Groups that
+need no record, and the other kinds of the flow, do not wait for a larger search."""
 
 AT_LEISURE, EVERY_QUESTION = Budget(seconds=120.0), 1_000_000_000
-"""For a command, which comes once."""
+"""For a command, which asks once."""
 
 
 @dataclass
 class _Search:
-    """One that is under way. `wanted`: who asked for what when it began at `at`."""
+    """A search under way since `at`. `wanted`: the question of each group and partition then."""
 
     wanted: Mapping[GroupPartition, Question]
     at: float
@@ -43,7 +43,7 @@ class _Search:
 
 
 class MatchCache:
-    """A `Find` over both clusters of a flow; its readers are its own, and one search at a time has them."""
+    """A `Find` over both clusters of a flow. It has readers of its own, for one search at a time."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class MatchCache:
         self._turns = Turns(SEARCH_REST, questions)
 
     def __call__(self, wanted: Mapping[GroupPartition, Question]) -> dict[GroupPartition, SearchResult]:
-        """All that is known now. The questions all go the same way. Raises ClusterUnreachable, RightsMissing."""
+        """Returns all answers known now. All questions go the same way. Raises ClusterUnreachable, RightsMissing."""
         self._take_in(0.0)
         self._turns.want(wanted, now := self._clock())
         if self._under_way is None:
@@ -70,7 +70,7 @@ class MatchCache:
             else:
                 self._fault = None
         if self._under_way is not None and self._fault is not None:
-            # Until another search has come to its end.
+            # The fault holds until another search has come to its end.
             raise self._fault
         known = {key: self._turns.known(key, question) for key, question in wanted.items()}
         return {key: found for key, found in known.items() if found is not None}
@@ -83,7 +83,7 @@ class MatchCache:
         self._take_in(WAITED_FOR if len(questions) <= AT_FIRST else 0.0)
 
     def _take_in(self, seconds: float) -> None:
-        """What a search found, once it is over; waits so long for its end. Raises what it raised."""
+        """Takes in what a search found. Waits so long for its end. Raises what the search raised."""
         if (search := self._under_way) is not None and wait([search.answers], seconds).done:
             self._under_way, self._fault = None, None
             try:
@@ -93,7 +93,7 @@ class MatchCache:
                 raise
 
     def forget(self, groups: Collection[str], topics: Collection[str] = ()) -> None:
-        """Groups that are gone, and topics that were recreated."""
+        """Forgets groups that are gone, and topics that were recreated."""
         self._turns.forget_groups(groups)
         for topic in topics:
             self._turns.forget_topic(topic)
@@ -105,7 +105,7 @@ class MatchCache:
             }
 
     def close(self) -> None:
-        """Lets go of the readers' consumers, once no search has them any more."""
+        """Closes the readers' consumers once no search uses them."""
         if self._under_way is None:
             self._close(None)
         else:
@@ -124,6 +124,6 @@ def open_matches(
     at_leisure: bool,
     beside: Beside = at_once,
 ) -> MatchCache:
-    """Over both clusters of a flow. On the target an aborted copy lies before the one that counts: it is read, too."""
+    """Opens readers of both clusters. The target is read with aborted copies: they lie before the copy that counts."""
     readers = source.records(settings.isolation), target.records("read_uncommitted")
     return MatchCache(*readers, AT_LEISURE, EVERY_QUESTION) if at_leisure else MatchCache(*readers, beside=beside)

@@ -1,7 +1,7 @@
 """What a flow knows of offsets: MM2's syncs and checkpoints, and the answers that were given.
 
-Syncs come with the stream, and from MM2's own topic where the stream cannot tell (`mirror_reading`). Each carries its
-offset in that topic, so that one that comes twice changes nothing, and a gap shows that compaction took some.
+Syncs come with the stream, and from MM2's own topic when the stream missed some (`mirror_reading`). Each carries its
+offset in that topic. So a sync that comes twice changes nothing, and a gap shows that compaction took some.
 """
 
 from __future__ import annotations
@@ -36,32 +36,29 @@ from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.topic_names import topic_name_fault
 
-# What the stream told of offsets while the flow did not listen: bounded, for MM2's topics have it all.
-
-
 MOST_WAITING_RECORDS = 500_000
-"""Syncs and checkpoints that wait for a flow."""
+"""Most syncs and checkpoints that wait for a flow. What is dropped is read from MM2's topics, which have it all."""
 
 MOST_WAITING_BYTES = 200_000_000
-"""What they may take of the driver's memory: a name in a record of MM2's topics can have 32 KB."""
+"""Most memory of the driver that they may take: a name in a record of MM2's topics can have 32 KB."""
 
 RECORD_BYTES = 200
-"""Of one of them without its names: a tuple and its numbers."""
+"""Size of one sync or checkpoint without its names: a tuple and its numbers."""
 
 Batch = tuple[Collection[SyncSeen], Collection[CheckpointSeen]]
-"""What one batch told of."""
+"""What one micro-batch brought."""
 
 
 class TakenIn(NamedTuple):
-    """What was taken in: groups that MM2 wrote a checkpoint for; partitions on the source that MM2 sends again, or
-    whose target log was truncated."""
+    """Groups that MM2 wrote a checkpoint for. `restarted`: source partitions that MM2 sends again, or whose target log
+    was truncated."""
 
     groups: set[str]
     restarted: set[TopicPartition]
 
 
 class StreamQueue:
-    """What the stream told of and nobody took in yet. Holds so many syncs and checkpoints at most, or nothing."""
+    """What the stream brought and the flow has not taken in. Holds a bounded number, or nothing after an overflow."""
 
     def __init__(self, most: int, most_bytes: int = MOST_WAITING_BYTES) -> None:
         self._most, self._most_bytes, self._lock = most, most_bytes, Lock()
@@ -70,7 +67,7 @@ class StreamQueue:
         self._overflowed = False
 
     def put(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
-        """Keeps a batch; what is too much is let go of, with all that waits: only the topics have it in order."""
+        """Keeps a batch. If it is too much, the queue drops all that waits: only MM2's topics have it in order then."""
         size = bytes_of(syncs, checkpoints)
         with self._lock:
             self._count, self._bytes = self._count + len(syncs) + len(checkpoints), self._bytes + size
@@ -81,23 +78,23 @@ class StreamQueue:
 
     @property
     def overflowed(self) -> bool:
-        """Whether something was let go of, and is not read from MM2's topics yet."""
+        """Whether the queue dropped something that was not yet read from MM2's topics."""
         with self._lock:
             return self._overflowed
 
     def overflow(self) -> None:
-        """MM2's topics could not be read in place of what was let go of."""
+        """MM2's topics could not be read in place of what the queue dropped."""
         with self._lock:
             self._batches, self._overflowed = [], True
 
     def begin_again(self) -> None:
-        """MM2's topics are read in place of what was let go of: what comes from now on is kept."""
+        """MM2's topics are now read in place of what the queue dropped. What comes from now on is kept."""
         with self._lock:
             self._empty()
             self._overflowed = False
 
     def take(self) -> list[Batch] | None:
-        """What waits; None where something was let go of: what is known ends before a gap then."""
+        """Returns what waits. None: the queue dropped something, so there is a gap behind what is known."""
         with self._lock:
             if self._overflowed:
                 return None
@@ -110,7 +107,7 @@ class StreamQueue:
 
 
 def bytes_of(syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> int:
-    """About what they take of memory. Those of one batch share some of their names, which count once."""
+    """Roughly the memory that they take. Names that a batch shares count once."""
     names = {id(sync.topic): getsizeof(sync.topic) for sync in syncs}
     for seen in checkpoints:
         names[id(seen.topic)], names[id(seen.group)] = getsizeof(seen.topic), getsizeof(seen.group)
@@ -121,7 +118,7 @@ log = logging.getLogger(__name__)
 
 
 class OffsetMemory:
-    """All of it for one flow. `take_in` may be called from any thread, everything else from one."""
+    """What one flow knows of offsets. `take_in` may be called from any thread, everything else from one."""
 
     def __init__(self, most_waiting: int = MOST_WAITING_RECORDS) -> None:
         self.histories = Histories(
@@ -129,10 +126,10 @@ class OffsetMemory:
         )
         self.source_logs, self.target_logs = LogTails(), LogTails()
         self.checkpoints = KnownCheckpoints()
-        # The last one given, by partition on the source.
+        # The last answer given, by partition on the source.
         self.answers: dict[GroupPartition, Answer] = {}
         self.refused: Counter[str] = Counter()
-        """Syncs and checkpoints that cannot be true, each counted once."""
+        """How many syncs and checkpoints were refused because they cannot be true."""
         self._beyond: dict[GroupPartition, Pair] = {}
         self._ids: dict[str, TopicIds] = {}
         self._remote: dict[str, str] = {}
@@ -145,12 +142,14 @@ class OffsetMemory:
         self._stored = StoredMemory()
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
-        """What a batch of the stream told; taken in by `drain`."""
+        """Queues what a micro-batch brought, until `drain`."""
         self.queue.put(syncs, checkpoints)
 
     def drain(self) -> TakenIn | None:
-        """Takes in what was heard. Returns what all that was taken in since the last time is about; None where too much
-        was heard: `MirrorReading` is to read it, and nothing that is known counts before."""
+        """Takes in what was queued. Returns what was taken in since the last call.
+
+        None: the queue overflowed. `MirrorReading` reads MM2's topics, and until then nothing that is known counts.
+        """
         if (heard := self.queue.take()) is None:
             return None
         for syncs, checkpoints in heard:
@@ -160,7 +159,7 @@ class OffsetMemory:
         return taken_in
 
     def begin(self, ledger: Ledger, topics: MirrorTopics | None) -> None:
-        """What the ledger has, once. Raises ClusterUnreachable, RightsMissing."""
+        """Loads what the ledger has, once. Raises ClusterUnreachable, RightsMissing."""
         if not self._is_loaded:
             self._ids = self._stored.load(ledger, self.histories, topics.syncs if topics else "")
             load_truncations(ledger, self.source_logs, self.target_logs)
@@ -170,21 +169,21 @@ class OffsetMemory:
             self.checkpoints.count_again()
 
     def begun(self) -> None:
-        """What MM2's topics had was taken in."""
+        """All that MM2's topics had was taken in."""
         self.settle_checkpoints()
         ends_before = any(ids.checkpoints_since > self.checkpoints.read_to for ids in self._ids.values())
         if self.checkpoints.recreated or ends_before:
-            # It counts from 0: all that it has is new.
+            # The topic counts from 0, so all that it has is new.
             self.checkpoints.recreated = False
             self._ids = {topic: replace(ids, checkpoints_since=NOWHERE) for topic, ids in self._ids.items()}
 
     def note_syncs_topic(self, cluster: Reader, name: str) -> None:
-        """Another one than was read before is counted again. Raises ClusterUnreachable, RightsMissing."""
+        """Starts anew if the topic was recreated since it was read. Raises ClusterUnreachable, RightsMissing."""
         if is_recreated(self._ids, cluster, name):
             self.count_syncs_again(name)
 
     def settle_checkpoints(self) -> None:
-        """All that the checkpoints topic has was taken in: what comes from now on counts."""
+        """All that the checkpoints topic has was taken in. Checkpoints of doubtful topics count from now on."""
         if not self.checkpoints.is_settled:
             since = self.checkpoints.settle()
             for topic, ids in self._ids.items():
@@ -205,7 +204,7 @@ class OffsetMemory:
 
     def count_syncs_again(self, name: str) -> None:
         """The offset-syncs topic was recreated: its offsets begin again."""
-        log.warning("%s was recreated: its offset-syncs are counted again", name)
+        log.warning("%s was recreated: Lockstep reads its offset-syncs from the start", name)
         self.histories.forget_positions()
         self._stored.forget_positions()
         self._ids = {topic: replace(ids, syncs_since=NOWHERE) for topic, ids in self._ids.items()}
@@ -227,12 +226,12 @@ class OffsetMemory:
                 self.source_logs.locate(where, sync.upstream)
 
     def note_target_end(self, where: TopicPartition, remote: TopicPartition, end: int) -> None:
-        """Takes in the end of a log on the target; one that lost its tail leaves nothing known of it. `where`: its
-        partition on the source."""
+        """Takes in the end of a log on the target. If it lost its tail, all that is known of it is dropped. `where`:
+        the partition on the source."""
         highest = self.target_logs.highest(where)
         if not self.target_logs.note_end(where, end, self.histories.reached(where)):
             return
-        log.warning("%s lost its tail: what was known of its offsets is forgotten", remote)
+        log.warning("%s lost its tail: Lockstep forgets what it knew of its offsets", remote)
         if (history := self.histories.with_empty(where)) is not None:
             history.empty(highest)
             self._stored.note(where)
@@ -243,8 +242,8 @@ class OffsetMemory:
         return self.source_logs.generation(where) + self.target_logs.generation(where)
 
     def note_source_end(self, where: TopicPartition, end: int) -> None:
-        """Takes in the end of a log on the source: farther MM2 never was, before any restart that is known. A sync of a
-        record behind it is refused: somebody forged it, or the log lost its tail."""
+        """Takes in the end of a log on the source. MM2 was never farther before any known restart. Refuses a sync
+        behind the end: another client forged it, or the log lost its tail."""
         if self.source_logs.note_end(where, end):
             log.warning("%s lost its tail on the source: groups that were behind %s are not moved", where, end)
         history = self.histories.of(where)
@@ -252,15 +251,15 @@ class OffsetMemory:
             return
         beyond = history.drop_beyond(end)
         if beyond:
-            log.warning("%s: an offset-sync beyond the source's end (%s) was refused", where, end)
+            log.warning("%s: Lockstep refused an offset-sync beyond the source's end (%s)", where, end)
             self.refused["sync"] += beyond
         if beyond or history.cap_restarts(end):
             self._stored.note(where)
 
     def note_source_shrunk(self, ledger: Ledger, listed: Mapping[str, int], ends: Mapping[TopicPartition, int]) -> None:
-        """Takes in, and writes down, which logs on the source became shorter since another reader saw their ends.
+        """Notes in the ledger which logs on the source became shorter since another reader saw their ends.
 
-        `listed`: how many partitions the source's topics have. Raises ClusterUnreachable.
+        `listed`: partitions by topic of the source. Raises ClusterUnreachable.
         """
         for where, end in ends.items():
             if self.source_logs.note_shrunk(where, end):
@@ -268,7 +267,7 @@ class OffsetMemory:
         self.save_truncations(ledger, listed)
 
     def drop_untrue(self, group: str, where: TopicPartition) -> None:
-        """Forgets a group's last answer where newer syncs contradict it: they tell of a truncation of the target."""
+        """Forgets a group's last answer if newer syncs contradict it: then the target's log was truncated."""
         answer, history = self.answers.get((group, where)), self.histories.of(where)
         if answer is None or history is None:
             return
@@ -278,9 +277,10 @@ class OffsetMemory:
             self._forget_truncated(where)
 
     def checkpoint(self, group: str, where: TopicPartition, remote: TopicPartition) -> Pair | None:
-        """MM2's checkpoint; None where no sync of the partition is known, which MM2 must have had: it is an old one.
+        """MM2's checkpoint of a group. None if no sync of the partition is known: MM2 had one, so the checkpoint is
+        old.
 
-        One that lies beyond what the syncs allow for the group's own offset is refused.
+        Refuses a checkpoint that lies beyond what the syncs allow.
         """
         history, key = self.histories.of(where), (group, remote)
         found = None if history is None else self.checkpoints.newest.get(key)
@@ -289,7 +289,7 @@ class OffsetMemory:
         if self._beyond.get(key) != found:
             self._beyond[key] = found
             self.refused["checkpoint"] += 1
-            log.warning("%s: a checkpoint of %s beyond what offset-syncs allow was refused: %s", group, remote, found)
+            log.warning("%s: Lockstep refused a checkpoint of %s beyond the offset-syncs: %s", group, remote, found)
         return None
 
     def _forget_truncated(self, where: TopicPartition) -> None:
@@ -298,7 +298,7 @@ class OffsetMemory:
         self._doubt_checkpoints(where.topic)
 
     def _doubt_checkpoints(self, topic: str) -> None:
-        """Those that MM2 has written up to now count no more, also after a restart of the job."""
+        """Checkpoints of the topic that MM2 has written so far no longer count, even after a restart of the job."""
         if (remote := self._remote.get(topic)) is None:
             self._doubted.add(topic)
             return
@@ -306,7 +306,7 @@ class OffsetMemory:
         self._ids[topic] = replace(self._ids[topic], checkpoints_since=self.checkpoints.read_to)
 
     def forget_groups(self, groups: Collection[str]) -> None:
-        """Groups that are on the source no more."""
+        """Forgets groups that the source no longer has."""
         self.answers = {key: answer for key, answer in self.answers.items() if key[0] not in groups}
         self._beyond = {key: pair for key, pair in self._beyond.items() if key[0] not in groups}
         self.source_logs.forget_first(groups)
@@ -314,12 +314,14 @@ class OffsetMemory:
         self.checkpoints.forget_groups(groups)
 
     def unrecognized(self, topics: Iterable[str]) -> set[str]:
-        """Of these topics on the source, those whose ids this memory was not told yet."""
+        """Returns the topics whose ids were not compared yet."""
         return set(topics) - self._remote.keys()
 
     def recognize(self, remote: Mapping[str, str], source: Mapping[str, str], target: Mapping[str, str]) -> set[str]:
-        """Compares the ids of topics; forgets those that were recreated, returns their names on the source. `remote`:
-        the name on the target by that on the source; `source`, `target`: ids by name, "" where a cluster has none."""
+        """Compares ids of topics. Forgets topics that were recreated and returns their names on the source.
+
+        `remote`: the target's names by the source's. `source`, `target`: ids by name, "" if a cluster has none.
+        """
         recreated: set[str] = set()
         for topic in remote.keys() & source.keys():
             known, seen = self._ids.get(topic), TopicIds(source[topic], target.get(remote[topic], ""))
@@ -348,19 +350,19 @@ class OffsetMemory:
         self.answers = {key: answer for key, answer in self.answers.items() if key[1].topic != topic}
 
     def topics(self) -> frozenset[str]:
-        """Those that something is known of, by their names on the source."""
+        """Topics that something is known of, by their names on the source."""
         return self.histories.topics() | self._remote.keys()
 
     def forget_unlisted(self, listed: Mapping[str, int], now: float) -> None:
-        """At each full comparison: forgets topics, and partitions, that the source lacks for long enough: metadata may
-        lag behind. `listed`: how many partitions each of its topics has; `now` in monotonic seconds."""
+        """At each full comparison: forgets topics and partitions that the source lacked for long enough, because
+        metadata may lag. `listed`: partitions by topic of the source. `now` in monotonic seconds."""
         unlisted: list[str | TopicPartition] = []
         if listed:
             unlisted = [*(self.topics() - listed.keys()), *self.histories.beyond(listed)]
         self.gone(self._unlisted.lasting(unlisted, now))
 
     def gone(self, unlisted: Collection[str | TopicPartition]) -> None:
-        """Forgets topics, or partitions, that are on the source no more, or never were."""
+        """Forgets topics or partitions that the source does not have."""
         for one in unlisted:
             if isinstance(one, TopicPartition):
                 self._stored.note(one)
@@ -376,16 +378,16 @@ class OffsetMemory:
             self._remote.pop(one, None)
 
     def save(self, ledger: Ledger, listed: Mapping[str, int]) -> None:
-        """Writes down what changed since the last time, of partitions that the source has. Raises ClusterUnreachable.
+        """Writes to the ledger what changed, for partitions that the source has. Raises ClusterUnreachable.
 
-        `listed`: how many its topics have.
+        `listed`: partitions by topic of the source.
         """
         store_truncations(ledger, self.source_logs, self.target_logs, listed)
-        # Before the syncs that ended them count as taken: a process that dies in between hears those once more.
+        # First, because a process that dies in between reads the syncs that ended these runs once more.
         self.histories.exact.renew(ledger)
         self._stored.save(ledger, self.histories, self._ids, listed, self._topics)
 
     def save_truncations(self, ledger: Ledger, listed: Mapping[str, int]) -> None:
-        """The same, but only where a truncation was seen, or a sync refused: a command that begins now must know it."""
+        """Saves only if a truncation was seen or a sync refused: a command that starts now must know of it."""
         if self.source_logs.unsaved or self.target_logs.unsaved or self._stored.lost_evidence:
             self.save(ledger, listed)

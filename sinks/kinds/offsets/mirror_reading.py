@@ -1,9 +1,9 @@
-"""MM2's topics, read into a flow's memory: at the start what came after the ledger was last written, at each full
-comparison what was missed, and where the stream told more than may wait, that.
+"""Reads MM2's topics into a flow's memory: at the start, at each full comparison, and after the stream's queue
+overflowed.
 
-Each can be millions of offset-syncs and checkpoints, since brokers do not compact a topic's newest segment: so every
-reading can be made a piece at a time. Nothing that is known counts before it is at its end: what comes later may end a
-history.
+At the start it reads what came after the ledger was last written. Each topic can have millions of records, because
+brokers do not compact the newest segment. So a job reads a piece at a time, and other kinds do not wait. Nothing that
+is known counts before a reading is at its end: a later sync may end a history.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from sinks.ledger.ledger import Ledger
 
 
 class MirrorReading:
-    """Of one flow's memory. What is made piece by piece raises ClusterUnreachable, RightsMissing, and begun anew after
-    a failure it goes on from where it was."""
+    """Readings into one flow's memory. They raise ClusterUnreachable, RightsMissing. After a failure the next reading
+    goes on from where it was."""
 
     def __init__(self, memory: OffsetMemory, topics: MirrorTopics | None) -> None:
         """`topics`: None where the copier writes none. Then the ledger alone is read."""
         self._memory, self._topics = memory, topics
 
     def load(self, ledger: Ledger) -> None:
-        """What the ledger has, and what MM2 wrote since then."""
+        """Reads what the ledger has, and what MM2 wrote since then."""
         for _ in self.loading(ledger):
             pass
 
@@ -40,7 +40,7 @@ class MirrorReading:
         self._memory.begun()
 
     def catch_up(self) -> None:
-        """What the topics have beyond what is known; notices where the offset-syncs topic was recreated."""
+        """Reads what the topics have beyond what is known, and notices a recreated offset-syncs topic."""
         for _ in self.catching_up():
             pass
 
@@ -55,8 +55,8 @@ class MirrorReading:
             self._memory.settle_checkpoints()
 
     def rereading(self) -> Iterator[ReadSoFar]:
-        """What the stream told and was too much to wait, a piece at a time; nothing where there was no such. What the
-        stream tells from its first piece on waits again."""
+        """Reads, a piece at a time, what the stream's queue dropped; nothing if it dropped nothing. From the first
+        piece on the queue keeps what the stream brings."""
         queue, topics = self._memory.queue, self._topics
         if not queue.overflowed or topics is None:
             return
@@ -65,7 +65,7 @@ class MirrorReading:
             yield from self.catching_up()
             yield from self._checkpoints(topics, 0)
         except BaseException:
-            # Also where nobody reads on.
+            # Also if the caller stops reading.
             queue.overflow()
             raise
 
@@ -89,26 +89,26 @@ class MirrorReading:
 
 
 def read_memory(ledger: Ledger, topics: MirrorTopics | None) -> OffsetMemory:
-    """All that is known now, for who comes once. Raises ClusterUnreachable, RightsMissing."""
+    """Returns all that is known now, for a command. Raises ClusterUnreachable, RightsMissing."""
     memory = OffsetMemory()
     MirrorReading(memory, topics).load(ledger)
     return memory
 
 
 class PacedReading:
-    """Of one flow's memory: the first reading, and whatever has to be read later."""
+    """Reads into one flow's memory for a limited time in each pass: the first reading, and later ones."""
 
     def __init__(self, reading: MirrorReading, seconds: float, clock: Callable[[], float]) -> None:
-        """`seconds`: how long it may take at a time."""
+        """`seconds`: how long it may read in one pass."""
         self._reading, self._seconds, self._clock = reading, seconds, clock
         self._loaded = self._owes_rest = False
         self._under_way: Iterator[ReadSoFar] | None = None
         self._read = ReadSoFar("offset-syncs", 0)
 
     def is_done(self, ledger: Ledger, to_the_end: bool) -> bool:
-        """Reads on; whether that was all. Raises ClusterUnreachable, RightsMissing, and goes on the next time.
+        """Reads on. Returns whether that was all. Raises ClusterUnreachable, RightsMissing; the next call goes on.
 
-        `to_the_end`: also what the stream may have missed.
+        `to_the_end`: reads also what the stream may have missed.
         """
         self._owes_rest |= to_the_end
         under_way, self._under_way = self._under_way or self._all(ledger), None
@@ -130,17 +130,17 @@ class PacedReading:
 
     @property
     def breaks_off(self) -> bool:
-        """Whether what the stream may have missed was begun and not read to its end: what it told since lies behind a
-        gap. Where it told too much, nothing of that waits any more."""
+        """Whether a reading of what the stream missed is unfinished. What the stream brought since lies behind a
+        gap."""
         return self._owes_rest
 
     @property
     def reason(self) -> str | None:
-        """Why nothing is known for certain, while it is so."""
+        """Why no offset may be written now; None: a reading is not under way."""
         if self._under_way is None:
             return None
         return f"MM2's {self._read.what} are being read, {self._read.offsets:,} so far: no offset is written before"
 
     def close(self) -> None:
-        """Lets go of the consumer of a reading that did not come to its end."""
+        """Closes the consumer of a reading that did not come to its end."""
         self._under_way = None

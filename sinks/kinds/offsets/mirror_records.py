@@ -1,4 +1,4 @@
-"""The records of MM2's own topics, as they are read beside the stream."""
+"""Decodes records of MM2's own topics that are read beside the stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streaming.mm2.codec import decode_checkpoint, decode_offset_sync
 
 
 def sync_of(record: Placed) -> SyncSeen | None:
-    """None for a record that is no offset-sync."""
+    """The offset-sync of a record; None: it is not one."""
     try:
         sync = decode_offset_sync(record.key, record.value)
     except MalformedRecord:
@@ -24,7 +24,7 @@ def sync_of(record: Placed) -> SyncSeen | None:
 
 
 def checkpoints_of(records: Iterable[Placed]) -> Iterator[CheckpointSeen]:
-    """Those that are checkpoints, in their order."""
+    """The checkpoints among records, in their order."""
     for position, key, value in records:
         try:
             found = decode_checkpoint(key, value)
@@ -45,7 +45,7 @@ class ReadSoFar(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MirrorTopics:
-    """Where MM2 writes what a flow is about: its two topics, each with the cluster to read it from."""
+    """MM2's two topics of a flow, each with the cluster to read it from."""
 
     syncs: str
     syncs_on: Reader
@@ -58,7 +58,7 @@ class MirrorTopics:
 
 
 def mirror_topics(settings: FlowSettings, source: Reader, target: Reader) -> MirrorTopics | None:
-    """MM2's topics between two clusters; None where the copier writes none."""
+    """MM2's topics of a flow between two clusters; None: the copier writes none."""
     if not settings.told_in:
         return None
     internal = settings.internal

@@ -1,6 +1,6 @@
-"""The groups that a flow follows where they come from, and which of them committed.
+"""The groups that a flow follows on the cluster they come from, and which of them committed.
 
-Polled are those alone that may have committed, as far as the ends of the commits' topic tell (`commit_ends`).
+A poll asks only for groups that may have committed, by the ends of the commits' topic (`commit_ends`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class GroupChanges(NamedTuple):
 
 
 class PolledGroups:
-    """Of one cluster. Not thread-safe."""
+    """The followed groups of one cluster. Not thread-safe."""
 
     def __init__(
         self,
@@ -34,19 +34,19 @@ class PolledGroups:
         clock: Callable[[], float],
         requested: Collection[str] | None = None,
     ) -> None:
-        """`requested`: follow these alone; None all that the filter lets through."""
+        """`requested`: follow only these; None: all that the filter lets through."""
         self._settings, self._groups, self._watch = settings, groups, watch
         self._clock, self._asked = clock, requested
         self._polls, self._listings, self._queue = GroupPolls(), PollPace(), PollQueue()
         self._ends, self._may_be_new = CommitEnds(groups), True
         self.chosen: frozenset[str] = frozenset()
         self.unmatched: Sequence[str] = ()
-        """What to say of names in the list of groups that no group had when they were listed last."""
+        """Warnings about names in the list of groups that matched no group at the last listing."""
 
     def poll(self, now: float, everything: bool, partitions: int = 0) -> GroupChanges:
-        """Which groups moved since the last time, as cheaply as can be known now.
+        """Returns which groups moved since the last poll, as cheaply as possible.
 
-        `partitions`: how many the commits' topic has there, 0 where that is not known.
+        `partitions`: of the commits' topic there, 0 if unknown.
         Raises ClusterUnreachable, RightsMissing, CoordinatorUnavailable.
         """
         if everything or self._polls.is_due(now):
@@ -60,7 +60,7 @@ class PolledGroups:
 
     def _poll(self, now: float, everything: bool, partitions: int) -> GroupChanges:
         start, gone = self._clock(), frozenset[str]()
-        # What waits in the queue is asked for whatever is raised after that; groups that are new wait by themselves.
+        # Groups stay in the queue if an error is raised after that. New groups wait by themselves.
         if everything:
             self._queue.add(sorted(self.chosen))
         moved = self._ends.moved(partitions, now)
@@ -76,7 +76,7 @@ class PolledGroups:
         return GroupChanges(committed, gone)
 
     def _list(self, now: float) -> frozenset[str]:
-        """Finds out which groups there are; those that are gone, or no longer chosen."""
+        """Lists the groups. Returns groups that are gone or no longer chosen."""
         start, names = self._clock(), self._groups.names()
         groups = frozenset(group for group in names if self._is_wanted(group))
         self.unmatched = unmatched_groups(self._settings, lambda: names)
@@ -92,14 +92,14 @@ class PolledGroups:
 
 
 class PollQueue:
-    """Of the groups that are followed. What is not polled in one turn keeps its place for the next."""
+    """Followed groups that wait for a poll. A group that one poll leaves out keeps its place for the next."""
 
     def __init__(self) -> None:
         self._followed: frozenset[str] = frozenset()
         self._waiting: dict[str, None] = {}
 
     def follow(self, groups: Collection[str]) -> None:
-        """These are followed from now on: those that were not before wait, and the others that were wait no more."""
+        """Follows these from now on. New groups wait for a poll; groups that are no longer followed do not."""
         now = frozenset(groups)
         for group in self._followed - now:
             self._waiting.pop(group, None)
@@ -111,11 +111,11 @@ class PollQueue:
         self._waiting |= dict.fromkeys(group for group in groups if group in self._followed)
 
     def turn(self, most: int) -> list[str]:
-        """The first so many; they wait until `polled`."""
+        """Returns the first so many. They wait until `polled`."""
         return list(self._waiting)[:most]
 
     def polled(self, groups: Collection[str]) -> None:
-        """These were asked for after they were added last."""
+        """These were polled after they were added last."""
         for group in groups:
             self._waiting.pop(group, None)
 
@@ -125,22 +125,21 @@ class PollQueue:
 
 
 POLL_SHARE, POLL_LEAST = 0.1, 0.5
-"""Of the time in which groups are polled, and seconds between two polls at least."""
+"""Share of the time that polls may take, and least seconds between two polls."""
 
 LAST_POLLS, POLL_LONGEST = 3, 5.0
-"""The shortest of so many polls says what one takes, so that one that was held up is no reason to wait; and seconds
-between two polls at most."""
+"""A poll takes as long as the shortest of so many, so that a delayed one changes nothing; and most seconds between two
+polls."""
 
 STORM, STORM_LEAST = 0.1, 200
-"""Share of the groups of a poll that committed, and their number, from which on the next poll comes at once: others
-are about to, or did meanwhile."""
+"""Share and number of a poll's groups that committed, from which on the next poll comes at once: others commit too."""
 
 POLLED_AT_ONCE, POLLED_IN_TURN = 10_000, 2000
-"""Groups in one poll at most: of those that may have committed; and where nobody can tell, so that all take turns."""
+"""Most groups in one poll: of groups that may have committed, and when that is unknown and all take turns."""
 
 
 class PollPace:
-    """When something is done again that may take its share of the time."""
+    """When to do again something that may take a share of the time."""
 
     def __init__(self) -> None:
         self.due = float("-inf")
@@ -151,16 +150,16 @@ class PollPace:
         return now >= self.due
 
     def took(self, now: float, seconds: float) -> None:
-        """It was begun at `now`, and took so long."""
+        """Notes that it began at `now` and took so long."""
         self._took.append(seconds)
         self.due = now + min(max(POLL_LEAST, min(self._took) / POLL_SHARE), POLL_LONGEST)
 
 
 class GroupPolls(PollPace):
-    """When groups are polled for commits: as often as their share of the time allows."""
+    """When to poll groups for commits: as often as the share of the time allows."""
 
     def polled(self, now: float, seconds: float, groups: int, committed: int) -> None:
-        """So many groups were polled, of which so many had committed. `now`: when the poll began."""
+        """Notes a poll of `groups` that began at `now`. `committed`: how many of them had committed."""
         self.took(now, seconds)
         if committed >= max(STORM_LEAST, STORM * groups):
             self.due = now
@@ -172,6 +171,6 @@ def chosen_groups(settings: FlowSettings, names: Iterable[str]) -> list[str]:
 
 
 def is_followed(settings: FlowSettings, group: str) -> bool:
-    """Whether the filter lets a group through. The group without a name, whose commits brokers take for the sake of old
-    consumers, is none: no Admin client asks for it, nor commits for it."""
+    """Whether the filter lets a group through. The group without a name is never followed: brokers take its commits for
+    old consumers, but no Admin client can ask or commit for it."""
     return bool(group) and settings.group_filter.should_replicate_group(group)

@@ -1,14 +1,14 @@
 """Finding records again in the other cluster: many questions at once, in few passes over both logs.
 
-1. Here: the record that a consumer gets at the offset asked. None left: there is nothing to find, but it is known then
-   that the group is at the end. One at or behind `until`: whatever lies before `high` there is read already.
+1. Here: the record that a consumer gets at the offset asked. If none is left, the group is at the end, and there is
+   nothing to find. If it lies at or behind `until`, the group has read all that lies before `high` there.
    Retention or DeleteRecords may have taken records behind the offset that the group has not read. The other log may
    still have them, before the copy of the record found here. Then there is no answer.
-2. There: where to begin. A narrow bracket from its start; a wide one at the first record with the timestamp wanted, if
-   the topic keeps timestamps: one that stamps its own (`LogAppendTime`) is searched from the start of the bracket.
+2. There: where to begin. A narrow bracket is searched from its start, a wide one from the first record with the wanted
+   timestamp. A topic that sets its own timestamps (`LogAppendTime`) is searched from the start of the bracket.
 3. There: the first record like it, among a bounded number.
-4. There, compaction or retention may have taken the copy, so that a later twin was found. If each offset from `low` to
-   the match was seen, it did not. Else the match counts only if no twin follows here before `until`.
+4. There, compaction or retention may have taken the copy, so that a later twin was found. It did not if each offset
+   from `low` to the match was seen. Else the match counts only if no twin follows here before `until`.
 5. Here, the offsets between the group's own and the record may be markers of transactions, or compaction took them.
    They were markers if the record before the answer there is the copy of a record before the group's offset here.
 
@@ -29,29 +29,28 @@ from sinks.kinds.offsets.record_search import Question, Search, SearchResult, is
 from streaming.mm2.records import TopicPartition
 
 NARROW = 500
-"""Offsets; a bracket of so many is read from its start rather than asking first where to begin."""
+"""A bracket of so many offsets is read from its start, without asking where to begin."""
 
 BEFORE_A_HOLE = 100
-"""Offsets on either side of a hole in which the last record before it is looked for."""
+"""Offsets before a hole, on either side, in which its last record is searched."""
 
 AT_FIRST = 100
-"""Questions in the first round through the steps; then twice as many, and so on. More at once cost less each, but where
-time is short some must come to an end."""
+"""Questions in the first round; each later round has twice as many. Many at once cost less each, but a short budget
+must answer some."""
 
 LONGEST_ROUND_S = 5.0
-"""Seconds that a round may take once it has begun. A round is half a dozen readings, one after the other, however few
-its questions are. Over a slow link each takes a fraction of a second, and a round that is broken off answers nothing.
+"""Seconds that a round may take once it has begun. Even with few questions it is half a dozen readings in a row. Over a
+slow link each takes a fraction of a second, and a round that is broken off answers nothing.
 """
 
 OUT_OF_TIME = SearchResult(reason="there was no time left to look", passing=True)
 TWIN = SearchResult(reason="the log lost records, and a later one is the same in key, value and timestamp")
-UNPROVEN = SearchResult(reason="the log lost records, and nothing tells that this is not a later one that is the same")
+UNPROVEN = SearchResult(reason="the log lost records, and a later one that is the same cannot be ruled out")
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """`records`: read for one question in each of the steps, at the most. `seconds`: after which no round begins but
-    the first."""
+    """`records`: most records that a step reads for one question. `seconds`: after that only the first round begins."""
 
     records: int = 2000
     seconds: float = 5.0
@@ -60,10 +59,10 @@ class Budget:
 def find(
     questions: Collection[Question], here: RecordReader, there: RecordReader, budget: Budget
 ) -> dict[Question, SearchResult]:
-    """The answers, in the order of the questions; those whose round did not begin in time are left out.
+    """Returns the answers by question. A question whose round did not begin in time has none.
 
-    Of the first `AT_FIRST` even those are answered, so that who asks in turns does not ask them first for ever. All
-    must be about the same two clusters. Raises ClusterUnreachable, RightsMissing.
+    The first `AT_FIRST` always have one, so that a caller does not ask them first for ever. All questions must be about
+    the same two clusters. Raises ClusterUnreachable, RightsMissing.
     """
     last_begin = time.monotonic() + budget.seconds
     left, together = list(dict.fromkeys(questions)), AT_FIRST
@@ -80,7 +79,7 @@ def find(
 
 
 class _Finding:
-    """The steps; `found` fills as questions are answered."""
+    """The steps of one round. `found` fills as questions are answered."""
 
     def __init__(self, here: RecordReader, there: RecordReader, most: int, deadline: float) -> None:
         self._here, self._there, self._most, self._deadline = here, there, most, deadline
@@ -89,7 +88,7 @@ class _Finding:
         self.found: dict[Question, SearchResult] = {}
 
     def _scan(self, reader: RecordReader, spans: Mapping[Question, Span]) -> dict[Question, Ending]:
-        """The endings of those spans that were not cut short; the others are answered."""
+        """Reads spans. Returns endings of complete ones; questions whose span was cut short are answered."""
         if not spans:
             return {}
         seconds = self._deadline - time.monotonic()
@@ -111,14 +110,14 @@ class _Finding:
     def _first(
         self, reader: RecordReader, spans: Mapping[Question, tuple[TopicPartition, int, int | None]]
     ) -> tuple[dict[Question, Record], dict[Question, Ending]]:
-        """The first record of each stretch (partition, start, stop); and how those ended that have none."""
+        """Returns the first record of each stretch (partition, start, stop), and endings of stretches without any."""
         seen: dict[Question, Record] = {}
         searched = {question: Span(*stretch, 1, _into(seen, question)) for question, stretch in spans.items()}
         endings = self._scan(reader, searched)
         return seen, {question: ending for question, ending in endings.items() if question not in seen}
 
     def read_here(self, questions: Collection[Question]) -> dict[Question, Record]:
-        """The record that is looked for, by question."""
+        """Returns the wanted record of each question."""
         stretches = {question: (question.here, question.offset, None) for question in questions}
         seen, none = self._first(self._here, stretches)
         self.found |= {question: _at_the_end(question, ending.position) for question, ending in none.items()}
@@ -131,8 +130,8 @@ class _Finding:
         return {question: record for question, record in seen.items() if question not in self.found}
 
     def _lost(self, questions: Collection[Question]) -> dict[Question, SearchResult]:
-        """Questions whose log starts behind their offset, so that records are gone which the group has not read."""
-        # The starts are read after the records: what is deleted in between shows.
+        """Answers questions whose log starts behind their offset: records are gone that the group has not read."""
+        # The starts are read after the records, so that a deletion in between shows.
         logs = self._here.ends({question.here for question in questions})
         return {
             question: _unread(self._here, logs.errors.get(question.here))
@@ -143,7 +142,7 @@ class _Finding:
         }
 
     def begin(self, wanted: Mapping[Question, Record]) -> dict[Question, Search]:
-        """Where each search begins."""
+        """Begins a search for each question."""
         if not wanted:
             return {}
         seen = self._there.ends({question.there for question in wanted})
@@ -166,7 +165,7 @@ class _Finding:
         return log is not None and _least(question.high, log.end) - max(question.low, log.start) > NARROW
 
     def _by_time(self, wanted: Mapping[Question, Record]) -> dict[Question, int]:
-        """By question, the first offset of the bracket that has the timestamp; those that have none are answered."""
+        """Returns the first offset of each bracket with the wanted timestamp. Questions without any are answered."""
         stretches = {question: (question.there, question.low, question.high) for question in wanted}
         firsts, none = self._first(self._there, stretches)
         self.found |= {question: _absent(question) for question in none}
@@ -188,7 +187,7 @@ class _Finding:
         return starts
 
     def search(self, searches: Mapping[Question, Search]) -> dict[Question, Search]:
-        """Those with a match. What began by time, and met records with times of their own, begins again."""
+        """Returns searches with a match. A search that began by time, and met records with own times, begins again."""
         ended = self._run(searches)
         anew = {
             question: Search(question, search.wanted, question.low)
@@ -212,7 +211,7 @@ class _Finding:
         return SearchResult(reason=f"no such record among the first {self._most} where {question.there} may have it")
 
     def prove(self, searches: Mapping[Question, Search]) -> None:
-        """Answers with the matches that are safe."""
+        """Answers with the matches that are proven safe."""
         doubted = {question: search for question, search in searches.items() if not search.whole}
         compacted = self._there.compacted({question.there.topic for question in doubted}) if doubted else set()
         spans = {
@@ -231,7 +230,7 @@ class _Finding:
             self.found[question] = answer
 
     def check_holes(self) -> None:
-        """Takes back answers behind which records may lie that compaction took here and left there."""
+        """Takes back answers that could skip a record: compaction took it here and left it there."""
         doubted = {question: self.found[question] for question in self._holes if question in self.found}
         at_end = {question.there for question, answer in doubted.items() if answer.markers_only}
         ends: Observed[TopicPartition, LogRange] = self._there.ends(at_end) if at_end else Observed({})
@@ -255,7 +254,7 @@ class _Finding:
                 gap = (
                     f"compaction may have taken the records behind it from {question.here}, which {question.there} has"
                 )
-                # The end there moves on while records are copied.
+                # The end there moves on while MM2 copies records.
                 self.found[question] = SearchResult(reason=gap, passing=doubted[question].markers_only)
 
 
@@ -268,7 +267,7 @@ def _into(seen: dict[Question, Record], question: Question) -> Callable[[Record]
 
 
 def _before(where: TopicPartition, offset: int, seen: list[Record]) -> Span:
-    """Some offsets before this one, whose records are put into `seen`."""
+    """The offsets right before this one. Their records go into `seen`."""
 
     def take(record: Record) -> bool:
         seen.append(record)
@@ -296,7 +295,7 @@ def _unread(reader: RecordReader, fault: object) -> SearchResult:
 
 
 def _by_ending(answer: SearchResult, question: Question, ending: Ending, strict: bool) -> SearchResult:
-    """By how the search for a twin ended. `strict`: the copy may well be gone, so that only a whole search counts."""
+    """The answer after the search for a twin. `strict`: the copy may be gone, so only a complete search counts."""
     if ending.why is Why.TAKEN:
         return TWIN
     is_whole = ending.why is not Why.MOST and question.until is not None and not question.foreign

@@ -1,10 +1,10 @@
 """Finding a record in the other cluster: the questions, what counts as the same record, and whose turn it is.
 
-A question reads the record that a group gets next, and looks for it where the group is to continue, between two pairs
-of a history. MM2 sends in order, so that the first record like it skips nothing: the copy lies there, or behind. That
-holds as long as the copy is there at all. Where compaction or retention may have taken it, a later twin (the same key,
-value and timestamp) would be found in its stead, and what lies between would be skipped. So a match there counts only
-with a proof that there is no twin: see `sinks.kinds.offsets.record_finder`.
+A question takes the record that a group gets next, and searches it on the other side between two pairs of a history.
+MM2 sends in order, so the first record like it skips nothing: the copy lies there or behind. That holds only while the
+copy exists. If compaction or retention took it, the search finds a later twin (the same key, value and timestamp), and
+the group would skip what lies between. So such a match counts only with a proof that there is no twin: see
+`sinks.kinds.offsets.record_finder`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from streaming.mm2.records import TopicPartition
 class Question:
     """Where, at the offsets [`low`, `high`) of `there`, is the record that a consumer gets at `offset` of `here`?
 
-    `low` and `high` are from the last pair at or before the offset and from the next one; `high` None: to the end.
-    `until`: records before `high` there have their like before this offset of `here`; it is the next pair's, or, on the
-    way to the target, the source's end. None: nobody can tell. `back`: `here` is the target, `there` the source.
-    `generation` of both logs: an answer from before a truncation is none to a question from after it.
-    `foreign`: others than MM2 may write the log there.
+    `low` is from the last pair at or before the offset, `high` from the next one; `high` None: to the end. `until`:
+    originals of records before `high` lie before this offset of `here`. It is the next pair's, or on the way to the
+    target the source's end; None: unknown. `back`: `here` is the target, `there` the source. `generation` of both logs:
+    an answer from before a truncation does not answer a question from after it. `foreign`: other clients than MM2 may
+    write the log there.
     """
 
     here: TopicPartition
@@ -42,12 +42,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """`offset`: where to continue; None where the record was not found, or nothing tells that it is safe: see `reason`.
+    """`offset`: where to continue; None: the record was not found, or it is not proven safe (see `reason`).
 
-    It is that of the first record like the one asked for, or `high`, if that one lies behind all that is before `high`.
-    `exact`: timestamps were compared as well; if not, earlier records of the same key and value may have been found.
-    `end`: from the offset asked to here there is nothing that a consumer gets; it was then the end of what is read.
-    `passing`: asked again later, the answer may be another one.
+    It is the offset of the first record like the wanted one, or `high` if that record lies behind all before `high`.
+    `exact`: timestamps were compared too; else an earlier record of the same key and value may have been found.
+    `end`: a consumer gets nothing between the offset asked and here, which was then the end. `passing`: a later search
+    may find another answer.
     """
 
     offset: int | None = None
@@ -58,43 +58,43 @@ class SearchResult:
 
     @property
     def markers_only(self) -> bool:
-        """Whether nothing but markers, aborted and compacted records was left: ask `nothing_before` how far."""
+        """Whether only markers, aborted and compacted records were left. `nothing_before` says how far."""
         return self.end is not None
 
     def nothing_before(self, end: int) -> bool:
-        """Whether no consumer gets anything between the offset asked and the end that its log has now."""
+        """Whether a consumer gets nothing between the offset asked and the end that its log has now."""
         return self.end is not None and end <= self.end
 
 
 def shares_timestamps(here: Record, there: Record, back: bool) -> bool:
-    """Whether the copy carries the timestamp of the original: not where its topic stamps its own, nor without any.
+    """Whether the copy has the timestamp of its original. It has not if its topic sets its own, or if there is none.
 
-    MM2 sends an original's timestamp along, whoever gave it; `message.timestamp.type` it does not sync.
+    MM2 sends each original's timestamp along, but does not sync `message.timestamp.type`.
     """
     original, copy = (there, here) if back else (here, there)
     return copy.stamp is Stamp.CREATE and original.stamp is not Stamp.NONE
 
 
 def is_like(here: Record, there: Record, back: bool) -> bool:
-    """Whether one is a copy of the other, as far as can be seen."""
+    """Whether one may be a copy of the other."""
     same_time = here.timestamp == there.timestamp or not shares_timestamps(here, there, back)
     return same_time and here.key == there.key and here.value == there.value
 
 
 class Search:
-    """Takes in the records of the bracket from `start` on, in order, until the first one like `wanted`."""
+    """Reads the records of the bracket from `start` on, in order, until the first one like `wanted`."""
 
     def __init__(self, question: Question, wanted: Record, start: int) -> None:
         self.wanted, self._back, self.start = wanted, question.back, start
         self.match: int | None = None
         self.own_time = False
-        """Whether a record was met whose timestamp says nothing: what was left out by time must be looked at too."""
+        """Whether a record had a timestamp of its own. Then the records that were left out by time must be read too."""
         self.whole = start == question.low
-        """Whether every offset from `low` to the match was seen, so that no copy was taken away."""
+        """Whether every offset from `low` to the match was seen, so that no copy is gone."""
         self._next = start
 
     def take(self, record: Record) -> bool:
-        """Whether it is over."""
+        """Takes the next record. Returns whether the search is over."""
         self.whole = self.whole and record.offset == self._next
         self._next = record.offset + 1
         if not shares_timestamps(self.wanted, record, self._back):
@@ -104,16 +104,16 @@ class Search:
         return self.match is not None
 
     def is_twin(self, later: Record) -> bool:
-        """Whether a record behind the wanted one could have been taken for it."""
+        """Whether a record behind the wanted one could be mistaken for it."""
         same = later.key == self.wanted.key and later.value == self.wanted.value
         return same and (self.own_time or later.timestamp == self.wanted.timestamp)
 
 
 def still_asks(earlier: Question, now: Question) -> bool:
-    """Whether what answered one question answers the other.
+    """Whether the answer to one question answers the other.
 
-    To the end of the log there is no other bound than the source's end, which moves on while it is written: the record
-    was found among all that there was, and what came since lies behind it.
+    A search to the end of the log is bounded by the source's end, which moves on. The record was found among all that
+    there was, and what came since lies behind it.
     """
     return earlier == (now if now.high is not None else replace(now, until=earlier.until))
 
@@ -121,9 +121,8 @@ def still_asks(earlier: Question, now: Question) -> bool:
 class Turns:
     """Which questions are asked under a budget, and what is known already.
 
-    Who waits longest is first, whether its question stayed the same or not, and whether it was asked in this pass or
-    in one before: so each one has its turn. An answer is reused as long as the group has the same question; one that
-    may pass is searched again after `rest` seconds.
+    The group that waits longest is first, even if its question changed meanwhile. So each one has its turn. An answer
+    is reused while the group has the same question. A passing answer is searched again after `rest` seconds.
     """
 
     def __init__(self, rest: float, budget: int) -> None:
@@ -132,16 +131,16 @@ class Turns:
         self._known: dict[GroupPartition, tuple[Question, SearchResult, float]] = {}
 
     def want(self, wanted: Mapping[GroupPartition, Question], now: float) -> None:
-        """These are the questions that they have now. `now` in seconds, on a clock that never goes back."""
+        """Takes the questions that groups have now. `now` in monotonic seconds."""
         for key, question in wanted.items():
             if self._settled(key, question, now):
                 self._open.pop(key, None)
             else:
-                # Who waits keeps the place.
+                # A group that waits keeps its place.
                 self._open[key] = question
 
     def choose(self) -> dict[GroupPartition, Question]:
-        """Who is to be answered now: as many questions as the budget has, and all who ask the same."""
+        """Returns the questions to answer now, within the budget, and all groups that ask them."""
         chosen = set(islice(dict.fromkeys(self._open.values()), self._budget))
         return {key: question for key, question in self._open.items() if question in chosen}
 
@@ -154,23 +153,23 @@ class Turns:
     def learn(
         self, wanted: Mapping[GroupPartition, Question], found: Mapping[Question, SearchResult], now: float
     ) -> None:
-        """Keeps what was found, for everybody who wanted it."""
+        """Keeps what was found, for all who asked."""
         for key, question in wanted.items():
             if question in found:
                 self._known[key] = (question, found[question], now)
                 self._open.pop(key, None)
 
     def known(self, key: GroupPartition, question: Question) -> SearchResult | None:
-        """The answer to the question that the group has now; None: there is none yet."""
+        """The answer to the question that the group has now; None: not yet known."""
         last, found, _ = self._known.get(key, (None, None, 0.0))
         return found if last is not None and still_asks(last, question) else None
 
     def forget_groups(self, groups: Collection[str]) -> None:
-        """Groups that are gone."""
+        """Forgets groups that are gone."""
         self._forget(lambda key, _: key[0] in groups)
 
     def forget_topic(self, topic: str) -> None:
-        """A topic that is gone or was recreated, by its name on either cluster: nothing known of it holds."""
+        """Forgets a topic that is gone or was recreated, by its name on either cluster."""
         self._forget(lambda key, about: topic in (key[1].topic, about.there.topic if about else None))
 
     def _forget(self, concerns: Callable[[GroupPartition, Question | None], bool]) -> None:

@@ -1,8 +1,8 @@
 """A flow's histories and topic ids as the ledger has them, and what it gets of those that changed.
 
-Anybody who may write MM2's offset-syncs topic can name any topic and partition there, and the ledger must not grow by
-that: it gets what the source lists, and newer versions of what it has. A partition may be listed later than its syncs
-come, so those of others wait, and a process that begins meanwhile reads them again.
+Any client that may write MM2's offset-syncs topic can name any topic and partition there. The ledger must not grow by
+that: it gets only what the source lists, and newer versions of what it has. A partition may be listed later than its
+syncs come. So syncs of unlisted partitions wait, and a process that starts meanwhile reads them again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SOURCE, TARGET = "source", "target"
 
 
 class StoredMemory:
-    """Which of a flow's histories the ledger has, and up to where."""
+    """Which of a flow's histories the ledger has, and how new they are."""
 
     def __init__(self) -> None:
         self._saved_to = NOWHERE
@@ -43,7 +43,8 @@ class StoredMemory:
         """Whether histories became shorter since the last writing."""
 
     def load(self, ledger: Ledger, histories: Histories, syncs: str) -> dict[str, TopicIds]:
-        """Fills the histories, says how far the offset-syncs topic was read for all of them; returns ids by topic."""
+        """Fills the histories and sets how far the offset-syncs topic was read for all of them. Returns ids by
+        topic."""
         for where, history in stored_histories(ledger):
             histories.restore(where, history)
         ids = {topic: TopicIds.parse(value) for (topic,), value in ledger.values(Entry.TOPIC_IDS).items()}
@@ -53,7 +54,7 @@ class StoredMemory:
         return ids
 
     def note(self, *partitions: TopicPartition) -> None:
-        """Their histories changed without a sync, or were dropped."""
+        """Notes partitions whose history changed without a sync, or was dropped."""
         self._changed.update(partitions)
         self.lost_evidence |= bool(partitions)
 
@@ -69,8 +70,7 @@ class StoredMemory:
         listed: Mapping[str, int],
         own: MirrorTopics | None,
     ) -> None:
-        """Writes down what changed. `listed`: the topics of the source, and how many partitions each has. Raises
-        ClusterUnreachable."""
+        """Writes to the ledger what changed. `listed`: partitions by topic of the source. Raises ClusterUnreachable."""
         has = self._stored | ledger.histories().keys()
         changed = self._changed.union(histories.changed_since(self._saved_to))
         found = {where: histories.with_empty(where) for where in sorted(changed)}
@@ -82,7 +82,7 @@ class StoredMemory:
         }
         later = {where for where, history in found.items() if history is not None and where not in stored}
         waiting = {where.topic: self._waiting.get(where.topic, self._saved_to + 1) for where in later}
-        # From where to read is said before histories say that more was read, and taken back after them.
+        # Where to read from is written before the histories say that more was read, and taken back after them.
         _store_ids(ledger, ids, listed, own, [*self._waiting.values(), *waiting.values()])
         store_histories(ledger, stored)
         self._stored = (has | stored.keys()) - {where for where, history in stored.items() if history is None}
@@ -113,7 +113,7 @@ def _store_ids(
 
 
 def load_truncations(ledger: Ledger, source: LogTails, target: LogTails) -> None:
-    """What processes before saw of both logs. Raises LedgerUntrusted for what cannot be read."""
+    """Loads what earlier processes saw of both logs. Raises LedgerUntrusted for an entry that cannot be read."""
     found: dict[str, dict[TopicPartition, Truncation]] = {SOURCE: {}, TARGET: {}}
     kept = ledger.values(Entry.TRUNCATED)
     try:
@@ -131,7 +131,7 @@ def _key_of_part(key: Key, part: int) -> Key:
 
 
 def _keys_of_parts(keys: Iterable[Key]) -> dict[Key, list[Key]]:
-    """The keys of the parts of each truncation, its own first, by its own."""
+    """By the key of each truncation, the keys of all its parts, its own first."""
     found: dict[Key, list[Key]] = {}
     for key in sorted(keys):
         found.setdefault(key[:3], []).append(key)
@@ -148,9 +148,9 @@ def _source_ends(ledger: Ledger) -> Mapping[TopicPartition, int]:
 
 
 def store_truncations(ledger: Ledger, source: LogTails, target: LogTails, listed: Mapping[str, int]) -> None:
-    """Writes down what changed, of partitions that the source has. Raises ClusterUnreachable.
+    """Writes to the ledger what changed, for partitions that the source has. Raises ClusterUnreachable.
 
-    `listed`: how many its topics have.
+    `listed`: partitions by topic of the source.
     """
     has = _keys_of_parts(ledger.values(Entry.TRUNCATED))
     for side, logs in ((SOURCE, source), (TARGET, target)):
@@ -173,7 +173,7 @@ HISTORY_SCHEMA = SingleObject("offset-history")
 
 
 def stored_histories(ledger: Ledger) -> Iterator[tuple[TopicPartition, History]]:
-    """By partition on the source. A damaged one is left out, and logged: a group gets MM2's own answer then."""
+    """Histories by partition on the source. A damaged one is logged and left out: groups get MM2's own answer then."""
     for where, data in ledger.histories().items():
         try:
             yield where, History.from_bytes(data, HISTORY_SCHEMA)
@@ -182,7 +182,7 @@ def stored_histories(ledger: Ledger) -> Iterator[tuple[TopicPartition, History]]
 
 
 def store_histories(ledger: Ledger, histories: Mapping[TopicPartition, History | None]) -> None:
-    """Keeps them; those that are None are forgotten. Raises ClusterUnreachable."""
+    """Writes histories to the ledger. None deletes one. Raises ClusterUnreachable."""
     ledger.put_histories(
         {where: history.to_bytes(HISTORY_SCHEMA) if history else None for where, history in histories.items()}
     )

@@ -1,4 +1,4 @@
-"""The offsets of consumer groups in the other cluster, for each of their partitions. Reads both, writes nothing.
+"""Finds the offset of each group's partition in the other cluster. Reads both clusters, writes nothing.
 
 The same survey serves `lockstep offsets`, the job, and the way back: a `Direction` says which way it goes.
 """
@@ -33,12 +33,12 @@ from streaming.mm2.records import MAX_INT64, TopicPartition
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 Find = Callable[[Mapping[GroupPartition, Question]], Mapping[GroupPartition, SearchResult]]
-"""Looks for records, as many as its budget lets it; what is not answered now may be later."""
+"""Searches records within a budget. A question without an answer may have one later."""
 
 
 @dataclass(frozen=True)
 class _Observation:
-    """What was read, partitions by their names on their own cluster."""
+    """What was read. Partitions have the names of their own cluster."""
 
     committed: Observed[str, Offsets]
     members: Observed[str, int]
@@ -47,9 +47,9 @@ class _Observation:
 
 
 def replicated_offsets(direction: Direction, groups: Collection[str]) -> Observed[str, Offsets]:
-    """Committed offsets of these groups where they come from, on replicated topics; groups without any left out.
+    """Committed offsets of these groups on replicated topics, where they come from. Groups without any are left out.
 
-    `errors`: groups whose offsets could not be read, so that it is not known whether they have any.
+    `errors`: groups whose offsets could not be read, so it is unknown whether they have any.
     """
     seen = direction.here.groups.committed(groups)
     found = {
@@ -60,13 +60,13 @@ def replicated_offsets(direction: Direction, groups: Collection[str]) -> Observe
 
 
 def without_offset_there(direction: Direction, groups: Collection[str]) -> int | ItemFault:
-    """How many partitions of these groups have an offset where they come from, and none where they go to.
+    """Counts partitions of these groups that have an offset where they come from, and none where they go to.
 
-    Where the offsets of a group could not be read: why. Raises ClusterUnreachable, RightsMissing.
+    Returns the fault instead if a group's offsets could not be read. Raises ClusterUnreachable, RightsMissing.
     """
     here = replicated_offsets(direction, groups)
     there = direction.there.groups.committed(here.items)
-    # A right is what an operator can mend now.
+    # A missing right comes first: an operator can mend it now.
     for fault in sorted([*here.errors.values(), *there.errors.values()], key=lambda one: not one.is_denied):
         return fault
     return sum(
@@ -84,14 +84,11 @@ def survey_offsets(
     find: Find | None = None,
     same: SameRecords | None = None,
 ) -> list[GroupOffset]:
-    """A row for each group and partition, sorted; one for each group whose offsets could not be read comes last.
+    """A row for each group and partition, sorted. A row for each group that could not be read comes last.
 
-    `replicated` must have been read just before.
-
-    `find`: looks for records; None translates without. Answers are remembered, so that the next one lies no further
-    back; topics that it has not compared the ids of are compared first.
-
-    `same`: of a copier that preserves offsets, which needs no other evidence. Raises ClusterUnreachable, RightsMissing.
+    `replicated` must have been read just before. `find`: searches records; None: translates without. `same`: for a
+    copier that preserves offsets, which needs no other evidence. Compares ids of topics first if `memory` has not done
+    so. Remembers answers, so that the next one does not lie further back. Raises ClusterUnreachable, RightsMissing.
     """
     committed = replicated.items
     partitions = {where for offsets in committed.values() for where in offsets}
@@ -123,7 +120,7 @@ def survey_offsets(
 
 
 def _recognize(direction: Direction, partitions: Collection[TopicPartition], memory: OffsetMemory) -> None:
-    """What the memory was loaded with may be about topics that were recreated since."""
+    """Compares ids: the ledger's content may be about topics that were recreated since."""
     pairs = [direction.on_both(where) for where in partitions]
     remote = {upstream.topic: downstream.topic for upstream, downstream in pairs}
     wanted = {topic: remote[topic] for topic in memory.unrecognized(remote)}
@@ -148,7 +145,7 @@ def _observe(
 ) -> _Observation:
     groups = direction.there.groups
     states = read_states(groups, committed)
-    # The ends there before those here: a group at the end here has then read all that lies below the end there.
+    # The ends there are read first, so a group at the end here has read all that lies below the end there.
     return _Observation(
         committed=states.committed,
         members=states.members,
@@ -159,9 +156,9 @@ def _observe(
 
 @dataclass(frozen=True, slots=True)
 class GroupPosition:
-    """A group's offset in one partition, and what is known of both logs; `ends` None: there is no such partition there.
+    """A group's offset in one partition, and what is known of both logs. `ends` None: the partition is missing there.
 
-    `generation` of both logs, as in `sinks.kinds.offsets.log_tails`.
+    `generation`: of both logs, see `sinks.kinds.offsets.log_tails`.
     """
 
     group: str
@@ -188,7 +185,7 @@ def _position(
         memory.drop_untrue(group, where)
     ends = None
     if there is not None and direction.back:
-        # A log whose end is not known shows no truncation.
+        # A log with an unknown end shows no truncation.
         ends = LogEnds(there, here or LogRange(0, MAX_INT64))
     elif there is not None:
         alone = is_written_by_mm2_alone(settings.policy, settings.flow.source, where.topic)
@@ -200,7 +197,7 @@ def _position(
 def _questions(
     direction: Direction, seen: _Observation, positions: Iterable[GroupPosition]
 ) -> dict[GroupPartition, Question]:
-    """What is to be found, by group and partition. A group that has members there needs no answer."""
+    """What to search, by group and partition. A group with members there needs no answer."""
     questions: dict[GroupPartition, Question] = {}
     for at in positions:
         if at.ends is None or seen.members.items.get(at.group):
@@ -247,7 +244,7 @@ def _row(
 
 
 def _is_stale(direction: Direction, memory: OffsetMemory, at: GroupPosition, origin: LogRange | None) -> bool:
-    """Whether the group's offset is from before the log that it comes from lost its tail."""
+    """Whether the log that the offset comes from has lost its tail since."""
     logs, (upstream, _) = memory.target_logs if direction.back else memory.source_logs, direction.on_both(at.where)
     if origin is not None and at.offset > origin.end:
         logs.note_beyond(at.group, upstream, at.offset)
@@ -288,7 +285,7 @@ def _translated(
 
 
 def _unseen(seen: _Observation, group: str, across: TopicPartition) -> str | None:
-    """Why the group or its log there could not be read; a log that does not exist is no such fault."""
+    """Why the group or its log there could not be read. A log that does not exist is no fault."""
     faults: list[ItemFault | None] = [
         seen.committed.errors.get(group),
         seen.members.errors.get(group),
@@ -298,7 +295,7 @@ def _unseen(seen: _Observation, group: str, across: TopicPartition) -> str | Non
 
 
 MANY = 200
-"""Groups from whose number on the two readings take long enough to be worth a thread."""
+"""From so many groups on, a second thread for the second request saves time."""
 
 
 class GroupStates(NamedTuple):

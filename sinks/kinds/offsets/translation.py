@@ -13,11 +13,12 @@ Read x and D first, E last: an x that lies beyond E then means that the source's
 The way back, for a group that worked on the target: the same pairs, read the other way. There is no tip then, since the
 source may hold what never reached the target.
 
-After a restart MM2 sends records again. Until it is as far as it was, the new copies may never come, should it die once
-more; so what counts is what lies before the restart. MM2's own answers count on the copies that are still to come.
-A checkpoint or earlier answer that, by the syncs, lies behind a record that the group has yet to read is from before a
-truncation of the target's log, and counts no more. Where the newest sync itself lies behind the target's end, nothing
-tells how much was lost before the log grew again: no sync, match, checkpoint or earlier answer counts, only tip.
+After a restart MM2 sends records again. If it dies once more before it has caught up, the new copies may never come. So
+only what lies before the restart counts. MM2's own answers rely on copies that are still to come.
+
+By the syncs, a checkpoint or earlier answer may lie behind a record that the group has yet to read. Then it is from
+before a truncation of the target's log, and does not count. If even the newest sync lies behind the target's end, it is
+unknown how much was lost before the log grew again. Then only tip counts.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class Unanswered(str, Enum):
     TOO_OLD = "TOO_OLD"
     """The group's offset lies before all that is known."""
     BEYOND_END = "BEYOND_END"
-    """A log was truncated or recreated: the answer lies behind the target's end, or all that was known by it; or the
-    offset asked lies behind the source's."""
+    """A log was truncated or recreated: the answer lies behind the target's end, or the offset behind the source's, or
+    a truncation made all that was known untrue."""
     OTHER_OFFSETS = "OTHER_OFFSETS"
     """The copier is said to preserve offsets, and no record shows that it does."""
     UNREAD = "UNREAD"
@@ -68,7 +69,7 @@ class Unanswered(str, Enum):
 class Answer:
     """`downstream` is where a group at `upstream` continues; translated back, it is the other way round.
 
-    `error_bound`: the most records that are read twice; None where nobody can tell.
+    `error_bound`: the most records that are read twice; None: unknown.
     """
 
     upstream: int
@@ -81,8 +82,8 @@ class Answer:
 class LogEnds:
     """Both logs of a partition. `source` None: it could not be read.
 
-    `markers_only`: nothing that a consumer gets is left on the source between the group's offset and the end.
-    `replication_alone`: nothing else writes the target's topic.
+    `markers_only`: a consumer gets nothing on the source between the group's offset and the end. `replication_alone`:
+    no other client writes the target's topic.
     """
 
     source: LogRange | None
@@ -95,12 +96,11 @@ class LogEnds:
 class Evidence:
     """What is known of a partition, and of one group there.
 
-    `matched`: the offset in the other log of the first record like the one at the group's offset, at or behind the
-    last pair before it; or that of the next pair, if nothing is to be read before. `checkpoint`: MM2's newest for the
-    group. `previous`: the answer given last in this direction. `exact`: no earlier record was taken for the match.
-    `verified`: where `lockstep verify` found that the group continues.
-    None of them may be from before a topic was deleted and recreated. `truncated`: there is no history, for the
-    target's log lost its tail and no sync came since.
+    `matched`: where the search found the record at the group's offset in the other log, between the pairs around it. It
+    is the offset of the next pair if the group has read all before. `checkpoint`: MM2's newest for the group.
+    `previous`: the last answer in this direction. `exact`: no earlier record was mistaken for the match. `verified`:
+    where `lockstep verify` found that the group continues. `truncated`: there is no history, because the target's log
+    lost its tail and no sync came since. None of them may be from before a topic was recreated.
     """
 
     history: History | None = None
@@ -113,7 +113,7 @@ class Evidence:
 
 
 def translate(upstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unanswered:
-    """The answer for a group at `upstream` on the source. It goes back only where the group did."""
+    """The answer for a group at `upstream` on the source. It goes back only if the group did."""
     evidence = _without_untrue(evidence, ends.target)
     history, previous = evidence.history, evidence.previous
     limit = limit_while_resending(history, ends.target)
@@ -149,8 +149,8 @@ def _without_untrue(evidence: Evidence, target: LogRange) -> Evidence:
 def limit_while_resending(history: History | None, target: LogRange) -> int:
     """Answers by what MM2 sent must lie before this downstream offset.
 
-    It is the place of MM2's restart while it sends again what it had sent: should it die once more, the target would
-    have those records before that place only.
+    While MM2 sends again what it had sent, that is the place of its restart. If it dies once more, the target has those
+    records only before that place.
     """
     since = history.resending_since(target.end) if history else None
     return MAX_INT64 if since is None else since
@@ -177,15 +177,15 @@ def _candidates(
 
 
 def read_to_the_end(upstream: int, source: LogRange, markers_only: bool) -> bool:
-    # Behind the start: what the group missed is gone from the source, and may be on the target.
+    # A group before the start missed records that are gone from the source, and may be on the target.
     return upstream == source.end or (markers_only and source.start <= upstream < source.end)
 
 
 def translate_back(downstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unanswered:
     """The answer for a group at `downstream` on the target: its `upstream` is where it continues on the source.
 
-    Evidence as for the way there, but `matched` is the source's offset of the record at `downstream`, and a checkpoint
-    says that the group itself had read the source up to its upstream offset.
+    Evidence is as for the way there, with two differences. `matched` is the source's offset of the record at
+    `downstream`. A checkpoint says that the group itself had read the source up to its upstream offset.
     """
     if evidence.history and without_truncated(evidence.history, ends.target) is None:
         evidence = Evidence()
@@ -216,7 +216,7 @@ def _candidates_back(downstream: int, evidence: Evidence, below: Pair | None) ->
 
 
 def _reached_match(found: list[tuple[Method, int]], offset: int) -> int | None:
-    """The match, if the answer does not lie before it: the last one given may have been that of an earlier record."""
+    """The match, if the answer does not lie before it. The last answer may be that of an earlier record."""
     exact = (Method.VERIFIED, Method.MATCHED)
     return next((matched for method, matched in found if method in exact and matched <= offset), None)
 
@@ -233,7 +233,7 @@ def _choose(
     chosen = next((candidate for candidate in found if candidate[1] <= end), None)
     if last and last[1] <= end and (chosen is None or chosen[1] < last[1]):
         chosen = last
-    # What lies before the start is gone; a consumer sent there would go where auto.offset.reset says.
+    # Records before the start are gone. A consumer there would follow auto.offset.reset.
     return (chosen[0], max(chosen[1], log.start if log else 0)) if chosen else None
 
 
@@ -245,8 +245,8 @@ def _reason(history: History | None, beyond: bool) -> Unanswered:
 
 # Limits of the records that a group reads twice at an answer; the least of them is its error bound.
 #
-# An error bound counts as far as the syncs were read. What MM2 sends again after its next crash is in no bound; and a
-# restart stays unseen where MM2 joined its sync with a later one and as many offsets are missing as were sent twice.
+# An error bound holds as far as the syncs were read. It does not include what MM2 sends again after its next crash. A
+# restart stays unseen if MM2 joined its sync with a later one, and as many offsets are missing as were sent twice.
 
 
 Around = tuple[Pair | None, Pair | None]
@@ -254,7 +254,7 @@ Around = tuple[Pair | None, Pair | None]
 
 
 def bounds_at_the_end(upstream: int, source: LogRange | None, target: LogRange, history: History | None) -> list[int]:
-    """For an answer at the target's end: what the source has before `upstream` and the target has not yet."""
+    """For an answer at the target's end: what the source has before `upstream` and the target still lacks."""
     bounds = [max(0, upstream - source.start)] if source else []
     if history:
         latest = history.latest
@@ -274,7 +274,7 @@ def bounds_by_syncs(upstream: int, offset: int, matched: int | None, history: Hi
         later = max(offset, following.downstream)
         bounds.append(later - offset + history.resent_after(later))
     if matched is not None:
-        # An answer behind the match may lie within what a restart after the match sent again.
+        # An answer behind the match may lie among records that a restart after the match sent again.
         bounds.append(history.resent_after(matched))
     elif below and offset >= below.downstream + (upstream > below.upstream):
         bounds.append(max(0, upstream - below.upstream - 1) + history.resent_after(below.downstream))
@@ -291,7 +291,7 @@ def bounds_back(
     below, following = around
     bounds = [max(0, source.end - offset)] if source else []
     if history and below:
-        # Before a restart the target got records that lie far ahead of the pair; where it was is known by the next one.
+        # Before a restart the target got records far ahead of the pair. The next pair shows where that was.
         newest = following.downstream if following else downstream
         read = 0 if exact else max(0, downstream - below.downstream - 1)
         bounds.append(read + history.resent_before(newest))
@@ -302,9 +302,9 @@ def bounds_back(
 
 
 class SearchWindow(NamedTuple):
-    """Where the record at a group's offset is to be looked for in the other log: from `low` on, and before `high`.
+    """Where to search the record at a group's offset in the other log: from `low` on, before `high`.
 
-    `until`: records before `high` there have their like before this offset here; None: nobody can tell.
+    `until`: originals of records before `high` there lie before this offset here; None: unknown.
     """
 
     low: int
@@ -313,7 +313,7 @@ class SearchWindow(NamedTuple):
 
 
 def search_window(upstream: int, ends: LogEnds, history: History | None) -> SearchWindow | None:
-    """Where on the target; None where there is nothing to find that the pairs do not say already."""
+    """Where to search on the target. None: the pairs already say all that a search could find."""
     history = without_truncated(history, ends.target)
     limit = limit_while_resending(history, ends.target)
     below, following = history.around(upstream, limit) if history else (None, None)

@@ -35,13 +35,13 @@ class Verdict(str, Enum):
 class Facts:
     """What is known of a group's partition on the cluster `onto`, the one that the offset is for.
 
-    `answer`: the offset found for it, or why there is none. `log`: the partition there, None where it does not exist.
-    `committed`: the group's offset there, None if it has none. `members`: how many the group has there. `enabled`:
-    whether the offset is to be written at all. `source_empty`: no record is left where the group comes from, and it
-    had read them all. `beyond_end`: the group's offset there lies behind the log's end. `stale`: it is from
-    before that log lost its tail. `untrue`: `committed` is from
-    before a truncation of the log on `onto`, and behind it.
-    `error`: why one of these could not be read.
+    `answer`: the offset found for it, or why there is none. `log`: the partition there; None: it does not exist.
+    `committed`: the group's offset there; None: it has none. `members`: of the group there. `enabled`: offsets are
+    written. `untrue`: `committed` is from before a truncation of the log on `onto`, and behind it. `error`: why one of
+    these could not be read.
+
+    Where the group comes from: `source_empty`: no record is left, and the group had read them all. `beyond_end`: its
+    offset lies behind the log's end. `stale`: its offset is from before that log lost its tail.
     """
 
     onto: str
@@ -59,7 +59,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict and its reason, a sentence for the operator; `writes`: the offset may be written now."""
+    """A verdict and its reason, a sentence for the operator. `writes`: the offset may be written now."""
 
     verdict: Verdict
     reason: str
@@ -164,12 +164,12 @@ VERDICTS: tuple[VerdictRule, ...] = (
 
 
 def written(onto: str) -> Judgement:
-    """Of an offset that was just written."""
+    """The judgement on an offset that was just written."""
     return Judgement(Verdict.SYNCED, SYNCED.format(onto=onto))
 
 
 def verdict_on(facts: Facts) -> Judgement:
-    """The verdict. Call again with fresh facts right before a write: the group may have a member by then."""
+    """The verdict. Call it again with fresh facts right before a write: the group may have a member by then."""
     verdict, reason = next((verdict, reason) for applies, verdict, reason in VERDICTS if applies(facts))
     committed = "no offset" if facts.committed is None else facts.committed
     text = reason.format(onto=facts.onto, error=facts.error, members=facts.members, committed=committed)

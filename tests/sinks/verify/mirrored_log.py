@@ -1,6 +1,6 @@
 """A partition and its copy as MM2 makes it, with faults put into the copy, and what is to be found.
 
-Syncs are those of records without a fault, so that they are as true as MM2's own.
+Only records without a fault have syncs, so that they are as true as MM2's own.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class MirroredLog:
 
     @property
     def verdict(self) -> PartitionVerdict:
-        """Of a target that has deleted all it had nobody can tell what was copied to it."""
+        """A target that has deleted everything does not show what was copied to it."""
         if self.source and not self.target and self.starts[1]:
             return PartitionVerdict.UNVERIFIABLE
         return PartitionVerdict.DIFFERENT if self.found else PartitionVerdict.VERIFIED
@@ -165,7 +165,7 @@ def _mirrored_log(number: int, dice: random.Random) -> MirroredLog:
 
 
 def _faults(dice: random.Random, log: MirroredLog, copied: int) -> dict[int, str]:
-    """By index of the record; not among the first and the last ones, of which nobody can tell."""
+    """Faults by index of the record. The first and the last records have none: there they cannot be told."""
     chosen: dict[int, str] = {}
     plain = [one.without_place(log.times) for one in log.source]
     for at in range(GROUP, copied - GROUP, GROUP):

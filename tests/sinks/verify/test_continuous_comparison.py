@@ -45,7 +45,7 @@ def check(logs: list[MirroredLog], seed: int) -> None:
 
 
 def is_distinct(log: MirroredLog) -> bool:
-    """Of equal records nobody can tell, while one of them waits, which of them was copied."""
+    """While one of several equal records waits, the records do not show which one was copied."""
     return len({one.without_place() for one in log.source}) == len(log.source)
 
 

@@ -1,4 +1,4 @@
-"""A window of which not all rows came: what proves that a record is late, old or in order, and what does not."""
+"""A window with only some of its rows: what proves that a record is late, old or in order, and what does not."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_however_few_rows_come_no_fault_is_called_whole_and_no_lost_record_pendi
             assert not report.is_whole, (log.number, report)
         if report.verdict is PartitionVerdict.VERIFIED:
             assert not log.found, (log.number, report)
-            # Of two that are alike nobody can tell which one has expired and which one is still to come.
+            # Of two equal records either one may have expired, and the other one may still have to come.
             alike = len(log.source) - len({record.without_place(log.times) for record in log.source})
             assert log.pending - alike <= report.pending <= log.pending, (log.number, report)
 

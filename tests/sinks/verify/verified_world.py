@@ -29,7 +29,7 @@ def records(count: int, first: int = 0) -> list[Record]:
 
 @dataclass
 class VerifiedWorld:
-    """`rate`: bytes a second, of which a record counts 64. `least`: offsets of a window, and of a piece. `cautious`: of
+    """`rate`: bytes a second; a record counts 64. `least`: offsets of a window, and of a piece. `cautious`: of
     what may be read at once in any case."""
 
     rate: int = 64 * 1000

@@ -51,7 +51,7 @@ class LoggedGroups(CountedGroups):
 
 
 class Polled:
-    """Groups of which each committed once, and all are known."""
+    """Groups that have each committed once, and are all known."""
 
     def __init__(self, groups: LoggedGroups) -> None:
         self.groups, self.now, self.partitions = groups, 0.0, PARTITIONS
@@ -62,7 +62,7 @@ class Polled:
         return set(self.of.poll(self.now, everything, self.partitions).committed)
 
     def asked_at_rest(self) -> int:
-        """For how many groups polls ask while nobody commits."""
+        """How many groups the polls ask for while no group commits."""
         for _ in range(3):
             self.poll()
         self.groups.asked = 0

@@ -149,5 +149,5 @@ class Partition:
 
 @st.composite
 def untold(draw: st.DrawFn) -> list[Step]:
-    """Steps of which some syncs never reach us."""
+    """Steps whose syncs are partly lost."""
     return [step._replace(told=draw(st.booleans())) for step in draw(WITH_RESTARTS)]

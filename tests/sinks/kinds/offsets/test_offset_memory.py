@@ -75,7 +75,7 @@ class Chunk(list[Placed]):
 
 @dataclass
 class LongTopic:
-    """An offset-syncs topic of four chunks; none is made before all but the last one were let go of."""
+    """An offset-syncs topic of four chunks; at most the last two are in memory."""
 
     made: list[weakref.ref[Chunk]] = field(default_factory=list)
 

@@ -98,7 +98,7 @@ def read_once(world: World) -> None:
 
 
 def passes_until_read(world: World, report: Report) -> int:
-    """Further passes, each of which has a reason; no group is written before the last one."""
+    """Runs further passes with a reason each. No group is written before the last one."""
     before, passes = dict(world.target_groups.offsets), 0
     while reasons(report):
         assert world.target_groups.offsets == before
@@ -216,7 +216,7 @@ def test_flow_that_may_not_write_its_ledger_any_more_ends_without_a_defect(
     (groups,) = (one for one in world.controllers if Kind.GROUP_OFFSET in one.kinds)
     with caplog.at_level(logging.WARNING):
         groups.close()
-    assert "what MM2 wrote lately is read again at the next start" in caplog.text
+    assert "Lockstep reads again at its next start what MM2 wrote lately" in caplog.text
 
 
 def test_too_much_that_is_told_during_a_reading_keeps_groups_from_being_judged_by_what_lies_before(

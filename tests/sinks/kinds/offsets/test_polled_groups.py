@@ -12,7 +12,7 @@ from tests.sinks.kinds.offsets.logged_groups import LoggedGroups, Polled, X
 
 
 def polled(*names: str) -> Polled:
-    """Groups of which each committed once, and all are known."""
+    """Groups that have each committed once, and are all known."""
     groups = LoggedGroups("a")
     groups.begin()
     for name in names:

@@ -84,7 +84,7 @@ def test_match_skips_nothing_however_many_records_are_the_same(steps: list[Step]
         for at in range(below.downstream, high):
             if search.take(record(at, value=b"%d" % (made.target[at] % distinct))):
                 assert not made.skipped(upstream, at)
-                # Of a restart that nobody told us of, MM2 has to send the rest.
+                # MM2 has to send the rest after a restart that no sync shows.
                 assert not all(step.told for step in steps) or not made.lost_without_mm2(upstream, at)
                 break
 
@@ -126,7 +126,7 @@ def test_answer_within_a_bracket_holds_as_long_as_the_bracket_stays() -> None:
     assert turns.known(asker(1), question(5, high=9, until=200)) is None
 
 
-def test_whoever_waits_is_answered_though_others_alone_ask_in_the_passes_in_which_one_may() -> None:
+def test_a_waiting_group_is_answered_though_only_others_ask_in_the_passes_that_may_search() -> None:
     turns, crowd = Turns(REST, 1), {asker(number): question(number) for number in range(2, 9)}
     turns.want({asker(1): question(1)}, 0)
     assert chosen(turns, crowd, 1) == [question(1)]

@@ -1,4 +1,4 @@
-"""Offset-syncs and checkpoints that cannot be true, whoever wrote them: they are refused and counted."""
+"""Offset-syncs and checkpoints that cannot be true are refused and counted."""
 
 from __future__ import annotations
 

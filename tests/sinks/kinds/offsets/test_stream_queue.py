@@ -17,7 +17,7 @@ from streaming.mm2.records import Checkpoint
 from tests.sinks.kinds.offsets.remembering import AX, CHECKPOINTS, World, X, pairs
 
 BEHIND = [(0, 0), (10, 5), (20, 9), (30, 12), (40, 14), (50, 15), (60, 16)]
-"""Syncs of `x` of which each says something new."""
+"""Syncs of `x` that each say something new."""
 
 
 def told(*positions: int) -> list[SyncSeen]:
@@ -71,7 +71,7 @@ def test_what_was_let_go_of_is_not_lost_where_the_topics_cannot_be_read_at_once(
     assert pairs(memory) == pairs(world.begun())
 
 
-def test_what_was_let_go_of_is_read_anew_where_nobody_read_it_to_its_end() -> None:
+def test_what_was_dropped_is_read_again_if_a_reading_of_it_broke_off() -> None:
     world = World()
     memory, reading = loaded(world, most_waiting=1)
     world.sync(*([(0, 0)] * CHUNK), *BEHIND[1:])

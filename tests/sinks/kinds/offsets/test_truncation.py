@@ -224,7 +224,7 @@ def test_no_answer_skips_a_record_while_the_target_loses_its_tail(steps: list[St
         upstream = data.draw(st.integers(upstream, made.source_end))
         answer = translate(upstream, made.ends, Evidence(history, None, checkpoint, previous))
         if isinstance(answer, Answer):
-            # Lost copies whose place was taken before anybody looked: the syncs are those of a source with gaps.
+            # Other records took the place of the lost copies before a look: the syncs look like a source with gaps.
             assert made.skipped(upstream, answer.downstream) <= made.lost_copies
             previous = answer
             checkpoint = Pair(upstream, answer.downstream) if data.draw(st.booleans()) else checkpoint
