@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from app.passes import newest_heartbeat, single_pass
 from app.rights.flow_rights import failover_rights
@@ -15,15 +15,15 @@ from app.settings import Settings
 from app.wiring import FlowClusters
 from sinks.engine.flow_status import age_of
 from sinks.engine.report import Report
-from sinks.engine.status import FlowStatus, Task
 from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted
 from sinks.failover.arrival_memory import ArrivalMemory, ArrivalsSeen
-from sinks.failover.checks import GroupsUnseen, ReadinessFacts
 from sinks.failover.divergence import as_at_takeover
 from sinks.failover.losses import losses_of, untold
 from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
 from sinks.failover.open_transactions import Undecided, undecided
 from sinks.failover.position_memory import Positions
+from sinks.failover.preflight import counted_loss
+from sinks.failover.readiness import GroupsUnseen, InStep, ReadinessFacts
 from sinks.failover.red_flags import red_flags
 from sinks.failover.scene import both_readers
 from sinks.faults import ItemFault, NoAnswer, NotSupported, RightsMissing
@@ -37,12 +37,11 @@ from sinks.kinds.acls.survey import left_out, source_topics
 from sinks.kinds.offsets.direction import ClusterGroups, forward, summary_of
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import without_offset_there
-from sinks.kinds.offsets.verdicts import Verdict
-from sinks.ledger.failover_record import FailoverRecord
 from sinks.ledger.fence_rules import fenced_topics, is_copy
 from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
+from sinks.model.times import utc_now
 from sinks.protocol.controller import GroupSummary
 from sinks.protocol.listing import Listed
 from streaming.mm2.records import TopicPartition
@@ -52,8 +51,8 @@ SELDOM = 600.0
 and they seldom change."""
 
 
-def observe_readiness(settings: Settings, flow: FlowSettings) -> tuple[ReadinessFacts, FailoverRecord]:
-    """What is seen now, and how far a failover is. Raises LockstepError for a flow that cannot be observed."""
+def observe_readiness(settings: Settings, flow: FlowSettings) -> ReadinessFacts:
+    """Returns what is seen now. Raises LockstepError for a flow that cannot be observed."""
     with single_pass(settings, flow, obeys_failover=False) as one:
         compared = one.compare()
         kinds = [kind for kind in Kind if flow.enabled.get(kind, False)]
@@ -62,7 +61,14 @@ def observe_readiness(settings: Settings, flow: FlowSettings) -> tuple[Readiness
         ledger = compared.context.ledger
         facts = ReadinessSurvey(settings, flow, one.clusters).observe(compared.context.listed, in_step, ledger)
     copied = newest is None or newest.copied
-    return replace(facts, heartbeat_age=age_of(newest), heartbeat_copied=copied), ledger.failover()
+    return replace(
+        facts,
+        record=ledger.failover(),
+        heartbeat_age=age_of(newest),
+        heartbeat_copied=copied,
+        loss=counted_loss(facts),
+        seen_at=utc_now(),
+    )
 
 
 @dataclass(frozen=True)
@@ -123,16 +129,14 @@ class ReadinessSurvey:
         return ReadinessFacts(
             rules=self._flow.failover,
             copier=self._flow.copier,
+            source=self._flow.flow.source,
+            target=self._flow.flow.target,
             heartbeat_timeout=self._flow.pace.heartbeat_timeout,
             losses=losses_of(seen.arrivals.values(), now_ms),
             losses_at_ms=now_ms,
             untold=untold(seen.arrivals.values()),
-            drift=in_step.drift,
-            refused=in_step.refused,
-            faulted=in_step.faulted,
-            verdicts=in_step.verdicts,
+            in_step=in_step,
             unsynced=seldom.unsynced,
-            read_twice=in_step.read_twice,
             partitions=_differing(listed, topics),
             remote=remote,
             replicas=replicas or self._clusters.target.replicas(),
@@ -269,27 +273,6 @@ def _acls_of(source: KafkaCluster) -> tuple[bool, Collection[AclBinding]]:
         return True, ()
 
 
-# What comparisons of the kinds say of a failover: from a pass of a command, or from what a job knows. Pure.
-
-
-TASKS_LEFT_OUT = (Task.DISABLED, Task.NOT_SUPPORTED)
-"""Tasks of kinds that are disabled, or that no cluster knows."""
-
-
-@dataclass(frozen=True)
-class InStep:
-    """By kind. `drift`: differences. `refused`: how many of them are. `faulted`: why they are unknown or stay.
-
-    `verdicts`: partitions of groups; `read_twice`: the most records that a group reads twice in one of them.
-    """
-
-    drift: Mapping[Kind, int] = field(default_factory=dict)
-    refused: Mapping[Kind, int] = field(default_factory=dict)
-    faulted: Mapping[Kind, str] = field(default_factory=dict)
-    verdicts: Mapping[Verdict, int] = field(default_factory=dict)
-    read_twice: int = 0
-
-
 def in_step_of_pass(report: Report, kinds: Collection[Kind], groups: GroupSummary) -> InStep:
     """After a pass that compared these kinds and wrote nothing. A kind that is not enabled counts where something of it
     is held or failed."""
@@ -299,21 +282,6 @@ def in_step_of_pass(report: Report, kinds: Collection[Kind], groups: GroupSummar
     paused = {kind: f"paused; `lockstep resume {kind}` starts it again" for kind in report.paused if kind in kinds}
     unseen = {error.kind: error.reason for error in reversed(report.plan.errors) if error.kind in kinds}
     drift = {kind: changed[kind] + refused[kind] for kind in kinds}
-    return InStep(drift, refused, unseen | paused | report.trouble.held | report.trouble.faulted, *_of_groups(groups))
-
-
-def in_step_of_status(status: FlowStatus, groups: GroupSummary) -> InStep:
-    """As a running job knows it."""
-    kinds = {kind: one for kind, one in status.kinds.items() if one.task not in TASKS_LEFT_OUT}
-    faulted = {
-        kind: one.reason or one.task.value.lower() for kind, one in kinds.items() if one.task is not Task.ACTIVE
-    } | {kind: one.reason or "not compared yet" for kind, one in kinds.items() if one.is_uncompared}
-    # Content moves on all the time: of it only what is refused is a difference, as for a command.
-    drift = {kind: len(one.refused) if kind.row.content else one.drift or 0 for kind, one in kinds.items()}
-    refused = {kind: len(one.refused) for kind, one in kinds.items() if one.refused}
-    return InStep(drift, refused, faulted, *_of_groups(groups))
-
-
-def _of_groups(groups: GroupSummary) -> tuple[dict[Verdict, int], int]:
-    verdicts = {Verdict(name): count for name, count in groups.verdicts.items()}
-    return verdicts, max(groups.bounds.values(), default=0)
+    faulted = unseen | paused | report.trouble.held | report.trouble.faulted
+    remedies = report.trouble.remedies
+    return InStep(drift, refused, faulted, {}, remedies, groups.verdicts, max(groups.bounds.values(), default=0))

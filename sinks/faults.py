@@ -24,6 +24,20 @@ DENIED = frozenset(
 """Codes of faults for which a right is missing; the last one where a whole request was denied."""
 
 
+GRANT = "grant it: `lockstep rights --principal …` prints the commands, `lockstep validate --rights` what is missing"
+
+REMEDY_OF_CODE: Mapping[str, str] = {
+    **dict.fromkeys(DENIED, GRANT),
+    "POLICY_VIOLATION": "allow it in the target's policy, or name the config in config.properties.exclude",
+    "INVALID_CONFIG": "change the value on the source to one that the target's version takes, or name the config in "
+    "config.properties.exclude",
+    "INVALID_REPLICATION_FACTOR": "set replication.factor to what the target's brokers can hold",
+    "NOT_ENOUGH_REPLICAS": "set replication.factor to what the target's brokers can hold",
+    "SECURITY_DISABLED": "configure an authorizer on the cluster, or turn this kind off",
+}
+"""What to do about a fault, by Kafka's name of the error. Other faults say it themselves, or are tried again."""
+
+
 JAVA_CLASSES = re.compile(r"^(?:(?:[a-z]\w*\.)+[A-Z]\w*: )+|\b(?:org\.apache\.kafka|java|kafka)(?:\.\w+)+: ")
 """What Java puts before the message of an exception that wraps others, and before one in the midst of a text."""
 
@@ -53,6 +67,11 @@ class ItemFault:
     def is_denied(self) -> bool:
         """Whether a right is missing, so that it passes as soon as somebody grants it."""
         return self.code in DENIED
+
+    @property
+    def remedy(self) -> str | None:
+        """What to do about it. None: its message says it."""
+        return REMEDY_OF_CODE.get(self.code)
 
     def needing(self, operation: str, resource_type: str, name: str) -> ItemFault:
         """With the right that is missing in place of what the broker said; other faults as they are."""
@@ -114,16 +133,20 @@ class WrongCluster(LockstepError):
     """A bootstrap address answers with another cluster id than the one pinned at first contact. Terminal."""
 
     code = "WRONG_CLUSTER"
+    remedy = "make sure where the address leads before anything else is done: docs/safety.md"
 
 
 class LedgerUntrusted(LockstepError):
     """The ledger is gone, damaged, not compacted, not signed, or of a newer version. It stays so until it is mended."""
 
     code = "LEDGER_UNTRUSTED"
+    remedy = "read docs/safety.md first: the flow writes nothing until its ledger is in order"
 
 
 class NotLeading(LockstepError):
     """Another process leads the flow, so this one writes nothing. `live`: it was heard from since this one listens."""
+
+    remedy = "ask the process that leads; this one takes over once it ends"
 
     def __init__(self, message: str, live: bool = False) -> None:
         super().__init__(message)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,13 +10,12 @@ import typer
 
 from app.cli.failures import Failures, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
-from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_table
+from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
 from app.failover_facts import observe_readiness
 from app.private_files import check_writable, write_report
-from sinks.failover.checks import Check, ReadinessFacts, is_ready, readiness
 from sinks.failover.losses import losses_as_json
 from sinks.failover.lost_before_copying import lost_as_json
-from sinks.ledger.failover_record import FailoverRecord
+from sinks.failover.readiness import Check, Readiness, ReadinessAnswer, ReadinessFacts, readiness
 from sinks.printable import one_line
 from streaming.flow import Flow
 
@@ -39,51 +37,66 @@ def preflight(
     if report is not None:
         check_writable(report, "--report")
     settings = with_overrides(config, flow)
-    rows: list[tuple[Flow, list[Check], dict[str, Any]]] = []
+    rows: list[tuple[Flow, Readiness, dict[str, Any]]] = []
     failed = Failures()
     for one in settings.flows:
         with failed.noted(one.flow.name):
-            facts, record = observe_readiness(settings, one)
-            checks = readiness(facts)
-            rows.append((one.flow, checks, _document(one.flow, checks, facts, record)))
+            facts = observe_readiness(settings, one)
+            found = readiness(facts)
+            rows.append((one.flow, found, _document(one.flow, found, facts)))
     if report is not None:
-        write_report(report, "\n".join(markdown(flow, checks) for flow, checks, _ in rows).encode())
+        write_report(report, "\n".join(markdown(flow, found) for flow, found, _ in rows).encode())
         complain(f"written to {report}")
     if output is Output.JSON:
         print_json(with_failures({"flows": [document for _, _, document in rows]}, failed))
     else:
-        for one_flow, checks, _ in rows:
-            print_table(f"{one_flow.name}: {verdict(checks)}", CHECK_COLUMNS, [_cells(check) for check in checks])
-    ready = all(is_ready(checks) for _, checks, _ in rows)
+        for one_flow, found, _ in rows:
+            print_table(f"{one_flow.name}: {verdict(found)}", CHECK_COLUMNS, [_cells(check) for check in found.checks])
+            for line in answers(found):
+                print_line(f"  {line}")
+    ready = all(found.cutover.answer in (ReadinessAnswer.YES, ReadinessAnswer.DONE) for _, found, _ in rows)
     raise typer.Exit(FAILED if failed else DONE if ready else PENDING)
 
 
-def _document(flow: Flow, checks: Sequence[Check], facts: ReadinessFacts, record: FailoverRecord) -> dict[str, Any]:
+def _document(flow: Flow, found: Readiness, facts: ReadinessFacts) -> dict[str, Any]:
     return flow.as_json() | {
-        "state": record.state.value,
-        "ready": is_ready(checks),
-        "checks": [check.as_json() for check in checks],
+        "state": facts.record.state.value,
+        "ready": found.ready is True,
+        "cutover": found.cutover.as_json(),
+        "failover": found.failover.as_json(),
+        "checks": [check.as_json() for check in found.checks],
         "loss": losses_as_json(facts.losses),
         "lost_before_copying": lost_as_json(facts.lost),
     }
 
 
-def verdict(checks: Sequence[Check]) -> str:
+def verdict(found: Readiness) -> str:
     """In a word or two."""
-    return "ready to fail over" if is_ready(checks) else "not ready to fail over"
+    if found.cutover.answer is ReadinessAnswer.DONE:
+        return found.cutover.headline
+    return "ready to fail over" if found.ready else "not ready to fail over"
+
+
+def answers(found: Readiness) -> list[str]:
+    """Both answers, each in a line; none where there is nothing left to do."""
+    if found.cutover.answer is ReadinessAnswer.DONE:
+        return []
+    return [
+        f"{name}: {one.answer.value.upper()}. {one.headline}"
+        for name, one in (("cutover", found.cutover), ("failover without the source", found.failover))
+    ]
 
 
 def _cells(check: Check) -> tuple[str, ...]:
     return check.name, check.result.value, check.figure, check.limit, check.remedy
 
 
-def markdown(flow: Flow, checks: Sequence[Check]) -> str:
+def markdown(flow: Flow, found: Readiness) -> str:
     """A flow's part of the report."""
-    head = (
-        f"# {as_text(flow.name)}: {verdict(checks)}\n\n| {' | '.join(CHECK_COLUMNS)} |\n|{'---|' * len(CHECK_COLUMNS)}"
-    )
-    rows = ["| " + " | ".join(map(as_text, _cells(check))) + " |" for check in checks]
-    return "\n".join([head, *rows]) + "\n"
+    said = [f"{as_text(line)}\n" for line in (verdict(found), *answers(found))]
+    head = "\n".join([f"# {as_text(flow.name)}: {said[0]}", *said[1:], f"| {' | '.join(CHECK_COLUMNS)} |"])
+    rows = ["| " + " | ".join(map(as_text, _cells(check))) + " |" for check in found.checks]
+    return "\n".join([head, f"|{'---|' * len(CHECK_COLUMNS)}", *rows]) + "\n"
 
 
 def as_text(text: str) -> str:

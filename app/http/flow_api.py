@@ -17,8 +17,6 @@ from app.http.openapi import API_BASE, OPERATIONS, document
 from app.http.page_history import FlowHistory
 from app.http.paging import PageQuery, paged
 from app.http.protection import as_json
-from app.http.readiness import readiness
-from app.http.remedies import advice
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.status import FlowStatus
 from sinks.model.plan import Refusal
@@ -69,11 +67,10 @@ class FlowApi:
         self._tasks[flow].note_watched()
         status, history = self._tasks[flow].status(), self._histories[flow]
         verdicts = history.groups().verdicts
-        found = readiness(status, verdicts, history.passes, self._tasks[flow].failover_rules)
         return {
             "name": flow.name,
             **status.as_json(),
-            "readiness": found.as_json(),
+            "readiness": status.readiness().as_json(),
             "topics": len(history.remote()),
             "verdicts": verdicts,
         }
@@ -144,7 +141,7 @@ def _refusals(status: FlowStatus) -> list[Refusal]:
 
 
 def _with_remedy(refusal: Refusal) -> dict[str, Any]:
-    return {**refusal.as_json(), "remedy": advice(refusal.reason)}
+    return {**refusal.as_json(), "remedy": refusal.remedy}
 
 
 def _row_of_group(row: GroupRow) -> dict[str, Any]:

@@ -11,15 +11,15 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 
-from app.failover_facts import ReadinessSurvey, in_step_of_status
+from app.failover_facts import ReadinessSurvey
 from app.http.page_history import FlowHistory
 from app.settings import Settings
 from app.wiring import both_clusters, guard, ledger
 from sinks.engine.flow_task import FlowTask
-from sinks.engine.status import FlowState
-from sinks.failover.checks import ReadinessFacts
+from sinks.engine.status import FlowState, in_step_of_status
 from sinks.failover.journal import mirrors
-from sinks.failover.preflight import FailoverLoss, Preflight, next_preflight, preflight_of, without_answer
+from sinks.failover.preflight import Preflight, next_preflight, preflight_of, without_answer
+from sinks.failover.readiness import FailoverLoss, ReadinessFacts
 from sinks.failover.unplanned import Prediction, remembered
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
@@ -149,16 +149,13 @@ class PreflightWatch:
 
     def _observe(self, settings: Settings, flow: FlowSettings, began: float) -> Preflight:
         survey = self._open(settings, flow)
-        status, groups = self._task.status(), self._history.groups()
+        status = self._task.status()
         # Who describes the target's replicas has listed its topics.
         source, replicas = self._clusters.source.list_topics(), self._clusters.target.replicas()
         listed = Listed(source, replicas.partitions, desired_topics(source, flow))
         # Read anew, and only where topics may be moving: it is the passes' own otherwise.
         known = None if mirrors(status.failover.record) else ledger(flow, self._clusters.target, to_write=False)
-        in_step = in_step_of_status(status, groups)
-        facts = survey.observe(listed, in_step, known, replicas, status.failover.lost)
-        heard, copied = status.heartbeat_age_seconds, status.heartbeat_copied
-        facts = replace(facts, heartbeat_age=heard, heartbeat_copied=copied)
+        facts = survey.observe(listed, in_step_of_status(status), known, replicas, status.failover.lost)
         self._task.note_counted(survey.positions)
         if not facts.untold or facts.missing_reads:
             return preflight_of(facts, utc_now(), self._clock() - began)

@@ -29,7 +29,7 @@ from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Change, Key, Kind, Op, Outcome, count_by, key_as_text
-from sinks.model.plan import Plan, Refusal, Unobserved
+from sinks.model.plan import CONFIRM, SEE_PLAN, Plan, Refusal, Unobserved
 from sinks.protocol.absence import NEVER, Absence
 from sinks.protocol.claims import Claims
 from sinks.protocol.controller import Comparison, Controller, PassContext, Sighting, Wanted
@@ -365,7 +365,7 @@ class Deletions:
             if one.key not in sightings:
                 standing.refused.append(_refusal(one, WAITS.format(source, absence.seconds), passing=True))
             elif said in HELD_BY_FILE:
-                standing.refused.append(_refusal(one, HELD_BY_FILE[said].format(source)))
+                standing.refused.append(_refusal(one, HELD_BY_FILE[said].format(source), remedy=CONFIRM))
             elif said is None:
                 standing.refused.append(_refusal(one, UNKNOWN.format(source)))
         if held := [said for said in found if said in HELD_BY_FILE]:
@@ -392,7 +392,7 @@ class Deletions:
                 continue
             reason = FLOOD.format(self._flow.name, adds, kind, created, self._limits.max_create)
             plan, standing = plan.refusing(creations, reason), self._standing.setdefault(kind, _Standing())
-            standing.refused += [_refusal(one, reason) for one in creations]
+            standing.refused += [_refusal(one, reason, remedy=CONFIRM) for one in creations]
             standing.held = reason
         return plan
 
@@ -417,8 +417,8 @@ def _may_go(said: Sighting | None, force: bool) -> bool:
     return said is Sighting.GONE or (force and said in HELD_BY_FILE)
 
 
-def _refusal(change: Change, reason: str, *, passing: bool = False) -> Refusal:
-    return Refusal(change.kind, change.op, change.key, reason, passing)
+def _refusal(change: Change, reason: str, *, passing: bool = False, remedy: str = SEE_PLAN) -> Refusal:
+    return Refusal(change.kind, change.op, change.key, reason, passing, remedy)
 
 
 def _adds(change: Change) -> int:

@@ -29,7 +29,9 @@ from sinks.ledger.leadership import Leader
 from sinks.model.changes import Kind, Outcome
 from sinks.model.effective_drift import DriftGroup
 from sinks.model.kind_row import FlowSide
+from sinks.model.plan import Refusal
 from sinks.model.times import utc_now
+from sinks.protocol.controller import GroupSummary
 from streaming.hints import age_seconds, replaces
 from streaming.number_of import number_of
 
@@ -98,6 +100,8 @@ class KnownStatus:
             self._warnings: tuple[str, ...] = ()
             self._effective: tuple[DriftGroup, ...] | None = None
             self._failover = NEVER_READ
+            self._compared = False
+            self._groups: GroupSummary | None = None
 
     def heartbeat(self, heartbeats: Heartbeats) -> None:
         """One that was read; whether it is newer than the one that is known is found out here."""
@@ -152,6 +156,7 @@ class KnownStatus:
             self._missing, self._effective = report.missing_topics, report.effective
             self._warnings = report.warnings
             self._failover = report.failover
+            self._compared, self._groups = True, report.groups or self._groups
             first = self._first
             self._kinds = {kind: kind_status(kind, it, report, now, first[kind]) for kind, it in self._kinds.items()}
             return other
@@ -183,6 +188,11 @@ class KnownStatus:
                 leader=leader,
                 failure=failure,
                 failover=failover,
+                compared=self._compared,
+                groups=self._groups,
+                rules=self._settings.failover,
+                heartbeat_timeout=self._settings.pace.heartbeat_timeout,
+                copier=self._settings.copier,
             )
 
     def _waits_for(self, state: FlowState, age: float | None) -> str | None:
@@ -227,12 +237,14 @@ def kind_status(
     if kind in report.trouble.unsupported:
         return KindStatus(Task.NOT_SUPPORTED, report.trouble.unsupported[kind])
     if kind in report.paused:
-        return replace(before, task=Task.PAUSED, reason=report.ended or _paused(kind), drift=None, since=None)
+        resume = "" if report.ended else f"`lockstep resume {kind}` once what it was paused for is over"
+        why = report.ended or _paused(kind)
+        return replace(before, task=Task.PAUSED, reason=why, drift=None, since=None, remedy=resume)
     if kind in report.idle and kind not in report.trouble.faulted:
         # It waits for its interval: nothing new is known of it.
         if before.task is not Task.PAUSED:
             return before
-        return replace(before, task=Task.UNKNOWN, reason=NOT_COMPARED, drift=None, since=now)
+        return replace(before, task=Task.UNKNOWN, reason=NOT_COMPARED, drift=None, since=now, remedy="")
     refused = tuple(refusal for refusal in report.plan.refused if refusal.kind is kind)
     failed = [outcome for outcome in report.outcomes if outcome.change.kind is kind and outcome.error]
     tried = {outcome.change for outcome in report.outcomes}
@@ -251,7 +263,15 @@ def kind_status(
         since=_since(before, now) if task is Task.UNKNOWN else None,
         last_success=before.last_success if drifting or unobserved or fault else now,
         refused=refused,
+        remedy=_remedy(kind, report, failed, refused),
     )
+
+
+def _remedy(kind: Kind, report: Report, failed: Collection[Outcome], refused: Collection[Refusal]) -> str:
+    """What to do about what the reason says, in the order in which that is chosen."""
+    faults = [outcome.error.remedy for outcome in failed if outcome.error]
+    known = [report.trouble.remedies.get(kind), *faults, *(refusal.remedy for refusal in refused)]
+    return next(filter(None, known), "")
 
 
 def _since(before: KindStatus, now: datetime) -> datetime | None:

@@ -209,7 +209,7 @@ class FlowTask:
                 self._no_preflight_since = utc_now()
             self._preflight_at = self._clock()
             self._preflight = made
-            self._metrics.preflight(self.flow, self.status().failover)
+            self._metrics.preflight(self.status())
 
     def note_watched(self) -> None:
         """Notes that a client reads the page or the status now. Thread-safe."""

@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sinks.faults import (
@@ -26,6 +27,7 @@ from sinks.faults import (
     WrongCluster,
 )
 from sinks.model.changes import Kind
+from sinks.model.plan import CONFIRM
 from streaming.errors import LockstepError
 
 FLOW_WIDE = (NoAnswer, WrongCluster, LedgerUntrusted, NotLeading)
@@ -46,17 +48,27 @@ class KindTrouble:
     """What stopped kinds in one pass: `faulted` with the reason, `unsupported` where a cluster has no such thing.
 
     `held`: kinds of which something waits until a person confirms it, with the reason; the rest of them goes on.
+    `remedies`: what to do about the first two, where that is known.
     """
 
     faulted: dict[Kind, str] = field(default_factory=dict)
     unsupported: dict[Kind, str] = field(default_factory=dict)
     held: dict[Kind, str] = field(default_factory=dict)
+    remedies: dict[Kind, str] = field(default_factory=dict)
 
     def note(self, kinds: frozenset[Kind], error: LockstepError) -> None:
         """Takes down what these kinds met; the first reason of each kind stays."""
         found = self.unsupported if isinstance(error, NotSupported) else self.faulted
         for kind in kinds:
+            if kind not in found and error.remedy:
+                self.remedies[kind] = error.remedy
             found.setdefault(kind, str(error))
+
+    def note_stopped(self, stopped: Mapping[Kind, str], held: Mapping[Kind, str]) -> None:
+        """Takes down which kinds wait until a person confirms something of them, wholly or in part."""
+        self.faulted.update(stopped)
+        self.held.update(held)
+        self.remedies.update(dict.fromkeys((*stopped, *held), CONFIRM))
 
     def stops(self, kind: Kind) -> bool:
         """Whether something of the kind is not done, for whatever reason."""

@@ -15,7 +15,6 @@ from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import Report
 from sinks.engine.status import STATES_IN_A_JOB, FlowStatus, Task
 from sinks.engine.verify_status import VerifyStatus
-from sinks.failover.preflight import FailoverStatus
 from sinks.ledger.failover_states import State
 from sinks.model.changes import Kind
 from sinks.printable import one_line
@@ -205,7 +204,7 @@ class Metrics:
             known = failover.unknown is None
             self._failover.labels(*flow, step.value).set(step is failover.record.state if known else math.nan)
         if failover.preflight is not None:
-            self.preflight(status.flow, failover)
+            self.preflight(status)
         lost = sum(one.records or 0 for one in failover.lost.values())
         self._lost.labels(*flow).set(lost if failover.unknown is None else math.nan)
         self._verify.show(status.flow, status.verify)
@@ -220,12 +219,13 @@ class Metrics:
             if of_kind.last_success is not None:
                 self._last.labels(*flow, kind.value).set(of_kind.last_success.timestamp())
 
-    def preflight(self, flow: Flow, failover: FailoverStatus) -> None:
+    def preflight(self, status: FlowStatus) -> None:
         """What the last preflight came to. NaN: it does not count any more, or there is none."""
+        flow, failover = status.flow, status.failover
         made = failover.preflight
         counts = made if failover.not_checked is None else None
         age = counts.seconds_at_risk(self._now_ms()) if counts else None
-        found = (failover.ready, counts.records, age) if counts else (None,) * 3
+        found = (status.readiness().ready, counts.records, age) if counts else (None,) * 3
         seen = (*found, made.seconds if made else None)
         gauges = (self._ready, self._at_risk, self._risk_age, self._preflight)
         for gauge, value in zip(gauges, seen, strict=True):
@@ -287,7 +287,8 @@ METRIC_TEXTS: Final[Mapping[str, str]] = {
     "last_success_timestamp_seconds": "When a pass last left a kind with no difference, in seconds since 1970",
     "failover_state": "1 for the state of the flow's failover, 0 for the others (failover.md); all NaN while the "
     "ledger cannot be read",
-    "failover_ready": "1 if the last preflight (failover.md) called the flow ready, 0 if not, NaN if it is not known",
+    "failover_ready": "1 if the flow could be cut over by its passes and its last preflight (failover.md), 0 if not, "
+    "NaN if it is not known",
     "failover_records_at_risk": "Records that a failover would have lost at the last preflight, NaN if it is not known",
     "failover_seconds_at_risk": "Age now of the oldest record that a failover would have lost at the last preflight, "
     "NaN if it is not known. While the source gives no answer: upper bound, from the last preflight that it answered",

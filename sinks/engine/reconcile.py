@@ -118,8 +118,7 @@ class FlowReconcile:
         # Second look: no deletion and no flood leaves but through this door.
         look_up = partial(self._look_up, context, trouble)
         plan = self._deletions.admit(plan, found, context, look_up, force=force)
-        trouble.faulted.update(self._deletions.stopped)
-        trouble.held.update(self._deletions.held)
+        trouble.note_stopped(self._deletions.stopped, self._deletions.held)
         if context.everything:
             self._warnings = file_warnings(self.settings, context.listed)
         watch.lap("plan")

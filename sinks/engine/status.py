@@ -8,14 +8,16 @@ from datetime import datetime, timezone
 from enum import Enum
 from typing import Any
 
-from sinks.engine.verify_status import VerifyStatus
+from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.failover.preflight import FailoverStatus
-from sinks.flow_settings import Copier
+from sinks.failover.readiness import InStep, JobFacts, Readiness, ReadinessFacts, readiness
+from sinks.flow_settings import Copier, FailoverRules
 from sinks.ledger.leadership import Leader
 from sinks.model.changes import Kind
 from sinks.model.effective_drift import DriftGroup, effective_as_json
 from sinks.model.plan import Refusal
 from sinks.model.times import utc_text
+from sinks.protocol.controller import GroupSummary
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
@@ -55,7 +57,8 @@ class Task(str, Enum):
 @dataclass(frozen=True, slots=True)
 class KindStatus:
     """`drift`: differences known and not mended; None while they are not known. `last_success`: when a batch last left
-    this kind as it should be. `since`: from when on the task is UNKNOWN."""
+    this kind as it should be. `since`: from when on the task is UNKNOWN. `remedy`: what to do; "" where the reason says
+    it."""
 
     task: Task
     reason: str | None = None
@@ -63,6 +66,7 @@ class KindStatus:
     last_success: datetime | None = None
     refused: tuple[Refusal, ...] = ()
     since: datetime | None = None
+    remedy: str = ""
 
     @property
     def is_uncompared(self) -> bool:
@@ -184,7 +188,8 @@ class FlowStatus:
     None where nobody does, or nobody knows. `failure`: what the reason of ERROR is to programs. `failover`: how far one
     is, and what it would cost. `verify`: how its records stand, None where the job does not compare them.
     `heartbeat_copied`: whether MM2 copied the newest heartbeat from the source. One that it emits on the target itself
-    shows that it runs, and not that records arrive."""
+    shows that it runs, and not that records arrive. `compared`: whether a pass came to its end with these settings, and
+    `groups` how it found the groups. `rules`, `heartbeat_timeout`, `copier`: of the settings."""
 
     flow: Flow
     state: FlowState
@@ -198,6 +203,15 @@ class FlowStatus:
     failover: FailoverStatus = field(default_factory=FailoverStatus)
     verify: VerifyStatus | None = None
     heartbeat_copied: bool = True
+    compared: bool = False
+    groups: GroupSummary | None = None
+    rules: FailoverRules = field(default_factory=FailoverRules)
+    heartbeat_timeout: float = 30.0
+    copier: Copier = Copier.MM2
+
+    def readiness(self, now: datetime | None = None) -> Readiness:
+        """Returns whether the target could take over, by what passes and the last preflight saw."""
+        return readiness(facts_of(self), now)
 
     def as_json(self) -> dict[str, Any]:
         """One flow of `status`."""
@@ -212,8 +226,85 @@ class FlowStatus:
             "reason": self.reason,
             "error": self.failure.as_json(self.reason) if self.failure and self.state is FlowState.ERROR else None,
             "leader": self.leader.as_json() if self.leader else None,
-            "failover": self.failover.as_json(),
+            "failover": self.failover.as_json(self.readiness()),
             "kinds": {kind.value: status.as_json() for kind, status in self.kinds.items()},
             "effective": effective_as_json(self.effective),
             "verify": self.verify.as_json() if self.verify else None,
         }
+
+
+STOPPED = (FlowState.ERROR, FlowState.NO_JOB, FlowState.ENDED)
+"""States in which nothing keeps the target in step."""
+
+TASKS_LEFT_OUT = (Task.DISABLED, Task.NOT_SUPPORTED)
+"""Of kinds that the file does not ask for, or that a cluster does not know."""
+
+
+def facts_of(status: FlowStatus) -> ReadinessFacts:
+    """Returns what a running job knows: what its passes find now, and what its last preflight saw of the clusters."""
+    made, failover = status.failover.preflight, status.failover
+    seen = (made.facts if made else None) or ReadinessFacts(status.rules)
+    return replace(
+        seen,
+        rules=status.rules,
+        source=status.flow.source,
+        target=status.flow.target,
+        record=failover.record,
+        record_unknown=failover.unknown,
+        job=_job_facts(status),
+        heartbeat_age=status.heartbeat_age_seconds,
+        heartbeat_copied=status.heartbeat_copied,
+        heartbeat_timeout=status.heartbeat_timeout,
+        copier=status.copier,
+        loss=made.loss if made else None,
+        seen_at=made.at if made else None,
+        in_step=in_step_of_status(status),
+        lost=failover.lost,
+    )
+
+
+def _job_facts(status: FlowStatus) -> JobFacts:
+    stopped = status.state in STOPPED
+    silent = silence(status.state, status.heartbeat_age_seconds, status.copier)
+    stands_by = any(kind.task is Task.STANDBY for kind in status.kinds.values())
+    another = (status.reason or "another process leads the flow") if stands_by and not stopped else None
+    last = [one.last_success for one in status.kinds.values() if one.last_success is not None]
+    made, records = status.failover.preflight, status.verify
+    found = dict(records.by_kind) if records else {}
+    return JobFacts(
+        another=another,
+        compared=status.compared,
+        stopped=(status.reason or f"the flow is {status.state.value}") if stopped else None,
+        stopped_remedy=(status.failure.remedy if status.failure else None) or "",
+        in_step_at=min(last) if last and status.state is FlowState.ERROR else None,
+        note=status.reason if not stopped and not another and status.reason != silent else None,
+        not_checked=status.failover.not_checked,
+        trouble=made.trouble if made else None,
+        stalled=found.pop(STALLED, 0),
+        differences=found,
+        uncompared=records.reason if records and records.state is Comparing.FAULTED else None,
+        effective=sum(group.configs for group in status.effective or ()),
+    )
+
+
+def in_step_of_status(status: FlowStatus) -> InStep:
+    """Returns what the job's comparisons say. What stopped the flow is not said of each kind again."""
+    kinds = {kind: one for kind, one in status.kinds.items() if one.task not in TASKS_LEFT_OUT}
+    said = status.reason if status.state in STOPPED else None
+    faulted = {kind: fault for kind, one in kinds.items() if (fault := _fault(one)) and fault != said}
+    # Content moves on all the time: of it only what is refused is a difference, as for a command.
+    drift = {kind: len(one.refused) if kind.row.content else one.drift or 0 for kind, one in kinds.items()}
+    refused = {kind: len(one.refused) for kind, one in kinds.items() if one.refused}
+    remedies = {kind: one.remedy for kind, one in kinds.items() if one.remedy}
+    groups = status.groups or GroupSummary({}, {})
+    reasons = {kind: one.reason for kind, one in kinds.items() if one.reason}
+    return InStep(drift, refused, faulted, reasons, remedies, groups.verdicts, max(groups.bounds.values(), default=0))
+
+
+def _fault(kind: KindStatus) -> str | None:
+    """Returns why the drift of a kind is unknown or stays."""
+    if kind.task is Task.UNKNOWN and not kind.reason:
+        return None
+    if kind.task is not Task.ACTIVE:
+        return kind.reason or kind.task.value.lower()
+    return kind.reason or "not compared yet" if kind.is_uncompared else None

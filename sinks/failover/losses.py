@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sinks.failover.arrival import Arrival
-from sinks.failover.checks import TopicLoss
+from sinks.failover.readiness import TopicLoss
 from streaming.mm2.records import TopicPartition
 
 

@@ -2,65 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from sinks.failover.checks import FROM_CLUSTERS, OF_TARGET, Check, CheckResult, ReadinessFacts, is_ready, readiness
 from sinks.failover.last_drill import LastDrill
 from sinks.failover.lost_before_copying import LostRecords, lost_as_json
+from sinks.failover.readiness import NO_PREFLIGHT, FailoverLoss, NotChecked, Readiness, ReadinessFacts
 from sinks.ledger.failover_record import FailoverRecord
 from sinks.model.times import utc_text
 
 
 @dataclass(frozen=True)
-class FailoverLoss:
-    """What a failover loses. `records`: None if unknown, because `unknown` partitions are. Unless `exact`, an upper
-    bound. `source_seen`: when the ends that it is counted from were seen. None: the preflight itself saw them."""
-
-    records: int | None
-    exact: bool = False
-    source_seen: datetime | None = None
-    unknown: int = 0
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns the fields for status and page."""
-        return {
-            "records": self.records,
-            "exact": self.exact,
-            "source_seen": utc_text(self.source_seen) if self.source_seen else None,
-            "partitions_not_known": self.unknown,
-        }
-
-
-@dataclass(frozen=True)
 class Preflight:
-    """Result of one preflight. `at`: when it ended, after `seconds`. `checks`: all of them.
+    """Result of one preflight. `at`: when it ended, after `seconds`. `trouble`: why the clusters could not be observed.
 
-    `of_clusters`: the checks that no comparison of a kind answers. `trouble`: why the clusters could not be observed.
     `records`: how many a failover now would lose. None: unknown. Unless `exact`, an upper bound.
     `oldest_ms`: none of these records is older, in ms since the epoch. None: unknown, or there are none.
     `loss`: of a failover, even if the source does not answer, or only in part. None: not looked for.
-    `of_target`: the checks that such a failover depends on, as last seen.
+    `facts`: what was seen of the clusters. If they did not answer, what the one before saw.
     """
 
     at: datetime
     seconds: float
-    checks: Sequence[Check] = ()
-    of_clusters: Sequence[Check] = ()
     records: int | None = None
     oldest_ms: int | None = None
     exact: bool = True
     read_twice: int = 0
     trouble: str | None = None
     loss: FailoverLoss | None = None
-    of_target: Sequence[Check] = ()
-
-    @property
-    def ready(self) -> bool | None:
-        """Whether the flow could fail over. None: unknown."""
-        return None if self.trouble else is_ready(self.checks)
+    facts: ReadinessFacts | None = None
 
     def seconds_at_risk(self, now_ms: float) -> float | None:
         """Age of the oldest record that a failover would lose; 0 where it loses none, None where it is not known."""
@@ -68,18 +39,17 @@ class Preflight:
             return 0.0 if self.records == 0 else None
         return max(0.0, now_ms - self.oldest_ms) / 1000
 
-    def as_json(self) -> dict[str, Any]:
-        """Returns the fields for status and page, without the checks that are OK. `seconds_at_risk`: when it ended."""
+    def as_json(self, found: Readiness) -> dict[str, Any]:
+        """Returns the fields for status and page. `seconds_at_risk`: when it ended."""
         age = self.seconds_at_risk(_ms(self.at))
         return {
-            "ready": self.ready,
             "checked": utc_text(self.at),
             "check_seconds": round(self.seconds, 2),
             "records_at_risk": self.records,
             "exact": self.exact,
             "seconds_at_risk": None if age is None else round(age, 1),
             "read_twice": self.read_twice,
-            "not_well": [check.as_json() for check in self.checks if check.result is not CheckResult.OK],
+            "not_well": [check.as_json() for check in found.not_well],
             "trouble": self.trouble,
             "failover_loss": self.loss.as_json() if self.loss else None,
         }
@@ -87,22 +57,25 @@ class Preflight:
 
 def preflight_of(facts: ReadinessFacts, at: datetime, seconds: float, loss: FailoverLoss | None = None) -> Preflight:
     """Builds a preflight from what was seen. `loss`: None takes what was counted."""
-    losses = facts.losses.values()
-    ages = [one.age for one in losses if one.age is not None]
-    records = sum(one.records for one in losses) if facts.countable else None
-    exact = all(one.exact for one in losses)
+    ages = [one.age for one in facts.losses.values() if one.age is not None]
+    counted = counted_loss(facts)
     return Preflight(
         at,
         seconds,
-        readiness(facts),
-        readiness(facts, FROM_CLUSTERS),
-        records=records,
+        records=counted.records,
         oldest_ms=round(facts.losses_at_ms - max(ages) * 1000) if ages and facts.countable else None,
-        exact=exact,
-        read_twice=facts.read_twice,
-        loss=loss or FailoverLoss(records, exact, unknown=len(facts.untold)),
-        of_target=readiness(facts, OF_TARGET),
+        exact=counted.exact,
+        read_twice=facts.in_step.read_twice,
+        loss=loss or counted,
+        facts=facts,
     )
+
+
+def counted_loss(facts: ReadinessFacts) -> FailoverLoss:
+    """Returns what a failover loses by what was counted with both clusters."""
+    losses = facts.losses.values()
+    records = sum(one.records for one in losses) if facts.countable else None
+    return FailoverLoss(records, all(one.exact for one in losses), unknown=len(facts.untold))
 
 
 def without_answer(made: Preflight, last: Preflight | None) -> Preflight:
@@ -113,7 +86,7 @@ def without_answer(made: Preflight, last: Preflight | None) -> Preflight:
     if last is None:
         return made
     oldest_ms = _ms(last.at) - round(last.seconds * 1000) if last.records == 0 else last.oldest_ms
-    return replace(made, of_target=made.of_target or last.of_target, oldest_ms=oldest_ms)
+    return replace(made, facts=made.facts or last.facts, oldest_ms=oldest_ms)
 
 
 def _ms(at: datetime) -> int:
@@ -140,21 +113,6 @@ def next_preflight(began: float, ended: float, interval: float) -> float:
 
 def _pace(seconds: float, interval: float) -> float:
     return max(interval, seconds / LARGEST_SHARE)
-
-
-@dataclass(frozen=True, slots=True)
-class NotChecked:
-    """Why no current preflight exists, and since when. None: unknown."""
-
-    reason: str
-    since: datetime | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns the fields for status and page."""
-        return {"reason": self.reason, "since": utc_text(self.since) if self.since else None}
-
-
-NO_PREFLIGHT = NotChecked("no preflight was made")
 
 
 def not_checked(made: Preflight | None, age: float, interval: float, since: datetime) -> NotChecked | None:
@@ -190,13 +148,9 @@ class FailoverStatus:
     unknown: str | None = None
     lost: LostRecords = field(default_factory=dict)
 
-    @property
-    def ready(self) -> bool | None:
-        """Whether a current preflight says that the flow could fail over. None: unknown."""
-        return None if self.preflight is None or self.not_checked else self.preflight.ready
-
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self, found: Readiness) -> dict[str, Any]:
         """Returns `failover` of a flow in `status`."""
+        ready = None if self.not_checked else found.ready
         record = self.record if self.unknown is None else None
         lost = lost_as_json(self.lost)
         return {
@@ -206,7 +160,7 @@ class FailoverStatus:
             "who": record.begun.who or None if record else None,
             "why": record.begun.why or None if record else None,
             "at": record.begun.at or None if record else None,
-            "preflight": {**self.preflight.as_json(), "ready": self.ready} if self.preflight else None,
+            "preflight": {"ready": ready, **self.preflight.as_json(found)} if self.preflight else None,
             "not_checked": self.not_checked.as_json() if self.not_checked else None,
             "last_drill": self.drill,
             "lost_before_copying": lost if self.unknown is None else {**lost, "records": None},

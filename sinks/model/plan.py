@@ -18,16 +18,23 @@ from sinks.model.changes import Change, Key, Kind, Op, count_by, key_as_json, ke
 from sinks.model.effective_drift import DriftGroup
 from streaming.flow import Flow
 
+SEE_PLAN = "`lockstep plan` shows what differs, and the job's log what was tried"
+
+CONFIRM = "make sure that this is meant, then run `lockstep apply --force`"
+"""What to do about changes that wait for a person."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A change that will not be tried, and why. `passing`: it is tried in a few seconds, and is no event until then."""
+    """A change that will not be tried, and why. `passing`: it is tried in a few seconds, and is no event until then.
+    `remedy`: what to do."""
 
     kind: Kind
     op: Op
     key: Key
     reason: str
     passing: bool = False
+    remedy: str = field(default=SEE_PLAN, compare=False)
 
     @property
     def subject(self) -> tuple[Kind, Op, Key]:
@@ -113,7 +120,8 @@ class Plan:
             return self
         gone = frozenset(changes)
         left = tuple(change for change in self.changes if change not in gone)
-        rows = [Refusal(change.kind, change.op, change.key, reason, passing) for change in changes]
+        remedy = SEE_PLAN if passing else CONFIRM
+        rows = [Refusal(change.kind, change.op, change.key, reason, passing, remedy) for change in changes]
         return replace(self, changes=left, refused=(*self.refused, *rows))
 
     def summary(self) -> dict[str, dict[str, int]]:

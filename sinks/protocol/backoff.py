@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from sinks.faults import ItemFault
 from sinks.model.changes import Change, Key, Kind, Op, Outcome, Value
-from sinks.model.plan import Refusal
+from sinks.model.plan import SEE_PLAN, Refusal
 from streaming.number_of import number_of
 
 FIRST_WAIT = 30.0
@@ -68,7 +68,8 @@ class Backoff:
     def _refusal(backed_off: BackedOff, now: float) -> Refusal:
         wait = f"tried again in {max(0, backed_off.due - now):.0f} s"
         reason = f"{backed_off.fault} (refused {number_of(backed_off.tries, 'time')}, {wait})"
-        return Refusal(backed_off.kind, backed_off.op, backed_off.key, reason)
+        remedy = backed_off.fault.remedy or SEE_PLAN
+        return Refusal(backed_off.kind, backed_off.op, backed_off.key, reason, remedy=remedy)
 
     def learn(self, outcomes: Iterable[Outcome], now: float) -> None:
         """Backs off what was refused for good, forgets what went through. Retriable faults do not count."""

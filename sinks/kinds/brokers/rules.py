@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from sinks.faults import REMEDY_OF_CODE
 from sinks.kafka.ports.config_levels import LevelledEntry, Levels
 from sinks.kinds.topics.target_rules import BEFORE_4, too_small
 from sinks.model.changes import Change, Key, Kind
@@ -199,7 +200,7 @@ def plan_broker_configs(
         before = target[name].value if name in target else None
         change = Change(Kind.BROKER_CONFIG, ("", name), before, desired.wanted[name])
         if reason := _why_not(name, desired.wanted[name], known, alias):
-            refused.append(Refusal(change.kind, change.op, change.key, reason))
+            refused.append(Refusal(change.kind, change.op, change.key, reason, remedy=REMEDY_OF_CODE["INVALID_CONFIG"]))
         else:
             changes.append(change)
     for name in sorted(deletions):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from sinks.faults import REMEDY_OF_CODE
 from sinks.model.changes import Change, Kind
 from sinks.model.plan import Refusal
 
@@ -62,7 +63,7 @@ def split(changes: Iterable[Change], known: Collection[str], alias: str) -> tupl
         if reason is None:
             left.append(change)
         else:
-            refused.append(Refusal(change.kind, change.op, change.key, reason))
+            refused.append(Refusal(change.kind, change.op, change.key, reason, remedy=REMEDY_OF_CODE["INVALID_CONFIG"]))
     return left, refused
 
 

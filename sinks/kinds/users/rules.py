@@ -109,6 +109,9 @@ def desired_users(target_names: Mapping[str, str], source: Iterations, versions:
     return DesiredUsers(wanted, tuple(dict.fromkeys(refused)))
 
 
+SEE_CREDENTIALS = "see what the credential store knows: `lockstep credentials list`"
+
+
 def plan_users(
     desired: DesiredUsers,
     target: Iterations,
@@ -137,7 +140,7 @@ def plan_users(
             after = ScramSpec(wanted.iterations, wanted.version, wanted.known_as)
             changes += [Change(Kind.SCRAM_USER, key, before, after)] if before != after else []
         elif needs_write or wanted.reason != NO_CREDENTIAL:
-            refused.append(Refusal(Kind.SCRAM_USER, _op(before), key, wanted.reason))
+            refused.append(Refusal(Kind.SCRAM_USER, _op(before), key, wanted.reason, remedy=SEE_CREDENTIALS))
     if deletes:
         surplus = ((key, _spec(target, key, written)) for key in owned if key not in desired.wanted)
         changes += [Change(Kind.SCRAM_USER, key, spec, None) for key, spec in surplus if spec is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.cli.preflight_command import CHECK_COLUMNS, as_text, markdown
-from sinks.failover.checks import Check, CheckResult
+from sinks.failover.readiness import Answered, Check, CheckResult, Readiness, ReadinessAnswer
 from streaming.flow import Flow
 
 
@@ -27,7 +27,13 @@ def test_markup_is_escaped(said: str, written: str) -> None:
 
 
 def test_every_check_is_one_row_with_as_many_cells_as_the_head() -> None:
-    checks = [Check("in step", CheckResult.FAILED, "a|b\nc", "0", "look"), Check("fence", CheckResult.OK, "fine")]
-    head, _, *table = markdown(Flow("a", "b"), checks).splitlines()
+    checks = (Check("in step", CheckResult.FAILED, "a|b\nc", "0", "look"), Check("fence", CheckResult.OK, "fine"))
+    no, yes = Answered(ReadinessAnswer.NO, "a|b"), Answered(ReadinessAnswer.YES, "It would lose 0 records")
+    found = Readiness(checks, no, yes)
+    head, _, cutover, _, failover, _, *table = markdown(Flow("a", "b"), found).splitlines()
     assert head == r"# a-\>b: not ready to fail over"
+    assert (cutover, failover) == (
+        r"cutover: NO. a\|b",
+        "failover without the source: YES. It would lose 0 records",
+    )
     assert [line.replace(r"\|", "").count("|") for line in table] == [len(CHECK_COLUMNS) + 1] * 4

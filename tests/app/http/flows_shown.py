@@ -15,10 +15,10 @@ from sinks.engine.metrics import Metrics
 from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus, Heartbeats, flow_state
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
-from sinks.failover.checks import Check, CheckResult
 from sinks.failover.last_drill import LastDrill
-from sinks.failover.preflight import FailoverLoss, FailoverStatus, Preflight
-from sinks.faults import ClusterUnreachable, ItemFault
+from sinks.failover.preflight import FailoverStatus, Preflight
+from sinks.failover.readiness import FailoverLoss, ReadinessFacts, TopicLoss
+from sinks.faults import REMEDY_OF_CODE, ClusterUnreachable, ItemFault
 from sinks.flow_settings import FailoverRules
 from sinks.kinds.offsets.direction import GroupOffset, count_verdicts, worst_bounds
 from sinks.kinds.offsets.translation import Answer, Method, Unanswered
@@ -97,18 +97,12 @@ def ms_ago(seconds: float) -> int:
 def _preflight(flow: Flow) -> Preflight:
     if flow == TARGET_DOWN:
         return Preflight(utc_now(), 5.0, trouble="the cluster lima at 10.0.0.7:9092 gives no answer")
+    facts = ReadinessFacts(FailoverRules())
     if flow != MM2_DOWN:
-        return Preflight(utc_now(), 0.3, records=2, oldest_ms=ms_ago(0.4), read_twice=2, loss=FailoverLoss(2, True))
-    lost = Check(
-        "records not copied",
-        CheckResult.FAILED,
-        f"8120, the oldest 93.6 s old: {HOSTILE} 8120",
-        "0, or none older than 60 s",
-        "MM2 lags: give it more tasks, or wait; a failover now would lose these",
-    )
-    return Preflight(
-        utc_now(), 0.3, (lost,), (lost,), records=8120, oldest_ms=ms_ago(93.6), loss=FailoverLoss(8120, True)
-    )
+        made = Preflight(utc_now(), 0.3, records=2, oldest_ms=ms_ago(0.4), read_twice=2, loss=FailoverLoss(2, True))
+        return replace(made, facts=facts)
+    lost = replace(facts, losses={HOSTILE: TopicLoss(8120, 93.6)})
+    return Preflight(utc_now(), 0.3, records=8120, oldest_ms=ms_ago(93.6), loss=FailoverLoss(8120, True), facts=lost)
 
 
 def _hour(history: FlowHistory, flow: Flow, beat: float | None) -> None:
@@ -161,7 +155,13 @@ def _well() -> Report:
 
 def _troubled() -> Report:
     refused = (
-        Refusal(Kind.TOPIC_CONFIG, Op.UPDATE, ("paris.orders", "retention.ms"), "POLICY_VIOLATION: at most 7 days"),
+        Refusal(
+            Kind.TOPIC_CONFIG,
+            Op.UPDATE,
+            ("paris.orders", "retention.ms"),
+            "POLICY_VIOLATION: at most 7 days",
+            remedy=REMEDY_OF_CODE["POLICY_VIOLATION"],
+        ),
         Refusal(Kind.TOPIC_CONFIG, Op.UPDATE, (f"paris.{HOSTILE}", "segment.bytes"), "INVALID_CONFIG: too small"),
     )
     failed = config_change("paris.orders", "retention.ms", "604800000", "31536000000")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import time
 
 from app.http.page_history import FlowHistory
 from app.job.preflight_watch import LONGEST_PREFLIGHT_S, PreflightWatch
 from app.settings import Settings
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
+from sinks.engine.status import Heartbeats
 from sinks.failover.preflight import Preflight, next_preflight
+from sinks.failover.readiness import FailoverLoss, ReadinessFacts
+from sinks.flow_settings import FailoverRules
 from tests.sinks.builders import NOON, World
 from tests.sinks.memory_flow import Clock
 
@@ -35,29 +39,35 @@ def test_a_defect_is_the_trouble_of_one_preflight_and_the_next_is_made() -> None
         assert made is not None
         assert made.trouble is not None
         assert made.trouble.startswith("KeyError: ")
-        assert made.ready is None
+        assert task.status().readiness().ready is not True
 
 
 def task_at(clock: Clock) -> FlowTask:
+    """Of a flow that is heard and in step."""
     world = World()
     world.clock = clock
-    return FlowTask(world.reconcile, Metrics("0"), clock=clock)
+    task = FlowTask(world.reconcile, Metrics("0"), clock=clock)
+    task.step(Heartbeats(round(time.time() * 1000)))
+    return task
 
 
-def test_preflight_counts_for_three_intervals_and_then_nobody_knows_since_when_it_was_made() -> None:
+SEEN = ReadinessFacts(FailoverRules())
+
+
+def test_preflight_counts_until_two_intervals_after_the_next_was_due_and_says_since_when_it_does_not() -> None:
     clock = Clock()
     task = task_at(clock)
-    task.note_preflight(Preflight(NOON, 0.5))
+    task.note_preflight(Preflight(NOON, 0.5, loss=FailoverLoss(0), facts=SEEN))
     interval = task.failover_rules.preflight_interval
     clock.now += 3 * interval
     assert task.status().failover.not_checked is None
-    assert task.status().failover.as_json()["preflight"]["ready"] is True
+    assert task.status().as_json()["failover"]["preflight"]["ready"] is True
     clock.now += 1.0
     found = task.status().failover
     assert found.not_checked is not None
     assert found.not_checked.since == NOON
     assert "stands still" in found.not_checked.reason
-    assert found.as_json()["preflight"]["ready"] is None
+    assert task.status().as_json()["failover"]["preflight"]["ready"] is None
 
 
 def test_preflight_that_takes_long_counts_until_the_next_is_due_and_for_two_more_of_its_length() -> None:
@@ -74,7 +84,8 @@ def test_preflight_that_takes_long_counts_until_the_next_is_due_and_for_two_more
 def test_metric_of_an_old_preflight_is_no_number_and_its_alert_still_sees_that_there_was_one() -> None:
     clock, metrics = Clock(), Metrics("0")
     task = FlowTask(World().reconcile, metrics, clock=clock)
-    task.note_preflight(Preflight(NOON, 0.5, records=0))
+    task.step(Heartbeats(round(time.time() * 1000)))
+    task.note_preflight(Preflight(NOON, 0.5, records=0, facts=SEEN))
 
     def shown(name: str) -> float | None:
         metrics.status(task.status())
@@ -93,7 +104,7 @@ def test_before_the_first_preflight_and_where_none_is_made_the_reason_is_said() 
     assert found is not None
     assert found.since is not None
     assert "has made no preflight yet" in found.reason
-    task.note_preflight(Preflight(NOON, 0.5))
+    task.note_preflight(Preflight(NOON, 0.5, loss=FailoverLoss(0), facts=SEEN))
     task.note_preflight(None)
     assert task.status().failover.not_checked is not None
 

@@ -74,7 +74,8 @@ def metrics() -> Metrics:
         )
     )
     made = Preflight(datetime(2024, 1, 1, tzinfo=timezone.utc), 0.25, records=3, oldest_ms=COUNTED_MS)
-    built.preflight(FLOW, FailoverStatus(preflight=made, not_checked=None))
+    failover = FailoverStatus(preflight=made, not_checked=None)
+    built.preflight(FlowStatus(FLOW, FlowState.LIVE, 1.5, failover=failover, compared=True))
     built.count_request("b", "CreateTopics", "ok")
     built.count_listener(FLOW, "topic", "ok")
     built.count_reporter("acme.metrics:Reporter")
@@ -125,7 +126,7 @@ def test_a_failover_is_in_one_state_and_its_risk_is_that_of_the_last_preflight(m
 def test_without_a_preflight_that_could_look_nothing_is_said_to_be_at_risk(
     metrics: Metrics, made: Preflight | None
 ) -> None:
-    metrics.preflight(FLOW, FailoverStatus(preflight=made))
+    metrics.preflight(FlowStatus(FLOW, FlowState.LIVE, 1.5, failover=FailoverStatus(preflight=made)))
     found = samples(metrics)
     for name in ("ready", "records_at_risk", "seconds_at_risk"):
         assert math.isnan(value(found, f"lockstep_failover_{name}") or 0)

@@ -82,7 +82,7 @@ def test_who_does_not_lead_knows_nothing_of_the_target(known: KnownStatus, leade
     ("error", "code", "has_remedy"),
     [
         (ClusterUnreachable("b: no answer"), "CLUSTER_UNREACHABLE", True),
-        (WrongCluster("another"), "WRONG_CLUSTER", False),
+        (WrongCluster("another"), "WRONG_CLUSTER", True),
         (LockstepError("odd"), "FAILED", False),
         (ZeroDivisionError("a bug"), "DEFECT", True),
     ],

@@ -8,6 +8,8 @@ import pytest
 from sinks.failover.drill import DrillResult, GroupDrill
 from sinks.failover.last_drill import DRILL_KEY, last_drill
 from sinks.failover.preflight import FailoverStatus
+from sinks.failover.readiness import ReadinessFacts, readiness
+from sinks.flow_settings import FailoverRules
 from sinks.ledger.failover_record import FailoverRecord
 from sinks.ledger.failover_states import State
 from streaming.errors import LockstepError
@@ -74,7 +76,7 @@ def test_of_what_somebody_put_into_a_drill_nothing_but_its_own_fields_is_shown_a
     found = last_drill(built.ledger())
     assert found is not None
     assert (len(found), len(found["error"])) == (5, 4097)
-    orjson.dumps(FailoverStatus(drill=found).as_json())
+    orjson.dumps(FailoverStatus(drill=found).as_json(readiness(ReadinessFacts(FailoverRules()))))
 
 
 @pytest.mark.parametrize("field", ['"who":""', '"why":""', '"topics":[]'])

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import pytest
 
 from sinks.engine.status import FlowState, silence
-from sinks.failover.checks import CheckResult, ReadinessFacts, readiness
 from sinks.failover.commands import cutover
 from sinks.failover.fencing import FenceCopied
 from sinks.failover.lost_before_copying import kept_lost
+from sinks.failover.readiness import CheckResult, ReadinessFacts, readiness
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.unplanned import failover, predict
 from sinks.faults import ClusterUnreachable
@@ -216,7 +216,7 @@ def test_fence_waits_until_the_copier_copies_no_acls(built: PreservingStage) -> 
 
 def test_messages_name_no_mm2() -> None:
     facts = ReadinessFacts(FailoverRules(copier_copies_acls=True), Copier.OFFSET_PRESERVING)
-    failing = [one for one in readiness(facts) if one.result in (CheckResult.FAILED, CheckResult.UNKNOWN)]
+    failing = [one for one in readiness(facts).checks if one.result in (CheckResult.FAILED, CheckResult.UNKNOWN)]
     assert {"heartbeat", "the copier's ACL sync"} <= {one.name for one in failing}
     assert not [one for one in failing if "MM2" in f"{one.name} {one.figure} {one.remedy}"]
     assert "MM2" not in str(silence(FlowState.STALE, 99.0, Copier.OFFSET_PRESERVING))

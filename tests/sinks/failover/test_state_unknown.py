@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from app.cli.status_text import print_status
-from app.http.readiness import readiness
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.failover.preflight import NOT_READ
@@ -67,8 +66,8 @@ def test_people_read_that_it_is_not_known_and_the_reason_once(
     lines = capsys.readouterr().out.splitlines()
     assert "  failover: not known" in lines
     assert status.reason is not None and sum(status.reason in line for line in lines) == 1
-    said = next(one for one in readiness(status, {}, 1).findings if one.about == "failover")
-    assert (said.reason, said.blocks) == ("whether one is under way is not known", False)
+    said = next(one for one in status.readiness().as_json()["findings"] if one["about"] == "failover")
+    assert (said["reason"], said["blocks"]) == ("whether one is under way is not known", False)
 
 
 def test_its_metric_is_no_number_while_it_is_not_known(world: World) -> None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from app.failover_facts import in_step_of_pass, in_step_of_status
+from app.failover_facts import in_step_of_pass
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
-from sinks.engine.status import KindStatus, Task
+from sinks.engine.status import KindStatus, Task, in_step_of_status
 from sinks.flow_settings import AclRules
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_users import MemoryUsers, Stored
@@ -90,7 +90,7 @@ def test_preflight_says_of_users_that_are_held_what_the_page_says(world: World) 
     enabled = [kind for kind in Kind if world.settings.enabled[kind]]
     world.clock.now += REST
     by_pass = in_step_of_pass(world.reconcile.report_only(world.reconcile.compare()), enabled, GroupSummary({}, {}))
-    by_job = in_step_of_status(status, GroupSummary({}, {}))
+    by_job = in_step_of_status(status)
     assert by_job.faulted.get(Kind.SCRAM_USER) == by_pass.faulted[Kind.SCRAM_USER]
     assert by_job.drift[Kind.SCRAM_USER] == by_pass.drift[Kind.SCRAM_USER] == 1
 

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
-from sinks.failover.checks import Check, CheckResult, GroupsUnseen, ReadinessFacts, TopicLoss, is_ready, readiness
 from sinks.failover.lost_before_copying import Lost
 from sinks.failover.open_transactions import Undecided
+from sinks.failover.readiness import (
+    HARMLESS_TO_READERS,
+    QUESTIONS,
+    Check,
+    CheckResult,
+    FailoverLoss,
+    GroupsUnseen,
+    InStep,
+    ReadinessAnswer,
+    ReadinessFacts,
+    Takeover,
+    TopicLoss,
+    readiness,
+)
 from sinks.failover.red_flags import red_flags
 from sinks.flow_settings import FailoverRules
 from sinks.kafka.ports.brokers import Replicas
 from sinks.kafka.ports.cluster import ConfigEntry, Origin
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.model.changes import Kind
+from sinks.verify.differences import Difference
 from streaming.mm2.records import TopicPartition
+from tests.sinks.builders import NOON
 
 WELL = ReadinessFacts(
     rules=FailoverRules(),
     heartbeat_age=1.0,
-    drift={Kind.TOPIC: 0, Kind.ACL: 0, Kind.GROUP_OFFSET: 0},
+    in_step=InStep({Kind.TOPIC: 0, Kind.ACL: 0, Kind.GROUP_OFFSET: 0}),
+    loss=FailoverLoss(0, True),
+    seen_at=NOON,
     remote=("a.x",),
     replicas=Replicas(3, {"a.x": 3}, {"a.x": 3}),
     wanted_in_sync={"a.x": 2},
@@ -30,17 +47,60 @@ WELL = ReadinessFacts(
 PARTITION = TopicPartition("a.x", 0)
 
 
+def seen(**facts: Any) -> ReadinessFacts:
+    """All is well but this; what `InStep` has is given by itself."""
+    of_kinds = {one.name: facts.pop(one.name) for one in fields(InStep) if one.name in facts}
+    return replace(WELL, in_step=replace(WELL.in_step, **of_kinds), **facts)
+
+
 def check(name: str, **facts: Any) -> Check:
     """The check of this name, where only this is not well."""
-    (found,) = [one for one in readiness(replace(WELL, **facts)) if one.name == name]
+    (found,) = [one for one in readiness(seen(**facts)).checks if one.name == name]
     return found
 
 
 def test_a_flow_with_which_all_is_well_is_ready() -> None:
-    checks = readiness(WELL)
-    assert is_ready(checks)
-    assert {one.result for one in checks} == {CheckResult.OK}
-    assert not any(one.remedy for one in checks)
+    found = readiness(WELL)
+    assert (found.ready, found.cutover.answer, found.failover.answer) == (True, *[ReadinessAnswer.YES] * 2)
+    assert {one.result for one in found.checks} == {CheckResult.OK}
+    assert not any(one.remedy for one in found.checks)
+
+
+@pytest.mark.parametrize("takeover", Takeover)
+@pytest.mark.parametrize("result", [CheckResult.FAILED, CheckResult.UNKNOWN])
+def test_what_a_question_decides_is_what_its_failure_stops(takeover: Takeover, result: CheckResult) -> None:
+    for question in QUESTIONS:
+        bad = Check("x", result, "no", decides=question.decides)
+        assert bad.stops(takeover) is (takeover in question.decides)
+        assert not replace(bad, result=CheckResult.WARNING).stops(takeover)
+
+
+def test_whatever_stops_a_failover_stops_a_cutover() -> None:
+    assert all(Takeover.CUTOVER in row.decides for row in QUESTIONS if Takeover.FAILOVER in row.decides)
+
+
+def test_differences_that_harm_no_reader_are_differences() -> None:
+    assert {Difference.DUPLICATE, Difference.EXTRA} == HARMLESS_TO_READERS
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"replicas": Replicas(3, {}, {"a.x": 3}, offline=frozenset({TopicPartition("a.x", 0)}))}, "offline"),
+        ({"drift": {Kind.ACL: 1}}, "acl: 1 difference"),
+        ({"verdicts": {"TOO_OLD": 1}}, "1 may skip records"),
+    ],
+)
+def test_what_the_target_lacks_is_a_reason_against_a_failover_as_well(facts: dict[str, Any], words: str) -> None:
+    found = readiness(seen(**facts))
+    assert (found.cutover.answer, found.failover.answer) == (ReadinessAnswer.NO, ReadinessAnswer.NO)
+    assert words in found.failover.headline
+
+
+def test_mm2_that_does_not_copy_is_no_reason_against_a_failover_which_says_what_it_loses() -> None:
+    found = readiness(seen(heartbeat_age=94.0, loss=FailoverLoss(200, False), source="a"), NOON)
+    assert (found.cutover.answer, found.failover.answer) == (ReadinessAnswer.NO, ReadinessAnswer.YES)
+    assert "at most 200 records of those that a had 0 s ago" in found.failover.headline
 
 
 @pytest.mark.parametrize(
@@ -49,7 +109,7 @@ def test_a_flow_with_which_all_is_well_is_ready() -> None:
         ("heartbeat", {"heartbeat_age": None}),
         ("heartbeat", {"heartbeat_age": 31.0}),
         ("records not copied", {"losses": {"x": TopicLoss(1, 61.0)}}),
-        ("records that nobody can tell of", {"untold": {PARTITION: "gone"}}),
+        ("records whose loss is unknown", {"untold": {PARTITION: "gone"}}),
         ("in step: acl", {"drift": {Kind.ACL: 1}}),
         ("in step: topic", {"drift": {Kind.TOPIC: 0}, "faulted": {Kind.TOPIC: "denied"}}),
         ("groups", {"verdicts": {Verdict.SYNCED: 4, Verdict.TARGET_AHEAD: 1}}),
@@ -78,7 +138,7 @@ def test_what_would_make_a_failover_fail_makes_the_flow_not_ready_and_has_a_reme
     found = check(name, **facts)
     assert found.result in (CheckResult.FAILED, CheckResult.UNKNOWN)
     assert found.remedy
-    assert not is_ready(readiness(replace(WELL, **facts)))
+    assert readiness(seen(**facts)).ready is False
 
 
 @pytest.mark.parametrize(
@@ -99,7 +159,7 @@ def test_what_would_make_a_failover_fail_makes_the_flow_not_ready_and_has_a_reme
 )
 def test_what_only_costs_something_is_a_warning_and_does_not_stop_a_failover(name: str, facts: dict[str, Any]) -> None:
     assert check(name, **facts).result is CheckResult.WARNING
-    assert is_ready(readiness(replace(WELL, **facts)))
+    assert readiness(seen(**facts)).ready
 
 
 def test_records_on_their_way_are_named_and_do_no_harm_while_they_are_young() -> None:
@@ -112,15 +172,17 @@ def test_a_loss_that_is_not_certain_is_said_to_be_the_most_that_it_can_be() -> N
 
 
 def test_without_the_right_to_read_no_figure_of_missing_records_is_given() -> None:
-    checks = readiness(replace(WELL, missing_reads=["READ on * of a"], untold={PARTITION: "denied"}, by_job=True))
-    assert is_ready(checks)
-    assert "records not copied" not in {one.name for one in checks}
-    assert next(one for one in checks if "rights to count" in one.name).figure.startswith("how many records is unknown")
+    found = readiness(seen(missing_reads=["READ on * of a"], untold={PARTITION: "denied"}, by_job=True))
+    assert found.ready
+    assert "records not copied" not in {one.name for one in found.checks}
+    assert next(one for one in found.checks if "rights to count" in one.name).figure.startswith(
+        "how many records is unknown"
+    )
 
 
 def test_a_loss_that_is_known_counts_though_some_topics_may_not_be_read() -> None:
-    seen = replace(WELL, missing_reads=["READ on * of a"], losses={"x": TopicLoss(1, 61.0)}, by_job=True)
-    assert not is_ready(readiness(seen))
+    known = seen(missing_reads=["READ on * of a"], losses={"x": TopicLoss(1, 61.0)}, by_job=True)
+    assert readiness(known).ready is False
 
 
 def test_what_belongs_to_one_cluster_alone_is_found_by_names_and_configs() -> None:
