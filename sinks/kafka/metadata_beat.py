@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import repeat
 
 BEATS_TO_LEARN, BEATS_THAT_AGREE = 8, 6
-"""Beats in a row of which so many must agree before the rhythm counts as known: on a busy machine some come late."""
+"""Beats in a row, and how many must agree before the rhythm counts as known. On a busy machine some come late."""
 
 SHORTEST = 0.35
 """Seconds; a faster beat cannot be told from Kafka's default with changes between the beats."""
@@ -37,7 +37,7 @@ EARLY = 0.06
 """How far the anchor follows an early beat, as a share of one: a change just before one must not pass for it."""
 
 NEWEST = 12
-"""Beats of which the earliest, counted from the anchor, is where the anchor belongs: a busy machine makes beats late,
+"""How many beats are looked at for the earliest one, where the anchor belongs. A busy machine makes beats late,
 and none early. Followed at once, a late beat would make the next one look like a signal."""
 
 SHIFTED = 0.25
@@ -180,7 +180,7 @@ class MetadataBeat:
         self._move()
 
     def _tune(self, period: float) -> None:
-        """The rhythm is off by what the earliest beats of the newer half came later than those of the older one."""
+        """The rhythm is off by the delay between the earliest beats of the older and of the newer half."""
         older, newer = self._late[-2 * NEWEST : -NEWEST], self._late[-NEWEST:]
         drift = (min(newer) - min(older)) / NEWEST
         self._period = period + drift
@@ -197,7 +197,7 @@ class MetadataBeat:
 
 # Kafka's default rhythm of a metadata log, found in the midst of other records. Pure: times come in, in seconds.
 #
-# `metadata.max.idle.interval.ms` is 500 unless somebody changes it, which few do. So these beats are looked for before
+# `metadata.max.idle.interval.ms` is 500 on almost every cluster. So these beats are looked for before
 # any other rhythm is guessed: whatever else the log tells of, it grows half a second after half a second.
 
 

@@ -126,7 +126,7 @@ class Reachability:
         self._last, self._gave_up = _Last.ANSWERED, None
 
     def gave_up(self, reason: str) -> None:
-        """A request has waited its whole time limit: whoever asks the same right afterwards need not do so, too."""
+        """A request has waited its whole time limit. The next one right afterwards need not wait as long."""
         self._last, self._gave_up = _Last.SILENT, (self._clock(), reason)
 
     def refusal(self) -> str | None:
@@ -136,8 +136,9 @@ class Reachability:
     def check(self, within: float = REFUSED_FOR, *, look: bool = False) -> None:
         """Before a request. `within`: seconds that it may take itself. `look`: even if the last one was answered.
 
-        Raises ClusterUnreachable once all addresses have refused connections for REFUSED_FOR; where the last request
-        was not answered, as soon as none can be connected to, and at once for JUST_NOW after `gave_up`.
+        Raises ClusterUnreachable once all addresses have refused connections for REFUSED_FOR. Where the last request
+        was not answered, it raises as soon as no address can be connected to. For JUST_NOW after `gave_up` it raises
+        at once.
         """
         if self._last is _Last.ANSWERED and not look:
             return

@@ -1,4 +1,4 @@
-"""Reading many stretches of one partition in a single pass forward: each record is read once, whoever wants it."""
+"""Reading many stretches of one partition in a single pass forward: each record is read once for all of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Sweep:
 
     @property
     def done(self) -> bool:
-        """Whether nobody wants another record."""
+        """Whether no span wants another record."""
         return not self._waiting and not self._open
 
     def take(self, record: Record) -> None:

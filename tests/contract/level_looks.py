@@ -29,7 +29,7 @@ def jvm_levels(alias: str, properties: dict[str, str]) -> JvmLevels:
 
 
 def levels_of(cluster: LocalCluster) -> JvmLevels:
-    """Those of a local cluster."""
+    """Levels of a local cluster."""
     return jvm_levels(cluster.alias, {"bootstrap.servers": cluster.bootstrap})
 
 

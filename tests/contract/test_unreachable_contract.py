@@ -1,4 +1,4 @@
-"""One suite for every cluster: nobody answers, and every call says so in time."""
+"""One suite for every cluster: it does not answer, and every call says so in time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ KINDS = ["memory", pytest.param("kafka", marks=pytest.mark.kafka)]
 
 @pytest.fixture(params=KINDS)
 def unreachable(request: pytest.FixtureRequest) -> Cluster:
-    """A cluster of which nobody answers, with short limits."""
+    """A cluster that does not answer, with short limits."""
     if request.param == "memory":
         return MemoryCluster("b", reachable=False)
     (port,) = free_ports(1)

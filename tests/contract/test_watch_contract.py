@@ -170,7 +170,7 @@ NAMES = itertools.count()
 
 
 def act(cluster: Cluster, watches: Sequence[Watch], topic: str, action: str, number: int) -> None:
-    """One change of one topic, seen by whoever looks afterwards."""
+    """One change of one topic, which the next poll sees."""
     there = overrides(cluster, topic) is not None
     if action == "forget":
         for watch in watches:

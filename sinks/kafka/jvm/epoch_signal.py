@@ -1,9 +1,9 @@
 """Samples how far a broker has followed its cluster's metadata log, in a thread of its own.
 
 A KRaft broker's ApiVersions response says as `finalized_features_epoch` the offset of the log up to which the broker
-knows the cluster (Kafka's `KRaftMetadataCache.features`). So the sample grows with the log, needs no right, is answered
-by the broker itself for a third of what `DescribeQuorum` costs, and what it tells of can be described there at once.
-See `sinks.kafka.metadata_beat` for what is read off it.
+knows the cluster (Kafka's `KRaftMetadataCache.features`). So the sample grows with the log and needs no right. The
+broker answers it by itself, for a third of what `DescribeQuorum` costs, and can describe at once what it tells of.
+`sinks.kafka.metadata_beat` reads the signal off it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class EpochSignal:
             while not self._end.wait(self._pace.next(time.monotonic(), self._beat.is_known)):
                 self._sample(client, unit)
         except Py4JError as error:
-            # The JVM is going down with the job; nobody waits for signals any more.
+            # The JVM is going down with the job, which waits for no more signals.
             log.debug("%s: following its metadata log ended: %s", self._admin.alias, error)
         finally:
             self._works = False
@@ -112,7 +112,7 @@ class EpochSignal:
             now = time.monotonic()
             self.highest = max(self.highest, epoch.get())
             records = self._beat.sample(now, self._highest.of(now, epoch.get()))
-            # Nobody told of what came while the rhythm was learnt.
+            # What came while the rhythm was learnt was not signalled yet.
             records += int(self._beat.is_known and not self._works)
             self._records += records
             self._works = self._beat.is_known

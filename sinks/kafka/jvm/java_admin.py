@@ -38,7 +38,7 @@ SLOW_AFTER_MS = 500
 """Milliseconds after which a request is slow."""
 
 LOOK_AFTER_MS = 1_000
-"""Milliseconds of waiting after which somebody looks whether the cluster refuses connections."""
+"""Milliseconds of waiting after which a plain socket tries whether the cluster refuses connections."""
 
 BEYOND = 2.0
 """Seconds that an answer may take beyond the time of its request: Java gives up first, and says on what."""
@@ -312,7 +312,7 @@ class JavaAdmin:
         self._reachability.learn(nodes)
 
     def close(self) -> None:
-        """Lets go of the clients, without waiting for what is under way."""
+        """Closes the clients, without waiting for what is under way."""
         self._closed = True
         self._close_clients(self._readers)
         self._close_clients(self._writers)
@@ -333,7 +333,7 @@ class _Asking:
     """One request: counted with its result, and errors of the gateway told as what they are."""
 
     def __init__(self, admin: JavaAdmin, api: str, within: float, *, whole: bool) -> None:
-        """`within`: seconds. `whole`: about the cluster, not about some items, each of which may be written."""
+        """`within`: seconds. `whole`: it concerns the cluster, not single items."""
         self.within = within
         self._admin, self._api, self._asked, self._whole = admin, api, time.monotonic(), whole
         self.result = "ok"

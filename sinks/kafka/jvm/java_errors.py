@@ -54,7 +54,7 @@ UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PART"
 TOO_OLD = "UNSUPPORTED_VERSION"
 NO_ANSWER = frozenset({TIMED_OUT, "NETWORK_EXCEPTION", "BROKER_NOT_AVAILABLE"})
 NO_COORDINATOR = frozenset({"COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"})
-"""Of a request about groups: whoever knows them comes up, or is another one now."""
+"""Of a request about groups: their coordinator is starting, or another broker is their coordinator now."""
 
 TURNED_AWAY = NO_COORDINATOR | {"LEADER_NOT_AVAILABLE", "NOT_CONTROLLER", "NOT_LEADER_FOR_PARTITION"}
 """Of a write: the broker that got it is not in charge, and did nothing."""

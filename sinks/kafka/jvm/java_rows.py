@@ -171,7 +171,7 @@ class JavaRows:
         return constructor.newInstance(self._objects(arguments))
 
     def pairs(self, key: Make, value: Make, rows: Iterable[Row]) -> Any:
-        """A Java map: each row has the words of a key, and then those of its value."""
+        """A Java map: each row has the words of a key, then the words of its value."""
         width = key.words + value.words
         collector = self._collectors.toMap(self._part(key, 0, width), self._part(value, key.words, width))
         return self._read_rows(rows).stream().collect(collector)

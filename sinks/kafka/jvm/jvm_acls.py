@@ -42,7 +42,7 @@ BINDING = Make(
         Make(ACL + "AccessControlEntry", (TEXT, TEXT, ACL + "AclOperation", ACL + "AclPermissionType")),
     ),
 )
-"""Its words are those of an ACL's key, in the same order."""
+"""It takes the words of an ACL's key, in the same order."""
 
 UNWRITABLE = ItemFault("INVALID_REQUEST", "Java's client knows no such resource, pattern, operation or permission")
 
@@ -146,7 +146,7 @@ class JvmAcls:
         return NotSupported(f"{said}; its brokers have no authorizer")
 
     def close(self) -> None:
-        """Lets go of its client, for who made that for it alone."""
+        """Closes its client, where it has one of its own."""
         self._admin.close()
 
 
@@ -218,7 +218,7 @@ class JvmAclWatch:
         self._last: AclList | None = None
 
     def changed(self) -> bool:
-        """Whether the ACLs differ from those of the last poll; at the first one they do. Raises as `JvmAcls`."""
+        """Whether the ACLs differ from the last poll; at the first poll they do. Raises as `JvmAcls`."""
         seen = self._acls.within(0.0)
         differs, self._last = seen is not self._last, seen
         return differs

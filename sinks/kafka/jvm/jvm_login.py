@@ -1,8 +1,8 @@
 """Whether a user can log in: a client of its own tries it, with that user's name and password.
 
-Through Java's client, and at a person's command alone. Each login is a proof of the password that whoever answers may
-keep: Java's client gives none for fewer than 4096 iterations of SCRAM, where librdkafka proves it for one, which a
-dictionary breaks. Source: `ScramSaslClient`.
+Through Java's client, and at a person's command alone. Each login proves the password to the server that
+answers, and that server may keep the proof. With few iterations of SCRAM a dictionary breaks it. Java's client gives
+no proof below 4096 iterations; librdkafka gives one for a single iteration. Source: `ScramSaslClient`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def can_log_in(admin: JavaAdmin, user: str, password: str, mechanism: str) -> st
     alias, properties = admin.alias, admin.properties
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in WITH_LOGIN:
-        return f"{alias}.security.protocol={protocol}: nobody logs in there; it takes a listener with SASL to try"
+        return f"{alias}.security.protocol={protocol}: there is no login; only a listener with SASL can be tried"
     own = {name: value for name, value in properties.items() if not name.startswith("sasl.")}
     words = (word.translate(ESCAPES) for word in (user, password))
     module = "org.apache.kafka.common.security.scram.ScramLoginModule"

@@ -70,7 +70,7 @@ class JvmTransactions:
     def _hidden(self) -> str:
         """Why a coordinator may know more than it lists: it leaves out ids that the client may not DESCRIBE.
 
-        A name that is nobody's shows whether the client may see every id: no other request says it.
+        A random name, which no producer has, shows whether the client may see every id. No other request says it.
         """
         probe = secrets.token_hex(16)
         _, fault = self._described(probe)

@@ -201,7 +201,7 @@ class MemoryCluster:
         return MemoryTail(self, topic, position)
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing is open."""
 
     def _write(self) -> None:
         self._check("alter")
@@ -226,7 +226,7 @@ class MemoryTail:
         return records
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing is open."""
 
 
 class PlainWatch:

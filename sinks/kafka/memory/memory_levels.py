@@ -1,7 +1,7 @@
 """Configs with their levels in memory, for tests of yours and ours: KIP-226's precedence and a broker's refusals.
 
 It knows a few configs of each sort. Names that it does not know are taken as custom configs, which a broker keeps
-for its metrics reporters and shows to nobody.
+for its metrics reporters and never shows.
 """
 
 from __future__ import annotations

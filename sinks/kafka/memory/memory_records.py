@@ -19,7 +19,7 @@ UNTOLD = ItemFault("LEADER_NOT_AVAILABLE", "", retriable=True)
 
 @dataclass
 class MemoryLog:
-    """A partition's records, by rising offsets; what is missing between them, and before `end`, nobody gets.
+    """A partition's records, by rising offsets. Offsets that are missing below `end` have no record.
 
     `seen`: the end for its readers, where a transaction is open before the end of the log. `producers`: those that its
     leader knows, by id. `undecided`: offsets of open transactions, by producer. `aborted`: offsets of records that a
@@ -87,7 +87,7 @@ class MemoryLog:
 @dataclass
 class MemoryRecords:
     """`logs`: by partition; `compacting`: topics. Not `reachable`, it answers nothing. `committed`: it reads no open
-    transaction, and nothing of an aborted one. `unstable`: partitions of which no last stable offset is told.
+    transaction, and nothing of an aborted one. `unstable`: partitions that tell no last stable offset.
     `leaderless`: partitions that had a leader when `latest` was asked, and have none for `ends`.
 
     `read` counts the records that were read, `scans` the passes.

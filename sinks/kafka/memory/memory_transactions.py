@@ -15,7 +15,7 @@ COMPLETE_COMMIT, COMPLETE_ABORT = "CompleteCommit", "CompleteAbort"
 
 
 class ProducerFenced(Exception):
-    """What a producer gets whose transaction was ended by somebody else."""
+    """What a producer gets after another client ended its transaction."""
 
 
 @dataclass

@@ -56,7 +56,7 @@ class AclWatch(Protocol):
     """Finds differences since its own last poll, as cheaply as it can. Not thread-safe."""
 
     def changed(self) -> bool:
-        """Whether the ACLs differ from those of the last poll; at the first one they do. Raises as `describe`."""
+        """Whether the ACLs differ from the last poll; at the first poll they do. Raises as `describe`."""
 
     def forget(self) -> None:
         """The next poll reports a change."""

@@ -135,7 +135,7 @@ class Reader(Protocol):
         """The id of each topic that is there (KIP-516): another one means that it was recreated. "" without ids."""
 
     def confirmed_absent(self, topics: Collection[str]) -> set[str]:
-        """Those of which a broker, asked for them by name several times, says each time that they do not exist.
+        """The topics that do not exist: a broker, asked by name several times, says so each time.
 
         One that may not be seen is not among them.
         """
@@ -146,14 +146,14 @@ class Reader(Protocol):
     def read_log(self, topic: str, last: int | None = None) -> list[Record]:
         """The records of a one-partition topic up to the end it has now; empty if there is no such topic.
 
-        `last`: no more than those of this many offsets before the end.
+        `last`: only the records at this many offsets before the end.
         """
 
     def read_log_from(self, topic: str, position: int) -> LogChunk:
         """The records at and behind an offset, up to the end that the log has now.
 
-        All of them where the log ends before that offset, since it was recreated then; none, which is the whole, if
-        there is no such topic; for an offset above 0 that is certain (`confirmed_absent`).
+        A log that ends before that offset was recreated: all of its records come. A topic that is not there has no
+        records, and that is the whole; for an offset above 0 a broker confirms it (`confirmed_absent`).
         """
 
     def read_log_in_chunks(self, topic: str, position: int) -> Iterator[LogChunk]:
@@ -204,7 +204,7 @@ def count_nothing(alias: str, api: str, result: str) -> None:
 
 
 MOST_REPLICAS = 3
-"""Replicas of a log whose number nobody chose."""
+"""Replicas of a log where the file does not say how many."""
 
 
 @dataclass(frozen=True, slots=True)

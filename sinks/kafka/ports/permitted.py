@@ -1,7 +1,7 @@
 """A port that asks before each request that may write, in front of any other port.
 
 Each port that writes extends a protocol that only looks: what that one declares is read without asking. Everything else
-asks, so that a method nobody thought of writes nothing.
+asks, so that a new method writes nothing by mistake.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def ask_again() -> None:
 
 
 def permitted(port: Port, permit: Permit, reader: type | None = None) -> Port:
-    """The port, of which only what `reader` declares is called where `permit` raises. None: nothing is."""
+    """The port. Where `permit` raises, only what `reader` declares can be called; without a `reader`, nothing."""
     return cast(Port, _Permitted(port, permit, _declared(reader) if reader else frozenset()))
 
 

@@ -58,7 +58,7 @@ class RecordReader(Protocol):
         """The first offset whose record has this timestamp or a later one; None where there is none."""
 
     def compacted(self, topics: Collection[str]) -> set[str]:
-        """Those that lose records from their midst (`cleanup.policy`), or of which nobody can tell."""
+        """The topics that lose records from their midst (`cleanup.policy`), and those whose policy is unknown."""
 
     def scan(self, spans: Collection[Span], seconds: float) -> dict[Span, Ending]:
         """Reads all of them, for at most so many seconds; each has its ending.

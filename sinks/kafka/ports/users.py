@@ -44,7 +44,7 @@ class UserReader(Protocol):
     """Looks at SCRAM users, and changes none."""
 
     def describe(self, users: Collection[str] | None = None) -> dict[str, dict[str, int]]:
-        """The iterations by user and mechanism; of all users, or of these, of whom those that are none are left out.
+        """The iterations by user and mechanism, of all users or of these. A name that is no user is left out.
 
         Raises ClusterUnreachable, RightsMissing; NotSupported where the brokers are older than Kafka 2.7.
         """

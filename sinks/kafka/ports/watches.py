@@ -30,7 +30,7 @@ class GroupWatch(Protocol):
     troubled: Collection[str]
 
     def changed(self, groups: Collection[str], asked: Collection[str] | None = None) -> set[str]:
-        """Those of the groups `asked` for whose committed offsets differ from their last poll; at the first one, all.
+        """The groups in `asked` whose committed offsets differ from their last poll; at the first poll, all.
 
         `groups`: all that are followed; what is known of others is forgotten. `asked`: some of them; None: all.
         A group that could not be seen by itself counts as changed: reading it in full tells why. Raises
@@ -92,7 +92,7 @@ class NoSignal:
         return 0
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing is open."""
 
 
 class UnwatchedConfigs:

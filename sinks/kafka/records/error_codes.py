@@ -26,7 +26,7 @@ REFUSED_CERTIFICATE = re.compile(r"(tls|ssl)v?\S* alert", re.IGNORECASE)
 NO_COORDINATOR = frozenset(
     {KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR}
 )
-"""Of a request about groups: whoever knows them comes up, or is another one now."""
+"""Of a request about groups: their coordinator is starting, or another broker is their coordinator now."""
 
 RETRIABLE_CODES = (
     UNREACHABLE

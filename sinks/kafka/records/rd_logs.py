@@ -143,7 +143,7 @@ class Log:
         self._producer = None
 
     def read(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
-        """Every record there is now, or those of the last offsets. Raises ClusterUnreachable when nothing comes."""
+        """Every record, or only the records at the last offsets. Raises ClusterUnreachable when nothing comes."""
 
         def start(first: int, end: int) -> int:
             return first if last is None else max(first, end - last)

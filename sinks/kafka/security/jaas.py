@@ -1,8 +1,8 @@
 """`sasl.jaas.config` as Kafka reads it: `MODULE FLAG NAME=VALUE ... ;`.
 
-Source: `JaasConfig`, which reads with Java's `StreamTokenizer`: words are letters, digits, `.`, `-`, `_` and `$`, and
-begin with no digit; everything else stands in quotes, single or double, where a backslash takes what follows literally
-(`\\n`, `\\t` and octal numbers apart). `//`, `/* */` and a single `/` begin a comment.
+Source: `JaasConfig`, which reads with Java's `StreamTokenizer`. Words are letters, digits, `.`, `-`, `_` and `$`, and
+begin with no digit. Everything else stands in single or double quotes. There a backslash takes the next character
+literally, except in `\\n`, `\\t` and octal numbers. `//`, `/* */` and a single `/` begin a comment.
 
 Errors name the option and what is wrong with it, never a value: any of them may be a secret.
 """
@@ -75,8 +75,10 @@ def parse_jaas(config: str) -> LoginModule:
 
 
 def option_texts(config: str) -> Iterator[str]:
-    """What follows a `=` in a text that may be a configuration of JAAS, sound or not, as it is written and as it is
-    read; without quotes only where the name speaks of a secret. For who hides them: rather too much than too little."""
+    """What follows each `=` of a text that may be a configuration of JAAS: as it is written, and as it is read.
+
+    A value without quotes counts only where its name speaks of a secret. All of it is to be hidden: rather too much
+    than too little."""
     for match in VALUES.finditer(config):
         bare, quoted = match["bare"], match["double"] or match["single"] or ""
         if bare is None:

@@ -8,7 +8,7 @@
 | SSL without key store | `User:ANONYMOUS`                                                                       |
 | SSL with key store    | the subject of the certificate, if brokers have no `ssl.principal.mapping.rules`       |
 
-A subject is read from PEM and PKCS12 alone, since for others Java would have to be started, and only where it has no
+A subject is read from PEM and PKCS12 alone: for others Java would have to be started. It is read only where it has no
 attributes that Java writes in another way. Source: `DefaultKafkaPrincipalBuilder`, `X500Principal.getName`.
 """
 

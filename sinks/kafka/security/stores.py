@@ -63,7 +63,7 @@ def trusted_certificates(properties: Mapping[str, str]) -> str | None:
         trusted = _pem_certificates(name, inline if inline is not None else _text("ssl.truststore", location))
     else:
         password = properties.get("ssl.truststore.password")
-        # A trust store's keys stay encrypted: nobody needs them.
+        # A trust store's keys stay encrypted: they are not needed.
         trusted = _java_store("ssl.truststore", str(location), password, None).trusted
     if not trusted:
         raise LockstepError(f"ssl.truststore.location: {location} holds no certificate that could be trusted")
@@ -146,7 +146,7 @@ def _pem_pair(key_name: str, key: str, chain_name: str, chain: str, password: st
 
 
 def _opened(read: Callable[[], T], name: str, password_name: str = "ssl.key.password") -> T:
-    """What `read` gives. The libraries' own texts stay out: nobody knows what is in them."""
+    """What `read` gives. The libraries' own texts stay out: they may hold secrets."""
     try:
         return read()
     except (ValueError, TypeError) as error:

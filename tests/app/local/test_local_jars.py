@@ -147,7 +147,7 @@ def test_a_jar_that_the_list_has_and_the_download_lacks_is_missing(ivy: Path, ja
 
 
 def put(folder: Path, jars: dict[str, str]) -> None:
-    """Jars that somebody put into a folder, by name."""
+    """Puts jars into a folder, by name."""
     folder.mkdir()
     for name, text in jars.items():
         (folder / name).write_text(text)

@@ -13,7 +13,7 @@ from sinks.kafka.ports.cluster import CHUNK, CHUNK_BYTES, LogChunk, Placed, in_c
 from sinks.kafka.records.rd_logs import Log
 
 MANY = 100_000
-"""Records that nobody reads who stops at the end."""
+"""Records that a reader that stops at the end does not read."""
 
 
 class Writing:
@@ -43,7 +43,7 @@ class Writing:
         return [self.poll(timeout) for _ in range(10)]
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing is open."""
 
 
 class Reads(Log):

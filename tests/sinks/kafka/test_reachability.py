@@ -15,7 +15,7 @@ from sinks.kafka.reachability import CHECK_EVERY, JUST_NOW, REFUSED_FOR, Reachab
 from tests.sinks.builders import Clock
 
 AT_ONCE = REFUSED_FOR
-"""Seconds within which nobody asks as long as before a cluster is given up."""
+"""Seconds for a cluster that was just given up: less than the first wait."""
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def refusing() -> str:
 
 
 class Waited(Clock):
-    """Time passes while somebody sleeps."""
+    """Time passes in each sleep."""
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds

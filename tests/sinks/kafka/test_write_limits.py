@@ -27,7 +27,7 @@ from streaming.mm2.records import TopicPartition
 
 
 def silent() -> dict[str, str]:
-    """A cluster of which nobody answers."""
+    """A cluster that does not answer."""
     return {"bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}", "default.api.timeout.ms": "1000"}
 
 
