@@ -27,7 +27,7 @@ case "${MASTER:-local} ${submit[*]-} " in
   local*) alone=yes ;;
   *) alone= ;;
 esac
-# glibc gives each thread that allocates an arena, which keeps what is freed in it: app/job/native_memory.py.
+# glibc gives each thread that allocates an arena, which keeps what is freed in it: a tenth of the driver's Python.
 export MALLOC_ARENA_MAX=${MALLOC_ARENA_MAX:-2}
 if [ -n "$alone" ]; then export SPARK_LOCAL_IP=${SPARK_LOCAL_IP:-127.0.0.1}; fi
 

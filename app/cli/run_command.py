@@ -16,7 +16,6 @@ import typer
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, with_overrides
 from app.cli.output import DONE, FAILED, complain
 from app.http.neighbour import refuse_beside_another_job
-from app.job.native_memory import use_few_arenas
 from app.overrides.with_overrides import encode_again
 from app.settings import Settings
 from app.wiring import both_clusters, guard
@@ -95,7 +94,6 @@ def _run(config: Path, flow: list[str] | None, handler: logging.Handler, *, once
     else:
         refuse_beside_another_job(settings.job.http_host, settings.job.http_port, settings.job.http_token)
     log.info("%s is read, starting Spark", config)
-    use_few_arenas()
     # Not needed by any other command, and a second of imports.
     from app.job.running_job import Job
     from app.spark.driver_end import DriverWatch

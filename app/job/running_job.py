@@ -22,7 +22,6 @@ from app.http.api import Api, Server
 from app.http.page_history import FlowHistory, sampling
 from app.job.flow_passes import FlowPasses, Work
 from app.job.flow_wiring import JobHooks, flow_in_job
-from app.job.native_memory import SpareMemory
 from app.job.preflight_watch import preflights
 from app.job.query_progress import listening
 from app.job.query_supervisor import QuerySupervisor
@@ -216,9 +215,7 @@ class Job:
         return not any(one.status().state is QueryState.STALLED for one in self._supervisors)
 
     def _until_stopped(self, supervisors: Sequence[QuerySupervisor]) -> None:
-        spare = SpareMemory()
         while not self._stop.is_set():
-            spare.tick()
             for supervisor in supervisors:
                 self._turned_at = time.monotonic()
                 supervisor.tend()
