@@ -37,7 +37,7 @@ from sinks.kinds.acls.survey import left_out, source_topics
 from sinks.kinds.offsets.direction import ClusterGroups, forward, summary_of
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import without_offset_there
-from sinks.ledger.fence_rules import fenced_topics, is_copy
+from sinks.ledger.fences import fenced_topics, is_copy
 from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind

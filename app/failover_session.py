@@ -28,7 +28,7 @@ from sinks.kinds.offsets.direction import GroupOffset, count_verdicts
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.ledger.audit import process_identity
 from sinks.ledger.failover_record import Begun
-from sinks.ledger.fence_rules import shown
+from sinks.ledger.fences import shown
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
 from sinks.protocol.controller import Controller

@@ -17,9 +17,15 @@ from typing import Any
 from app.properties.keys import MIRROR
 from sinks.notify.metrics_reporting import MetricsReporter
 from sinks.plugins.credential_provider import CredentialProvider, close_nothing, version_of_credential
-from sinks.plugins.failover_listener import DefaultFailoverListener, FailoverListener
+from sinks.plugins.listeners import (
+    DefaultFailoverListener,
+    DefaultGroupListener,
+    DefaultTopicListener,
+    FailoverListener,
+    GroupListener,
+    TopicListener,
+)
 from sinks.plugins.plugin_closing import close_plugin
-from sinks.plugins.replication_listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from streaming.errors import LockstepError, PluginError
 from streaming.mm2.replication_filters import (
     ConfigPropertyFilter,

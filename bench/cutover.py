@@ -32,7 +32,7 @@ from sinks.failover.steps import failover_steps
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.shared_listings import list_both
-from sinks.ledger.failover_states import Step
+from sinks.ledger.failover_record import Step
 from streaming.mm2.records import TopicPartition
 
 SOON = 600.0

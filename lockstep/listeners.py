@@ -7,8 +7,14 @@ from __future__ import annotations
 
 from sinks.notify.log_listener import LogListener
 from sinks.notify.webhook import WebhookListener
-from sinks.plugins.failover_listener import DefaultFailoverListener, FailoverListener
-from sinks.plugins.replication_listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
+from sinks.plugins.listeners import (
+    DefaultFailoverListener,
+    DefaultGroupListener,
+    DefaultTopicListener,
+    FailoverListener,
+    GroupListener,
+    TopicListener,
+)
 
 __all__ = [
     "DefaultFailoverListener",

@@ -11,9 +11,15 @@ from pathlib import Path
 from sinks.model.changes import Kind
 from sinks.model.principals import NOBODY, NamedPrincipals, PrincipalFilter, PrincipalMapping
 from sinks.plugins.credential_provider import CredentialProvider
-from sinks.plugins.failover_listener import DefaultFailoverListener, FailoverListener
+from sinks.plugins.listeners import (
+    DefaultFailoverListener,
+    DefaultGroupListener,
+    DefaultTopicListener,
+    FailoverListener,
+    GroupListener,
+    TopicListener,
+)
 from sinks.plugins.plugin_closing import PluginClosing
-from sinks.plugins.replication_listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from streaming.flow import Flow
 from streaming.mm2.internal_topics import InternalTopics, TopicOn, TopicRole, roles_of_flow
 from streaming.mm2.replication_filters import ConfigPropertyFilter, GroupFilter, TopicFilter

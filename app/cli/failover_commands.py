@@ -45,9 +45,8 @@ from sinks.failover.unplanned import failover as fail_over
 from sinks.failover.unreplicated import Unreplicated
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.offsets.same_offsets import check_leads_back
-from sinks.ledger.failover_record import NotNow
-from sinks.ledger.failover_states import Command, State
-from sinks.ledger.fence_rules import shown
+from sinks.ledger.failover_record import Command, NotNow, State
+from sinks.ledger.fences import shown
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 from streaming.number_of import number_of

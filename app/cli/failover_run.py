@@ -24,8 +24,7 @@ from sinks.failover.foreseen import foreseen
 from sinks.failover.scene import Scene
 from sinks.failover.unplanned import ANY_LOSS, TYPED_UNKNOWN
 from sinks.flow_settings import FlowSettings
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import Command
+from sinks.ledger.failover_record import Command, FailoverRecord
 from streaming.errors import WrongUsage
 from streaming.number_of import number_of
 

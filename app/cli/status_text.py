@@ -8,7 +8,7 @@ from typing import Any
 from app.cli.output import print_line, print_table
 from sinks.engine.verify_status import STALLED
 from sinks.kinds.topics.effective import REMEDY
-from sinks.ledger.failover_states import typed_name
+from sinks.ledger.failover_record import typed_name
 from sinks.model.changes import Kind
 from streaming.number_of import number_of
 

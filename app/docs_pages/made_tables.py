@@ -10,7 +10,7 @@ from app.http.openapi import API_BASE, OPERATIONS, Operation
 from app.local.jars import PROJECT
 from app.overrides.overridable import ADDRESS_ENDINGS, CLASS_ENDINGS, CLOSED, REFERENCES, closed
 from app.properties.keys import OPENABLE, TABLE
-from sinks.ledger.failover_states import TRANSITIONS, Command, State, commands_from
+from sinks.ledger.failover_record import TRANSITIONS, Command, State, commands_from
 
 SHARED = frozenset(
     {"--config", "--flow", "--output", "--timeout", "--strict", "--help", "--why", "--dry-run", "--take-over", "--yes"}

@@ -10,7 +10,7 @@ from sinks.engine.pass_schedule import Reason
 from sinks.engine.status import STATES_IN_A_JOB, Task
 from sinks.engine.verify_status import STALLED
 from sinks.kinds.offsets.verdicts import Verdict
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import State
 from sinks.model.changes import Kind, Op
 from sinks.notify.notifier import CallResult
 from sinks.verify.differences import Difference

@@ -32,7 +32,7 @@ from sinks.notify.announcements import Announcements
 from sinks.notify.latest import Patience
 from sinks.notify.listener_observer import ListenerObserver
 from sinks.notify.log_listener import LogListener
-from sinks.plugins.replication_listeners import wants_nothing
+from sinks.plugins.listeners import wants_nothing
 from sinks.protocol.agenda import FullTurns
 from sinks.protocol.claims import Claims
 from streaming.flow import Flow

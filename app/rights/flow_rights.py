@@ -12,7 +12,7 @@ from sinks.kinds.offsets.commit_ends import COMMITS_TOPIC
 from sinks.model.kind_row import FlowSide, On, RequiredRight
 from sinks.model.registry import Kind
 from sinks.notify.log_listener import LogListener
-from sinks.plugins.replication_listeners import wants_nothing
+from sinks.plugins.listeners import wants_nothing
 
 # The least rights that the job needs on both clusters of a flow: one table, for commands, checks and the docs.
 #

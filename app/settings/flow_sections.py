@@ -33,9 +33,8 @@ from sinks.ledger.pins import FILE
 from sinks.model.changes import Kind
 from sinks.model.principals import ADOPT, PROTECTED, NamedPrincipals, PrincipalFilter, PrincipalMapping
 from sinks.plugins.credential_provider import CredentialProvider
-from sinks.plugins.failover_listener import FailoverListener
+from sinks.plugins.listeners import FailoverListener, GroupListener, TopicListener
 from sinks.plugins.plugin_closing import close_plugin
-from sinks.plugins.replication_listeners import GroupListener, TopicListener
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 from streaming.mm2.internal_topics import InternalTopics, internal_topics

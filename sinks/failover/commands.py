@@ -13,9 +13,8 @@ from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer
 from sinks.failover.open_transactions import NotDrained, check_decided
 from sinks.failover.scene import Scene
 from sinks.failover.steps import describe_missing, hold_fence, missing_records, prove_again, tell_late, wanted_pairs
-from sinks.ledger.failover_record import FailoverRecord, NotNow
-from sinks.ledger.failover_states import Command, State, Step
-from sinks.ledger.fence_rules import fence_acls, shown
+from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State, Step
+from sinks.ledger.fences import fence_acls, shown
 from sinks.model.changes import Key
 from streaming.number_of import number_of
 

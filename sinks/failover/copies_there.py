@@ -7,7 +7,7 @@ from dataclasses import replace
 from sinks.failover.scene import Scene
 from sinks.failover.unplanned import Prediction
 from sinks.kinds.topics.rules import is_replicated
-from sinks.ledger.fence_rules import fenced_topics
+from sinks.ledger.fences import fenced_topics
 from sinks.ledger.kept_end_offsets import UNSEEN
 
 

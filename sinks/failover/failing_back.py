@@ -9,8 +9,7 @@ from sinks.failover.scene import Scene
 from sinks.failover.unplanned import TYPED_UNKNOWN
 from sinks.failover.unreplicated import Unreplicated, unreplicated
 from sinks.faults import LedgerUntrusted, RightsMissing
-from sinks.ledger.failover_record import FailoverRecord, NotNow
-from sinks.ledger.failover_states import ENDED, Command, State, Step
+from sinks.ledger.failover_record import ENDED, Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.seal import Seal
 from streaming.flow import Flow

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from sinks.failover.fence_notes import own_fences, unclear_fences
 from sinks.failover.fencing import Fence
 from sinks.failover.scene import Scene
-from sinks.ledger.fence_rules import shown
+from sinks.ledger.fences import shown
 from sinks.model.changes import Key
 from streaming.number_of import number_of
 

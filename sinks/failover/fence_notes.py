@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sinks.ledger.failover_states import Command, State
+from sinks.ledger.failover_record import Command, State
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from sinks.ledger.ownership import is_fresh

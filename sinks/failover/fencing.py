@@ -26,7 +26,7 @@ from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import Acls
-from sinks.ledger.fence_rules import (
+from sinks.ledger.fences import (
     CLOSED_BY_WHOM,
     COPIED_FENCE,
     NO_AUTHORIZER,

@@ -11,8 +11,7 @@ from sinks.failover.scene import Scene
 from sinks.failover.unplanned import seen_last
 from sinks.failover.unreplicated import counted_topics
 from sinks.kinds.offsets.polled_groups import chosen_groups
-from sinks.ledger.failover_record import FailoverRecord, NotNow
-from sinks.ledger.failover_states import TRANSITIONS, Command, State, Step
+from sinks.ledger.failover_record import TRANSITIONS, Command, FailoverRecord, NotNow, State, Step
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from sinks.failover.last_drill import DRILL_KEY, drill_as_text
 from sinks.ledger.audit import Audit
-from sinks.ledger.failover_record import Begun, FailoverRecord, NotNow, begin, completed, stamp
-from sinks.ledger.failover_states import Command, State, Step
+from sinks.ledger.failover_record import Begun, Command, FailoverRecord, NotNow, State, Step, begin, completed, stamp
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import FAILOVER_STATE
 from sinks.model.times import utc_now

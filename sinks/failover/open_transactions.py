@@ -22,7 +22,7 @@ from sinks.kafka.ports.transactions import (
     CoordinatorsView,
     Transactions,
 )
-from sinks.ledger.fence_rules import shown
+from sinks.ledger.fences import shown
 from sinks.model.times import milliseconds, utc_text
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition

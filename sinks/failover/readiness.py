@@ -18,9 +18,8 @@ from sinks.failover.open_transactions import Undecided
 from sinks.flow_settings import Copier, FailoverRules
 from sinks.kafka.ports.brokers import Replicas
 from sinks.kinds.offsets.verdicts import Verdict
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import State
-from sinks.ledger.fence_rules import COPIED_FENCE, shown
+from sinks.ledger.failover_record import FailoverRecord, State
+from sinks.ledger.fences import COPIED_FENCE, shown
 from sinks.model.changes import Kind
 from sinks.model.times import utc_now, utc_text
 from streaming.mm2.records import TopicPartition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from sinks.kafka.ports.cluster import TopicConfigs
-from sinks.ledger.fence_rules import shown
+from sinks.ledger.fences import shown
 
 FLAGGED_NAMES: tuple[tuple[Callable[[str], bool], str], ...] = (
     (

@@ -14,8 +14,8 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.shared_listings import list_both
-from sinks.ledger.failover_states import Step
-from sinks.ledger.fence_rules import check_names, fenced_topics, shown
+from sinks.ledger.failover_record import Step
+from sinks.ledger.fences import check_names, fenced_topics, shown
 from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition

@@ -29,8 +29,8 @@ from sinks.failover.scene import Scene, WaitLines
 from sinks.failover.unplanned import Prediction, counted, keep_divergence, predict
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.acls.staged_writes import granted_later
-from sinks.ledger.failover_states import ENDED, TRANSITIONS, Command, State, Step
-from sinks.ledger.fence_rules import fence_acls, shown, topics_of
+from sinks.ledger.failover_record import ENDED, TRANSITIONS, Command, State, Step
+from sinks.ledger.fences import fence_acls, shown, topics_of
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError

@@ -20,9 +20,8 @@ from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.offsets.stored_memory import stored_histories
-from sinks.ledger.failover_record import FailoverRecord, NotNow
-from sinks.ledger.failover_states import Command, State
-from sinks.ledger.fence_rules import check_names, fenced_topics, is_copy, shown
+from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State
+from sinks.ledger.fences import check_names, fenced_topics, is_copy, shown
 from sinks.ledger.kept_end_offsets import UNSEEN, KeptEndOffsets, end_offsets_by_topic, kept_end_offsets, with_ends
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition

@@ -13,7 +13,7 @@ from sinks.failover.open_transactions import undecided
 from sinks.failover.scene import Scene
 from sinks.failover.tails import fingerprint_of
 from sinks.kafka.ports.record_reader import Record
-from sinks.ledger.fence_rules import fenced_topics, shown, topics_of
+from sinks.ledger.fences import fenced_topics, shown, topics_of
 from sinks.ledger.kept_end_offsets import UNSEEN
 from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from sinks.notify.latest import Patience
 from sinks.notify.notifier import CallResult, Notifier
-from sinks.plugins.replication_listeners import GroupListener, TopicListener, wants_nothing
+from sinks.plugins.listeners import GroupListener, TopicListener, wants_nothing
 from streaming.flow import Flow
 
 T = TypeVar("T")

@@ -14,8 +14,7 @@ import pytest
 from app.cli.failover_run import call_hooks
 from app.failover_session import claim_of_this_process, may_be_alive
 from sinks.flow_settings import FailoverRules
-from sinks.ledger.failover_record import Begun, FailoverRecord
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import Begun, FailoverRecord, State
 from tests.sinks.builders import flow_settings
 
 BEFORE, AFTER = FailoverRecord(State.DRAINED), FailoverRecord(State.PROMOTED, begun=Begun("ann", "now", "a move"))

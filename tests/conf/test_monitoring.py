@@ -16,7 +16,7 @@ import yaml
 
 from app.local.jars import PROJECT
 from sinks.engine.metrics import Metrics
-from sinks.ledger.failover_states import ENDED
+from sinks.ledger.failover_record import ENDED
 from tests.conf.promql import metrics_in, tokens
 
 ALERTS = PROJECT / "conf" / "prometheus" / "alerts.yml"

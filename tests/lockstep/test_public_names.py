@@ -15,7 +15,7 @@ from app.plugins import OLD_NAMES, load_plugin
 from app.settings import load
 from sinks.notify.metrics_reporting import MetricsReporter
 from sinks.plugins.credential_provider import Credential, CredentialProvider
-from sinks.plugins.replication_listeners import TopicListener
+from sinks.plugins.listeners import TopicListener
 from streaming.mm2.replication_policy import BaseReplicationPolicy, ReplicationPolicy
 
 PUBLIC = ("policies", "filters", "listeners", "reporters", "credentials", "reconfigurable")

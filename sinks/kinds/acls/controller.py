@@ -10,8 +10,7 @@ from sinks.kinds.acls.staged_writes import staged_entries
 from sinks.kinds.acls.survey import Fences, KeptTranslation, look_up_acls, survey_acls
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.polled_controller import ListedKind, PolledController, Surveyed
-from sinks.ledger.fence_rules import is_fence_key
-from sinks.ledger.known_fences import ReverseFences
+from sinks.ledger.fences import ReverseFences, is_fence_key
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Change, Key, Kind, Op, Outcome
 from sinks.protocol.controller import PassContext, Sighting

@@ -17,7 +17,7 @@ from app.cli.output import Output
 from app.failover_session import FailoverCall
 from sinks.failover.commands import fence
 from sinks.failover.scene import Scene
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import State
 from streaming.errors import WrongUsage
 from tests.sinks.failover.scenes import Stage, stage
 

@@ -17,8 +17,7 @@ from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.failover.last_drill import LastDrill
 from sinks.failover.lost_before_copying import Lost
 from sinks.failover.preflight import FailoverStatus, NotChecked, Preflight
-from sinks.ledger.failover_record import Begun, FailoverRecord
-from sinks.ledger.failover_states import Command, State
+from sinks.ledger.failover_record import Begun, Command, FailoverRecord, State
 from sinks.ledger.leadership import Leader
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind, Op

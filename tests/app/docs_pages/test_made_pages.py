@@ -12,7 +12,7 @@ from app.http.openapi import API_BASE, document
 from app.local.jars import PROJECT
 from app.overrides.overridable import closed
 from app.properties.keys import OPENABLE, TABLE
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import State
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -23,8 +23,7 @@ from sinks.flow_settings import FailoverRules
 from sinks.kinds.offsets.direction import GroupOffset, count_verdicts, worst_bounds
 from sinks.kinds.offsets.translation import Answer, Method, Unanswered
 from sinks.kinds.offsets.verdicts import Judgement, Verdict
-from sinks.ledger.failover_record import Begun, FailoverRecord
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import Begun, FailoverRecord, State
 from sinks.model.changes import Kind, Op, Outcome
 from sinks.model.effective_drift import DifferingConfig, DriftGroup
 from sinks.model.plan import Plan, Refusal

@@ -17,8 +17,7 @@ from typing import Any
 from app.cli import failover_commands
 from app.main import main
 from sinks.failover.journal import Journal
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import Step
+from sinks.ledger.failover_record import FailoverRecord, Step
 
 PRELOADED = (failover_commands,)
 """Commands are imported when they are called, else."""

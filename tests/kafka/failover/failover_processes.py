@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from app.local.jars import PROJECT
-from sinks.ledger.failover_states import Step
+from sinks.ledger.failover_record import Step
 
 
 @dataclass(frozen=True)

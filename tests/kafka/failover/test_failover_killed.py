@@ -13,7 +13,7 @@ from app.local.local_mirror import LocalMirror
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from sinks.kafka.ports.acl_binding import AclBinding
-from sinks.ledger.failover_states import State, Step
+from sinks.ledger.failover_record import State, Step
 from sinks.ledger.ledger_entries import Entry
 from streaming.mm2.records import TopicPartition
 from tests.kafka.failover.failover_processes import Commands, Ended

@@ -13,7 +13,7 @@ from app.local.local_cluster import LocalCluster
 from app.wiring import open_cluster
 from sinks.failover.cut_reader import all_records
 from sinks.kafka.ports.cluster import TopicSpec
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import State
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
 from tests.kafka.failover.failovers import SOON, SOURCE, TARGET, Flow, produce, properties, write_file

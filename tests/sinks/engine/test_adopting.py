@@ -16,8 +16,7 @@ from sinks.kinds.quotas.quota_port import Entity
 from sinks.kinds.users.rules import UNPROVEN, DesiredUsers, WantedUser, alike_users
 from sinks.ledger.adoption import AdoptionPlan, Alike
 from sinks.ledger.audit import Audit
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import FailoverRecord, State
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Change, Kind
 from sinks.model.principals import ADOPT, NamedPrincipals

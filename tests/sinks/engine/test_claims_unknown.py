@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sinks.kafka.memory.memory_users import Stored
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import FailoverRecord, State
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.changes import Kind
 from sinks.model.principals import ADOPT, NamedPrincipals

@@ -20,8 +20,7 @@ from sinks.faults import (
     RightsMissing,
     WrongCluster,
 )
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import Command, State
+from sinks.ledger.failover_record import Command, FailoverRecord, State
 from sinks.ledger.ledger import Entry
 from sinks.model.changes import Kind, Outcome
 from sinks.model.plan import Plan, Unobserved

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sinks.faults import ClusterUnreachable, NotLeading
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import FailoverRecord, State
 from sinks.ledger.leadership import EVIDENCE
 from sinks.ledger.lease_log import MARGIN, RESERVED_SECONDS
 from sinks.ledger.ledger_entries import FAILOVER_STATE, Entry

@@ -17,7 +17,7 @@ from sinks.engine.verify_status import STALLED, VerifyStatus
 from sinks.failover.preflight import FailoverStatus, Preflight
 from sinks.faults import ItemFault, LedgerUntrusted
 from sinks.kinds.offsets.verdicts import Verdict
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import State
 from sinks.model.changes import Kind, Outcome
 from sinks.model.plan import Plan
 from sinks.printable import printable

@@ -15,8 +15,7 @@ from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
 from sinks.kafka.ports.cluster import Faults, TopicSpec
 from sinks.kafka.ports.users import Upsertion, UserFaults
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import Command, State
+from sinks.ledger.failover_record import Command, FailoverRecord, State
 from sinks.ledger.ledger_entries import FAILOVER_STATE, Entry
 from sinks.model.changes import Kind
 from sinks.plugins.credential_provider import Credential

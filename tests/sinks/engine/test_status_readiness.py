@@ -27,8 +27,7 @@ from sinks.failover.readiness import (
 from sinks.faults import ItemFault
 from sinks.flow_settings import FailoverRules
 from sinks.kafka.ports.brokers import Replicas
-from sinks.ledger.failover_record import Begun, FailoverRecord
-from sinks.ledger.failover_states import Command, State
+from sinks.ledger.failover_record import Begun, Command, FailoverRecord, State
 from sinks.model.changes import Kind, Op, Outcome
 from sinks.model.effective_drift import DifferingConfig, DriftGroup
 from sinks.model.plan import SEE_PLAN, Plan, Refusal

@@ -18,8 +18,7 @@ from sinks.kafka.memory.memory_transactions import MemoryTransactions
 from sinks.kafka.ports.acl_binding import EVERYONE
 from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.ledger.audit import Audit
-from sinks.ledger.failover_record import Begun, FailoverRecord
-from sinks.ledger.failover_states import Step
+from sinks.ledger.failover_record import Begun, FailoverRecord, Step
 from sinks.ledger.kept_end_offsets import kept_end_offsets
 from sinks.ledger.known_positions import LatestSync
 from sinks.ledger.ledger import Ledger

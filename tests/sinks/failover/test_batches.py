@@ -9,9 +9,8 @@ import pytest
 from sinks.failover.commands import cutover, drain, fence, unfence
 from sinks.failover.divergence import divergences
 from sinks.failover.fence_proof import FenceBroken
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import State, Step
-from sinks.ledger.fence_rules import fence_acls
+from sinks.ledger.failover_record import FailoverRecord, State, Step
+from sinks.ledger.fences import fence_acls
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Died, Stage, mortal, stage
 

@@ -9,7 +9,7 @@ import pytest
 from sinks.failover.commands import fence
 from sinks.failover.fencing import FenceCopied
 from sinks.flow_settings import FailoverRules
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import State
 from tests.sinks.failover.scenes import stage
 
 

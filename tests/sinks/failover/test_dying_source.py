@@ -11,8 +11,7 @@ from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_memory import store_histories
-from sinks.ledger.failover_record import NotNow
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import NotNow, State
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, look, stage

@@ -7,8 +7,7 @@ import pytest
 from sinks.engine.flow_status import first_status, kind_status
 from sinks.engine.status import Task
 from sinks.faults import ClusterUnreachable
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import ENDED, Command, State
+from sinks.ledger.failover_record import ENDED, Command, FailoverRecord, State
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind
 from tests.sinks.builders import NOON, World, overrides_of, put_topic, set_config, world_in_step

@@ -7,8 +7,7 @@ import pytest
 from sinks.failover.commands import cutover, fence, unfence
 from sinks.failover.open_transactions import NotDrained
 from sinks.faults import LedgerUntrusted
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import Command, State, Step
+from sinks.ledger.failover_record import Command, FailoverRecord, State, Step
 from sinks.ledger.ledger_entries import Entry
 from tests.sinks.failover.scenes import stage
 from tests.sinks.kinds.acls.acl_builders import acl

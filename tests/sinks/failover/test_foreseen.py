@@ -8,8 +8,7 @@ from sinks.failover.commands import fence, promote, unfence
 from sinks.failover.foreseen import foreseen
 from sinks.failover.unplanned import failover, predict
 from sinks.kafka.memory.memory_records import MemoryLog
-from sinks.ledger.failover_record import NotNow
-from sinks.ledger.failover_states import Command, State, Step
+from sinks.ledger.failover_record import Command, NotNow, State, Step
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import IdentityReplicationPolicy

@@ -8,8 +8,7 @@ import pytest
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.acls.controller import REST
-from sinks.ledger.fence_rules import fence_acls, is_fence_key
-from sinks.ledger.known_fences import ReverseFences
+from sinks.ledger.fences import ReverseFences, fence_acls, is_fence_key
 from sinks.model.changes import Kind
 from tests.sinks.builders import World, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl

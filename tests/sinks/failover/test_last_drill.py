@@ -10,8 +10,7 @@ from sinks.failover.last_drill import DRILL_KEY, last_drill
 from sinks.failover.preflight import FailoverStatus
 from sinks.failover.readiness import ReadinessFacts, readiness
 from sinks.flow_settings import FailoverRules
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import FailoverRecord, State
 from streaming.errors import LockstepError
 from tests.sinks.builders import world_in_step
 from tests.sinks.failover.scenes import stage

@@ -6,8 +6,7 @@ import pytest
 
 from sinks.failover.commands import cutover, drain, fence, promote
 from sinks.failover.open_transactions import NotDrained
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import Command, State
+from sinks.ledger.failover_record import Command, FailoverRecord, State
 from tests.sinks.failover.scenes import stage
 
 

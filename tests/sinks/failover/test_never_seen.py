@@ -12,8 +12,7 @@ from sinks.failover.read_records import ReadLimits
 from sinks.failover.unplanned import failover
 from sinks.failover.unreplicated import Unreplicated
 from sinks.kafka.memory.memory_records import MemoryLog
-from sinks.ledger.failover_record import FailoverRecord, NotNow
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import FailoverRecord, NotNow, State
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import put_topic

@@ -21,7 +21,7 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.assembly import Assembly, GroupScope, assemble
 from sinks.kinds.offsets.same_offsets import CopiedEnds
 from sinks.kinds.offsets.verdicts import Verdict
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import State
 from sinks.model.changes import Kind
 from streaming.errors import WrongUsage
 from streaming.mm2.records import TopicPartition

@@ -14,8 +14,7 @@ from sinks.failover.unplanned import failover, predict
 from sinks.failover.unreplicated import unreplicated
 from sinks.faults import ItemFault
 from sinks.kafka.ports.transactions import ActiveProducer
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import Command, State
+from sinks.ledger.failover_record import Command, FailoverRecord, State
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Stage, stage
 

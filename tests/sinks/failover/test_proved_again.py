@@ -6,8 +6,7 @@ import pytest
 
 from sinks.failover.commands import cutover, drain, fence, promote
 from sinks.failover.fence_proof import FenceBroken
-from sinks.ledger.failover_record import NotNow
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import NotNow, State
 from tests.sinks.failover.scenes import Stage, stage
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from sinks.failover.commands import cutover
 from sinks.failover.failing_back import failback, resume
-from sinks.ledger.failover_record import Begun, FailoverRecord, NotNow
-from sinks.ledger.failover_states import Command, State
+from sinks.ledger.failover_record import Begun, Command, FailoverRecord, NotNow, State
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from tests.sinks.builders import NOON

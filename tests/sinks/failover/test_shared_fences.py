@@ -19,9 +19,8 @@ from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
 from sinks.ledger.audit import Audit
-from sinks.ledger.failover_record import Begun
-from sinks.ledger.failover_states import State
-from sinks.ledger.fence_rules import fence_acls
+from sinks.ledger.failover_record import Begun, State
+from sinks.ledger.fences import fence_acls
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from streaming.errors import LockstepError

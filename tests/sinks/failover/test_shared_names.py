@@ -13,7 +13,7 @@ from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.unplanned import failover, predict
 from sinks.kafka.memory.memory_records import MemoryLog
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import State
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import DefaultReplicationPolicy

@@ -9,8 +9,7 @@ import pytest
 from sinks.failover.commands import cutover, drain, fence, promote, unfence
 from sinks.failover.fence_proof import FenceBroken
 from sinks.kafka.ports.transactions import ActiveProducer
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import FailoverRecord, State
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.times import milliseconds, utc_text
 from streaming.mm2.records import TopicPartition

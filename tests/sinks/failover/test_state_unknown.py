@@ -11,8 +11,7 @@ from app.cli.status_text import print_status
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.failover.preflight import NOT_READ
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import State
+from sinks.ledger.failover_record import FailoverRecord, State
 from sinks.ledger.ledger_entries import Entry
 from tests.sinks.builders import World, world_in_step
 

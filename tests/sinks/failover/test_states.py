@@ -8,8 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.ledger.failover_record import Begun, FailoverRecord, NotNow, begin, completed
-from sinks.ledger.failover_states import ENDED, TRANSITIONS, Command, State, Step, commands_from, typed_name
+from sinks.ledger.failover_record import (
+    ENDED,
+    TRANSITIONS,
+    Begun,
+    Command,
+    FailoverRecord,
+    NotNow,
+    State,
+    Step,
+    begin,
+    commands_from,
+    completed,
+    typed_name,
+)
 from streaming.errors import LockstepError
 
 ME = Begun("me", "2026-11-22T00:00:00Z", "a drill", "me@here:1")

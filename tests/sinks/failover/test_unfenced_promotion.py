@@ -8,8 +8,7 @@ import pytest
 
 from sinks.failover.commands import cutover, promote, unfence
 from sinks.failover.divergence import divergences
-from sinks.ledger.failover_record import NotNow
-from sinks.ledger.failover_states import State, Step
+from sinks.ledger.failover_record import NotNow, State, Step
 from sinks.ledger.ledger_entries import Entry
 from streaming.errors import LockstepError
 from tests.sinks.failover.scenes import Died, Stage, mortal, stage

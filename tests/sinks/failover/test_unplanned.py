@@ -17,8 +17,7 @@ from sinks.failover.unreplicated import Unreplicated
 from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_memory import store_histories
-from sinks.ledger.failover_record import FailoverRecord, NotNow
-from sinks.ledger.failover_states import State, Step
+from sinks.ledger.failover_record import FailoverRecord, NotNow, State, Step
 from sinks.ledger.known_positions import LatestSync
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor

@@ -10,8 +10,7 @@ import pytest
 from sinks.failover.commands import cutover, drain, fence, promote, unfence
 from sinks.failover.open_transactions import NotDrained
 from sinks.failover.scene import CopyCheck
-from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.failover_states import Command, State, Step
+from sinks.ledger.failover_record import Command, FailoverRecord, State, Step
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Died, Stage, mortal, stage
 

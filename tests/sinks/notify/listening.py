@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from sinks.notify.announcements import Announcements
 from sinks.notify.latest import Patience
-from sinks.plugins.replication_listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
+from sinks.plugins.listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from streaming.flow import Flow
 
 FLOW = Flow("a", "b")

@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 
 from app.local.waiting import wait_for
-from sinks.plugins.replication_listeners import DefaultGroupListener, DefaultTopicListener, wants_nothing
+from sinks.plugins.listeners import DefaultGroupListener, DefaultTopicListener, wants_nothing
 from tests.sinks.notify.listening import BOTH, IMPATIENT, ORDERS, SOON, Counts, Hangs, Remembers, announcing, failing
 
 

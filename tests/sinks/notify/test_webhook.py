@@ -19,7 +19,7 @@ import pytest
 
 from sinks.notify.announcements import Announcements
 from sinks.notify.webhook import WEBHOOK_SECRET_NAME, WEBHOOK_URL_NAME, WebhookFailed, WebhookListener
-from sinks.plugins.replication_listeners import DefaultGroupListener
+from sinks.plugins.listeners import DefaultGroupListener
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

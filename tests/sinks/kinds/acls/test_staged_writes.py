@@ -8,8 +8,7 @@ import pytest
 from sinks.flow_settings import AclRules
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.acl_binding import AclBinding
-from sinks.ledger.fence_rules import fence_acls
-from sinks.ledger.known_fences import ReverseFences
+from sinks.ledger.fences import ReverseFences, fence_acls
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind
 from tests.sinks.builders import World, flow_settings, put_topic

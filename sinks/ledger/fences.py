@@ -1,4 +1,4 @@
-"""A fence: which topics of the source it keeps writes away from, by which ACLs, and what it proves. Pure.
+"""A fence: which topics of the source it protects from writes, by which ACLs, and what it proves.
 
 A fence is a `DENY WRITE` for `User:*` from every host, a literal one for each topic. Any DENY beats every ALLOW
 (KIP-11), but ACLs do not bind super users. Quotas cannot fence: KRaft refuses a quota of 0. MM2 writes offset-syncs,
@@ -7,11 +7,19 @@ heartbeats and copies of the reverse flow to the source, so a fence is never for
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+import orjson
+
+from sinks.faults import RightsMissing
 from sinks.flow_settings import Copier, FlowSettings
 from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, TOPIC, WILDCARD, AclBinding
-from sinks.model.changes import DENY
+from sinks.kafka.ports.acls import AclList
+from sinks.kafka.ports.cluster import Reader
+from sinks.ledger.ledger_entries import Entry
+from sinks.ledger.seal import unsealed
+from sinks.model.changes import DENY, Key
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import ReplicationPolicy
@@ -126,3 +134,63 @@ STAYS_CLOSED = (
     "({why}). Run the same again once it can; if {flows} is not fenced for certain, run it with a copy of the file "
     "that does not enable {flows}"
 )
+
+
+log = logging.getLogger(__name__)
+
+
+class ReverseFences:
+    """Reads the reverse flow's ledger on the source, signed or not. Its content can only protect ACLs.
+
+    Any client with write access there may have written it. So only keys that look like a fence's ACL are accepted.
+    """
+
+    def __init__(self, topic: str, reader: Reader) -> None:
+        self._topic, self._reader = topic, reader
+        self._read_to = 0
+        self._known: set[Key] = set()
+        self._denied = self._strange = False
+
+    @property
+    def known(self) -> frozenset[Key]:
+        """The fences of the last reading."""
+        return frozenset(self._known)
+
+    def current(self) -> frozenset[Key]:
+        """Returns the keys of the fence's ACLs now. Raises ClusterUnreachable."""
+        try:
+            read = self._reader.read_log_from(self._topic, self._read_to)
+        except RightsMissing as error:
+            if not self._denied:
+                log.warning("fences of the flow the other way round are not known: %s", error)
+            self._denied = True
+            return frozenset(self._known)
+        if read.whole:
+            self._known.clear()
+        for position, key, value in read.records:
+            self._take(key, value)
+            self._read_to = position + 1
+        return frozenset(self._known)
+
+    def _take(self, key: bytes, value: bytes | None) -> None:
+        try:
+            name, *rest = orjson.loads(key)
+        except (ValueError, TypeError):
+            return
+        if name != Entry.FENCE.value:
+            return
+        if not is_fence_key(acl := tuple(rest)):
+            if not self._strange:
+                log.warning(
+                    "%s has entries that are no fences: they are left out, the first one is %r", self._topic, rest
+                )
+            self._strange = True
+            return
+        (self._known.discard if unsealed(value) is None else self._known.add)(acl)
+
+
+def without_fences(bindings: AclList, fences: Collection[Key]) -> AclList:
+    """Returns the ACLs that are no fences."""
+    if bindings.keys.isdisjoint(fences):
+        return bindings
+    return AclList(acl for acl in bindings if acl.key not in fences)

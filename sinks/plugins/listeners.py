@@ -1,15 +1,13 @@
-"""Who learns which topics and groups are replicated (KAFKA-14903): the interfaces, and Kafka's own that do nothing."""
+"""Plug-ins that learn which topics and groups are replicated (KAFKA-14903), and which states a failover reaches.
+
+Here are the interfaces, and the defaults, which do nothing.
+"""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from typing import Protocol, TypeVar
-
-T = TypeVar("T")
-
-log = logging.getLogger(__name__)
+from typing import Any, Protocol
 
 
 class TopicListener(Protocol):
@@ -30,16 +28,35 @@ class DefaultTopicListener:
     """Kafka's `DefaultTopicListener`: does nothing."""
 
     def topics_changed(self, upstream_to_downstream: Mapping[str, str]) -> None:
-        """Nobody wants to know."""
+        """Does nothing."""
 
 
 class DefaultGroupListener:
     """Kafka's `DefaultGroupListener`: does nothing."""
 
     def groups_changed(self, groups: AbstractSet[str]) -> None:
-        """Nobody wants to know."""
+        """Does nothing."""
 
 
 def wants_nothing(listener: object) -> bool:
     """Whether it is one of Kafka's own that do nothing; what inherits from them may do something."""
     return type(listener) in (DefaultTopicListener, DefaultGroupListener)
+
+
+class FailoverListener(Protocol):
+    """Lockstep's own: told to switch clients over, since Lockstep moves no client and no DNS. It may also have
+    `configure(properties)` and `close()`."""
+
+    def state_changed(self, state: Mapping[str, Any]) -> None:
+        """`source`, `target`, `before`, `state`, `doing`, `topics`, `who`, `why`, `at`: as `lockstep failover -o json`
+        has them.
+
+        Called by the command, in order, once for each state, after the ledger has it. What raises stops nothing.
+        """
+
+
+class DefaultFailoverListener:
+    """Does nothing."""
+
+    def state_changed(self, state: Mapping[str, Any]) -> None:
+        """Does nothing."""
