@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from app.cli.failures import exit_code_of
-from app.cli.help_pages import complete_help, examples
+from app.cli.options import add_shared
 from app.cli.output import print_line, print_script
 from sinks.printable import PrintableFormatter
 from streaming.nearest import nearest
@@ -28,12 +28,13 @@ from streaming.nearest import nearest
 class LazyCommand:
     """Where a command is, in a module of `app.cli`, and what the list of commands says of it.
 
-    `name`: of a function, or of a Typer with commands of its own.
+    `name`: of a function, or of a Typer with commands of its own. `asks`: it asks a cluster, whatever its options.
     """
 
     module: str
     name: str
     summary: str
+    asks: bool = False
 
     def load(self, called: str) -> Any:
         """Imports it, and returns it as one of Click's commands."""
@@ -52,27 +53,39 @@ class LazyCommand:
 COMMANDS: Final = {
     "run": LazyCommand("run_command", "run", "The streaming query, until SIGTERM."),
     "validate": LazyCommand("validate_command", "validate", "Whether the file is right and the clusters answer."),
-    "plan": LazyCommand("plan_command", "plan", "What `apply` would do now; writes nothing."),
-    "apply": LazyCommand("plan_command", "apply", "Writes what `plan` shows."),
-    "adopt": LazyCommand("adopt_command", "adopt", "Takes ownership of what is the same on both clusters."),
+    "plan": LazyCommand("plan_command", "plan", "What `apply` would do now; writes nothing.", asks=True),
+    "apply": LazyCommand("plan_command", "apply", "Writes what `plan` shows.", asks=True),
+    "adopt": LazyCommand("adopt_command", "adopt", "Takes ownership of what is the same on both clusters.", asks=True),
     "status": LazyCommand("status_command", "status", "How each flow stands."),
-    "topics": LazyCommand("status_command", "topics", "The topics that are replicated now."),
-    "groups": LazyCommand("offsets_command", "groups", "The consumer groups that are replicated now."),
-    "offsets": LazyCommand("offsets_command", "app", "Where each group would continue at a failover."),
+    "topics": LazyCommand("status_command", "topics", "The topics that are replicated now.", asks=True),
+    "groups": LazyCommand("offsets_command", "groups", "The consumer groups that are replicated now.", asks=True),
+    "offsets": LazyCommand("offsets_command", "app", "Where each group would continue at a failover.", asks=True),
     "verify": LazyCommand("verify_command", "verify", "Whether every record of the source is on the target."),
     "look": LazyCommand("look_command", "look", "Asks the running job for a pass now."),
     "reload": LazyCommand("look_command", "reload", "Lets the running job read its file again."),
-    "preflight": LazyCommand("preflight_command", "preflight", "Could a flow fail over now, and what would be lost?"),
-    "fence": LazyCommand("failover_commands", "fence", "Keeps all producers from writing the topics on the source."),
-    "unfence": LazyCommand("failover_commands", "unfence", "Takes the fence away."),
-    "cutover": LazyCommand("failover_commands", "cutover", "Leads a planned failover from fence to promotion."),
-    "promote": LazyCommand("failover_commands", "promote", "Ends a flow whose records are all on the target."),
-    "failover": LazyCommand("failover_commands", "failover", "Ends a flow whose source is gone; says what is lost."),
-    "failback": LazyCommand("failover_commands", "failback", "Leads back once the source is there again."),
-    "drill": LazyCommand("drill_command", "drill", "Fails over a topic of its own: predicted against measured."),
-    "audit": LazyCommand("audit_command", "audit", "Who changed what, when, and with which outcome."),
-    "pause": LazyCommand("pause_command", "pause", "Stops one kind of a flow, durably."),
-    "resume": LazyCommand("pause_command", "resume", "Starts a paused kind again."),
+    "preflight": LazyCommand(
+        "preflight_command", "preflight", "Could a flow fail over now, and what would be lost?", asks=True
+    ),
+    "fence": LazyCommand(
+        "failover_commands", "fence", "Keeps all producers from writing the topics on the source.", asks=True
+    ),
+    "unfence": LazyCommand("failover_commands", "unfence", "Takes the fence away.", asks=True),
+    "cutover": LazyCommand(
+        "failover_commands", "cutover", "Leads a planned failover from fence to promotion.", asks=True
+    ),
+    "promote": LazyCommand(
+        "failover_commands", "promote", "Ends a flow whose records are all on the target.", asks=True
+    ),
+    "failover": LazyCommand(
+        "failover_commands", "failover", "Ends a flow whose source is gone; says what is lost.", asks=True
+    ),
+    "failback": LazyCommand("failover_commands", "failback", "Leads back once the source is there again.", asks=True),
+    "drill": LazyCommand(
+        "drill_command", "drill", "Fails over a topic of its own: predicted against measured.", asks=True
+    ),
+    "audit": LazyCommand("audit_command", "audit", "Who changed what, when, and with which outcome.", asks=True),
+    "pause": LazyCommand("pause_command", "pause", "Stops one kind of a flow, durably.", asks=True),
+    "resume": LazyCommand("pause_command", "resume", "Starts a paused kind again.", asks=True),
     "rights": LazyCommand("rights_command", "rights", "Prints the commands that grant what the job needs."),
     "configs": LazyCommand("configs_command", "configs", "Configs of brokers and topics, and Lockstep's own."),
     "demo": LazyCommand("demo_command", "demo", "Two local clusters, MM2, and a source that changes."),
@@ -84,13 +97,142 @@ COMMANDS: Final = {
 }
 """By name, in the order of the list."""
 
-ASKING: Final = frozenset(
-    {
-        *("plan", "apply", "adopt", "topics", "groups", "offsets", "preflight", "fence", "unfence", "cutover"),
-        *("promote", "failover", "failback", "drill", "audit", "pause", "resume"),
-    }
-)
-"""Commands that ask a cluster, whatever their options."""
+# What every page of help has: two examples, options that all commands share, and placeholders in plain words.
+
+
+FILE: Final = "--config mm2.properties"
+
+EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
+    "run": (f"run {FILE}", f"run {FILE} --flow 'a->b' --once"),
+    "validate": (f"validate {FILE}", f"validate {FILE} --rights --strict"),
+    "plan": (f"plan {FILE} --out plan.json", f"plan {FILE} --kind acl -o json"),
+    "apply": (f"apply {FILE}", f"apply {FILE} --plan plan.json --yes"),
+    "adopt": (f"adopt acl {FILE} --dry-run", f"adopt topic {FILE} --with-records --yes"),
+    "status": (f"status {FILE} --watch", f"status {FILE} --flow 'a->b' -o json"),
+    "topics": (f"topics {FILE}", f"topics {FILE} --flow 'a->b' -o json"),
+    "groups": (f"groups {FILE}", f"groups {FILE} -o json"),
+    "offsets": (f"offsets {FILE} --group payments", f"offsets {FILE} --reverse --execute"),
+    "offsets translate": (
+        f"offsets translate --topic orders --partition 0 --offset 4711 {FILE}",
+        f"offsets translate --groups 'billing-.*' {FILE} -o json",
+    ),
+    "verify": (f"verify {FILE} --since 1h", f"verify orders {FILE} --full --export differing"),
+    "look": (f"look {FILE} --wait 10", f"look orders {FILE} --wait 10"),
+    "reload": (f"reload {FILE}", f"reload {FILE} -o json"),
+    "audit": (f"audit {FILE} --since 1h", f"audit {FILE} --kind acl --resource orders"),
+    "pause": (f"pause acl {FILE}", f"pause topic-config {FILE} --flow 'a->b'"),
+    "resume": (f"resume acl {FILE}", f"resume topic-config {FILE} --flow 'a->b'"),
+    "preflight": (f"preflight {FILE}", f"preflight {FILE} --flow 'a->b' --report preflight.md"),
+    "fence": (f"fence {FILE} --dry-run", f"fence orders payments {FILE} --why 'move to b'"),
+    "unfence": (f"unfence {FILE}", f"unfence {FILE} --flow 'a->b' --dry-run"),
+    "cutover": (f"cutover {FILE} --dry-run", f"cutover {FILE} --flow 'a->b' --verify --yes --why 'move to b'"),
+    "promote": (f"promote {FILE} --dry-run", f"promote {FILE} --flow 'a->b'"),
+    "failover": (f"failover {FILE} --dry-run", f"failover {FILE} --flow 'a->b' --yes 1200"),
+    "failback": (f"failback {FILE} --export lost", f"failback {FILE} --out back.properties"),
+    "drill": (f"drill {FILE} --flow 'a->b'", f"drill {FILE} --flow 'a->b' --records 5000 -o json"),
+    "rights": (
+        f"rights --principal User:lockstep {FILE}",
+        f"rights --principal User:lockstep {FILE} -o json",
+    ),
+    "configs": (
+        f"configs --cluster a --describe --topic orders {FILE}",
+        "configs --bootstrap-server h:9092 --alter --broker-defaults --add-config num.io.threads=16 --canary 1",
+    ),
+    "demo": ("demo", "demo --keep"),
+    "ledger": (f"ledger sign {FILE}", f"ledger reset {FILE} --flow 'a->b'"),
+    "ledger sign": (f"ledger sign {FILE}", f"ledger sign {FILE} --flow 'a->b' --yes"),
+    "ledger acknowledge": (f"ledger acknowledge {FILE}", f"ledger acknowledge orders {FILE} --flow 'a->b'"),
+    "ledger reset": (f"ledger reset {FILE}", f"ledger reset {FILE} --flow 'a->b' --yes"),
+    "credentials": (f"credentials set alice --both {FILE}", f"credentials verify {FILE}"),
+    "credentials set": (
+        f"credentials set alice {FILE}",
+        f"credentials set alice --both --password-file p.txt {FILE}",
+    ),
+    "credentials rotate": (
+        f"credentials rotate alice {FILE}",
+        f"credentials rotate alice --password-file - {FILE}",
+    ),
+    "credentials list": (f"credentials list {FILE}", f"credentials list {FILE} -o json"),
+    "credentials verify": (f"credentials verify {FILE}", f"credentials verify alice bob {FILE}"),
+    "credentials remove": (f"credentials remove alice {FILE}", f"credentials remove alice bob {FILE}"),
+    "credentials import": (f"credentials import users.txt {FILE}", f"credentials import - {FILE}"),
+    "completion": ("completion bash > ~/.lockstep-completion", "completion zsh"),
+}
+"""By the command as it is called, without `lockstep`."""
+
+PLACEHOLDERS: Final[Mapping[str, str]] = {
+    "--accept": "TOPIC",
+    "--accept-group": "GROUP",
+    "--accept-loss": "RECORDS|unknown",
+    "--add-config": "KEY=VALUE",
+    "--add-config-file": "FILE",
+    "--batch": "TOPICS",
+    "--bootstrap-server": "HOST:PORT",
+    "--broker": "ID",
+    "--canary": "ID",
+    "--canary-time": "SECONDS",
+    "--cluster": "ALIAS",
+    "--command-config": "FILE",
+    "--config": "FILE",
+    "--delete-config": "KEY",
+    "--discard": "RECORDS",
+    "--entity-name": "NAME",
+    "--entity-type": "brokers|topics|lockstep",
+    "--export": "FOLDER",
+    "--flow": "A->B",
+    "--iterations": "NUMBER",
+    "--last": "OFFSETS",
+    "--level": "counts|digests|records",
+    "--offset": "NUMBER",
+    "--mechanism": "SCRAM-SHA-256|SCRAM-SHA-512",
+    "--out": "FILE",
+    "--output": "text|json",
+    "--partition": "NUMBER",
+    "--password-file": "FILE",
+    "--plan": "FILE",
+    "--principal": "User:NAME",
+    "--records": "NUMBER",
+    "--report": "FILE",
+    "--since": "TIME",
+    "--topic": "TOPIC",
+    "--wait": "SECONDS",
+    "--within": "SECONDS",
+    "--yes": "RECORDS",
+    "--why": "REASON",
+}
+"""What stands for an option's value; for other options their name in capitals."""
+
+
+def examples(*commands: str) -> str:
+    """The end of a page of help; `commands`: without `lockstep`."""
+    return "\n".join(["\b", "Examples:", *(f"  lockstep {one}" for one in commands)])
+
+
+def complete_help(command: Any, path: str) -> None:
+    """Adds all of it to a command of Click's and to those below it. `path`: how it is called, without `lockstep`."""
+    add_shared(command, path)
+    for one in command.params:
+        if getattr(one, "metavar", "") is None and not getattr(one, "is_flag", False):
+            one.metavar = _placeholder(one)
+            if one.param_type_name == "argument" and not _is_choice(one):
+                # Later versions of Typer write the name of Python's type behind the argument's.
+                one.display_type_rich = lambda ctx: ""
+    if path in EXAMPLES:
+        command.epilog = examples(*EXAMPLES[path])
+    for name, below in getattr(command, "commands", {}).items():
+        complete_help(below, f"{path} {name}")
+
+
+def _is_choice(param: Any) -> bool:
+    return bool(getattr(getattr(param, "type_descriptor", None), "is_choice", False))
+
+
+def _placeholder(param: Any) -> str:
+    names = [name for name in param.opts if name.startswith("--")]
+    if not names:
+        return str(param.name).upper()
+    return PLACEHOLDERS.get(names[0], names[0].removeprefix("--").upper())
+
 
 HELP: Final = "help"
 HELP_FLAGS: Final = frozenset({"-h", "--help"})
@@ -160,8 +302,9 @@ class LazyCommands(TyperGroup):
             from typer.completion import completion_init
 
             completion_init()
-        if words and words[0] in ASKING and not HELP_FLAGS.intersection(words):
-            # It is up by the time that Python has imported what the command needs; the other commands import neither.
+        command = COMMANDS.get(words[0]) if words else None
+        if command is not None and command.asks and not HELP_FLAGS.intersection(words):
+            # The JVM is up by the time that Python has imported what the command needs.
             from app.local.java_gateway import begin_jvm
 
             begin_jvm()

@@ -13,8 +13,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from app.cli.help_pages import EXAMPLES
-from app.cli.lazy_commands import COMMANDS, app
+from app.cli.lazy_commands import COMMANDS, EXAMPLES, app
 
 
 def pages(command: Any, path: tuple[str, ...]) -> Iterator[str]:
