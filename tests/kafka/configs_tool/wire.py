@@ -44,11 +44,14 @@ class Connection:
         return b"\0\0" + struct.pack(">h", len(name)) + name in answer
 
     def configs(self, kind: int, name: str) -> bytes:
-        """The configs of a topic or of brokers with all levels as this broker knows them, in its answer's words."""
+        """The configs of a topic or of brokers with all levels as this broker knows them: its answer's bytes, sorted.
+
+        Brokers that know the same may list it in another order.
+        """
         text = name.encode()
         body = struct.pack(">ibh", 1, kind, len(text)) + text + struct.pack(">ib", -1, 1)
         # What is before: the correlation id, and for how long the broker throttled.
-        return self._request(DESCRIBE_CONFIGS, body)[8:]
+        return bytes(sorted(self._request(DESCRIBE_CONFIGS, body)[8:]))
 
     def logs_in(self, user: str, password: str) -> bool:
         """With SASL/PLAIN; False where the broker refuses."""
