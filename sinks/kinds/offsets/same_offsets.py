@@ -2,7 +2,7 @@
 
 Cluster mirroring (KIP-1279), linking and shadowing copy so; MM2 does not. No topic tells how far such a copier came:
 the ends of both logs do. A file may name the copier wrongly, and then a group would skip records. So no offset is
-written before the next record of the group, or else the copy's last one, was read at one offset on both sides.
+written before the records next to it were read on both sides, and were the same ones at the same offsets.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ class SameRecords:
         if len(self._proven) + len(left) > MOST_PROVEN:
             self._proven.clear()
         for width in WIDTHS:
-            spans = {at: _spans(at.offset, both[at.where], width) for at in left}
-            here = _records(self._source, [(at.where, span) for at in left for span in spans[at]])
-            there = _records(self._target, [(copies[at.where], span) for at in left for span in spans[at]])
+            spans = {at: _span(at.offset, both[at.where], width) for at in left}
+            here = _records(self._source, [(at.where, span) for at, span in spans.items()])
+            there = _records(self._target, [(copies[at.where], span) for at, span in spans.items()])
             for at in list(left):
                 log, ours, theirs = both[at.where], here.get(at.where), there.get(copies[at.where])
                 same = _continues_alike(at.offset, log, spans[at], ours, theirs)
@@ -127,36 +127,41 @@ Records = Mapping[int, Record]
 Stretch = tuple[int, int]
 
 
-def _spans(offset: int, log: LogRange, width: int) -> tuple[Stretch, Stretch]:
-    """What to read: from the group's offset on, and the end of what both logs have."""
-    start = min(max(offset, log.start), log.end)
-    return (start, min(start + width, log.end)), (max(log.start, log.end - width), log.end)
+def _span(offset: int, log: LogRange, width: int) -> Stretch:
+    """What to read around a group's offset, as far as both logs have it."""
+    at = _within(offset, log)
+    return max(log.start, at - width), min(log.end, at + width)
+
+
+def _within(offset: int, log: LogRange) -> int:
+    return min(max(offset, log.start), log.end)
 
 
 def _continues_alike(
-    offset: int, log: LogRange, spans: tuple[Stretch, Stretch], here: Records | None, there: Records | None
+    offset: int, log: LogRange, span: Stretch, here: Records | None, there: Records | None
 ) -> bool | None:
-    """Whether a group at `offset` would go on with the same record; None where the spans were too short to say so.
+    """Whether a group at `offset` would go on with the same record; None where the span was too short to say so.
 
-    `here`, `there`: the records of these spans; None where not all of them could be read.
-    A copier keeps the order. So records behind an equal one come behind it on the target as well.
+    `here`, `there`: the records of the span; None where not all of them could be read. A copier keeps the order. So
+    what lies behind two neighbours that are equal on both sides comes behind them, unless the copier sends again.
     """
     if here is None or there is None:
         return False
-    (start, stop), (tail, end) = spans
-    first = next((at for at in sorted(here) if start <= at < stop), None)
-    if first is not None:
-        return _alike(here[first], there.get(first))
-    if stop < end:
+    at, (start, stop) = _within(offset, log), span
+    last = max((one for one in there if start <= one < at), default=None)
+    first = min((one for one in here if at <= one < stop), default=None)
+    if (last is None and start > log.start) or (first is None and stop < log.end):
         return None
-    last = next((at for at in sorted(there, reverse=True) if tail <= at < end), None)
-    if last is not None:
-        return _alike(there[last], here.get(last))
-    return False if tail == log.start else None
+    if first is None and any(at <= one < stop for one in there):
+        return False
+    compared = [one for one in (last, first) if one is not None]
+    return bool(compared) and all(_alike(here.get(one), there.get(one)) for one in compared)
 
 
-def _alike(one: Record, other: Record | None) -> bool:
-    return other is not None and (one.timestamp, one.key, one.value) == (other.timestamp, other.key, other.value)
+def _alike(one: Record | None, other: Record | None) -> bool:
+    if one is None or other is None:
+        return False
+    return (one.timestamp, one.key, one.value) == (other.timestamp, other.key, other.value)
 
 
 def _records(

@@ -14,6 +14,7 @@ from sinks.ledger.known_positions import LatestSync
 from streaming.mm2.records import TopicPartition
 
 X = TopicPartition("x", 0)
+Case = tuple[MemoryLog, MemoryLog, int, int]
 
 
 def log_of(*offsets: int, end: int | None = None) -> MemoryLog:
@@ -71,8 +72,8 @@ def test_partition_that_could_not_be_read_proves_nothing() -> None:
 
 
 @st.composite
-def logs(draw: st.DrawFn) -> tuple[MemoryLog, MemoryLog, int]:
-    """A source with gaps, a copy by any copier that keeps the order, and a group's offset."""
+def logs(draw: st.DrawFn) -> Case:
+    """A source with gaps, a copy by any copier that keeps the order, its next record, and a group's offset."""
     source = MemoryLog()
     for gap in draw(st.lists(st.integers(0, 3), max_size=25)):
         source.skip(gap).append(None, b"%d" % source.end, timestamp=source.end)
@@ -86,15 +87,18 @@ def logs(draw: st.DrawFn) -> tuple[MemoryLog, MemoryLog, int]:
         elif at < len(source.records):
             record, at = source.records[at], at + 1
             target.append(record.key, record.value, record.timestamp)
-    return source, target, draw(st.integers(0, source.end))
+    return source, target, at, draw(st.integers(0, source.end))
 
 
 @given(logs())
-def test_no_copier_that_keeps_the_order_makes_a_group_skip_a_record(case: tuple[MemoryLog, MemoryLog, int]) -> None:
-    source, target, offset = case
+def test_no_copier_that_keeps_the_order_makes_a_group_skip_a_record(case: Case) -> None:
+    source, target, at, offset = case
     answer = answered(source, target, offset)
     if isinstance(answer, Unanswered):
         return
+    # It ends what it began to send again.
+    for record in source.records[at:]:
+        target.append(record.key, record.value, record.timestamp)
     last = {record.value: record.offset for record in target.records}
     unread = [record.value for record in source.records if record.offset >= offset]
     assert all(last[value] >= answer.downstream for value in unread if value in last)
@@ -138,3 +142,10 @@ def test_topic_that_was_deleted_does_not_hold_up_the_others() -> None:
     copied.note_source({X: 1, TopicPartition("gone", 0): 7}, 1000)
     copied.positions({X: X})
     assert copied.caught_up_ms == 1000
+
+
+def test_no_offset_is_given_while_another_copier_sends_records_again() -> None:
+    source, target = log_of(2, 3), MemoryLog()
+    for at in (2, 3, 2):
+        target.append(b"k", b"%d" % at, timestamp=at)
+    assert answered(source, target, 2) is Unanswered.OTHER_OFFSETS
