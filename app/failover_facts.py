@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -15,29 +15,27 @@ from app.settings import Settings
 from app.wiring import FlowClusters
 from sinks.engine.flow_status import age_of
 from sinks.engine.report import Report
-from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted
-from sinks.failover.arrival_memory import ArrivalMemory, ArrivalsSeen
+from sinks.failover.arrival import Arrival, ArrivalMemory, ArrivalsSeen, pairs_of, sharing, unlisted
 from sinks.failover.divergence import as_at_takeover
-from sinks.failover.losses import losses_of, untold
 from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
 from sinks.failover.open_transactions import Undecided, undecided
 from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import counted_loss
-from sinks.failover.readiness import GroupsUnseen, InStep, ReadinessFacts
-from sinks.failover.red_flags import red_flags
+from sinks.failover.readiness import GroupsUnseen, InStep, ReadinessFacts, losses_of, untold
 from sinks.failover.scene import both_readers
 from sinks.faults import ItemFault, NoAnswer, NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.brokers import Replicas
+from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.acls.survey import left_out, source_topics
 from sinks.kinds.offsets.direction import ClusterGroups, forward, summary_of
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import without_offset_there
-from sinks.ledger.fences import fenced_topics, is_copy
+from sinks.ledger.fences import fenced_topics, is_copy, shown
 from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
@@ -285,3 +283,39 @@ def in_step_of_pass(report: Report, kinds: Collection[Kind], groups: GroupSummar
     faulted = unseen | paused | report.trouble.held | report.trouble.faulted
     remedies = report.trouble.remedies
     return InStep(drift, refused, faulted, {}, remedies, groups.verdicts, max(groups.bounds.values(), default=0))
+
+
+FLAGGED_NAMES: tuple[tuple[Callable[[str], bool], str], ...] = (
+    (
+        lambda topic: topic.endswith(("-changelog", "-repartition")),
+        "Kafka Streams: changelogs and repartition topics ({}) belong to offsets that are others on the target; let "
+        "the applications restore from their inputs there",
+    ),
+    (
+        lambda topic: topic.startswith("connect-") and topic.endswith(("configs", "offsets", "status", "statuses")),
+        "Kafka Connect: its internal topics ({}) hold source offsets of this cluster; create the connectors anew there",
+    ),
+    (
+        lambda topic: topic == "_schemas",
+        "a schema registry keeps its schemas in {}: ids stay true only if its own tool leads it over",
+    ),
+)
+"""Texts by a pattern of topic names. `{}` gets the topics."""
+
+TIERED = "tiered storage: segments of {} that lie in the source's remote store are copied as records, or not at all"
+
+
+def red_flags(topics: Collection[str], configs: Mapping[str, TopicConfigs]) -> Iterator[str]:
+    """Returns the texts for the source's topics. Exactly-once across clusters, share groups and open producers show in
+    no name."""
+    for applies, text in FLAGGED_NAMES:
+        if found := sorted(filter(applies, topics)):
+            yield text.format(shown(found, 3))
+    remote = sorted(name for name, one in configs.items() if _is_tiered(one))
+    if remote:
+        yield TIERED.format(shown(remote, 3))
+
+
+def _is_tiered(configs: TopicConfigs) -> bool:
+    entry = configs.get("remote.storage.enable")
+    return entry is not None and entry.value == "true"

@@ -15,8 +15,7 @@ from app.rights.flow_rights import rights_on_names
 from app.rights.rights_check import RightVerdict, check_rights
 from app.settings import Settings
 from app.wiring import both_clusters
-from sinks.failover.drill import DRILL_PREFIX, Drill, DrillResult
-from sinks.failover.drill_names import check_drill_name
+from sinks.failover.drill import DRILL_PREFIX, Drill, DrillResult, check_drill_name
 from sinks.failover.scene import Scene
 from sinks.faults import RightsMissing
 from sinks.model.kind_row import On

@@ -13,9 +13,8 @@ from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOpti
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
 from app.failover_facts import observe_readiness
 from app.private_files import check_writable, write_report
-from sinks.failover.losses import losses_as_json
 from sinks.failover.lost_before_copying import lost_as_json
-from sinks.failover.readiness import Check, Readiness, ReadinessAnswer, ReadinessFacts, readiness
+from sinks.failover.readiness import Check, Readiness, ReadinessAnswer, ReadinessFacts, losses_as_json, readiness
 from sinks.printable import one_line
 from streaming.flow import Flow
 

@@ -9,7 +9,7 @@ import httpx
 
 from app.addresses import base_url, is_wildcard
 from app.http.neighbour import is_job, strangers
-from app.http.request_rules import UNAUTHORIZED
+from app.http.protection import UNAUTHORIZED
 from app.settings import JobSettings, Settings
 from streaming.errors import LockstepError
 

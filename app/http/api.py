@@ -11,7 +11,7 @@
 | `POST /look`   | look now                                               |
 | `POST /reload` | read the properties file and the flows' ledgers again  |
 
-`app.http.request_rules` says which requests are answered.
+`app.http.protection` says which requests are answered.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ from app.http.flow_api import FlowApi
 from app.http.neighbour import refuse_beside_another_job
 from app.http.page import page_routes
 from app.http.page_history import FlowHistory
-from app.http.protection import HEALTH, READY, Protection, as_json
-from app.http.request_rules import RequestRules
+from app.http.protection import HEALTH, READY, Protection, RequestRules, as_json
 from app.reloading import Reloading
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics

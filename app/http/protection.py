@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
 
 import orjson
 from starlette.datastructures import MutableHeaders
@@ -11,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from app.http.request_rules import CHALLENGES, UNAUTHORIZED, RequestRules
+from app.addresses import is_loopback, is_wildcard
 from sinks.printable import printable
 
 CONTENT_POLICY = (
@@ -63,3 +68,97 @@ class Protection(BaseHTTPMiddleware):
             for challenge in CHALLENGES:
                 headers.append("WWW-Authenticate", challenge)
         return response
+
+
+# Which requests the job's server answers: by host, origin, content type and token. Pure.
+#
+# A foreign page in a browser on the job's machine must not reach the job. `Host` refuses a foreign name that leads to a
+# loopback address (DNS rebinding), `Origin` refuses a page of another site.
+
+
+JSON = "application/json"
+MISDIRECTED, FORBIDDEN, UNSUPPORTED, UNAUTHORIZED = 421, 403, 415, 401
+CHALLENGES = ('Bearer realm="lockstep"', 'Basic realm="lockstep"')
+"""RFC 6750 for programs; RFC 7617 lets a browser ask a person for the token, as a password. A header each, for Chromium
+reads the first challenge of a header alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a request is not answered; `status` is HTTP's."""
+
+    status: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRules:
+    """`host`: `lockstep.http.host`; `token`: `lockstep.http.token`, None where everybody may ask."""
+
+    host: str
+    token: str | None = None
+
+    def refused(self, method: str, headers: Mapping[str, str]) -> Refused | None:
+        """The first rule that a request breaks; None for one to be answered. `headers`: names in small letters."""
+        if not self._is_ours(headers.get("host", "")):
+            return Refused(MISDIRECTED, "this host is none of the job's: use lockstep.http.host or a loopback address")
+        if _is_foreign(headers):
+            return Refused(FORBIDDEN, "pages of other sites may not ask the job")
+        if self.token is not None and not is_authorized(headers.get("authorization", ""), self.token, method):
+            return Refused(UNAUTHORIZED, "lockstep.http.token is needed: Authorization: Bearer TOKEN")
+        if method == "POST" and _has_body(headers) and _media_type(headers) != JSON:
+            return Refused(UNSUPPORTED, f"a body must be JSON: Content-Type: {JSON}")
+        return None
+
+    def _is_ours(self, written: str) -> bool:
+        name = _split(f"//{written}")
+        if name is None or not name.hostname or name.username is not None or name.path:
+            return False
+        # Every address of the machine and each name that leads to one is right, and the token says who asks.
+        ours = is_loopback(name.hostname) or name.hostname == self.host.strip("[]").lower()
+        return ours or (is_wildcard(self.host) and self.token is not None)
+
+
+def is_authorized(header: str, token: str, method: str) -> bool:
+    """Whether an `Authorization` carries the token, compared in constant time.
+
+    As a password (Basic) it allows reading only: a browser sends it by itself, for foreign pages too.
+    """
+    scheme, _, value = header.partition(" ")
+    given = value.strip()
+    if scheme.lower() == "basic" and method in ("GET", "HEAD"):
+        try:
+            given = base64.b64decode(given, validate=True).decode().partition(":")[2]
+        except (binascii.Error, ValueError):
+            return False
+    elif scheme.lower() != "bearer":
+        return False
+    return secrets.compare_digest(given.encode(), token.encode())
+
+
+def _is_foreign(headers: Mapping[str, str]) -> bool:
+    if headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+        # A link to the page is no request of the other site's script.
+        return headers.get("sec-fetch-mode") != "navigate" or "origin" in headers
+    origin = headers.get("origin")
+    if origin is None:
+        return False
+    found = _split(origin)
+    return found is None or not found.netloc or found.netloc.lower() != headers.get("host", "").lower()
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts
+
+
+def _has_body(headers: Mapping[str, str]) -> bool:
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+
+
+def _media_type(headers: Mapping[str, str]) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -28,10 +28,9 @@ from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.same_offsets import CopiedEnds
 from sinks.kinds.shared_listings import FlowListing, SharedListings
-from sinks.notify.announcements import Announcements
-from sinks.notify.latest import Patience
-from sinks.notify.listener_observer import ListenerObserver
+from sinks.notify.announcements import Announcements, ListenerObserver
 from sinks.notify.log_listener import LogListener
+from sinks.notify.notifier import Patience
 from sinks.plugins.listeners import wants_nothing
 from sinks.protocol.agenda import FullTurns
 from sinks.protocol.claims import Claims

@@ -11,7 +11,7 @@ from bench.drill.snapshot import Logs, read_logs, remote
 from bench.drill.source_load import Topic
 from sinks.failover.arrival import Arrival, arrivals
 from sinks.failover.cut_reader import AsItWas
-from sinks.failover.predicted_losses import predicted
+from sinks.failover.unplanned import predicted
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.stored_memory import stored_histories

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from sinks.failover.compared_copies import compare_copies
 from sinks.failover.divergence import divergences
-from sinks.failover.fence_lifting import check_deniable, check_liftable, lift_fence
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_proof import FenceBroken
-from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer
+from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer, check_deniable, check_liftable, lift_fence
 from sinks.failover.open_transactions import NotDrained, check_decided
 from sinks.failover.scene import Scene
-from sinks.failover.steps import describe_missing, hold_fence, missing_records, prove_again, tell_late, wanted_pairs
+from sinks.failover.steps import (
+    compare_copies,
+    describe_missing,
+    hold_fence,
+    missing_records,
+    prove_again,
+    tell_late,
+    wanted_pairs,
+)
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.fences import fence_acls, shown
 from sinks.model.changes import Key

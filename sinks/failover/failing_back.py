@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sinks.failover.fence_lifting import check_liftable
+from sinks.failover.fencing import check_liftable
 from sinks.failover.scene import Scene
 from sinks.failover.unplanned import TYPED_UNKNOWN
 from sinks.failover.unreplicated import Unreplicated, unreplicated

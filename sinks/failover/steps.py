@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from sinks.failover.arrival import Arrival
-from sinks.failover.compared_copies import compare_copies
-from sinks.failover.copies_there import with_all_copies
-from sinks.failover.divergence import arrivals_at_takeover, divergences, forget_divergences
-from sinks.failover.fence_lifting import lift_fence, name_left, open_fence
+from sinks.failover.arrival import Arrival, arrivals
+from sinks.failover.cut_reader import AsItWas
+from sinks.failover.divergence import arrivals_at_takeover, divergences, forget_divergences, takeover_ends
 from sinks.failover.fence_proof import (
     FenceBroken,
     ends_of_logs,
@@ -21,16 +20,19 @@ from sinks.failover.fence_proof import (
     prove_still,
     written_since,
 )
+from sinks.failover.fencing import lift_fence, name_left, open_fence
 from sinks.failover.moved_clients import WrittenSince
 from sinks.failover.moved_clients import written_since as written_on_target
-from sinks.failover.open_transactions import NotDrained as NotDrained
-from sinks.failover.open_transactions import await_decided, check_decided, last_writers, tell_open
+from sinks.failover.open_transactions import NotDrained, await_decided, check_decided, last_writers, tell_open
+from sinks.failover.resent import Pairs
 from sinks.failover.scene import Scene, WaitLines
 from sinks.failover.unplanned import Prediction, counted, keep_divergence, predict
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.acls.staged_writes import granted_later
+from sinks.kinds.topics.rules import is_replicated
 from sinks.ledger.failover_record import ENDED, TRANSITIONS, Command, State, Step
-from sinks.ledger.fences import fence_acls, shown, topics_of
+from sinks.ledger.fences import fence_acls, fenced_topics, shown, topics_of
+from sinks.ledger.kept_end_offsets import UNSEEN
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
@@ -317,3 +319,51 @@ def _wait(scene: Scene, condition: Callable[[], bool], seconds: float, what: str
         if scene.waiting.clock() > deadline:
             raise LockstepError(f"waited {seconds:g} s for {what}, in vain; run the command again")
         scene.waiting.sleep(ARRIVAL_POLL_INTERVAL)
+
+
+def copies_on_target(scene: Scene) -> dict[str, tuple[str, int]]:
+    """Returns each copy's name on the target and its partition count, by topic of the source.
+
+    Under a policy that keeps names these are all topics that the flow would replicate, whichever client created them.
+    """
+    settings, flow = scene.settings, scene.settings.flow
+    policy, found = settings.policy, dict[str, tuple[str, int]]()
+    for name, partitions in scene.target.cluster.list_topics().items():
+        topic = policy.upstream_topic(name)
+        if topic is None or policy.format_remote_topic(flow.source, topic) != name:
+            continue
+        if policy.topic_source(name) in (None, flow.source) and is_replicated(settings, topic):
+            found[topic] = name, partitions
+    written = fenced_topics(settings, {topic: name for topic, (name, _) in found.items()}, scene.aliases)
+    return {topic: found[topic] for topic in written}
+
+
+def with_all_copies(scene: Scene, prediction: Prediction) -> Prediction:
+    """Returns the prediction, with "end never seen" for each copy on the target that it lacks."""
+    known, remote = {topic: list(ends) for topic, ends in prediction.known.items()}, dict(prediction.remote)
+    for topic, (name, partitions) in copies_on_target(scene).items():
+        remote.setdefault(topic, name)
+        ends = known.setdefault(topic, [])
+        ends += [UNSEEN] * (partitions - len(ends))
+    return replace(prediction, known=known, remote=remote)
+
+
+def compare_copies(scene: Scene, pairs: Pairs) -> bool:
+    """Compares what was not compared yet of these partitions. Returns whether there was any. Raises what `compare`
+    does."""
+    return scene.verify is not None and scene.verify.run({where.topic for where in pairs}, _drained_ends(scene, pairs))
+
+
+def _drained_ends(scene: Scene, pairs: Pairs) -> dict[TopicPartition, int]:
+    """Returns where complete copies ended when they were drained. Clients that moved may have written behind these
+    ends.
+
+    Records that came to the source since then, and were copied, are compared as well.
+    """
+    taken = takeover_ends(divergences(scene.journal.ledger))
+    drained = {where: copy for where, copy in pairs.items() if copy in taken}
+    if not drained:
+        return {}
+    with scene.readers() as (source, target):
+        found = arrivals(source, AsItWas(target, taken), drained)
+    return {copy: taken[copy] for where, copy in drained.items() if found[where].arrived}

@@ -11,18 +11,22 @@ from types import MappingProxyType
 
 from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted
 from sinks.failover.divergence import Divergence, arrivals_at_takeover, as_at_takeover, keep_divergences
-from sinks.failover.losses import untold
-from sinks.failover.predicted_losses import predicted
+from sinks.failover.new_copies import new_copies
+from sinks.failover.readiness import untold
 from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import EndOffsets
 from sinks.failover.tails import Behind
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
+from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.record_reader import RecordReader
+from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State
 from sinks.ledger.fences import check_names, fenced_topics, is_copy, shown
 from sinks.ledger.kept_end_offsets import UNSEEN, KeptEndOffsets, end_offsets_by_topic, kept_end_offsets, with_ends
+from sinks.ledger.known_positions import KnownPosition, LatestSync, most_missing
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import ReplicationPolicy
@@ -256,3 +260,69 @@ def _why_to_accept(source: str, prediction: Prediction) -> str:
         f"{source} answers, but gives no answer for {silent}. Once its brokers are back, `lockstep cutover` loses no "
         f"record. To fail over without them, say --accept-loss {prediction.typed}"
     )
+
+
+# Predicts what a failover loses without asking the source, from the job's ledger entries and the copies themselves.
+#
+# How far a partition was copied at some moment is known (`known_positions`). Since then the job saw its source log grow
+# by some offsets. Its copy grew by some new records. The difference is the most that can be missing. It also counts
+# transaction markers, compacted records, and records that are unreadable on the target. Records that came after the
+# source was last seen are unknown.
+
+
+NEVER_SEEN = "where its log on the source ends was never seen"
+
+Histories = Mapping[TopicPartition, History]
+
+
+def predicted(
+    kept: Mapping[str, KeptEndOffsets], histories: Histories, target: RecordReader, remote: Mapping[str, str]
+) -> dict[TopicPartition, Arrival]:
+    """Returns predictions by partition of the source. `remote`: names on the target.
+
+    `target` reads committed records. A partition without any knowledge may lose all its records. A partition whose end
+    was never seen has an unknown loss.
+    Raises ClusterUnreachable, RightsMissing.
+    """
+    ends = {
+        TopicPartition(topic, number): end for topic, one in kept.items() for number, end in enumerate(one.ends) if end
+    }
+    copies = {where: TopicPartition(remote[where.topic], where.partition) for where in ends}
+    logs = target.ends(list(copies.values())).items
+    positions = {
+        where: position
+        for where in ends
+        if (position := _position(where, kept[where.topic], histories, logs.get(copies[where]))) is not None
+    }
+    since = {
+        copies[where]: position.target
+        for where, position in positions.items()
+        if copies[where] in logs and most_missing(position, ends[where], 0) > 0
+    }
+    came = new_copies(target, since, logs)
+    found = {
+        where: Arrival(where, problem=NEVER_SEEN)
+        if end == UNSEEN
+        else Arrival(
+            where,
+            Behind(most_missing(positions.get(where), end, came.get(copies[where], 0)), None, False),
+            positioned=where in positions,
+        )
+        for where, end in ends.items()
+    }
+    empty = Behind(0, None, True)
+    every = [TopicPartition(topic, number) for topic, one in kept.items() for number in range(len(one.ends))]
+    return {where: found.get(where) or Arrival(where, empty) for where in every}
+
+
+def _position(
+    where: TopicPartition, kept: KeptEndOffsets, histories: Histories, log: LogRange | None
+) -> KnownPosition | None:
+    """Returns how far the partition was copied. None where the copy ends before that now: it lost its tail."""
+    if kept.positions is not None:
+        position = kept.positions[where.partition] if where.partition < len(kept.positions) else None
+    else:
+        history = histories.get(where)
+        position = None if history is None or history.is_empty else LatestSync(*history.latest).position
+    end = 0 if log is None else log.end
+    return position if position is not None and position.target <= end else None

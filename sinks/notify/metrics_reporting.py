@@ -13,8 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from sinks.notify.latest import Patience
-from sinks.notify.notifier import CallResult, Notifier
+from sinks.notify.notifier import CallResult, Notifier, Patience
 from sinks.secret_values import without_secrets
 from streaming.errors import LockstepError
 from streaming.reconfiguration import Reconfigurable

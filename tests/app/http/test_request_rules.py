@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from app.addresses import is_loopback
-from app.http.request_rules import RequestRules
+from app.http.protection import RequestRules
 
 TOKEN = "0123456789abcdef"
 HERE = RequestRules("127.0.0.1")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sinks.failover.arrival_memory import ArrivalMemory
-from sinks.failover.counted_ahead import AHEAD_LIMITS, counted_ahead
+from sinks.failover.arrival import ArrivalMemory
 from sinks.failover.position_memory import CopyEvidence, PositionMemory
-from sinks.failover.predicted_losses import predicted
 from sinks.failover.read_records import ReadLimits
+from sinks.failover.source_end_offsets import AHEAD_LIMITS, counted_ahead
+from sinks.failover.unplanned import predicted
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kinds.offsets.histories import Histories
 from sinks.ledger.kept_end_offsets import KeptEndOffsets, from_text, positions_by_topic, renewed_all, to_text

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sinks.failover.arrival import pairs_of
-from sinks.failover.arrival_memory import ALL_THERE, ArrivalMemory
+from sinks.failover.arrival import ALL_THERE, ArrivalMemory, pairs_of
 from sinks.failover.commands import drain, fence
 from sinks.failover.divergence import as_at_takeover
 from streaming.mm2.records import TopicPartition

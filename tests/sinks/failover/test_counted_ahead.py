@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.failover.counted_ahead import counted_ahead
 from sinks.failover.read_records import ReadLimits
+from sinks.failover.source_end_offsets import counted_ahead
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.ledger.known_positions import KnownPosition
 from streaming.mm2.records import TopicPartition

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.failover.drill import DRILL_PREFIX, Drill
-from sinks.failover.drill_names import check_drill_name
+from sinks.failover.drill import DRILL_PREFIX, Drill, check_drill_name
 from streaming.errors import WrongUsage
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.sinks.builders import flow_settings, put_topic

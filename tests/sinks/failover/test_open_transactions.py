@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.failover.arrival_memory import ArrivalMemory
+from sinks.failover.arrival import ArrivalMemory
 from sinks.failover.commands import cutover, drain, fence, promote
 from sinks.failover.open_transactions import NotDrained
 from sinks.failover.scene import both_readers

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.failover.new_copies import new_copies
-from sinks.failover.predicted_losses import predicted
 from sinks.failover.read_records import ReadLimits
+from sinks.failover.unplanned import predicted
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Stamp

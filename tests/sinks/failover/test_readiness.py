@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.failover_facts import red_flags
 from sinks.failover.lost_before_copying import Lost
 from sinks.failover.open_transactions import Undecided
 from sinks.failover.readiness import (
@@ -23,7 +24,6 @@ from sinks.failover.readiness import (
     TopicLoss,
     readiness,
 )
-from sinks.failover.red_flags import red_flags
 from sinks.flow_settings import FailoverRules
 from sinks.kafka.ports.brokers import Replicas
 from sinks.kafka.ports.cluster import ConfigEntry, Origin

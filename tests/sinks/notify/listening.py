@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 
 from sinks.notify.announcements import Announcements
-from sinks.notify.latest import Patience
+from sinks.notify.notifier import Patience
 from sinks.plugins.listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from streaming.flow import Flow
 

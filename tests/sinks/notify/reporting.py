@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from prometheus_client import CollectorRegistry
 
 from app.local.waiting import wait_for
-from sinks.notify.latest import Patience
+from sinks.notify.notifier import Patience
 
 SOON = 60.0
 QUICK = Patience(limit=SOON, first_wait=0.01, longest_wait=0.05)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.notify.latest import Latest, Patience
-from sinks.notify.notifier import LOG_EVERY, Seldom
+from sinks.notify.notifier import LOG_EVERY, Latest, Patience, Seldom
 
 
 def test_waits_double_up_to_the_longest() -> None:

@@ -11,9 +11,8 @@ from app.local.waiting import wait_for
 from sinks.faults import ItemFault
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kinds.offsets.direction import ClusterGroups
-from sinks.notify import listener_observer
-from sinks.notify.announcements import Announcements
-from sinks.notify.listener_observer import GROUP_LIST_INTERVAL, REPLACED_WITHIN, ListenerObserver
+from sinks.notify import announcements
+from sinks.notify.announcements import GROUP_LIST_INTERVAL, REPLACED_WITHIN, Announcements, ListenerObserver
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import FLOW, World, put_topic
 
@@ -122,7 +121,7 @@ def test_group_that_is_gone_is_told_at_the_next_listing(world: ListeningWorld) -
 
 
 def test_all_groups_without_an_offset_have_their_turns(world: ListeningWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listener_observer, "IDLE_IN_A_LISTING", 2)
+    monkeypatch.setattr(announcements, "IDLE_IN_A_LISTING", 2)
     world.source_groups.offsets |= {f"idle{n}": {} for n in range(5)}
     world.run_pass()
     world.source_groups.offsets |= {f"idle{n}": {TopicPartition("x", 0): 1} for n in range(5)}
