@@ -24,11 +24,11 @@ from sinks.ledger.audit_events import (
     Event,
     SettingChange,
     of_credential,
-    of_entry,
     of_outcome,
     of_refusal,
     of_setting,
     record_key,
+    result_of,
     side,
 )
 from sinks.ledger.seal import Seal
@@ -99,8 +99,6 @@ class Audit:
 
     def flush(self) -> None:
         """Writes what waits. Raises ClusterUnreachable, RightsMissing, LockstepError: then it goes on waiting."""
-        if not self._waiting:
-            return
         while self._waiting:
             self.prepare()
             # If it fails, another client may have deleted the topic.
@@ -130,30 +128,27 @@ class Audit:
 
     def record_adoption(self, plan: AdoptionPlan) -> None:
         """Writes what waits, and one event for each item that was taken over. Raises as `flush`; the events wait."""
-        base = self._base(plan.flow, plan.digest)
-        self._append([Event(**base, **of_entry(plan.kind, ADOPT, key)) for key in sorted(plan.items)])
+        base = self._base(plan.flow, plan.digest) | {"kind": plan.kind.value, "op": ADOPT}
+        self._append([Event(**base, key=key) for key in sorted(plan.items)])
 
     def record_pause(self, flow: Flow, kind: Kind, *, paused: bool) -> None:
         """Writes what waits, and that a kind was paused or resumed. Raises as `flush`; the event waits then."""
-        self._append([Event(**self._base(flow, ""), **of_entry(kind, PAUSE if paused else RESUME, ()))])
+        self._append([Event(**self._base(flow), kind=kind.value, op=PAUSE if paused else RESUME, key=())])
 
     def record_settings(self, flow: Flow, changes: Iterable[SettingChange]) -> None:
         """Writes what waits, and one event per line of the properties file. Raises as `flush`; the events wait then."""
-        base = self._base(flow, "")
-        self._append([Event(**base, **of_setting(change)) for change in changes])
+        self._append([Event(**self._base(flow), **of_setting(change)) for change in changes])
 
     def record_credentials(self, flow: Flow, writes: Iterable[CredentialWrite]) -> None:
         """Writes what waits, and one event per password. Raises as `flush`; the events wait then."""
-        base = self._base(flow, "")
-        self._append([Event(**base, **of_credential(one)) for one in writes])
+        self._append([Event(**self._base(flow), **of_credential(one)) for one in writes])
 
     def record_failover(self, flow: Flow, key: Key, before: str, after: str, error: str | None = None) -> None:
         """One event for a step of a failover; `before` and `after` are states. Raises as `flush`; it waits then."""
-        sides = {"kind": FAILOVER, "op": Op.UPDATE.value, "key": key, "before": side(before), "after": side(after)}
-        outcome = {"result": "failed" if error else "applied", "error": error}
-        self._append([Event(**self._base(flow, "") | sides | outcome)])
+        what = {"kind": FAILOVER, "op": Op.UPDATE.value, "key": key, "before": side(before), "after": side(after)}
+        self._append([Event(**self._base(flow) | what, result=result_of(error), error=error)])
 
-    def _base(self, flow: Flow, digest: str) -> dict[str, Any]:
+    def _base(self, flow: Flow, digest: str = "") -> dict[str, Any]:
         return {"at": self._now(), "source": flow.source, "target": flow.target, "who": self._who, "digest": digest}
 
     def _append(self, events: Sequence[Event]) -> None:

@@ -23,7 +23,6 @@ log = logging.getLogger(__name__)
 
 EVENT_SCHEMA = SingleObject("audit-event")
 
-
 SETTING = "setting"
 """The kind of an event about Lockstep's own properties."""
 
@@ -80,11 +79,11 @@ class Event:
     kind: str
     op: str
     key: Key
-    before: str | None
-    after: str | None
-    digest: str
-    result: str
-    error: str | None
+    before: str | None = None
+    after: str | None = None
+    digest: str = ""
+    result: str = "applied"
+    error: str | None = None
     signed: bool | None = None
 
     @property
@@ -120,48 +119,27 @@ def of_outcome(outcome: Outcome) -> dict[str, Any]:
 
 def of_refusal(refusal: Refusal) -> dict[str, Any]:
     """The fields of an event about a change that was not tried."""
-    return {
-        "kind": refusal.kind.value,
-        "op": refusal.op.value,
-        "key": refusal.key,
-        "before": None,
-        "after": None,
-        "result": "refused",
-        "error": refusal.reason,
-    }
-
-
-def of_entry(kind: Kind, op: str, key: Key) -> dict[str, Any]:
-    """The fields of an event about what the ledger says of a kind, while the target stayed as it was."""
-    sides = {"before": None, "after": None, "result": "applied", "error": None}
-    return {"kind": kind.value, "op": op, "key": key} | sides
+    what = {"kind": refusal.kind.value, "op": refusal.op.value, "key": refusal.key}
+    return what | {"result": "refused", "error": refusal.reason}
 
 
 def of_setting(change: SettingChange) -> dict[str, Any]:
     """The fields of an event about a line of the file."""
     op = Op.CREATE if change.before is None else Op.DELETE if change.after is None else Op.UPDATE
-    return {
-        "kind": SETTING,
-        "op": op.value,
-        "key": (change.name,),
-        "before": side(change.before),
-        "after": side(change.after),
-        "result": "applied",
-        "error": None,
-    }
+    sides = {"before": side(change.before), "after": side(change.after)}
+    return {"kind": SETTING, "op": op.value, "key": (change.name,)} | sides
 
 
 def of_credential(one: CredentialWrite) -> dict[str, Any]:
     """The fields of an event about a password."""
-    return {
-        "kind": CREDENTIAL,
-        "op": Op.UPDATE.value,
-        "key": (one.cluster, one.user, one.mechanism),
-        "before": None,
-        "after": orjson.dumps({"iterations": one.iterations}).decode(),
-        "result": "applied" if one.error is None else "failed",
-        "error": one.error,
-    }
+    what = {"kind": CREDENTIAL, "op": Op.UPDATE.value, "key": (one.cluster, one.user, one.mechanism)}
+    after = orjson.dumps({"iterations": one.iterations}).decode()
+    return what | {"after": after, "result": result_of(one.error), "error": one.error}
+
+
+def result_of(error: str | None) -> str:
+    """The result of something that was tried."""
+    return "applied" if error is None else "failed"
 
 
 def side(value: Value | None) -> str | None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from sinks.ledger.ledger import Ledger
+from sinks.model.times import utc_text
 
 EVIDENCE = 10.0
 """Seconds. A write begins only if the lease was renewed at most so long ago."""
@@ -46,14 +47,14 @@ class Leader:
         return f"{target} has not answered for {self.age:.0f} s: is it up, and can it be reached?"
 
     def __str__(self) -> str:
-        return f"{self.client} on {self.host} (since {self.since:%Y-%m-%dT%H:%M:%SZ})"
+        return f"{self.client} on {self.host} (since {utc_text(self.since)})"
 
     def as_json(self) -> dict[str, Any]:
         """`leader` of a flow in `status`."""
         return {
             "client": self.client,
             "host": self.host,
-            "since": f"{self.since:%Y-%m-%dT%H:%M:%SZ}",
+            "since": utc_text(self.since),
             "here": self.here,
         }
 
