@@ -51,7 +51,7 @@ def restricted(flow: Flow, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_drill_needs_no_more_rights_than_are_printed(flow: Flow, restricted: Path) -> None:
-    found = flow.asked("drill", "--records", "100", "--within", "60", config=restricted)
+    found = flow.asked("drill", "--records", "100", "--within", "300", config=restricted)
     assert (found["agrees"], found["fence_stops_this_principal"]) == (True, True)
     assert found["topic"] not in flow.a.list_topics()
 

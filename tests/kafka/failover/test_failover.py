@@ -14,6 +14,8 @@ def test_a_cutover_under_producers_that_go_on_writing_loses_no_record(flow: Flow
         flow.make_topic(topic)
     assert flow.asked("preflight", code=3)["ready"] is False
     assert flow.run("apply", "--yes").returncode == 0
+    # A heartbeat of MM2 may be late on a busy machine.
+    wait_for(lambda: flow.run("preflight").returncode == 0, SOON, "the flow to be ready")
     ready = flow.asked("preflight", "--report", str(tmp_path / "ready.md"))
     assert ready["ready"]
     assert {row["result"] for row in ready["checks"]} <= {"OK", "WARNING"}
@@ -34,7 +36,7 @@ def test_a_drill_measures_what_it_predicted_and_leaves_nothing_behind(flow: Flow
     would = flow.asked("drill", "--topic", topic, "--dry-run")
     assert [row["step"] for row in would["would_do"]] == ["first copy", "fence", "drain", "offsets"]
     assert (would["copy"], topic in flow.a.list_topics()) == (f"{SOURCE}.{topic}", False)
-    found = flow.asked("drill", "--topic", topic, "--records", "2000", "--within", "60")
+    found = flow.asked("drill", "--topic", topic, "--records", "2000", "--within", "300")
     assert found["agrees"]
     assert found["loss"]["predicted"] == found["loss"]["measured"]
     assert {row["skipped"] for row in found["groups"]} == {0}
