@@ -68,8 +68,8 @@ def ask(job: JobSettings, method: str, path: str, within: float, body: object = 
         ) from error
     except (ValueError, TypeError) as error:
         raise NoJobAnswers(
-            f"what answers at {where} is no job of Lockstep's: the file must have the running job's lockstep.http.host "
-            "and lockstep.http.port"
+            f"what answers at {where} is no job of Lockstep's: lockstep.http.host and lockstep.http.port must be the "
+            "running job's"
         ) from error
     if answer.status_code == UNAUTHORIZED:
         raise JobRefused(f"the job at {where} does not take this file's lockstep.http.token: give both the same one")
