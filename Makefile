@@ -23,7 +23,7 @@ setup: $(STAMP) ## makes .venv with everything in it, `lockstep` too
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "Python 3.10 or later is needed: make setup PYTHON=/path/to/python3"; exit 1; }
-	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { echo "Java 17 or 21 is needed: put it on PATH, or set JAVA_HOME"; exit 1; }
+	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { echo "Java 17, 21 or 25 is needed: put it on PATH, or set JAVA_HOME"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@

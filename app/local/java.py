@@ -14,7 +14,7 @@ from types import TracebackType
 from app.local import children
 from streaming.errors import LockstepError
 
-VERSIONS = (17, 21)
+VERSIONS = (17, 21, 25)
 """Of Java: those on which Spark 4 and Kafka 4 both run."""
 
 QUICK_START = ("-XX:TieredStopAtLevel=1",)
@@ -31,9 +31,9 @@ def java() -> str:
     found = shutil.which("java", path=f"{home}/bin" if home else None)
     if found is None:
         where = f"in JAVA_HOME={home}" if home else "on PATH"
-        raise LockstepError(f"no java {where}: install Java 17 or 21, and set JAVA_HOME to it")
+        raise LockstepError(f"no java {where}: install Java 17, 21 or 25, and set JAVA_HOME to it")
     if _version(found) not in VERSIONS:
-        raise LockstepError(f"{found} is Java {_version(found)}, 17 or 21 is needed: set JAVA_HOME to one of them")
+        raise LockstepError(f"{found} is Java {_version(found)}, 17, 21 or 25 is needed: set JAVA_HOME to one of them")
     return found
 
 
@@ -46,7 +46,7 @@ def _version(program: str) -> int | None:
     except subprocess.TimeoutExpired:
         waited = f"{SAYS_VERSION_WITHIN_S:g} s"
         raise LockstepError(
-            f"{program} -version did not answer within {waited}: set JAVA_HOME to a Java 17 or 21 that does"
+            f"{program} -version did not answer within {waited}: set JAVA_HOME to a Java 17, 21 or 25 that does"
         ) from None
     said = ended.stderr
     found = re.search(r'version "(\d+)', said)

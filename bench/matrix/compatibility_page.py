@@ -52,6 +52,16 @@ MM2 of 4.1 and later writes its version to its status topic. MM2 of 3.9 and of 4
 
 There is no MM2 4.4 here: Maven Central has the brokers of 4.4.0, and not its `connect-mirror`.
 
+## Python and Java
+| Python | Java | Spark | what ran | on |
+|---|---|---|---|---|
+| 3.11.7 | 17 | 4.3.0 | all tests; the rows above | each change |
+| 3.10.13 | 17 | 4.2.1 | the unit tests of commands, rules and stream | 2026-11-23 |
+| 3.13.0 | 17 | 4.3.0 | the same unit tests | 2026-11-23 |
+| 3.13.0 | 25 | 4.3.0 | the unit tests of clients; `tests/kafka/test_whole_pass.py` between real brokers | 2026-11-23 |
+
+Spark 4.3 needs Python 3.11. Python 3.14 and Java 21 were not at hand. Java 25 was not tried with Spark 4.1 and 4.2.
+
 ## Clients of 4.4 and a moved address
 Clients of 4.4 say which cluster and node they expect when they connect (KIP-1242, `metadata.cluster.check.enable`, on by default). A broker of 4.4 that is another one refuses with `REBOOTSTRAP_REQUIRED`, and the client begins again at `bootstrap.servers`. So such a client follows a bootstrap address to another cluster; it does not stop.
 

@@ -55,7 +55,7 @@ def test_a_machine_without_java_is_told_which_one_to_install(tmp_path: Path) -> 
     for tool in TOOLS:
         (programs / tool).symlink_to(str(shutil.which(tool)))
     code, last = run(tmp_path, PATH=str(programs))
-    assert (code, last) == (1, "no java on PATH: install Java 17 or 21, and set JAVA_HOME to it")
+    assert (code, last) == (1, "no java on PATH: install Java 17, 21 or 25, and set JAVA_HOME to it")
 
 
 @pytest.mark.parametrize(

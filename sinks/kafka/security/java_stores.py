@@ -60,7 +60,7 @@ def _keytool() -> str:
     found = shutil.which("keytool", path=f"{home}/bin" if home else None) or shutil.which("keytool")
     if found is None:
         raise LockstepError(
-            "a JKS store is read with Java's keytool, which is neither in JAVA_HOME nor on PATH: install Java 17 or "
-            "21, or convert the store to PKCS12 or PEM"
+            "a JKS store is read with Java's keytool, which is neither in JAVA_HOME nor on PATH: install Java 17, "
+            "21 or 25, or convert the store to PKCS12 or PEM"
         )
     return found

@@ -35,26 +35,26 @@ def test_the_java_of_java_home_goes_before_that_of_the_path(home: Path) -> None:
 
 
 def test_a_java_home_without_java_is_named(home: Path) -> None:
-    with pytest.raises(LockstepError, match=rf"no java in JAVA_HOME={home}: install Java 17 or 21"):
+    with pytest.raises(LockstepError, match=rf"no java in JAVA_HOME={home}: install Java 17, 21 or 25"):
         java()
 
 
 def test_no_java_at_all_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(LockstepError, match="no java on PATH: install Java 17 or 21"):
+    with pytest.raises(LockstepError, match="no java on PATH: install Java 17, 21 or 25"):
         java()
 
 
-@pytest.mark.parametrize(("version", "major"), [("11.0.2", 11), ("1.8.0_292", 1), ("25", 25)])
+@pytest.mark.parametrize(("version", "major"), [("11.0.2", 11), ("1.8.0_292", 1), ("24", 24)])
 def test_a_java_that_spark_or_kafka_cannot_run_on_is_refused(home: Path, version: str, major: int) -> None:
     fake_java(home, version)
-    with pytest.raises(LockstepError, match=rf"is Java {major}, 17 or 21 is needed: set JAVA_HOME"):
+    with pytest.raises(LockstepError, match=rf"is Java {major}, 17, 21 or 25 is needed: set JAVA_HOME"):
         java()
 
 
-@pytest.mark.parametrize("version", ["17.0.15", "21"])
-def test_java_17_and_21_are_taken(home: Path, version: str) -> None:
+@pytest.mark.parametrize("version", ["17.0.15", "21", "25"])
+def test_java_17_21_and_25_are_taken(home: Path, version: str) -> None:
     fake_java(home, version)
     assert java() == f"{home}/bin/java"
 

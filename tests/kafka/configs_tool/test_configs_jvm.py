@@ -69,5 +69,5 @@ def test_nobody_waits_for_the_archive_of_classes_and_the_next_process_has_it(
 
 def test_missing_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(LockstepError, match="install Java 17 or 21"):
+    with pytest.raises(LockstepError, match="install Java 17, 21 or 25"):
         GatewayProcess()
