@@ -44,8 +44,8 @@ class Ledger:
         permit: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = boot_clock,
     ) -> None:
-        """`writer` None: to read only. `permit`: called before each write, raises where it must not be. `clock`: never
-        jumps, as `now` may.
+        """`writer` None: the ledger only reads. `permit`: called before each write; raises if the write must not leave.
+        `clock`: never jumps, as `now` may.
 
         `topic_id`: of the topic that was read; "" before, and on brokers without ids.
         Raises ClusterUnreachable, RightsMissing, LedgerUntrusted.
@@ -67,9 +67,9 @@ class Ledger:
         return self._there
 
     def refresh(self) -> None:
-        """Reads what was written since the last time, by others as well.
+        """Reads what any process wrote since the last reading.
 
-        Raises ClusterUnreachable, RightsMissing, LedgerUntrusted; what is known stays as it was then.
+        Raises ClusterUnreachable, RightsMissing, LedgerUntrusted. Then what is known stays as it was.
         """
         if not is_there(self.topic, self._reader):
             if self._there:
@@ -80,11 +80,11 @@ class Ledger:
         self._note_unsettled()
 
     def check_same(self, topic_id: str) -> None:
-        """Raises LedgerUntrusted where its topic is another than the one that had this id."""
+        """Raises LedgerUntrusted if the topic has another id than this one."""
         same_id(self.topic, self._reader.alias, topic_id, self.topic_id)
 
     def catch_up(self) -> None:
-        """As `refresh`; of a topic that was there it is asked whether it is the same, and not whether it is sound."""
+        """Reads as `refresh` does, in fewer requests: of a known topic it checks the id, and not the configs."""
         if self._there:
             self._take_in()
             self.topic_id = id_of(self.topic, self._reader, self.topic_id)
@@ -151,7 +151,7 @@ class Ledger:
         return found.value if found else None
 
     def put(self, entries: Mapping[EntryKey, str | None]) -> None:
-        """Remembers values, forgets those that are None; returns when the target's replicas have it."""
+        """Remembers values, and forgets entries whose value is None. Returns once all in-sync replicas have them."""
         differing = {entry: value for entry, value in entries.items() if self.get(entry[0], *entry[1]) != value}
         if not differing:
             return
@@ -170,13 +170,14 @@ class Ledger:
         self._permit()
         writer = self.create()
         now, known = milliseconds(self._now()), self._contents.signed_at
-        # Not before what it replaces, though this clock be late.
+        # A late clock must not date a record before the one that it replaces.
         signed = [(key, self._seal.wrap(key, data, max(now, known.get(key, 0)))) for key, data in records]
         offsets = permitted(writer, self._permit).append_log(self.topic, signed)
         self._unread |= {key: Placed(offset, key, value) for offset, (key, value) in zip(offsets, signed, strict=True)}
 
     def create(self) -> Cluster:
-        """The topic is there afterwards. Who may write it. Raises LockstepError where it was opened to read only."""
+        """Creates the topic if it is missing. Returns the cluster to write to. Raises LockstepError if this ledger only
+        reads."""
         if self._writer is None:
             raise LockstepError(f"{self.topic} was opened to read only")
         if not self._there:
@@ -194,7 +195,7 @@ class Ledger:
         return self._contents.leases.get(flow)
 
     def newest_led(self, flow: str) -> LeaseRecord | None:
-        """The newest of the highest term that was read, see Contents."""
+        """The newest record of the highest term, as in Contents."""
         return self._contents.led.get(flow)
 
     def histories(self) -> Mapping[TopicPartition, bytes]:
@@ -202,7 +203,7 @@ class Ledger:
         return self._contents.histories
 
     def put_histories(self, histories: Mapping[TopicPartition, bytes | None]) -> None:
-        """Keeps them; those that are None are forgotten. Raises ClusterUnreachable."""
+        """Remembers histories, and forgets those that are None. Raises ClusterUnreachable."""
         if histories:
             self._append([history_record(where, data) for where, data in histories.items()])
 
@@ -233,14 +234,14 @@ class Ledger:
         return {kind for kind in Kind if kind.value in names}
 
     def failover(self) -> FailoverRecord:
-        """How far the flow's failover is. Raises LedgerUntrusted for an entry that cannot be read."""
+        """How far the flow's failover is. Raises LedgerUntrusted for a damaged entry."""
         try:
             return FailoverRecord.from_text(self.get(Entry.FAILOVER, "state"))
         except LockstepError as error:
             raise LedgerUntrusted(str(error)) from error
 
     def fences(self) -> set[Key]:
-        """ACLs on the source with which a failover denies writes, as their keys; entries of another form are none."""
+        """Keys of the ACLs on the source with which a failover denies writes. Entries of another form are left out."""
         return set(filter(is_fence_key, self.values(Entry.FENCE)))
 
     def owned(self, kind: Kind) -> set[Key]:
@@ -248,25 +249,25 @@ class Ledger:
         return set(ownership.owned(self._contents, kind))
 
     def owned_ids(self, kind: Kind) -> dict[str, str]:
-        """What Lockstep created of a kind that is known by its id (`data`): the id by name.
+        """The id of each item that Lockstep created, by name, for a kind with ids (`data`).
 
-        "" where the id is not known, so that it is not deleted.
+        "" if the id is not known: then Lockstep does not delete the item.
         """
         return {key[0]: ownership.known_id(value) for key, value in ownership.owned(self._contents, kind).items()}
 
     def owned_within(self, kind: Kind, seconds: float) -> dict[Key, float]:
-        """What became Lockstep's own so many seconds ago at most, with how many; 0 where a clock was set back since."""
+        """Items that Lockstep owns for at most so many seconds, with their age: 0 if a clock was set back."""
         now, ours = self._now(), self._contents.entries.of_kind(Entry.OWNED, kind.value)
         ages = {key: max(0.0, (now - found.since).total_seconds()) for key, found in ours.items()}
         return {key: age for key, age in ages.items() if age < seconds}
 
     def intend(self, changes: Iterable[Change]) -> None:
-        """Remembers which creations are about to begin: to be called before they are applied.
+        """Remembers which creations are about to begin. Must be called before they are applied.
 
-        Where it raises none of them begins: what is new of it and written all the same is taken back by `learn`.
+        If it raises, none of them may begin. `learn` then withdraws the intents that were written all the same.
         """
         entries = ownership.intents(changes)
-        # One that is there already may be of a request that was sent: it stays, whatever becomes of this write.
+        # An intent that is there already may belong to a request that was sent. It stays in any case.
         self._begun = {entry for entry in entries if entry in self._void or self.get(entry[0], *entry[1]) is None}
         self._void |= self._begun
         self.put(entries)
@@ -275,7 +276,8 @@ class Ledger:
     def record(
         self, outcomes: Iterable[Outcome], ids: Mapping[str, str] | None = None, never_sent: Iterable[Change] = ()
     ) -> None:
-        """Notes created items as owned, and forgets deleted ones. `ids`: of the created topics, by name."""
+        """Notes created items as owned, and forgets deleted ones. `ids`: of created topics, by name. `never_sent`:
+        creations whose intents are withdrawn."""
         self.put(ownership.recorded(outcomes, ids or {}, self._begun) | ownership.withdrawn(never_sent, self._begun))
 
     def unsettled(self, kind: Kind) -> set[Key]:
@@ -283,9 +285,9 @@ class Ledger:
         return ownership.unsettled(self._contents, kind)
 
     def settle(self, kind: Kind, present: Mapping[Key, str]) -> None:
-        """Decides on intents without an outcome, and learns topics' ids; only where all of the target was seen.
+        """Decides on intents without an outcome, and learns topics' ids. Needs a complete view of the target.
 
-        `present`: which of the unsettled keys exist, each with its topic's id ("" where there is none).
+        `present`: the unsettled keys that exist, each with its topic's id, or "".
         """
         self.put(ownership.settled(self._contents, kind, present, self._is_fresh))
 
@@ -299,7 +301,7 @@ class Ledger:
         return fresh and known_for <= ownership.FRESH.total_seconds()
 
     def _note_unsettled(self) -> None:
-        """Notes since when this process knows what others left unsettled."""
+        """Notes when this process first saw each unsettled entry of another process."""
         now, there = self._clock(), self._contents.entries
         self._known_since = {entry: since for entry, since in self._known_since.items() if entry in there}
         for kind in Kind:
@@ -316,7 +318,7 @@ class Ledger:
         self.disown(kind, ownership.lost(self._contents, kind, present))
 
     def disown(self, kind: Kind, keys: Collection[Key]) -> None:
-        """Forgets that the flow owned these: they were seen missing, or are other objects now."""
+        """Forgets that the flow owned these items: they are gone, or other objects have their names."""
         self.put(ownership.disowned(kind, keys))
 
 
@@ -368,7 +370,7 @@ def _check_compacted(topic: str, alias: str, configs: TopicConfigs) -> None:
 
 
 def gone(topic: str, alias: str, what: str) -> LedgerUntrusted:
-    """What to say of a ledger that is not the one it was, or lacks what was in it."""
+    """The error for a ledger that was replaced, or that lost records. `what` happened to it."""
     return LedgerUntrusted(
         f"{topic} on the cluster {alias} {what}. Nothing is written, since what was paused and what Lockstep created "
         "is not known any more. If that is on purpose, stop the job, say `lockstep ledger reset`, pause again what "
