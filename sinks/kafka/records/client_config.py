@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sinks.kafka.security.sasl import sasl_config
-from sinks.kafka.security.tls import tls_config
 from streaming.errors import LockstepError
 
 SAME = frozenset(
@@ -65,6 +64,9 @@ def security_config(properties: Mapping[str, str]) -> dict[str, str]:
     has_tls, has_login = TLS_AND_SASL[protocol]
     config = {"security.protocol": protocol}
     if has_tls:
+        # It imports cryptography, which every command would wait for.
+        from sinks.kafka.security.tls import tls_config
+
         config |= tls_config(properties)
     if has_login:
         config |= sasl_config(properties)
