@@ -163,11 +163,10 @@ def test_topic_that_is_recreated_has_another_id_and_one_that_is_gone_none(stage:
 
 
 @pytest.fixture(params=["plain", "jvm"])
-def watch(request: pytest.FixtureRequest, stage: Stage) -> Iterator[GroupWatch]:
+def watch(request: pytest.FixtureRequest, stage: Stage) -> GroupWatch:
     if request.param not in stage.watches:
         pytest.skip("groups in memory are nothing that a JVM could watch")
-    with closing(stage.watches[request.param]()) as made:
-        yield made
+    return stage.watches[request.param]()
 
 
 def test_watch_reports_every_group_at_first_and_then_each_commit_once(

@@ -142,8 +142,7 @@ def test_without_a_key_that_the_broker_trusts_the_jvms_admin_says_why(
     guarded: Guarded, spark: SparkSession, tmp_path: Path, store: Callable[[Path], Settings]
 ) -> None:
     properties = guarded.properties(store(tmp_path))
-    levels = JvmLevels(admin_of("m", properties))
-    with closing(levels), pytest.raises((RightsMissing, ClusterUnreachable)) as e:
-        levels.brokers()
+    with closing(admin_of("m", properties)) as admin, pytest.raises((RightsMissing, ClusterUnreachable)) as e:
+        JvmLevels(admin).brokers()
     assert str(e.value).startswith("cluster m: ")
     assert PASSWORD not in str(e.value)
