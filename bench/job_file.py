@@ -1,10 +1,12 @@
-"""What benches share that start a job of their own: its file."""
+"""What benches share that start a job of their own: its file, and the job itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+from app.local.local_job import LocalJob
 from app.local.ports import free_ports
 
 
@@ -16,3 +18,11 @@ def write_job_file(properties: Mapping[str, str], folder: Path) -> tuple[Path, i
     config = folder / "mirror.properties"
     config.write_text("".join(f"{name} = {value}\n" for name, value in {**properties, **own}.items()))
     return config, port
+
+
+@contextmanager
+def job_of(properties: Mapping[str, str], folder: Path) -> Iterator[LocalJob]:
+    """Starts a job with these properties. Its log is `job.log` in the folder."""
+    config, port = write_job_file(properties, folder)
+    with LocalJob(config, port, folder / "job.log") as job:
+        yield job

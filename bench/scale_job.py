@@ -19,7 +19,7 @@ from app.local.waiting import wait_for
 from app.wiring import open_cluster
 from bench.acl_scenario import acl_arrives, read_acl
 from bench.cost import idle_costs
-from bench.job_file import write_job_file
+from bench.job_file import job_of
 from bench.pass_cost import peak_memory, resident
 from bench.saved_figures import say
 from bench.scale_clusters import FLOWS, ScaleClusters, copy_as_mm2_would
@@ -119,10 +119,9 @@ def _granted(clusters: ScaleClusters) -> list[float]:
 @contextmanager
 def _job(clusters: ScaleClusters, name: str) -> Iterator[tuple[LocalJob, float]]:
     folder = clusters.root / f"{name}-{time.monotonic_ns()}"
-    config, port = write_job_file(mirror_properties(clusters.bootstraps, FLOWS, **OWN), folder)
     say(f"{name}: the job starts, its log is {folder}/job.log")
     began = time.monotonic()
-    with LocalJob(config, port, folder / "job.log") as job:
+    with job_of(mirror_properties(clusters.bootstraps, FLOWS, **OWN), folder) as job:
         yield job, began
 
 

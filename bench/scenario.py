@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from app.local.local_job import JOB_READY_WITHIN, LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
 from bench.cost import idle_costs
-from bench.job_file import write_job_file
+from bench.job_file import job_of
 from bench.topic_changes import Changes, create_topics, topic_name, wait_for_topics
 
 IDLE = 45.0
@@ -210,10 +210,8 @@ class Meter:
         return phases["observe"] + phases["plan"] if "plan" in phases else 0.0
 
 
-@contextmanager
-def started_job(bench: Bench, scenario: Scenario) -> Iterator[LocalJob]:
-    folder = bench.folder / f"job-{time.monotonic_ns()}"
+def started_job(bench: Bench, scenario: Scenario) -> AbstractContextManager[LocalJob]:
+    """The job of a scenario, beside an MM2 that runs."""
     clusters = {"a": bench.source.bootstrap, "b": bench.target.bootstrap}
-    config, port = write_job_file(mirror_properties(clusters, ["a->b"], **scenario.own), folder)
-    with LocalJob(config, port, folder / "job.log") as job:
-        yield job
+    properties = mirror_properties(clusters, ["a->b"], **scenario.own)
+    return job_of(properties, bench.folder / f"job-{time.monotonic_ns()}")

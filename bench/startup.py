@@ -20,9 +20,8 @@ import typer
 
 from app.cli.output import print_table
 from app.local.local_cluster import LocalCluster
-from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
-from bench.job_file import write_job_file
+from bench.job_file import job_of
 from bench.topic_changes import create_topics
 
 SERVES: Final = "the page, metrics and status are at"
@@ -67,13 +66,11 @@ def _measured(folder: Path, runs: int, topics: int) -> Iterator[Mapping[str, flo
 def _one(clusters: Mapping[str, str], folder: Path) -> dict[str, float]:
     enabled = ("topic.configs", "topic.acls", "group.offsets")
     own = {f"lockstep.sync.{kind}.enabled": "true" for kind in enabled}
-    config, port = write_job_file(mirror_properties(clusters, ["a->b"], **own), folder)
-    log = folder / "job.log"
     began = time.time()
-    with LocalJob(config, port, log) as job:
+    with job_of(mirror_properties(clusters, ["a->b"], **own), folder) as job:
         job.wait_until_compared()
         compared = time.time()
-        ends = {"python": _python_since(job.pids[0]), "compared": compared, **_logged(log)}
+        ends = {"python": _python_since(job.pids[0]), "compared": compared, **_logged(folder / "job.log")}
     seconds, last = {}, began
     for _, end in PHASES:
         if end in ends:

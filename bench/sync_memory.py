@@ -22,7 +22,7 @@ from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import mirror_properties
 from app.local.waiting import wait_for
-from bench.job_file import write_job_file
+from bench.job_file import job_of
 from bench.many_records import PlainRecord, produce_all
 from bench.pass_cost import peak_memory
 from bench.scenario import Meter
@@ -65,9 +65,8 @@ def _syncs(numbers: range) -> Iterator[PlainRecord]:
 
 def _first_read(clusters: dict[str, str], folder: Path, size: int) -> dict[str, Any]:
     own = {"lockstep.sync.group.offsets.enabled": "true"}
-    config, port = write_job_file(mirror_properties(clusters, ["a->b"], **own), folder)
     began = time.monotonic()
-    with LocalJob(config, port, folder / "job.log") as job, peak_memory(job.pids) as peak:
+    with job_of(mirror_properties(clusters, ["a->b"], **own), folder) as job, peak_memory(job.pids) as peak:
         wait_for(lambda: "topic" in _compared(job), WITHIN, "topics to be compared")
         seconds = {"topics": time.monotonic() - began}
         wait_for(lambda: "group-offset" in _compared(job), WITHIN, "groups to be compared")

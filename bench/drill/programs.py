@@ -9,7 +9,7 @@ from typing import Final
 
 from app.local.local_job import LocalJob
 from app.local.local_mirror import mirror_properties
-from bench.job_file import write_job_file
+from bench.job_file import job_of
 
 LOCKSTEP, MM2 = WRITERS = ("lockstep", "mm2")
 """Who commits on the target: never both."""
@@ -35,7 +35,6 @@ def mm2_properties(clusters: Mapping[str, str], writer: str, topics: str, groups
 def committing_job(folder: Path, properties: Mapping[str, str]) -> Iterator[LocalJob]:
     """The job on MM2's file, committing on the target; it has compared everything once."""
     own = {"lockstep.sync.group.offsets.enabled": "true"}
-    config, port = write_job_file({**properties, **own}, folder)
-    with LocalJob(config, port, folder / "job.log") as job:
+    with job_of({**properties, **own}, folder) as job:
         job.wait_until_compared()
         yield job
