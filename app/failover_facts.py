@@ -40,7 +40,7 @@ from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
 from sinks.model.times import utc_now
-from sinks.protocol.controller import GroupSummary
+from sinks.protocol.comparison import GroupSummary
 from sinks.protocol.listing import Listed
 from streaming.mm2.records import TopicPartition
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 from sinks.kafka.memory import memory_cluster
+from sinks.kinds.shared_listings import SharedListings
 from tests.sinks.builders import World, overrides_of, put_topic, set_config
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -73,7 +74,8 @@ def place_of(code: CodeType) -> Path | None:
 
 def trace_change() -> Trace:
     """The pass that brings `retention.ms` of a topic to the target, and nothing else."""
-    world, trace = World(), Trace()
+    # A job's listing: what the target should have is derived again only where the source's topics changed.
+    world, trace = World(listings=SharedListings()), Trace()
     put_topic(world.source, "orders", 3, retention_ms="1")
     put_topic(world.source, "payments")
     world.settle()

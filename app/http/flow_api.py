@@ -21,7 +21,7 @@ from sinks.engine.flow_task import FlowTask
 from sinks.engine.status import FlowStatus
 from sinks.model.plan import Refusal
 from sinks.model.times import utc_now, utc_text
-from sinks.protocol.controller import GroupRow
+from sinks.protocol.comparison import GroupRow
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

@@ -20,7 +20,7 @@ from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus
 from sinks.model.changes import Outcome, key_as_json, value_as_json
 from sinks.model.times import utc_now, utc_text
-from sinks.protocol.controller import GroupSummary
+from sinks.protocol.comparison import GroupSummary
 from streaming.flow import Flow
 
 INTERVAL = 10.0

@@ -39,8 +39,8 @@ def adoptable(reconcile: FlowReconcile, kind: Kind) -> Adoptable:
     for reason in (*trouble.faulted.values(), *trouble.unsupported.values()):
         raise LockstepError(f"{kind}: {reason}")
     paused = kind in ledger.paused()
-    found = [controller for controller, _ in compared.comparisons if kind in controller.kinds]
-    alike = found[0].alike(compared.context).get(kind, Alike()) if found and not paused else Alike()
+    found = [] if paused else [one for one in compared.comparisons if kind in one[0].kinds]
+    alike = found[0][0].alike(compared.context, found[0][1]) if found else Alike()
     owned: dict[Key, str] = {key[1:]: value for key, value in ledger.values(Entry.OWNED).items() if key[0] == kind}
     plan = plan_adoption(reconcile.settings.flow, kind, alike, owned)
     return Adoptable(plan, ledger, [error for error in compared.plan.errors if error.kind is kind], paused)

@@ -32,7 +32,8 @@ from sinks.model.changes import Change, Key, Kind, Op, Outcome, count_by, key_as
 from sinks.model.plan import CONFIRM, SEE_PLAN, Plan, Refusal, Unobserved
 from sinks.protocol.absence import NEVER, Absence
 from sinks.protocol.claims import Claims
-from sinks.protocol.controller import Comparison, Controller, PassContext, Sighting, Wanted
+from sinks.protocol.comparison import Comparison, Wanted
+from sinks.protocol.controller import Controller, PassContext, Sighting
 from streaming.errors import LockstepError
 from streaming.number_of import number_of
 

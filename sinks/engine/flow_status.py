@@ -31,7 +31,7 @@ from sinks.model.effective_drift import DriftGroup
 from sinks.model.kind_row import FlowSide
 from sinks.model.plan import Refusal
 from sinks.model.times import utc_now
-from sinks.protocol.controller import GroupSummary
+from sinks.protocol.comparison import GroupSummary
 from streaming.hints import age_seconds, replaces
 from streaming.number_of import number_of
 

@@ -18,7 +18,7 @@ from sinks.engine.verify_status import VerifyStatus
 from sinks.ledger.failover_record import State
 from sinks.model.changes import Kind
 from sinks.printable import one_line
-from sinks.protocol.controller import GroupSummary
+from sinks.protocol.comparison import GroupSummary
 from streaming.flow import Flow
 from streaming.restarts import QueryState, QueryStatus
 

@@ -34,7 +34,8 @@ from sinks.ledger.leadership import Leader
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import join_plans
 from sinks.protocol.agenda import Agenda
-from sinks.protocol.controller import Comparison, Controller, PassContext, Sighting, SignalExplainer, StreamListener
+from sinks.protocol.comparison import Comparison, ControllerStatus
+from sinks.protocol.controller import Controller, PassContext, Sighting, StreamFollower
 from sinks.protocol.listing import NOTHING_LISTED, Listed, missing_internal_topics
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
@@ -105,10 +106,12 @@ class FlowReconcile:
         self._log.begin()
         context = self._begin(requested, everything)
         due = self._poll(context, trouble)
+        if context.everything:
+            self._agenda.full.done(context.now)
         watch.lap("observe")
 
         # Desire, and the difference: each kind whose poll found something reads both sides.
-        found = self._compare_kinds(due, context, trouble)
+        found = self._survey(due, context, trouble)
         self._agenda.intervals.polled(frozenset(Kind) - context.idle - trouble.faulted.keys(), context.now)
         plan = join_plans(self.settings.flow, [comparison.plan for _, comparison in found])
 
@@ -172,7 +175,7 @@ class FlowReconcile:
             check_not_copied(self.settings, listed, ledger.topic)
         idle, now = resting | stopped, self._clock()
         confirming = self._deletions.due(now) - idle
-        return PassContext(now, listed, ledger, 0, signal.works, requested, everything, idle, confirming, agenda)
+        return PassContext(now, listed, ledger, signal.works, requested, everything, idle, confirming)
 
     def _list(self, *, everything: bool, asked: bool) -> Listed:
         began, agenda = self._clock(), self._agenda.listing
@@ -181,39 +184,39 @@ class FlowReconcile:
         agenda.listed(began, freshness, listed.source)
         return listed
 
-    def _poll(self, context: PassContext, trouble: KindTrouble) -> list[Controller]:
-        """The controllers that have anything to compare."""
-        controllers = () if self._ledger.ended else self._components.controllers
-        due = [one for one in controllers if self._poll_one(one, context, trouble)]
-        if context.everything:
-            self._agenda.full.done(context.now)
+    def _poll(
+        self, context: PassContext, trouble: KindTrouble, kinds: Collection[Kind] = tuple(Kind)
+    ) -> list[Controller]:
+        """The controllers of these kinds that have anything to compare."""
+        due, agenda = list[Controller](), self._agenda
+        for controller in () if self._ledger.ended else self._components.controllers:
+            if controller.kinds.isdisjoint(kinds):
+                continue
+            mine = agenda.of[controller.kinds]
+            polled = self._ask(controller, context, trouble, partial(controller.poll, context, mine))
+            if polled is None:
+                continue
+            agenda.polled(controller.kinds, polled)
+            if polled.differs:
+                due.append(controller)
+            elif mine.error is not None:
+                mine.works()
         return due
 
-    def _poll_one(self, controller: Controller, context: PassContext, trouble: KindTrouble) -> bool:
-        mine = self._agenda.of[controller.kinds]
-        owed = replace(context, signalled=mine.signalled)
-        differs = self._ask(controller, context, trouble, partial(controller.poll, owed))
-        if differs is not None:
-            explained = controller.explained if isinstance(controller, SignalExplainer) else 0
-            self._agenda.polled(controller.kinds, explained)
-        if differs is False and mine.error is not None:
-            mine.works()
-        return bool(differs)
-
-    def _compare_kinds(
+    def _survey(
         self, due: Iterable[Controller], context: PassContext, trouble: KindTrouble
     ) -> list[tuple[Controller, Comparison]]:
         """What differs of each kind, without the changes that are backed off."""
         found = []
         for controller in due:
-            comparison = self._ask(controller, context, trouble, partial(controller.compare, context))
-            if comparison is None:
-                continue
             mine = self._agenda.of[controller.kinds]
+            seen = self._ask(controller, context, trouble, partial(controller.survey, context, mine))
+            if seen is None:
+                continue
             if mine.error is not None:
                 mine.works()
-            plan = mine.ready(comparison.plan, comparison.compared, context.now)
-            found.append((controller, replace(comparison, plan=plan)))
+            comparison = controller.desired(context, seen)
+            found.append((controller, mine.ready(comparison, context.ledger.owned, context.now)))
         return found
 
     def _look_up(
@@ -260,14 +263,16 @@ class FlowReconcile:
         plan, ledger = compared.plan, compared.context.ledger
         if self._ledger.ended or not plan.changes:
             return ()
-        self._recorder.prepare()
+        with suppress(LockstepError):
+            # What keeps the audit topic away is told when it is written to.
+            self._components.audit.prepare()
         ledger.intend(plan.changes)
         for controller, comparison in compared.comparisons:
-            controller.before_writing(comparison.plan)
+            self._agenda.of[controller.kinds].writes(comparison)
         outcomes, sent = list[Outcome](), list[Change]()
         self._agenda.listing.want_anew(any(change.kind.row.data for change in plan.changes))
         try:
-            for step in apply_steps(plan, self._components.writers, lambda: self._ledger.goes_on(ledger), sent.extend):
+            for step in apply_steps(plan, self._components.writers, partial(self._ledger.goes_on, ledger), sent.extend):
                 outcomes += step.outcomes
                 if step.stopped is not None:
                     compared.trouble.note(frozenset({step.kind}), step.stopped)
@@ -285,8 +290,12 @@ class FlowReconcile:
             planned = frozenset(comparison.plan.changes)
             # A topic's creation brings outcomes of its configs. Where these are not synced, they are never tried again.
             kept = [one for one in mine if one.change in planned or one.change.kind in enabled]
-            self._agenda.of[controller.kinds].learn(kept, context.now)
-            controller.settle(context, comparison.plan, mine)
+            agenda = self._agenda.of[controller.kinds]
+            agenda.note(kept, context.now)
+            agenda.learn(comparison, mine, context.now)
+            context.ledger.put(comparison.remembered)
+            if isinstance(controller, StreamFollower):
+                controller.settle(context, mine)
             self._deletions.remember(comparison.wanted, context.ledger)
 
     def _claim_all_the_same(self) -> None:
@@ -298,18 +307,18 @@ class FlowReconcile:
                 self._publish_claims(self._begin((), True), KindTrouble())
 
     def _publish_claims(self, context: PassContext, trouble: KindTrouble) -> None:
-        claiming = [one for one in self._components.controllers if any(kind.row.of_principals for kind in one.kinds)]
-        due = [one for one in claiming if self._poll_one(one, context, trouble)]
-        for _, comparison in self._compare_kinds(due, context, trouble):
+        due = self._poll(context, trouble, [kind for kind in Kind if kind.row.of_principals])
+        for _, comparison in self._survey(due, context, trouble):
             self._deletions.publish(comparison.wanted, context)
 
     def _report(self, compared: Compared, outcomes: tuple[Outcome, ...]) -> Report:
         context, ended = compared.context, self._ledger.ended
         controllers = () if ended else self._components.controllers
-        seen = [controller.status(context) for controller in controllers]
-        for one in seen:
-            for kind, reason in one.unsupported.items():
-                compared.trouble.unsupported.setdefault(kind, reason)
+        seen = [self._status(controller, context) for controller in controllers]
+        for controller, one in zip(controllers, seen, strict=True):
+            if one.unsupported is not None:
+                unsupported = compared.trouble.unsupported
+                compared.trouble.unsupported = dict.fromkeys(controller.kinds, one.unsupported) | unsupported
         wishes = [(controller.kinds, one.due) for controller, one in zip(controllers, seen, strict=True)]
         return Report(
             plan=with_status(compared.plan, seen),
@@ -330,6 +339,12 @@ class FlowReconcile:
             stream_moved=any(one.stream_moved for one in seen),
             warnings=() if ended else (*self._warnings, *(warning for one in seen for warning in one.warnings)),
         )
+
+    def _status(self, controller: Controller, context: PassContext) -> ControllerStatus:
+        mine = self._agenda.of[controller.kinds]
+        if isinstance(controller, StreamFollower):
+            return controller.status(context, mine)
+        return mine.status(context.now)
 
     def _others_due(self, context: PassContext) -> list[float]:
         """The full comparison, kinds that rest for an interval of their own, deletions that wait, and who observes
@@ -370,7 +385,7 @@ class FlowReconcile:
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a micro-batch brought; the next pass takes it in."""
         for controller in self._components.controllers:
-            if isinstance(controller, StreamListener):
+            if isinstance(controller, StreamFollower):
                 controller.take_in(syncs, checkpoints)
 
     def note_settings(self, changes: Sequence[SettingChange]) -> None:

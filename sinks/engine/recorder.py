@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Protocol
 
 from sinks.ledger.audit import Audit
@@ -26,11 +25,6 @@ class Recorder:
     def __init__(self, audit: Audit, target: TopicIdReader) -> None:
         self._audit, self._target = audit, target
         self._recorded: frozenset[tuple[Kind, Op, Key]] = frozenset()
-
-    def prepare(self) -> None:
-        """To be called before anything is written. What keeps the audit topic away is told when it is written to."""
-        with suppress(LockstepError):
-            self._audit.prepare()
 
     def record(self, plan: Plan, outcomes: Sequence[Outcome], sent: Iterable[Change], ledger: Ledger) -> None:
         """Both are written, whatever becomes of the other. `sent`: the changes of every request that left, also of one

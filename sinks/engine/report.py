@@ -13,7 +13,8 @@ from sinks.failover.preflight import FailoverStatus
 from sinks.model.changes import Kind, Outcome
 from sinks.model.effective_drift import DriftGroup
 from sinks.model.plan import Plan, Refusal
-from sinks.protocol.controller import Comparison, Controller, ControllerStatus, GroupSummary, PassContext
+from sinks.protocol.comparison import Comparison, ControllerStatus, GroupSummary
+from sinks.protocol.controller import Controller, PassContext
 from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 

@@ -17,7 +17,7 @@ from sinks.model.changes import Kind
 from sinks.model.effective_drift import DriftGroup, effective_as_json
 from sinks.model.plan import Refusal
 from sinks.model.times import utc_text
-from sinks.protocol.controller import GroupSummary
+from sinks.protocol.comparison import GroupSummary
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

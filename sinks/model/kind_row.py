@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 ABSENT = "\0"
@@ -126,12 +127,12 @@ class KindRow:
         """Whether each item is of one topic, whose name begins its key."""
         return self.key_fields[:1] == ("topic",)
 
-    @property
+    @cached_property
     def by_permission(self) -> bool:
         """Whether the order depends on the permission that ends the key."""
         return any(isinstance(step, tuple) for step in self.order)
 
-    @property
+    @cached_property
     def allowed(self) -> frozenset[Op]:
         """What may happen to the kind at all."""
         return frozenset(step[0] if isinstance(step, tuple) else step for step in self.order)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -157,7 +158,7 @@ def make_plan(
     effective: Iterable[DriftGroup] = (),
 ) -> Plan:
     """Sorts the changes into the order in which they are applied; two changes of one key raise ValueError."""
-    ordered = tuple(sorted(changes, key=lambda change: change.order))
+    ordered = tuple(sorted(changes, key=attrgetter("order")))
     seen: set[tuple[Kind, Key]] = set()
     for change in ordered:
         if (change.kind, change.key) in seen:

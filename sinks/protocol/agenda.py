@@ -8,26 +8,40 @@
 | a kind could not be polled or compared                 | it could; asked again after 1, 2, 4 ... 30 s     |
 | the target refused a change (`backoff`)                | it takes it, or nothing wants it any more        |
 | the target took a creation, and does not show it       | it shows it, or does not for `LAGS`              |
+| a poll found a key to differ                           | it was compared now, and in the next pass        |
+| a key could not be compared, or what it needed passes  | it could; compared again after 1, 2, 4 ... 30 s  |
+| a kind depends on something that changed               | it was compared                                  |
 
 Deletions that wait have one place of their own (`deletions`): what they wait for is proof, not time alone. Which keys a
-kind compares next is the kind's: topics are polled in shards, groups by their commits, all else as whole lists.
+kind polls next is the kind's: topics are polled in shards, groups by their commits, all else as whole lists.
+
+A poll reports a difference once, and the broker that was polled may be ahead of the one that is read. So what differs
+is compared in the next pass, too. After a start that is every key: to read all of them twice at once would double what
+a start takes, so they take turns. A broker that stays behind for longer hides a change from both passes. So a few keys
+are compared with each full comparison, whatever the polls say.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from sinks.flow_settings import Pace
 from sinks.model.changes import Key, Kind, Op, Outcome
-from sinks.model.plan import Plan, Unobserved
+from sinks.model.plan import Unobserved
+from sinks.protocol.absence import Absence
 from sinks.protocol.backoff import Backoff
+from sinks.protocol.comparison import NEVER, Comparison, ControllerStatus, Polled
+from sinks.protocol.kind_findings import KindFindings
 from sinks.protocol.listing import Freshness
 from streaming.errors import LockstepError
+from streaming.flow import Flow
 
-NEVER = float("inf")
+log = logging.getLogger(__name__)
 
 Kinds = frozenset[Kind]
 """Those that one controller keeps."""
@@ -39,7 +53,11 @@ class KindsAgenda:
 
     `signalled`: records of the source's metadata log for which these kinds were not polled yet. `error`: why the
     controller could not be asked last; `retries`: when it is asked again. `backed_off`: changes that were refused.
-    `created`: what the target took and does not show yet.
+    `created`: what the target took and does not show yet. `keys`: what is to be compared. `written`: what was written,
+    by its name on the target, since the last poll; `unpolled`: keys of that which were not polled since. `inputs`: what
+    the last comparison depended on. `rests`: what could not be compared in full waits for the next poll. `polled`: what
+    the last poll found. `findings`: what comparisons found, for status. `lacked`: kinds of which the target shows
+    nothing, though some of it was ours.
     """
 
     signalled: int = 0
@@ -47,33 +65,269 @@ class KindsAgenda:
     retries: RetrySchedule = field(default_factory=lambda: RetrySchedule())
     backed_off: Backoff = field(default_factory=Backoff)
     created: RecentCreations = field(default_factory=lambda: RecentCreations())
+    keys: DirtyKeys = field(default_factory=lambda: DirtyKeys())
+    written: set[str] = field(default_factory=set)
+    unpolled: set[str] = field(default_factory=set)
+    inputs: object = None
+    rests: bool = False
+    polled: Polled = field(default_factory=lambda: Polled(differs=False))
+    findings: KindFindings = field(default_factory=KindFindings)
+    lacked: Absence[Kind] = field(default_factory=lambda: Absence[Kind]())
 
     def failed(self, error: LockstepError, now: float) -> None:
         """It could not be polled or compared, and is asked again ever less often."""
         self.retries.failed(now)
-        self.error = error
+        self.error, self.polled = error, replace(self.polled, polled=0)
 
     def works(self) -> None:
         """It could."""
         self.error = None
         self.retries.succeeded()
 
-    def ready(self, plan: Plan, compared: Collection[str] | None, now: float) -> Plan:
-        """The plan without the changes that are backed off. What of `compared` it wants no more is forgotten.
+    def lacks(self, kind: Kind, flow: Flow, reason: str) -> None:
+        """A cluster has nothing of the kind. It is compared once: other flows wait for what this one wants."""
+        is_news = self.findings.unsupported is None
+        if is_news:
+            log.info("%s: %s is left alone: %s", flow.name, kind, reason)
+        self.findings = KindFindings(unsupported=reason)
+        self.keys.settle({WHOLE} if is_news else set())
+        self.rests = True
 
-        `compared`: remote topics or groups, with which keys begin; None: the plan is of all there is.
+    def cannot_be_seen(self, error: Unobserved) -> None:
+        """A poll of the whole list was denied."""
+        self.keys.dirty.add(WHOLE)
+        self.findings.errors, self.findings.refused, self.rests = (error,), {}, True
+
+    def ready(self, comparison: Comparison, owned: OwnedKeys, now: float) -> Comparison:
+        """The comparison without creations that the target will show later, and without changes that are backed off.
+
+        What is compared and wanted no more is forgotten. `owned`: tells what the flow owns of a kind.
         """
-        if compared is None:
+        plan, covered = comparison.plan, comparison.covered
+        if covered is None:
+            comparison = self._believed(self._without_awaited(comparison, now), owned, now)
+            self.findings.list_compared(comparison, plan.refused)
+            plan = comparison.plan
             self.backed_off.retain(plan.changes)
         else:
-            self.backed_off.settled(compared, plan.changes)
+            self.findings.keys_compared(covered.keys(), comparison)
+            self.backed_off.settled(covered.values(), plan.changes)
         todo, waiting = self.backed_off.split(plan.changes, now)
-        return replace(plan, changes=tuple(todo), refused=(*plan.refused, *waiting))
+        return replace(comparison, plan=replace(plan, changes=tuple(todo), refused=(*plan.refused, *waiting)))
 
-    def learn(self, outcomes: Collection[Outcome], now: float) -> None:
+    def _without_awaited(self, comparison: Comparison, now: float) -> Comparison:
+        plan = comparison.plan
+        for kind, present in comparison.present.items():
+            if kind.row.shown_late:
+                awaited = self.created.awaited(present.__contains__, now)
+                waiting = {one.key for one in plan.changes if one.op is Op.CREATE and one.key in awaited}
+                late = self.created.unobserved(kind, waiting, plan.flow.target)
+                changes = tuple(one for one in plan.changes if one.key not in waiting)
+                plan = replace(plan, changes=changes, errors=(*plan.errors, *late))
+        return replace(comparison, plan=plan)
+
+    def _believed(self, comparison: Comparison, owned: OwnedKeys, now: float) -> Comparison:
+        """What the target has. Where some of it was ours, that nothing is there is believed only after a while; what
+        was created and is not shown yet counts as there."""
+        self.rests = bool(comparison.plan.errors) or comparison.unsupported is not None
+        present = dict(comparison.present)
+        for kind, there in comparison.present.items():
+            lacks_ours = not there and bool(owned(kind))
+            self.lacked.observe({kind} if lacks_ours else (), 1, now)
+            if lacks_ours and not self.lacked.lasting():
+                self.rests = True
+                del present[kind]
+            else:
+                present[kind] = {**there, **dict.fromkeys(self.created.missed, "")}
+        return replace(comparison, present=present)
+
+    def writes(self, comparison: Comparison) -> None:
+        """The changes of this comparison are written now.
+
+        What a poll saw before must be forgotten on both sides: going back to it would not look like a change. On the
+        target that was before the write. On the source it may be older than what was compared. A change that came in
+        between is written now; taken back, it would look as if nothing had happened.
+        """
+        names = {change.key[0] for change in comparison.plan.changes}
+        self.written |= names
+        self.unpolled |= {key for key, name in (comparison.covered or {}).items() if name in names}
+
+    def note(self, outcomes: Collection[Outcome], now: float) -> None:
         """Backs off what was refused, and waits for what was created."""
         self.backed_off.learn(outcomes, now)
         self.created.note(outcomes, now)
+
+    def learn(self, comparison: Comparison, outcomes: Collection[Outcome], now: float) -> None:
+        """What was compared differs no more, but for what could not be seen, was not written, or passes by itself."""
+        covered, self.inputs = comparison.covered, self.polled.inputs
+        names = {one.change.key[0] for one in outcomes if is_to_compare_again(one)}
+        if covered is not None:
+            keys = self.polled.keys if names else None
+            again = {key for key, name in keys.items() if name in names} if keys else set()
+            self.keys.learn(covered, again.union(comparison.again), comparison.unobserved, now)
+        elif comparison.unsupported is None:
+            # What was planned and not tried, since the plan was refused, differs as before.
+            untried = not {one.change for one in outcomes}.issuperset(comparison.plan.changes)
+            self.rests = self.rests or untried
+            self.keys.learn({WHOLE}, {WHOLE} if self.rests or names else (), {}, now)
+        else:
+            self.keys.settle(set())
+
+    def status(self, now: float) -> ControllerStatus:
+        """What is refused or backed off, what could not be observed, what differs in effect, and when to poll next."""
+        polled, found = self.polled, self.findings
+        keys = polled.keys if polled.keys is not None else (WHOLE,)
+        untaken = [one for key, rows in found.refused.items() if key in keys for one in rows]
+        unobserved = [why for key, why in self.keys.unobserved.items() if key in keys]
+        return ControllerStatus(
+            refused=(*polled.refused, *untaken, *self.backed_off.waiting(now)),
+            errors=(*found.errors, *unobserved, *polled.errors),
+            unsupported=found.unsupported,
+            effective=found.drifts(keys),
+            polled=polled.polled,
+            due=self.due_at(now),
+        )
+
+    def due_at(self, now: float) -> float:
+        """When a pass is due for these kinds without any other reason."""
+        polled, keys = self.polled, self.keys
+        if not polled.possible:
+            return NEVER
+        ready = keys.dirty if polled.comparable is None else keys.dirty.intersection(polled.comparable)
+        if not self.rests and (ready or (polled.follows and (keys.repeated or keys.owed))):
+            return now
+        refused = self.findings.refused and polled.keys is None
+        due = polled.due_if_refused if refused else polled.due
+        return min(due, self.backed_off.next_at(), keys.retry_at())
+
+
+OwnedKeys = Callable[[Kind], Collection[Key]]
+
+
+def is_to_compare_again(outcome: Outcome) -> bool:
+    """What passes by itself, and topics just created: without a refused config, or by another hand with others."""
+    if outcome.error is not None:
+        return outcome.error.retriable
+    return outcome.change.kind.row.data and outcome.change.op is Op.CREATE
+
+
+WHOLE = ""
+"""The key of a kind that is compared as one list."""
+
+AT_ONCE = 200
+"""Keys that are compared again in one pass. A change that comes meanwhile waits for it: a third of a second or so."""
+
+WITH_ALL = 500
+"""The same in a pass that compares everything; more, since a kind with an interval of its own has no other passes."""
+
+IN_TURN = 100
+"""Keys that are compared with each full comparison, so that 2,000 are within twenty of them."""
+
+BEHIND_FOR = 30.0
+"""Seconds for which a broker's lists may be behind another broker's."""
+
+RETRIED_AT_ONCE = 500
+"""Unobserved keys that are compared again in one pass: one request describes them."""
+
+
+class DirtyKeys:
+    """Of the kinds of one controller.
+
+    `dirty`: to be compared now. `fresh`: dirty keys that a poll found to differ. `repeated`: keys that were
+    compared since; they are compared in the next pass as well. `owed`: the same, in turns. `unobserved`: why a key
+    could not be compared; it is tried again after 1, 2, 4 ... 30 s.
+    """
+
+    def __init__(self) -> None:
+        self.dirty: set[str] = set()
+        self.fresh: set[str] = set()
+        self.repeated: set[str] = set()
+        self.owed: dict[str, None] = {}
+        self.unobserved: dict[str, Unobserved] = {}
+        self._round: list[str] = []
+        self._first, self._retries = True, RetrySchedule()
+        self._differed: float | None = None
+
+    def begin(self, there: Collection[str], also: Iterable[str], *, everything: bool) -> set[str]:
+        """Begins a pass that polls: adds what earlier passes left to be compared, and `also`.
+
+        Returns the keys that are not `there` any more. Back in a later listing, they are compared like new ones.
+        `everything`: this pass compares everything.
+        """
+        most = WITH_ALL if everything else AT_ONCE
+        # What has not been compared once yet keeps its place.
+        turn = set(islice((key for key in self.owed if key in there and key not in self.dirty), most))
+        wanted = self.dirty.union(turn, self.repeated, also)
+        there = {*there}
+        gone = wanted.union(self.owed) - there
+        self.owed = {key: None for key in self.owed if key in there and key not in turn}
+        self.dirty, self.fresh, self.repeated = wanted & there, self.fresh & there, set()
+        return gone
+
+    def settle(self, dirty: set[str]) -> None:
+        """Only these are to be compared, and nothing once more."""
+        self.dirty, self.fresh, self.repeated = dirty, set(), set()
+
+    def differs(self, found: Collection[str]) -> None:
+        """A poll found these to differ."""
+        self.dirty.update(found)
+        self.fresh.update(found)
+
+    def list_differs(self, now: float) -> None:
+        """A poll of the whole list found it to differ."""
+        self.differs({WHOLE})
+        self._differed = now
+
+    def list_in_doubt(self, now: float) -> bool:
+        """Whether the whole list differed lately, so that a full comparison takes it in: a broker may be behind."""
+        doubted = self._differed is not None
+        if self._differed is not None and now - self._differed >= BEHIND_FOR:
+            self._differed = None
+        return doubted
+
+    def all_polled(self, there: Collection[str]) -> None:
+        """All keys were polled, on both sides: the next few take their turns; after a start all that differ do."""
+        if self._first:
+            self._first = False
+            self._owe(self.fresh)
+            self.fresh = set()
+            return
+        # One that came after a round began waits for the next: keys that come and go keep no other from its turn.
+        self._round = [key for key in self._round if key in there] or sorted(there)
+        some, self._round = self._round[:IN_TURN], self._round[IN_TURN:]
+        self._owe(some)
+
+    def _owe(self, keys: Collection[str]) -> None:
+        # What waits already keeps its place.
+        self.owed |= dict.fromkeys(sorted(set(keys) - self.owed.keys()))
+
+    def retried(self, there: Collection[str], now: float) -> set[str]:
+        """Unobserved keys that are to be compared again now; none before their time. Forgets those that are gone."""
+        if not self.unobserved or not self._retries.is_due(now):
+            return set()
+        self.unobserved = {key: why for key, why in self.unobserved.items() if key in there}
+        self._retries.failed(now)
+        return set(islice(self.unobserved, RETRIED_AT_ONCE))
+
+    def learn(
+        self, covered: Collection[str], again: Collection[str], unobserved: Mapping[str, Unobserved], now: float
+    ) -> None:
+        """`covered` were compared. What is in `again` still differs; what is `unobserved` is tried again later."""
+        self.dirty = self.dirty.difference(covered).union(again)
+        self.repeated |= self.fresh.intersection(covered)
+        self.fresh.difference_update(covered)
+        if not self.unobserved and not unobserved:
+            return
+        is_new = not unobserved.keys() <= self.unobserved.keys()
+        # This turn's keys go to the end, so that all have their turns.
+        self.unobserved = {key: why for key, why in self.unobserved.items() if key not in covered} | dict(unobserved)
+        if is_new:
+            self._retries.succeeded()
+            self._retries.failed(now)
+
+    def retry_at(self) -> float:
+        """When unobserved keys are to be compared again; infinite without any."""
+        return self._retries.not_before if self.unobserved else float("inf")
 
 
 class Agenda:
@@ -93,9 +347,10 @@ class Agenda:
         for kinds in controlled:
             self.of[kinds].signalled += records
 
-    def polled(self, kinds: Kinds, explained: int) -> None:
-        """These were polled, and found the changes of so many records: no other kind looks for these at once."""
-        explained, self.of[kinds].signalled = min(self.of[kinds].signalled, explained), 0
+    def polled(self, kinds: Kinds, found: Polled) -> None:
+        """These were polled. Changes whose records they explain no other kind looks for at once."""
+        mine = self.of[kinds]
+        mine.polled, explained, mine.signalled = found, min(mine.signalled, found.explained), 0
         for other in self.of.values():
             other.signalled = max(0, other.signalled - explained)
 
@@ -310,7 +565,7 @@ class RecentCreations:
         """What was awaited when that was asked last; not what was created since."""
         return self._missed
 
-    def unobserved(self, kind: Kind, wanted: Callable[[Key], bool], alias: str) -> list[Unobserved]:
+    def unobserved(self, kind: Kind, wanted: Collection[Key], alias: str) -> list[Unobserved]:
         """Says of what is still wanted, and was missed, that the target of this alias does not show it yet."""
-        waiting = sum(map(wanted, self._missed))
+        waiting = len(self._missed.intersection(wanted))
         return [Unobserved(kind, NOT_SHOWN.format(alias, waiting))] if waiting else []

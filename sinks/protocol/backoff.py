@@ -107,6 +107,11 @@ class Backoff:
             for one in changes[: self._tried.get(kind, DENIED_TRIED)]:
                 self._changes[kind, one.key] = replace(one, due=min(one.due, at))
 
+    @property
+    def has_any(self) -> bool:
+        """Whether any change is backed off."""
+        return bool(self._changes)
+
     def due(self, now: float) -> set[str]:
         """What has a change to try again now, by what its key begins with: remote topics, or groups."""
         return {backed_off.key[0] for backed_off in self._changes.values() if backed_off.due <= now}

@@ -1,30 +1,32 @@
 """What a pass is made of: controllers, each of which keeps one or a few kinds of resources that are polled together.
 
-A pass (`sinks.engine.reconcile`) calls a controller's methods in this order:
+A kind is four things. A pass (`sinks.engine.reconcile`) calls them in this order:
 
 1. `poll`: does anything differ? As cheaply as possible.
-2. `compare`: if so, what is to be changed? The answer is a `Comparison`, values alone.
-3. `look_up`: are these items really gone on the source? Only before deletions.
-4. `before_writing` and `settle`: around the writes, where it compared.
-5. `status`: how do its kinds stand?
+2. `survey`: if so, what do both sides have?
+3. `desired`: what should the target have, and what differs? Pure: the answer is a `Comparison`, values alone.
+4. `Writer.write`: changes to outcomes.
 
-No controller writes, backs off, waits for what it created, or guards deletions: the engine does that for every kind.
-What a controller keeps between two passes is cheap to lose: after a restart everything is compared once more.
+Two questions come from elsewhere: `look_up` before deletions (are these items really gone on the source?), and `alike`
+from `lockstep adopt`.
+
+No controller keeps what is dirty, backs off, compares again, waits for what it created, or guards deletions. The agenda
+(`sinks.protocol.agenda`) and the engine do that for every kind. What a controller keeps between two passes is cheap to
+lose: after a restart everything is compared once more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Protocol, runtime_checkable
 
 from sinks.ledger.adoption import Alike
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Outcome
-from sinks.model.effective_drift import DriftGroup
-from sinks.model.plan import Plan, Refusal, Unobserved
-from sinks.protocol.agenda import Agenda
+from sinks.protocol.agenda import KindsAgenda
+from sinks.protocol.comparison import Comparison, ControllerStatus, Polled
 from sinks.protocol.listing import Listed
 from streaming.hints import CheckpointSeen, SyncSeen
 
@@ -33,22 +35,19 @@ from streaming.hints import CheckpointSeen, SyncSeen
 class PassContext:
     """What a pass knows when its controllers poll.
 
-    `now`: monotonic seconds. `signalled`: changes that the source's metadata log tells of, since this controller was
-    polled; `signal_works`: whether none means that nothing changed. `requested`: upstream topics that were asked for.
-    `everything`: compare all of both sides. `idle`: kinds that are paused, disabled, or wait for their interval.
-    `confirming`: kinds of which deletions wait for another comparison, which is due. `agenda`: the flow's.
+    `now`: monotonic seconds. `signal_works`: whether no signal means that nothing changed. `requested`: upstream topics
+    that were asked for. `everything`: compare all of both sides. `idle`: kinds that are paused, or wait for their
+    interval. `confirming`: kinds of which deletions wait for another comparison, which is due.
     """
 
     now: float
     listed: Listed
     ledger: Ledger
-    signalled: int = 0
     signal_works: bool = False
     requested: Collection[str] = ()
     everything: bool = False
     idle: frozenset[Kind] = frozenset()
     confirming: frozenset[Kind] = frozenset()
-    agenda: Agenda = field(default_factory=Agenda)
 
 
 class Sighting(Enum):
@@ -66,116 +65,31 @@ class Sighting(Enum):
     """The source may have it under a name that the settings do not tell any more. No controller says so itself."""
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What a flow wants of a kind that it owns: without this none of its deletions leaves (`sinks.engine.deletions`).
-
-    `keys`: on the target. `shown`: how many `items` its source shows. `owned`: what other flows into the target are
-    told that this one owns. `kept`: keys that it may own, and deletes in no case.
-    """
-
-    kind: Kind
-    keys: Collection[Key]
-    shown: int
-    items: str
-    owned: Collection[Key] = ()
-    kept: Collection[Key] = ()
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What differs now. Until it is settled a comparison counts as not made: what differed is compared again.
-
-    `present`: by kind, all that the target has of it, each with its topic's id or "". Kinds that were not seen
-    in full are left out. `wanted`: None where the source was not seen. `compared`: what was compared, remote topics
-    or groups, with which keys begin; None: everything.
-    """
-
-    plan: Plan
-    present: Mapping[Kind, Mapping[Key, str]] = field(default_factory=dict)
-    wanted: Wanted | None = None
-    compared: Collection[str] | None = None
-
-
-class GroupRow(Protocol):
-    """A partition of a group, as far as everybody may see it."""
-
-    @property
-    def group(self) -> str: ...
-
-    @property
-    def topic(self) -> str:
-        """Where the group would continue."""
-
-    @property
-    def verdict(self) -> str: ...
-
-    def as_json(self) -> dict[str, Any]:
-        """One row of `lockstep offsets`."""
-
-
-@dataclass(frozen=True)
-class GroupSummary:
-    """How consumer groups stand. `verdicts`: partitions of groups by verdict's name; `bounds`: by group, the most
-    records that it reads twice in one of its partitions; `rows`: all partitions, in no order. `refused`: how many
-    offset-syncs and checkpoints could not be true."""
-
-    verdicts: Mapping[str, int]
-    bounds: Mapping[str, int]
-    rows: Sequence[GroupRow] = ()
-    refused: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ControllerStatus:
-    """What a controller knows of besides this pass's plan: refused changes that wait, what could not be observed, and
-    kinds that a cluster does not support, each with the reason. `effective`: configs that differ in effect, of all
-    topics. `polled`: how many items this pass polled. `due`: when the controller is to be polled again without any
-    other reason, in monotonic seconds. `stream_moved`: MM2 wrote something that the stream has not brought yet.
-    `warnings`: what the file most likely does not mean, as `FlowStatus.reason` has it."""
-
-    refused: Sequence[Refusal] = ()
-    errors: Sequence[Unobserved] = ()
-    unsupported: Mapping[Kind, str] = field(default_factory=dict)
-    groups: GroupSummary | None = None
-    effective: Sequence[DriftGroup] = ()
-    polled: int = 0
-    due: float = float("inf")
-    stream_moved: bool = False
-    warnings: Sequence[str] = ()
-
-
 class Controller(Protocol):
-    """Keeps one or a few kinds of one flow.
+    """Keeps one or a few kinds of one flow. `mine`: what the agenda has for these kinds.
 
-    `poll` and `compare` raise `LockstepError`: what concerns this controller's kinds alone stops them and no others
+    `poll` and `survey` raise `LockstepError`: what concerns this controller's kinds alone stops them and no others
     (`sinks.engine.kind_trouble`).
     """
 
     @property
     def kinds(self) -> frozenset[Kind]: ...
 
-    def poll(self, context: PassContext) -> bool:
-        """Looks as cheaply as it can; whether `compare` has anything to do."""
+    def poll(self, context: PassContext, mine: KindsAgenda) -> Polled:
+        """Looks as cheaply as it can. What differs is told to the agenda at once: a poll reports it once."""
 
-    def compare(self, context: PassContext) -> Comparison:
-        """Reads both sides; the changes that the target needs now. Backed-off changes are among them."""
+    def survey(self, context: PassContext, mine: KindsAgenda) -> Any:
+        """Reads both sides."""
+
+    def desired(self, context: PassContext, seen: Any) -> Comparison:
+        """The changes that the target needs now, backed-off ones among them. Asks no cluster."""
 
     def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """Asks the source afresh for what the target should have no more, by name. What is not in the answer is not
         known."""
 
-    def before_writing(self, plan: Plan) -> None:
-        """Called right before any of this plan is written, which has these kinds' changes that are not backed off."""
-
-    def settle(self, context: PassContext, plan: Plan, outcomes: Sequence[Outcome]) -> None:
-        """Called with the outcomes of that plan's changes, with none where there was nothing to write."""
-
-    def status(self, context: PassContext) -> ControllerStatus:
-        """For the report, at the end of every pass."""
-
-    def alike(self, context: PassContext) -> Mapping[Kind, Alike]:
-        """By kind, what the last comparison found on the target just as the source has it, made by any client.
+    def alike(self, context: PassContext, compared: Comparison) -> Alike:
+        """What that comparison found on the target just as the source has it, made by any client.
 
         Asked where it is to be adopted.
         """
@@ -192,18 +106,14 @@ class Writer(Protocol):
 
 
 @runtime_checkable
-class StreamListener(Protocol):
-    """A controller that takes in what MM2 wrote to its topics."""
+class StreamFollower(Protocol):
+    """A controller whose items MM2 moves by what it writes to its topics: that of consumer groups."""
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a micro-batch brought; called from the batch's thread."""
 
+    def settle(self, context: PassContext, outcomes: Sequence[Outcome]) -> None:
+        """Called with the outcomes of what it compared, with none where there was nothing to write."""
 
-@runtime_checkable
-class SignalExplainer(Protocol):
-    """A controller that can tell which records of the source's metadata log its own differences are."""
-
-    @property
-    def explained(self) -> int:
-        """Of the records that were signalled, how many the last poll found the changes of: others need not look for
-        these at once."""
+    def status(self, context: PassContext, mine: KindsAgenda) -> ControllerStatus:
+        """For the report, at the end of every pass."""

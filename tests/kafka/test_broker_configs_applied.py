@@ -12,7 +12,7 @@ from app.wiring import open_cluster
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.ports.cluster import Origin, TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
-from sinks.kinds.brokers.controller import BrokerWriter, any_broker, broker_drifts, survey_brokers
+from sinks.kinds.brokers.controller import BrokerWriter, any_broker, broker_drifts, compare_brokers, survey_brokers
 from sinks.kinds.topics.effective import topic_drifts, warnings
 from sinks.model.changes import Key
 from sinks.model.plan import Plan, Unobserved
@@ -44,7 +44,8 @@ class Ends:
     def plan(self, *owned: str) -> Plan:
         """What the target lacks now; `owned`: what Lockstep set there."""
         keys: set[Key] = {("", name) for name in owned}
-        return survey_brokers(flow_settings(), CHOSEN, self.a, self.b, keys).plan
+        seen = survey_brokers(flow_settings(), CHOSEN, self.a, self.b, effective=False)
+        return compare_brokers(flow_settings(), CHOSEN, seen, keys).plan
 
 
 @pytest.fixture

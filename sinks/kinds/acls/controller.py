@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
 
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import Acls
 from sinks.kinds.acls.staged_writes import staged_entries
-from sinks.kinds.acls.survey import Fences, KeptTranslation, look_up_acls, survey_acls
+from sinks.kinds.acls.survey import BothSides, Fences, KeptTranslation, compare_acls, look_up_acls, survey_acls
 from sinks.kinds.assembly import Assembled, Assembly
-from sinks.kinds.polled_controller import ListedKind, PolledController, Surveyed
+from sinks.kinds.polled_controller import PolledController
 from sinks.ledger.fences import ReverseFences, is_fence_key
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Change, Key, Kind, Op, Outcome
+from sinks.protocol.comparison import Comparison
 from sinks.protocol.controller import PassContext, Sighting
 
 REST = 2.0
@@ -22,51 +24,50 @@ SIGNALLED_REST = 10.0
 """The same while the metadata log tells of changes and is silent; at a signal there is a poll at once."""
 
 
-class ListedAcls(ListedKind):
+class AclController(PolledController[BothSides]):
     """The kind `acl` of one flow."""
 
     kind, needs = Kind.ACL, "reading ACLs needs DESCRIBE on the CLUSTER of both sides"
     rest, signalled_rest = REST, SIGNALLED_REST
 
     def __init__(self, assembly: Assembly) -> None:
+        super().__init__(assembly.settings.flow, (assembly.source.acl_watch(), assembly.target.acl_watch()))
         self._assembly, self._sides = assembly, (assembly.source.acls, assembly.target.acls)
         self._reverse = ReverseFences(assembly.settings.internal.reverse_ledger, assembly.source.cluster)
         self._translated = KeptTranslation()
-        self._staged: frozenset[AclBinding] | None = None
 
     def inputs(self, context: PassContext) -> Hashable:
         """The replicated topics."""
         return frozenset(context.listed.desired.remote)
 
-    def survey(self, context: PassContext) -> Surveyed:
-        """The plan for all ACLs. Raises as `survey_acls`."""
+    def read(self, context: PassContext) -> BothSides:
+        """Both lists, without fences."""
         if context.everything:
             self._translated.forget()
-        owned, fences = context.ledger.owned(Kind.ACL), _fences(context, self._reverse)
-        settings, confirms = self._assembly.settings, Kind.ACL in context.confirming
-        self._staged = None
-        seen = survey_acls(settings, *self._sides, context.listed, owned, fences, self._translated, afresh=confirms)
-        self._assembly.principals.current, self._staged = seen.principals, seen.staged
-        return Surveyed(seen.plan, seen.present, seen.wanted, seen.alike)
+        return survey_acls(*self._sides, _fences(context, self._reverse), afresh=Kind.ACL in context.confirming)
+
+    def difference(self, context: PassContext, seen: BothSides) -> Comparison:
+        """The plan for all ACLs. Kinds of principals go on with those that are found here."""
+        owned, settings = context.ledger.owned(Kind.ACL), self._assembly.settings
+        found = compare_acls(settings, seen, context.listed, owned, self._translated)
+        self._assembly.principals.current = found.principals
+        if found.staged is None:
+            return found.comparison
+        # For a failover.
+        staged = staged_entries(found.staged, context.ledger.values(Entry.STAGED))
+        return replace(found.comparison, remembered=staged)
 
     def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """As `look_up_acls`."""
         fences = _fences(context, self._reverse)
         return look_up_acls(self._assembly.settings, *self._sides, context.listed, keys, fences)
 
-    def remember(self, context: PassContext) -> None:
-        """What is held back, for a failover."""
-        if self._staged is not None:
-            context.ledger.put(staged_entries(self._staged, context.ledger.values(Entry.STAGED)))
-
 
 def assemble(assembly: Assembly) -> Assembled:
     """The kind `acl` of one flow."""
     if not assembly.is_enabled(Kind.ACL):
         return Assembled()
-    watches = assembly.source.acl_watch(), assembly.target.acl_watch()
-    controller = PolledController(assembly.settings.flow, ListedAcls(assembly), watches)
-    return Assembled([controller], {Kind.ACL: AclWriter(assembly.target.acls)})
+    return Assembled([AclController(assembly)], {Kind.ACL: AclWriter(assembly.target.acls)})
 
 
 def _fences(context: PassContext, reverse: ReverseFences) -> Callable[[bool], Fences]:

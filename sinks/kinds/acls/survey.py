@@ -1,11 +1,11 @@
-"""Observe, desire, plan for ACLs: what of one flow differs now. Reads both clusters, writes nothing."""
+"""What of a flow's ACLs differs now: `survey_acls` reads both clusters, `compare_acls` plans. Neither writes."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from sinks.flow_settings import AclRules, FlowSettings
 from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, TOPIC, AclBinding
@@ -16,27 +16,22 @@ from sinks.kinds.topics.rules import is_replicated
 from sinks.ledger.adoption import Alike
 from sinks.ledger.fences import could_be_fence, without_fences
 from sinks.model.changes import Key, Kind
-from sinks.model.plan import Plan, make_plan
+from sinks.model.plan import make_plan
 from sinks.model.principals import PrincipalFilter
-from sinks.protocol.controller import Sighting, Wanted
+from sinks.protocol.comparison import Comparison, Wanted
+from sinks.protocol.controller import Sighting
 from sinks.protocol.listing import Listed
 from streaming.number_of import number_of
 
 
 @dataclass(frozen=True)
-class AclSurvey:
+class ComparedAcls:
     """`principals`: of those whose ACLs are synced, the name on the source to that on the target; None: not seen.
+    `staged`: what is held back on the target; None: not seen."""
 
-    `present`: all that the target has. `staged`: what is held back there; None: not seen. `alike`: what the target has
-    just as the source has it.
-    """
-
-    plan: Plan
-    wanted: Wanted
+    comparison: Comparison
     principals: Mapping[str, str] | None = None
-    present: frozenset[Key] = frozenset()
     staged: frozenset[AclBinding] | None = None
-    alike: Alike = field(default_factory=Alike)
 
 
 @dataclass(frozen=True)
@@ -122,25 +117,53 @@ class KeptTranslation:
         self._asked = None
 
 
+@dataclass(frozen=True)
+class BothSides:
+    """ACLs of the source to be synced and of the target, without fences; how many the source shows, with them."""
+
+    synced: AclList
+    existing: AclList
+    shown: int
+
+    @property
+    def fenced(self) -> int:
+        """How many of the source's are fences."""
+        return self.shown - len(self.synced)
+
+
 def survey_acls(
-    settings: FlowSettings,
     source: AclReader,
     target: AclReader,
-    listed: Listed,
-    owned: Collection[Key],
     fences: Callable[[bool], Fences] = lambda again: Fences(),
-    translated: Translate = translate,
     *,
     afresh: bool = False,
-) -> AclSurvey:
-    """The plan for the kind `acl`; the source is asked `afresh` where it confirms a deletion. Raises
-    ClusterUnreachable, NotSupported, RightsMissing.
+) -> BothSides:
+    """The ACLs of both sides; the source is asked `afresh` where it confirms a deletion. Raises ClusterUnreachable,
+    NotSupported, RightsMissing.
 
     What a failover denies on one cluster (`fences`) is neither made nor taken away on the other. Ledgers are read for
     it only where an ACL looks like a fence: before the ACLs are read (what is known by then counts, too, for a fence
     that goes is forgotten last) and after, for one that comes is remembered first.
     """
-    both = _both_sides(source, target, fences, afresh=afresh)
+    before = fences(False)
+    bindings, on_target = (AclList(source.describe()) if afresh else source.recent()), target.recent()
+    unknown = any(could_be_fence(acl) for acl in (*bindings.denying, *on_target.denying))
+    if unknown:
+        # What was read before the ledgers were would show a fence that they have forgotten since.
+        bindings, on_target = AclList(source.describe()), AclList(target.describe())
+    after = fences(True) if unknown else before
+    existing = without_fences(on_target, {*before.target, *after.target})
+    return BothSides(without_fences(bindings, {*before.source, *after.source}), existing, len(bindings))
+
+
+def compare_acls(
+    settings: FlowSettings,
+    both: BothSides,
+    listed: Listed,
+    owned: Collection[Key],
+    translated: Translate = translate,
+) -> ComparedAcls:
+    """The plan for the kind `acl`. Pure."""
     desired, present = translated(both.synced, settings, listed), both.existing.keys
     plan = make_plan(
         settings.flow,
@@ -155,37 +178,11 @@ def survey_acls(
     protected = set(owned) - deletable(owned, settings.acls)
     kept = protected | desired.withheld.keys()
     wanted = Wanted(Kind.ACL, {acl.key for acl in desired.wanted}, shown, items, kept=kept)
+    there = {Kind.ACL: dict.fromkeys(present, "")}
     if owned and not shown:
-        return AclSurvey(plan, wanted, present=present)
-    return AclSurvey(plan, wanted, desired.principals, present, desired.staged, _alike(desired, present))
-
-
-@dataclass(frozen=True)
-class _BothSides:
-    """ACLs of the source to be synced and of the target, without fences; how many the source shows, with them."""
-
-    synced: AclList
-    existing: AclList
-    shown: int
-
-    @property
-    def fenced(self) -> int:
-        """How many of the source's are fences."""
-        return self.shown - len(self.synced)
-
-
-def _both_sides(
-    source: AclReader, target: AclReader, fences: Callable[[bool], Fences], *, afresh: bool = False
-) -> _BothSides:
-    before = fences(False)
-    bindings, on_target = (AclList(source.describe()) if afresh else source.recent()), target.recent()
-    unknown = any(could_be_fence(acl) for acl in (*bindings.denying, *on_target.denying))
-    if unknown:
-        # What was read before the ledgers were would show a fence that they have forgotten since.
-        bindings, on_target = AclList(source.describe()), AclList(target.describe())
-    after = fences(True) if unknown else before
-    existing = without_fences(on_target, {*before.target, *after.target})
-    return _BothSides(without_fences(bindings, {*before.source, *after.source}), existing, len(bindings))
+        return ComparedAcls(Comparison(plan, there, wanted))
+    found = Comparison(plan, there, wanted, alike=_alike(desired, present))
+    return ComparedAcls(found, desired.principals, desired.staged)
 
 
 def look_up_acls(
@@ -197,7 +194,7 @@ def look_up_acls(
     fences: Callable[[bool], Fences] = lambda again: Fences(),
 ) -> dict[Key, Sighting]:
     """What the source says of these ACLs of the target now. Raises as `survey_acls`."""
-    both, topics = _both_sides(source, target, fences, afresh=True), source_topics(settings, listed)
+    both, topics = survey_acls(source, target, fences, afresh=True), source_topics(settings, listed)
     if not (both.shown and listed.source):
         return {}
     desired = desired_acls(both.synced, settings.acls, topics)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from sinks.faults import IncrementalUnsupported, ItemFault
 from sinks.flow_settings import FlowSettings
@@ -29,13 +30,14 @@ from sinks.kinds.brokers.rules import (
     same,
     surplus,
 )
-from sinks.kinds.polled_controller import ListedKind, PolledController, Surveyed
+from sinks.kinds.polled_controller import PolledController
 from sinks.kinds.topics.config_writer import Values, settle
 from sinks.kinds.topics.effective import Drift, effective_side, groups_of, warnings
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Change, Key, Kind, Outcome
-from sinks.model.plan import Plan, Unobserved, make_plan
-from sinks.protocol.controller import PassContext, Sighting, Wanted
+from sinks.model.plan import Unobserved, make_plan
+from sinks.protocol.comparison import Comparison, Wanted
+from sinks.protocol.controller import PassContext, Sighting
 
 REST = 10.0
 """Seconds between two polls without a metadata-change signal."""
@@ -44,23 +46,24 @@ REFUSED_REST = 60.0
 """The same while something is refused: to see whether it still is takes all configs of a broker."""
 
 
-class ListedBrokerConfigs(ListedKind):
+class BrokerController(PolledController["SeenLevels"]):
     """The kind `broker-config` of one flow."""
 
     kind, needs = Kind.BROKER_CONFIG, "reading broker configs needs DESCRIBE_CONFIGS on the CLUSTER of both sides"
     rest, signalled_rest, refused_rest = REST, REST, REFUSED_REST
 
     def __init__(self, assembly: Assembly, source: ConfigLevels, target: ConfigLevels) -> None:
+        super().__init__(assembly.settings.flow)
         self._settings, self._once, self._source, self._target = assembly.settings, assembly.once, source, target
         self._configs = BrokerConfigRules({PROPERTIES: ",".join(assembly.settings.broker_configs)})
 
-    def survey(self, context: PassContext) -> Surveyed:
-        """As `survey_brokers`."""
-        owned, sides = context.ledger.owned(Kind.BROKER_CONFIG), (self._source, self._target)
-        seen = survey_brokers(self._settings, self._configs, *sides, owned)
-        if not self._once:
-            return seen
-        return replace(seen, plan=with_effective_drift(self._settings, self._configs, *sides, seen.plan))
+    def read(self, context: PassContext) -> SeenLevels:
+        """As `survey_brokers`. A job does not look for effective drift: it takes all configs of a broker to see it."""
+        return survey_brokers(self._settings, self._configs, self._source, self._target, effective=self._once)
+
+    def difference(self, context: PassContext, seen: SeenLevels) -> Comparison:
+        """As `compare_brokers`."""
+        return compare_brokers(self._settings, self._configs, seen, context.ledger.owned(Kind.BROKER_CONFIG))
 
     def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """As `look_up_brokers`."""
@@ -72,24 +75,7 @@ def assemble(assembly: Assembly) -> Assembled:
     if not assembly.is_enabled(Kind.BROKER_CONFIG):
         return Assembled()
     source, target = assembly.source.levels, assembly.target.levels
-    controller = PolledController(assembly.settings.flow, ListedBrokerConfigs(assembly, source, target))
-    return Assembled([controller], {Kind.BROKER_CONFIG: BrokerWriter(target)})
-
-
-def with_effective_drift(
-    settings: FlowSettings, configs: BrokerConfigRules, source: LevelReader, target: LevelReader, plan: Plan
-) -> Plan:
-    """The plan with each default that differs where neither side sets anything: as a note, and as drift.
-
-    A running job does not look for these: it takes all configs of a broker on each side to see them.
-    """
-    upstream = any_broker(source, settings.flow.source)
-    downstream = any_broker(target, settings.flow.target)
-    if isinstance(upstream, Unobserved) or isinstance(downstream, Unobserved):
-        return plan
-    drifts = list(broker_drifts(upstream, downstream, configs))
-    notes = (*plan.notes, *warnings(settings.flow, drifts))
-    return replace(plan, notes=notes, effective=groups_of(drifts))
+    return Assembled([BrokerController(assembly, source, target)], {Kind.BROKER_CONFIG: BrokerWriter(target)})
 
 
 def broker_drifts(source: Levels, target: Levels, rules: BrokerConfigRules) -> Iterator[Drift]:
@@ -129,44 +115,75 @@ class BrokerWriter:
         return {entity.name: fault for entity, fault in faults.items()}
 
 
-# Observe, desire, plan for the brokers' cluster-wide configs: what of one flow differs now. Writes nothing.
+# What of the brokers' cluster-wide configs differs now.
 #
-# `lockstep plan` calls it, and a micro-batch every few seconds: the two defaults are a few entries each. All configs of
-# a broker are several hundred, so they are asked for only where something differs.
+# `lockstep plan` asks for it, and a pass every few seconds: the two defaults are a few entries each. All configs of a
+# broker are several hundred, so they are read only where something differs.
+
+
+@dataclass(frozen=True)
+class SeenLevels:
+    """The cluster-wide defaults of both sides. `known`: all configs of a broker of the target, where something differs.
+    `followed`: all configs of a broker of each side, where effective drift is asked for."""
+
+    source: Levels | Unobserved
+    target: Levels | Unobserved
+    known: Levels | Unobserved = field(default_factory=dict)
+    followed: tuple[Levels, Levels] | None = None
 
 
 def survey_brokers(
-    settings: FlowSettings, rules: BrokerConfigRules, source: LevelReader, target: LevelReader, owned: AbstractSet[Key]
-) -> Surveyed:
-    """The plan for the kind `broker-config`; what could not be read is in its `errors`.
-
-    Raises ClusterUnreachable, RightsMissing.
-    """
+    settings: FlowSettings, rules: BrokerConfigRules, source: LevelReader, target: LevelReader, *, effective: bool
+) -> SeenLevels:
+    """`effective`: also what effective drift is found by. Raises ClusterUnreachable, RightsMissing."""
     flow = settings.flow
     upstream = _described(source, DEFAULT_OF_ALL, flow.source)
     downstream = _described(target, DEFAULT_OF_ALL, flow.target)
+    seen = SeenLevels(upstream, downstream)
+    if not (isinstance(upstream, Unobserved) or isinstance(downstream, Unobserved)):
+        differs = differing(desired_broker_configs(upstream, rules), downstream)
+        seen = replace(seen, known=any_broker(target, flow.target) if differs else {})
+    if not effective:
+        return seen
+    here, there = any_broker(source, flow.source), any_broker(target, flow.target)
+    if isinstance(here, Unobserved) or isinstance(there, Unobserved):
+        return seen
+    return replace(seen, followed=(here, there))
+
+
+def compare_brokers(
+    settings: FlowSettings, rules: BrokerConfigRules, seen: SeenLevels, owned: AbstractSet[Key]
+) -> Comparison:
+    """The plan for the kind `broker-config`; what could not be read is in its `errors`. Pure.
+
+    Each default that differs where neither side sets anything is a note, and effective drift.
+    """
+    drifts = list(broker_drifts(*seen.followed, rules)) if seen.followed else []
+    effect: dict[str, Any] = {"notes": warnings(settings.flow, drifts), "effective": groups_of(drifts)}
+    upstream, downstream, known = seen.source, seen.target, seen.known
     if isinstance(upstream, Unobserved) or isinstance(downstream, Unobserved):
-        unobserved = [seen for seen in (upstream, downstream) if isinstance(seen, Unobserved)]
-        return Surveyed(Plan(flow, errors=tuple(unobserved)), None, None)
+        unobserved = [one for one in (upstream, downstream) if isinstance(one, Unobserved)]
+        return Comparison(make_plan(settings.flow, [], errors=unobserved, **effect))
     desired = desired_broker_configs(upstream, rules)
     deletions = surplus(desired, downstream, owned, rules)
-    known = any_broker(target, flow.target) if differing(desired, downstream) else {}
     errors = [known] if isinstance(known, Unobserved) else []
     if isinstance(known, Unobserved):
         desired, known = DesiredBrokerConfigs(skipped=desired.skipped), {}
-    changes, refused = plan_broker_configs(desired, downstream, deletions, known, flow.target)
-    present = {("", name) for name in downstream}
+    changes, refused = plan_broker_configs(desired, downstream, deletions, known, settings.flow.target)
+    present: dict[Key, str] = {("", name): "" for name in downstream}
     plan = make_plan(
-        flow,
+        settings.flow,
         changes,
         refused=refused,
         errors=errors,
-        existing={Kind.BROKER_CONFIG: len(owned & present)},
+        existing={Kind.BROKER_CONFIG: len(owned & present.keys())},
         skipped=desired.skipped,
+        **effect,
     )
     # A source may have none of its own: a broker is asked which it follows, before any is deleted.
     wanted = Wanted(Kind.BROKER_CONFIG, [("", name) for name in desired.wanted], 1 + len(upstream), "broker config")
-    return Surveyed(plan, present, wanted, Alike({("", name): "" for name in same(desired, downstream)}))
+    alike = Alike({("", name): "" for name in same(desired, downstream)})
+    return Comparison(plan, {Kind.BROKER_CONFIG: present}, wanted, alike=alike)
 
 
 def look_up_brokers(source: LevelReader, alias: str, keys: Collection[Key]) -> dict[Key, Sighting]:

@@ -41,8 +41,10 @@ from sinks.kinds.offsets.verdicts import Facts, Verdict, verdict_on
 from sinks.ledger.adoption import Alike
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Outcome
-from sinks.model.plan import Plan, Unobserved, make_plan
-from sinks.protocol.controller import Comparison, Controller, ControllerStatus, GroupSummary, PassContext, Sighting
+from sinks.model.plan import Unobserved, make_plan
+from sinks.protocol.agenda import KindsAgenda
+from sinks.protocol.comparison import Comparison, ControllerStatus, GroupSummary, Polled
+from sinks.protocol.controller import Controller, PassContext, Sighting
 from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
@@ -90,8 +92,11 @@ class OffsetController:
         topics = ends.topics
         self._stream = StreamWatch(ends.of(topics.syncs_on.alias).groups, topics.syncs) if topics else None
 
-    def poll(self, context: PassContext) -> bool:
-        """Takes in what the stream brought. Returns whether any group is due to be compared."""
+    def poll(self, context: PassContext, mine: KindsAgenda) -> Polled:
+        """Takes in what the stream brought, and says whether any group is due to be compared."""
+        return Polled(differs=self._poll(context, mine))
+
+    def _poll(self, context: PassContext, mine: KindsAgenda) -> bool:
         self.memory.histories.are_whole, self._owes_all = False, self._owes_all | context.everything
         if not self._reading.is_done(context.ledger, to_the_end=self._owes_all and self._scope is None):
             return False
@@ -106,7 +111,7 @@ class OffsetController:
             return False
         partitions = context.listed.source.get(COMMITS_TOPIC, 0) if self._scope is None else 0
         moved = self._ends.polled.poll(context.now, everything, partitions)
-        self._forget(moved.gone, context)
+        self._forget(moved.gone, mine)
         self._schedule.committed(moved.committed)
         chosen = self._ends.polled.chosen
         if everything:
@@ -159,14 +164,14 @@ class OffsetController:
             self._matches.forget((), again)
         return again
 
-    def _forget(self, groups: Collection[str], context: PassContext) -> None:
+    def _forget(self, groups: Collection[str], mine: KindsAgenda) -> None:
         if not groups:
             return
         self.memory.forget_groups(groups)
         if self._matches is not None:
             self._matches.forget(groups)
         self._schedule.forget(groups)
-        context.agenda.of[self.kinds].backed_off.settled(groups, ())
+        mine.backed_off.settled(groups, ())
         for group in groups:
             self._rows.pop(group, None)
         self._summary = None
@@ -179,8 +184,8 @@ class OffsetController:
                 said = side.groups.committed(sorted(unlisted)).items
                 logs.forget_groups({group for group, offsets in said.items() if not offsets})
 
-    def compare(self, context: PassContext) -> Comparison:
-        """Plans the offsets to write for the groups whose turn it is."""
+    def survey(self, context: PassContext, mine: KindsAgenda) -> list[GroupOffset]:
+        """Reads where the groups are whose turn it is, and where each could go on."""
         self._began, groups = self._clock(), self._schedule.turn(context.now, everyone=self._scope is not None)
         self._turn = groups
         rows = self._survey(context.listed, groups)
@@ -188,13 +193,17 @@ class OffsetController:
             rows = self._survey(context.listed, groups)
         if self._scope is None:
             self.memory.save_truncations(context.ledger, context.listed.source)
-        for group in groups:
+        return rows
+
+    def desired(self, context: PassContext, seen: list[GroupOffset]) -> Comparison:
+        """The offsets to write."""
+        for group in self._turn:
             self._rows.pop(group, None)
-        for row in rows:
+        for row in seen:
             self._rows.setdefault(row.group, []).append(row)
         self._summary = None
-        changes = [change for row in rows if (change := row.change)]
-        return Comparison(make_plan(self._settings.flow, changes), compared=groups)
+        changes = [change for row in seen if (change := row.change)]
+        return Comparison(make_plan(self._settings.flow, changes), covered={group: group for group in self._turn})
 
     def _survey(self, listed: Listed, groups: Collection[str]) -> list[GroupOffset]:
         direction = self._direction(listed)
@@ -203,10 +212,7 @@ class OffsetController:
         replicated = replicated_offsets(direction, groups)
         return survey_offsets(self._settings, direction, replicated, self.memory, matches, self._same)
 
-    def before_writing(self, plan: Plan) -> None:
-        """Nothing: no watch remembers what groups had."""
-
-    def settle(self, context: PassContext, plan: Plan, outcomes: Sequence[Outcome]) -> None:
+    def settle(self, context: PassContext, outcomes: Sequence[Outcome]) -> None:
         """Notes what was written, says when each group is due again, and emits checkpoints."""
         groups, self._turn = self._turn, []
         done = {outcome.change.key for outcome in outcomes if outcome.error is None}
@@ -224,13 +230,13 @@ class OffsetController:
         """Nothing: a group's offsets are its own, and never deleted."""
         return {}
 
-    def alike(self, context: PassContext) -> Mapping[Kind, Alike]:
+    def alike(self, context: PassContext, compared: Comparison) -> Alike:
         """Nothing: groups are never adopted."""
-        return {}
+        return Alike()
 
-    def status(self, context: PassContext) -> ControllerStatus:
+    def status(self, context: PassContext, mine: KindsAgenda) -> ControllerStatus:
         """Counts partitions by verdict, and names offsets that the target refused."""
-        refused = context.agenda.of[self.kinds].backed_off.waiting(context.now)
+        refused = mine.backed_off.waiting(context.now)
         if (reason := self._reading.reason) is not None:
             errors = (Unobserved(Kind.GROUP_OFFSET, reason),) if self._active else ()
             warnings = self._ends.polled.unmatched

@@ -15,7 +15,7 @@ from sinks.kinds.offsets.polled_groups import PolledGroups
 from sinks.kinds.offsets.translation import Answer, Unanswered
 from sinks.kinds.offsets.verdicts import Judgement, Verdict, written
 from sinks.model.changes import Change, Key, Kind
-from sinks.protocol.controller import GroupSummary
+from sinks.protocol.comparison import GroupSummary
 from sinks.protocol.listing import Listed
 from streaming.mm2.records import TopicPartition
 

@@ -4,34 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import Assembled, Assembly
-from sinks.kinds.polled_controller import ListedKind, PolledController, Surveyed
+from sinks.kinds.polled_controller import PolledController
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
-from sinks.kinds.quotas.quota_port import ClientQuotas, Entity, QuotaReader
+from sinks.kinds.quotas.quota_port import ClientQuotas, Entity, QuotaReader, Quotas
 from sinks.kinds.quotas.rules import desired_quotas, entity_of, is_protected, keys_of, plan_quotas
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import make_plan
 from sinks.model.principals import PrincipalFilter
-from sinks.protocol.controller import PassContext, Sighting, Wanted
+from sinks.protocol.comparison import Comparison, Wanted
+from sinks.protocol.controller import PassContext, Sighting
 
 PORT = "client-quotas"
 REST = 10.0
 """Seconds between two polls without a metadata-change signal."""
 
 
-class ListedQuotas(ListedKind):
+class QuotaController(PolledController[tuple[Quotas, Quotas]]):
     """The kind `client-quota` of one flow."""
 
     kind, needs = Kind.CLIENT_QUOTA, "reading client quotas needs DESCRIBE_CONFIGS on the CLUSTER of both sides"
     rest, signalled_rest = REST, REST
 
     def __init__(self, assembly: Assembly, source: ClientQuotas, target: ClientQuotas) -> None:
+        super().__init__(assembly.settings.flow)
         self._assembly, self._source, self._target = assembly, source, target
 
-    def survey(self, context: PassContext) -> Surveyed:
-        """As `survey_quotas`."""
-        return survey_quotas(self._assembly, context, self._source, self._target)
+    def read(self, context: PassContext) -> tuple[Quotas, Quotas]:
+        """Both sides'."""
+        return self._source.describe(), self._target.describe()
+
+    def difference(self, context: PassContext, seen: tuple[Quotas, Quotas]) -> Comparison:
+        """As `compare_quotas`."""
+        return compare_quotas(self._assembly.settings, context.ledger.owned(Kind.CLIENT_QUOTA), *seen)
 
     def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """As `look_up_quotas`."""
@@ -44,34 +51,33 @@ def assemble(assembly: Assembly) -> Assembled:
         return Assembled()
     source: ClientQuotas = assembly.source.port(PORT, JvmQuotas, QuotaReader)
     target: ClientQuotas = assembly.target.port(PORT, JvmQuotas, QuotaReader)
-    controller = PolledController(assembly.settings.flow, ListedQuotas(assembly, source, target))
-    return Assembled([controller], {Kind.CLIENT_QUOTA: QuotaWriter(target)})
+    return Assembled([QuotaController(assembly, source, target)], {Kind.CLIENT_QUOTA: QuotaWriter(target)})
 
 
-def survey_quotas(assembly: Assembly, context: PassContext, source: ClientQuotas, target: ClientQuotas) -> Surveyed:
-    """The plan for all quotas. Raises ClusterUnreachable, RightsMissing, NotSupported."""
-    flow, acls = assembly.settings.flow, assembly.settings.acls
-    created = context.ledger.owned(Kind.CLIENT_QUOTA)
+def compare_quotas(
+    settings: FlowSettings, created: Collection[Key], upstream: Quotas, downstream: Quotas
+) -> Comparison:
+    """The plan for all quotas. Pure. `created`: the keys of those that Lockstep made."""
+    acls = settings.acls
     owned = {key for key in created if not is_protected(key, acls.protected)}
-    upstream, downstream = source.describe(), target.describe()
     desired = desired_quotas(upstream, acls.principals, acls.mapping, acls.protected)
     existing = keys_of(downstream)
-    present = existing.keys()
     plan = make_plan(
-        flow,
+        settings.flow,
         plan_quotas(desired, downstream, owned),
         refused=desired.refused,
-        existing={Kind.CLIENT_QUOTA: len(owned & present)},
+        existing={Kind.CLIENT_QUOTA: len(owned & existing.keys())},
         skipped=desired.skipped,
     )
-
-    wanted = Wanted(Kind.CLIENT_QUOTA, desired.wanted, len(upstream), "client quota", kept=created - owned)
+    kept = {*created} - owned
+    wanted = Wanted(Kind.CLIENT_QUOTA, desired.wanted, len(upstream), "client quota", kept=kept)
     same = {key: "" for key, value in desired.wanted.items() if existing.get(key) == value}
-    return Surveyed(plan, present, wanted, Alike(same))
+    return Comparison(plan, {Kind.CLIENT_QUOTA: dict.fromkeys(existing, "")}, wanted, alike=Alike(same))
 
 
 def look_up_quotas(assembly: Assembly, source: ClientQuotas, keys: Collection[Key]) -> dict[Key, Sighting]:
-    """What the source says of quotas of these users, client ids and addresses now. Raises as `survey_quotas`."""
+    """What the source says of quotas of these users, client ids and addresses now. Raises ClusterUnreachable,
+    RightsMissing, NotSupported."""
     acls, upstream = assembly.settings.acls, source.describe()
     if not upstream:
         return {}

@@ -1,28 +1,26 @@
-"""Topics and their configs: whose turn it is, what differs, what is backed off."""
+"""Topics and their configs: which are polled now, and what both clusters say of those that differ."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import partial
-from itertools import islice
 
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.watches import Watch
 from sinks.kinds.assembly import Assembled, Assembly, CompareProgress, no_progress
 from sinks.kinds.topics.config_writer import ConfigWriter
-from sinks.kinds.topics.effective import TopicDrifts
 from sinks.kinds.topics.poll_schedule import TURN, PollSchedule
 from sinks.kinds.topics.rules import OWN, is_still_wanted
-from sinks.kinds.topics.second_comparison import SecondComparison, is_to_compare_again
-from sinks.kinds.topics.survey import TOPICS_IN_A_REQUEST, Survey, survey
+from sinks.kinds.topics.survey import SeenTopics, compare, survey
 from sinks.kinds.topics.writer import TopicWriter
 from sinks.ledger.adoption import Alike
-from sinks.model.changes import Key, Kind, Outcome
-from sinks.model.plan import Plan, Refusal, Unobserved
-from sinks.protocol.agenda import RetrySchedule
-from sinks.protocol.controller import Comparison, ControllerStatus, PassContext, Sighting, Wanted
+from sinks.model.changes import Key, Kind
+from sinks.protocol.agenda import KindsAgenda
+from sinks.protocol.comparison import Comparison, Polled
+from sinks.protocol.controller import PassContext, Sighting
 from sinks.protocol.listing import Listed
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
@@ -50,188 +48,127 @@ class TopicController:
         self._source_watch, self._target_watch = watches
         self._once, self._clock, self._configs = once, clock, configs
         self._schedule = PollSchedule(settings.pace)
-        self._dirty: set[str] = set()
-        self._fresh: set[str] = set()
-        self._lacks, self._lists_again = set[str](), False
-        self._written: set[str] = set()
-        self._unobserved, self._surplus = UnobservedTopics(), dict[str, str]()
-        self._refused: dict[str, Sequence[Refusal]] = {}
-        self._drifts = TopicDrifts()
-        self._first, self._second = True, SecondComparison()
-        self._polled, self.explained, self._ids = 0, 0, OwnedIds(target)
-        self._seen: Survey | None = None
+        self._owes_ids = True
 
-    def poll(self, context: PassContext) -> bool:
+    def poll(self, context: PassContext, mine: KindsAgenda) -> Polled:
         """Adds what differs from the last poll to what must be compared."""
-        self._schedule.members(context.listed.desired.remote)
-        self._polled = self.explained = 0
-        self._ids.note(context)
-        # Whether or not configs are polled now, so that a time that has come does not stay.
-        again = self._unobserved.turn(context.listed.desired.remote, context.now)
-        context.agenda.of[self.kinds].backed_off.keep(
-            partial(is_still_wanted, frozenset(context.listed.desired.remote.values()), context.listed.target)
-        )
+        listed, now = context.listed, context.now
+        remote = listed.desired.remote
+        self._schedule.members(remote)
         self._schedule.follow(context.signal_works)
-        active, self._lacks = self._active(context), lacking(context.listed, self._awaited(context))
-        # A listing may be of a broker that is behind the log: where no poll comes back to it, one more pass does.
-        self._lists_again = bool(context.signalled) and active == {Kind.TOPIC}
+        self._owes_ids |= context.everything
+        if mine.backed_off.has_any:
+            mine.backed_off.keep(partial(is_still_wanted, frozenset(remote.values()), listed.target))
+        # Whether or not configs are polled now, so that a time that has come does not stay.
+        retried = mine.keys.retried(remote, now)
+        active = (self.kinds & self._settings.synced) - context.idle
+        awaited = mine.created.awaited(lambda key: key[0] in listed.target, now)
+        wanted = {(name,) for name in remote.values()} if awaited else ()
+        lacks = lacking(listed, awaited)
+        polled, explained = 0, 0
         if Kind.TOPIC_CONFIG in active:
-            self._poll_configs(context, again)
+            polled, explained = self._poll_configs(context, mine, retried)
         elif not self._settings.enabled[Kind.TOPIC_CONFIG]:
             # A topic that is there has nothing else that could be compared.
-            self._dirty = {topic for topic in self._dirty if context.listed.desired.remote.get(topic) in self._lacks}
-        elif context.signalled:
+            mine.keys.dirty = {topic for topic in mine.keys.dirty if remote.get(topic) in lacks}
+            mine.written, mine.unpolled = set(), set()
+        elif mine.signalled:
             # A signal comes once; the kind looks for it when its interval is over.
-            self._schedule.owe(context.signalled)
-        gone = surplus_topics(self._settings, context) if Kind.TOPIC in active else self._surplus
-        differ = gone != self._surplus or Kind.TOPIC in context.confirming or (Kind.TOPIC in active and self._lacks)
-        return bool(differ or self._once or (Kind.TOPIC_CONFIG in active and self._dirty))
+            self._schedule.owe(mine.signalled)
+        known = mine.inputs or {}
+        surplus = surplus_topics(self._settings, context) if Kind.TOPIC in active else known
+        dirty = mine.keys.dirty if Kind.TOPIC_CONFIG in active else ()
+        due = self._schedule.due(now, polls=Kind.TOPIC_CONFIG in active)
+        if mine.signalled and active == {Kind.TOPIC}:
+            # The listing may be of a broker that is behind the log, and no poll comes back to it.
+            due = min(due, now + TURN)
+        return Polled(
+            differs=bool(
+                surplus != known
+                or Kind.TOPIC in context.confirming
+                or (Kind.TOPIC in active and lacks)
+                or self._once
+                or dirty
+            ),
+            due=due,
+            inputs=surplus if Kind.TOPIC in active else {},
+            keys=remote,
+            comparable=comparable(listed, lacks, active),
+            follows=Kind.TOPIC_CONFIG in active,
+            polled=polled,
+            explained=explained,
+            refused=listed.desired.refused,
+            errors=mine.created.unobserved(Kind.TOPIC, wanted, self._target.alias),
+        )
 
-    def _poll_configs(self, context: PassContext, again: Collection[str]) -> None:
-        remote = context.listed.desired.remote
-        self._source_watch.forget(self._second.without(remote))
-        self._dirty |= self._second.turn(self._dirty, everything=context.everything)
-        differing = self._differing(context)
-        self._dirty |= self._fresh
-        # Compared now and in the next pass, too: the broker that was watched may be ahead of the one that is read.
-        self._fresh = differing
-        if context.everything:
-            there = upstream_of(remote, self._changed_on_target(context))
-            self._dirty |= there
-            self._fresh |= there
-            if self._first:
-                self._second.owe(self._fresh)
-                self._first, self._fresh = False, set()
-            else:
-                self._second.owe_some(remote)
-        retried = upstream_of(remote, context.agenda.of[self.kinds].backed_off.due(context.now))
-        dirty = self._dirty.union(retried, again, context.requested)
-        # Back in a later listing, it is compared like a new one: what differs now was not settled.
-        self._source_watch.forget(dirty - remote.keys())
-        self._dirty = dirty & remote.keys()
-
-    def _differing(self, context: PassContext) -> set[str]:
-        turn = self._schedule.turn(context.now, signalled=context.signalled)
-        groups = [self._schedule.all_shards()] if context.everything else turn
-        differing: set[str] = set()
-        for group in groups:
+    def _poll_configs(self, context: PassContext, mine: KindsAgenda, retried: Collection[str]) -> tuple[int, int]:
+        """How many topics were polled, and how many signalled changes their differences explain."""
+        remote, there = context.listed.desired.remote, context.listed.target
+        due = upstream_of(remote, mine.backed_off.due(context.now))
+        gone = mine.keys.begin(remote, {*retried, *due, *context.requested}, everything=context.everything)
+        self._source_watch.forget(gone | mine.unpolled)
+        if mine.written:
+            self._target_watch.forget(mine.written)
+            mine.written = set()
+        polled = explained = 0
+        turn = self._schedule.turn(context.now, signalled=mine.signalled)
+        for group in [self._schedule.all_shards()] if context.everything else turn:
             start = self._clock()
             found = self._source_watch.changed(group)
             # Noted before anything else can fail: a watch reports a difference once.
-            self._dirty |= found
+            mine.keys.differs(found)
             # Those that were forgotten after a write explain no signal, nor do those that cannot be seen at all.
-            moved = found.difference(self._written, self._unobserved.names())
-            self.explained += len(moved)
+            moved = found.difference(mine.unpolled, mine.keys.unobserved)
+            explained += len(moved)
             if context.everything:
-                self._schedule.polled_all(max(0, context.signalled - len(moved)))
+                self._schedule.polled_all(max(0, mine.signalled - len(moved)))
             else:
                 self._schedule.polled(group, self._clock() - start, len(moved))
                 self._schedule.changed(moved, context.now)
-            self._written.difference_update(*group)
-            differing |= found
-            self._polled += sum(len(shard) for shard in group)
-        return differing
+            mine.unpolled.difference_update(*group)
+            polled += sum(map(len, group))
+        if context.everything:
+            shards = [
+                [remote[topic] for topic in shard if remote[topic] in there] for shard in self._schedule.all_shards()
+            ]
+            mine.keys.differs(upstream_of(remote, self._target_watch.changed(shards)))
+            mine.keys.all_polled(remote)
+        return polled, explained
 
-    def _changed_on_target(self, context: PassContext) -> set[str]:
-        remote, there = context.listed.desired.remote, context.listed.target
-        shards = [[remote[topic] for topic in shard if remote[topic] in there] for shard in self._schedule.all_shards()]
-        return self._target_watch.changed(shards)
-
-    def _active(self, context: PassContext) -> frozenset[Kind]:
-        return (self.kinds & self._settings.synced) - context.idle
-
-    def _awaited(self, context: PassContext) -> Collection[Key]:
-        created = context.agenda.of[self.kinds].created
-        return created.awaited(lambda key: key[0] in context.listed.target, context.now)
-
-    def compare(self, context: PassContext) -> Comparison:
-        """The plan for what differs."""
-        active = Kind.TOPIC in self._active(context)
-        surplus = self._surplus = surplus_topics(self._settings, context) if active else {}
-        seen = self._seen = survey(
+    def survey(self, context: PassContext, mine: KindsAgenda) -> SeenTopics:
+        """The configs of what is dirty, on both sides, and of what the target lacks; ids of topics that are ours."""
+        seen = survey(
             self._settings,
             self._source,
             self._target,
             context.listed,
-            only=self._dirty,
-            owned=context.ledger.owned(Kind.TOPIC),
-            deletions=surplus,
-            created=self._awaited(context),
+            only=mine.keys.dirty,
+            created=mine.created.missed,
             paused=context.idle,
             progress=self._progress,
         )
-        plan, compared = seen.plan, self._remote_names(seen.covered)
-        changes_configs = any(change.kind is Kind.TOPIC_CONFIG for change in plan.changes)
-        if changes_configs and self._configs is not None and (note := self._configs.note):
-            plan = plan.noting((), [note])
-        wanted = [(name,) for name in context.listed.desired.partitions]
-        return Comparison(
-            plan,
-            {Kind.TOPIC: self._ids.present(context, compared)},
-            Wanted(Kind.TOPIC, wanted, len(context.listed.source), "topic"),
-            compared,
-        )
+        ours = ours_to_recognize(context, None if self._owes_ids else seen.covered.values())
+        seen.ids = self._target.topic_ids(ours) if ours else {}
+        self._owes_ids = False
+        return seen
 
-    def alike(self, context: PassContext) -> Mapping[Kind, Alike]:
+    def desired(self, context: PassContext, seen: SeenTopics) -> Comparison:
+        """The plan for what differs."""
+        owned = context.ledger.owned(Kind.TOPIC)
+        surplus = surplus_topics(self._settings, context) if Kind.TOPIC in seen.active else {}
+        compared = compare(self._settings, context.listed, seen, owned=owned, deletions=surplus)
+        changes_configs = any(change.kind is Kind.TOPIC_CONFIG for change in compared.plan.changes)
+        if changes_configs and self._configs is not None and (note := self._configs.note):
+            return replace(compared, plan=compared.plan.noting((), [note]))
+        return compared
+
+    def alike(self, context: PassContext, compared: Comparison) -> Alike:
         """The copies that MM2 made."""
-        return {Kind.TOPIC: adoptable_topics(self._settings, context.listed, self._target.topic_ids)}
+        return adoptable_topics(self._settings, context.listed, self._target.topic_ids)
 
     def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """What both clusters say of these topics now."""
         return look_up_topics(self._settings, self._source, self._target, context, keys)
-
-    def before_writing(self, plan: Plan) -> None:
-        """Forgets what is written, on both sides: going back to what a watch saw last would not look like a change.
-
-        On the target that was before our write. On the source it may be older than what was compared: a change that
-        came in between is written now, and taken back it would look as if nothing had happened.
-        """
-        covered = self._seen.covered if self._seen is not None else ()
-        remote = {change.key[0] for change in plan.changes}
-        self._target_watch.forget(remote)
-        names = zip(covered, self._remote_names(covered), strict=True)
-        self._written |= {topic for topic, name in names if name in remote}
-        self._source_watch.forget(self._written)
-
-    def settle(self, context: PassContext, plan: Plan, outcomes: Sequence[Outcome]) -> None:
-        """What was compared differs no more, but for what could not be seen, and what passes by itself."""
-        seen, self._seen = self._seen, None
-        if seen is None:
-            return
-        unsettled = {outcome.change.key[0] for outcome in outcomes if is_to_compare_again(outcome)}
-        # What was not compared, because its kind is paused, stays dirty: the watch will not report it again.
-        self._dirty -= seen.covered
-        self._dirty |= seen.again | upstream_of(context.listed.desired.remote, unsettled)
-        self._unobserved.settle(seen.covered, seen.unobserved, context.now)
-        self._refused = {topic: why for topic, why in self._refused.items() if topic not in seen.covered}
-        if self._settings.enabled[Kind.TOPIC_CONFIG]:
-            self._refused |= seen.refused
-        self._drifts.replace(seen.covered, seen.drifts)
-
-    def _remote_names(self, topics: Iterable[str]) -> list[str]:
-        return [self._settings.policy.format_remote_topic(self._settings.flow.source, topic) for topic in topics]
-
-    def status(self, context: PassContext) -> ControllerStatus:
-        """What is refused or backed off, what could not be read, what differs in effect, and when a pass is due."""
-        wanted, names = context.listed.desired.remote.keys(), frozenset(context.listed.desired.remote.values())
-        untaken = [one for topic, rows in self._refused.items() if topic in wanted for one in rows]
-        mine = context.agenda.of[self.kinds]
-        refused = (*context.listed.desired.refused, *untaken, *mine.backed_off.waiting(context.now))
-        self._drifts.keep(wanted)
-        late = mine.created.unobserved(Kind.TOPIC, lambda key: key[0] in names, self._target.alias)
-        active = self._active(context)
-        due = self._schedule.due(context.now, polls=Kind.TOPIC_CONFIG in active)
-        due = min(due, context.now + TURN) if self._lists_again else due
-        owed = Kind.TOPIC_CONFIG in active and (self._fresh or self._second.is_owed)
-        if owed or can_be_compared(self._dirty, context.listed, self._lacks, active):
-            due = context.now
-        return ControllerStatus(
-            refused,
-            (*self._unobserved.reasons(wanted), *late),
-            effective=self._drifts.groups(),
-            polled=self._polled,
-            due=min(due, mine.backed_off.next_at(), self._unobserved.next_at()),
-        )
 
     def close(self) -> None:
         """Nothing is open."""
@@ -257,52 +194,37 @@ def assemble(assembly: Assembly) -> Assembled:
 
 
 def lacking(listed: Listed, awaited: Collection[Key]) -> set[str]:
-    """Remote topics that are not there, or with too few partitions, and that nobody waits for to be shown."""
+    """Remote topics that are not there, or with too few partitions, and that the target will not show soon."""
     wanted, there = listed.desired.partitions.items(), listed.target
     return {name for name, count in wanted if there.get(name, 0) < count and (name,) not in awaited}
 
 
 def upstream_of(remote: Mapping[str, str], names: Collection[str]) -> set[str]:
-    """The upstream topics of these remote ones, of which most passes have none. `remote`: by upstream topic."""
+    """The upstream topics of these remote ones; most passes have none. `remote`: by upstream topic."""
     return {topic for topic, name in remote.items() if name in names} if names else set()
 
 
-def can_be_compared(dirty: Collection[str], listed: Listed, lacks: Collection[str], active: Collection[Kind]) -> bool:
-    """Whether a pass could do something about one of these upstream topics. `lacks`: remote topics that lack something;
+def comparable(listed: Listed, lacks: Collection[str], active: Collection[Kind]) -> Collection[str] | None:
+    """The upstream topics about which a pass could do something; None: all. `lacks`: remote topics that lack something;
     `active`: kinds that are synced, and neither paused nor at rest."""
     if {Kind.TOPIC, Kind.TOPIC_CONFIG} <= {*active}:
-        return bool(dirty)
+        return None
     if Kind.TOPIC_CONFIG in active:
-        ready: Collection[str] = listed.target
-    else:
-        ready = lacks if Kind.TOPIC in active else ()
-    return any(listed.desired.remote.get(topic) in ready for topic in dirty)
+        return upstream_of(listed.desired.remote, listed.target.keys())
+    return upstream_of(listed.desired.remote, lacks if Kind.TOPIC in active else ())
 
 
-class OwnedIds:
-    """Of one flow. Asks for all of them once for each full comparison, else for few."""
+def ours_to_recognize(context: PassContext, compared: Collection[str] | None) -> set[str]:
+    """Topics on the target that are ours, or may be, and whose ids are asked for: those that were compared, and those
+    whose id is not known yet; None: all. Who deletes asks for itself.
 
-    def __init__(self, target: Reader) -> None:
-        self._target, self._owes_all = target, True
-
-    def note(self, context: PassContext) -> None:
-        """A pass begins."""
-        self._owes_all |= context.everything
-
-    def present(self, context: PassContext, compared: Collection[str]) -> dict[Key, str]:
-        """The ids of what the target has of the topics that are ours, or may be: of all once for each full comparison,
-        else of those that were compared or whose id is not known yet. Who deletes asks for itself.
-
-        `compared`: names on the target.
-        """
-        owned, unsettled = context.ledger.owned(Kind.TOPIC), context.ledger.unsettled(Kind.TOPIC)
-        ours = {key[0] for key in owned | unsettled}
-        if not self._owes_all:
-            ours &= {key[0] for key in unsettled}.union(compared)
-        there = ours & context.listed.target.keys()
-        ids = self._target.topic_ids(there) if there else {}
-        self._owes_all = False
-        return {(name,): found for name, found in ids.items()}
+    `compared`: names on the target.
+    """
+    owned, unsettled = context.ledger.owned(Kind.TOPIC), context.ledger.unsettled(Kind.TOPIC)
+    ours = {key[0] for key in owned | unsettled}
+    if compared is not None:
+        ours &= {key[0] for key in unsettled}.union(compared)
+    return ours & context.listed.target.keys()
 
 
 # Which topics of ours the source lacks, and what both clusters say of them by name. Data is gone with a topic.
@@ -403,46 +325,3 @@ def _why_not(settings: FlowSettings, topic: str) -> str | None:
     if policy.is_heartbeats_topic(topic) or policy.is_internal_topic(topic):
         return INTERNAL
     return None if is_written_by_mm2_alone(policy, settings.flow.source, topic) else OTHERS_WRITE
-
-
-# Topics that could not be compared, and when that is tried again. Pure: times are monotonic seconds.
-#
-# A right that is granted on the target changes nothing on the source, so no signal follows from it.
-
-
-class UnobservedTopics:
-    """Of one flow, by their names on the source. They are tried again after 1, 2, 4 ... 30 s, a request's worth at a
-    time."""
-
-    def __init__(self) -> None:
-        self._why: dict[str, Unobserved] = {}
-        self._retries = RetrySchedule()
-
-    def names(self) -> Collection[str]:
-        """All of them."""
-        return self._why.keys()
-
-    def reasons(self, topics: Collection[str]) -> tuple[Unobserved, ...]:
-        """Why those of `topics` could not be compared."""
-        return tuple(why for topic, why in self._why.items() if topic in topics)
-
-    def turn(self, topics: Collection[str], now: float) -> set[str]:
-        """Those of `topics` that are to be compared again now, if it is time; others are forgotten."""
-        if not self._why or not self._retries.is_due(now):
-            return set()
-        self._why = {topic: why for topic, why in self._why.items() if topic in topics}
-        self._retries.failed(now)
-        return set(islice(self._why, TOPICS_IN_A_REQUEST))
-
-    def settle(self, covered: Collection[str], found: Mapping[str, Unobserved], now: float) -> None:
-        """`covered` were compared, but for those that were `found` to be unobserved: new ones are tried again soon."""
-        is_new = not found.keys() <= self._why.keys()
-        # Those of this turn go to the end, so that all have theirs.
-        self._why = {topic: why for topic, why in self._why.items() if topic not in covered} | dict(found)
-        if is_new:
-            self._retries.succeeded()
-            self._retries.failed(now)
-
-    def next_at(self) -> float:
-        """When the next are to be compared again; infinite without any."""
-        return self._retries.not_before if self._why else float("inf")

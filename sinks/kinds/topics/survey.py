@@ -1,12 +1,12 @@
-"""Observe, desire, plan: what of one flow differs now. Reads both clusters, writes nothing, keeps nothing.
+"""What of a flow's topics differs now: `survey` reads both clusters, `compare` plans. Neither writes or keeps anything.
 
-`lockstep plan` calls it with everything; a micro-batch with the topics that a watch saw differ.
+The survey compares configs request by request and keeps what differs: all configs of 10,000 topics would not fit.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -17,7 +17,8 @@ from sinks.kinds.topics.effective import Drift, groups_of, topic_drifts, warning
 from sinks.kinds.topics.rules import plan_topic_deletions, plan_topics
 from sinks.kinds.topics.target_rules import split, split_overrides
 from sinks.model.changes import Change, Key, Kind
-from sinks.model.plan import Plan, Refusal, Unobserved, make_plan
+from sinks.model.plan import Refusal, Unobserved, make_plan
+from sinks.protocol.comparison import Comparison, Wanted
 from sinks.protocol.listing import Listed
 from streaming.mm2.replication_filters import ConfigPropertyFilter
 
@@ -27,26 +28,18 @@ TOPICS_IN_A_REQUEST = 500
 DENIED_TOPIC = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
 
 
-@dataclass(frozen=True)
-class Survey:
-    """A plan, what it was made from, and the upstream topics that must be compared again soon.
+@dataclass
+class SeenTopics:
+    """What a survey found. Topics are upstream topics, but where it says otherwise.
 
-    `unobserved`: why an upstream topic could not be compared; the plan's `errors` say the same. `drifts`: by upstream
-    topic, what differs in effect though nothing is to be written; `refused`, which configs the target would not take.
+    `active`: the kinds that are planned. `covered`: those that were compared, each with its name on the target.
+    `changes`: of configs. `creations`: by remote topic that is missing, its configs. `again`: those that must be
+    compared again soon. `unobserved`: why a topic could not be compared. `drifts`: what differs in effect though
+    nothing is to be written; `refused`: configs that the target would not take. `ids`: of remote topics that are ours.
     """
 
-    plan: Plan
-    covered: frozenset[str] = frozenset()
-    again: frozenset[str] = frozenset()
-    unobserved: Mapping[str, Unobserved] = field(default_factory=dict)
-    drifts: Mapping[str, Sequence[Drift]] = field(default_factory=dict)
-    refused: Mapping[str, Sequence[Refusal]] = field(default_factory=dict)
-
-
-@dataclass
-class _Found:
-    """What the comparison has gathered so far."""
-
+    active: Collection[Kind] = ()
+    covered: Mapping[str, str] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
     creations: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     skipped: Counter[str] = field(default_factory=Counter)
@@ -55,6 +48,7 @@ class _Found:
     drifts: dict[str, list[Drift]] = field(default_factory=dict)
     refused: dict[str, list[Refusal]] = field(default_factory=dict)
     denied: int = 0
+    ids: Mapping[str, str] = field(default_factory=dict)
 
     def refuse(self, topic: str, refused: list[Refusal]) -> None:
         """Notes what the target would not take of an upstream topic."""
@@ -69,48 +63,69 @@ def survey(
     listed: Listed,
     *,
     only: Collection[str] | None = None,
-    owned: Collection[Key] = (),
-    deletions: Mapping[str, str] | None = None,
     created: Collection[Key] = (),
     paused: Collection[Kind] = (),
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Survey:
-    """The plan for the upstream topics of `only` (None: all) and for every topic that the target lacks.
+) -> SeenTopics:
+    """Compares the upstream topics of `only` (None: all), and reads the configs of every topic that the target lacks.
 
-    `owned`: keys of what Lockstep created; `deletions`: names on the target, and ids, of those that may be deleted;
-    `created`: keys of what the target took a moment ago, and does not show yet.
-
-    Raises ClusterUnreachable, and RightsMissing where no topic at all may be described.
+    `created`: keys of what the target took a moment ago, and does not show yet. Raises ClusterUnreachable, and
+    RightsMissing where no topic at all may be described.
     """
     active = settings.synced - set(paused)
     remote = listed.desired.remote
-    missing = {topic for topic, name in remote.items() if name not in listed.target and (name,) not in created}
-    missing = missing if Kind.TOPIC in active else set()
+    missing, compared = set[str](), set[str]()
     chosen = remote.keys() if only is None else remote.keys() & only
-    compared = {topic for topic in chosen if remote[topic] in listed.target} if Kind.TOPIC_CONFIG in active else set()
-    known = _known_configs(target, listed) if missing else frozenset()
-    found = _compare(settings, source, target, remote, missing, compared, progress, known)
+    if Kind.TOPIC in active:
+        missing = {topic for topic, name in remote.items() if name not in listed.target and (name,) not in created}
+    if Kind.TOPIC_CONFIG in active:
+        compared = {topic for topic in chosen if remote[topic] in listed.target}
+    known = _known_configs(target, listed) if missing else frozenset[str]()
+    found = SeenTopics(active, {topic: remote[topic] for topic in missing | compared})
+    _compare(found, settings, source, target, missing, progress, known)
     # Where configs are not synced, what may not be read keeps that topic away, and no other.
     if chosen == remote.keys() and Kind.TOPIC_CONFIG in active:
-        _raise_if_unobserved(settings, found, len(missing) + len(compared))
+        _raise_if_unobserved(settings, found, len(found.covered))
+    return found
+
+
+def compare(
+    settings: FlowSettings,
+    listed: Listed,
+    seen: SeenTopics,
+    *,
+    owned: Collection[Key] = (),
+    deletions: Mapping[str, str] | None = None,
+) -> Comparison:
+    """The plan. Pure. `owned`: keys of what Lockstep created; `deletions`: names on the target, and ids, of those that
+    may be deleted."""
     topic_changes: list[Change] = []
     mine = {key[0] for key in owned} & listed.target.keys()
-    if Kind.TOPIC in active:
-        topic_changes = plan_topics(listed.desired, listed.target, found.creations, settings.replication_factor)
+    if Kind.TOPIC in seen.active:
+        topic_changes = plan_topics(listed.desired, listed.target, seen.creations, settings.replication_factor)
         topic_changes += plan_topic_deletions(listed.target, deletions or {})
-    drifts = [drift for of_topic in found.drifts.values() for drift in of_topic]
+    drifts = [drift for of_topic in seen.drifts.values() for drift in of_topic]
     plan = make_plan(
         settings.flow,
-        [*topic_changes, *found.changes],
-        refused=[*listed.desired.refused, *(one for of_topic in found.refused.values() for one in of_topic)],
-        errors=found.unobserved.values(),
+        [*topic_changes, *seen.changes],
+        refused=[*listed.desired.refused, *(one for of_topic in seen.refused.values() for one in of_topic)],
+        errors=seen.unobserved.values(),
         existing={Kind.TOPIC: len(mine)},
-        skipped=found.skipped,
+        skipped=seen.skipped,
         notes=warnings(settings.flow, drifts),
         effective=groups_of(drifts),
     )
-    covered, again = frozenset(missing | compared), frozenset(found.again)
-    return Survey(plan, covered, again, found.unobserved, found.drifts, found.refused)
+    return Comparison(
+        plan,
+        {Kind.TOPIC: {(name,): found for name, found in seen.ids.items()}},
+        Wanted(Kind.TOPIC, [(name,) for name in listed.desired.partitions], len(listed.source), "topic"),
+        seen.covered,
+        again=seen.again,
+        unobserved=seen.unobserved,
+        # Where configs are not synced, what the target would not take is tried with the topic, and only then.
+        refused=seen.refused if settings.enabled[Kind.TOPIC_CONFIG] else {},
+        drifts={topic: [drift.case for drift in found] for topic, found in seen.drifts.items()},
+    )
 
 
 def _known_configs(target: Reader, listed: Listed) -> frozenset[str]:
@@ -121,21 +136,20 @@ def _known_configs(target: Reader, listed: Listed) -> frozenset[str]:
 
 
 def _compare(
+    found: SeenTopics,
     settings: FlowSettings,
     source: Reader,
     target: Reader,
-    remote: Mapping[str, str],
     missing: Collection[str],
-    compared: Collection[str],
     progress: Callable[[int, int], None],
     known: Collection[str],
-) -> _Found:
-    """`known`: the names of all configs that a topic has on the target."""
-    found = _Found()
-    total, done = len(missing) + len(compared), 0
-    for chunk in _chunks(sorted({*missing, *compared})):
+) -> None:
+    """`missing`: topics that the target lacks. `known`: the names of all configs that a topic has on the target."""
+    remote, topics = found.covered, sorted(found.covered)
+    for start in range(0, len(topics), TOPICS_IN_A_REQUEST):
+        chunk = topics[start : start + TOPICS_IN_A_REQUEST]
         upstream = source.describe_topic_configs(chunk)
-        downstream = target.describe_topic_configs([remote[topic] for topic in chunk if topic in compared])
+        downstream = target.describe_topic_configs([remote[topic] for topic in chunk if topic not in missing])
         for topic, fault in upstream.errors.items():
             kind = Kind.TOPIC if topic in missing else Kind.TOPIC_CONFIG
             _note_fault(found, kind, topic, settings.flow.source, topic, fault)
@@ -149,13 +163,11 @@ def _compare(
                 _compare_topic(found, settings, topic, name, configs, downstream.items[name])
             elif name in downstream.errors:
                 _note_fault(found, Kind.TOPIC_CONFIG, topic, settings.flow.target, name, downstream.errors[name])
-        done += len(chunk)
-        progress(done, total)
-    return found
+        progress(start + len(chunk), len(topics))
 
 
 def _compare_topic(
-    found: _Found, settings: FlowSettings, topic: str, name: str, source: TopicConfigs, target: TopicConfigs
+    found: SeenTopics, settings: FlowSettings, topic: str, name: str, source: TopicConfigs, target: TopicConfigs
 ) -> None:
     desired = desired_configs(source, settings.config_filter)
     found.skipped += desired.skipped
@@ -166,7 +178,7 @@ def _compare_topic(
         found.drifts[topic] = drifts
 
 
-def _note_fault(found: _Found, kind: Kind, topic: str, alias: str, name: str, fault: ItemFault) -> None:
+def _note_fault(found: SeenTopics, kind: Kind, topic: str, alias: str, name: str, fault: ItemFault) -> None:
     if fault.retriable:
         # Gone in between, or not everywhere yet: the next batch's listing tells which.
         found.again.add(topic)
@@ -175,18 +187,13 @@ def _note_fault(found: _Found, kind: Kind, topic: str, alias: str, name: str, fa
     found.unobserved[topic] = Unobserved(kind, f"{name} on {alias}: {fault.needing('DESCRIBE_CONFIGS', 'TOPIC', name)}")
 
 
-def _raise_if_unobserved(settings: FlowSettings, found: _Found, total: int) -> None:
+def _raise_if_unobserved(settings: FlowSettings, found: SeenTopics, total: int) -> None:
     if total and found.denied == total:
         first = next(iter(found.unobserved.values())).reason
         raise RightsMissing(
             f"{settings.flow.name}: no topic's configs may be read ({first}); grant the principal "
             f"DESCRIBE_CONFIGS on the topics of {settings.flow.source} and {settings.flow.target}"
         )
-
-
-def _chunks(topics: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(topics), TOPICS_IN_A_REQUEST):
-        yield topics[start : start + TOPICS_IN_A_REQUEST]
 
 
 # Topic configs (KIP-894): what each key should be on the target, and the difference. Pure.

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 
-from sinks.faults import ItemFault
+from sinks.faults import ItemFault, Observed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.users import Upsertion, UserFaults, UserReader, Users
 from sinks.kinds.acls.survey import PrincipalsOfAcls, named_principals, principals_of
 from sinks.kinds.assembly import Assembled, Assembly
-from sinks.kinds.polled_controller import ListedKind, PolledController, Surveyed
+from sinks.kinds.polled_controller import PolledController
 from sinks.kinds.users.rules import (
     NOT_OURS,
     PRINCIPAL,
     DesiredUsers,
+    Iterations,
     alike_users,
     desired_users,
     plan_users,
@@ -24,7 +26,8 @@ from sinks.model.changes import Change, Key, Kind, Op, Outcome, ScramSpec
 from sinks.model.plan import make_plan
 from sinks.plugins.credential_provider import CredentialProvider, known_versions, provider_fault
 from sinks.protocol.claims import Claim
-from sinks.protocol.controller import PassContext, Sighting, Wanted
+from sinks.protocol.comparison import Comparison, Wanted
+from sinks.protocol.controller import Controller, PassContext, Sighting
 
 REST = 10.0
 """Seconds between two polls without a metadata-change signal: a new password of the provider gives none."""
@@ -42,7 +45,7 @@ class NamedByAcls:
         self._read_at: float | None = None
 
     def __call__(self, context: PassContext) -> Mapping[str, str] | None:
-        """None while nobody knows. Raises as `AclReader.describe`."""
+        """None while they are not known. Raises as `AclReader.describe`."""
         shared, confirms = self._assembly.principals, Kind.SCRAM_USER in context.confirming
         told = self._assembly.is_enabled(Kind.ACL) and Kind.ACL not in context.idle and not self._assembly.once
         if told and not confirms:
@@ -57,13 +60,14 @@ class NamedByAcls:
         return shared.current
 
 
-class ListedUsers(ListedKind):
+class UserController(PolledController["SeenUsers"]):
     """The kind `scram-user` of one flow."""
 
     kind, needs = Kind.SCRAM_USER, "reading SCRAM users needs DESCRIBE on the CLUSTER of both sides"
     rest, signalled_rest = REST, REST
 
     def __init__(self, assembly: Assembly, provider: CredentialProvider) -> None:
+        super().__init__(assembly.settings.flow)
         self._assembly, self._provider, self._named = assembly, provider, NamedByAcls(assembly)
 
     def inputs(self, context: PassContext) -> Hashable | None:
@@ -71,11 +75,16 @@ class ListedUsers(ListedKind):
         principals = self._named(context)
         return None if principals is None else frozenset(principals.items())
 
-    def survey(self, context: PassContext) -> Surveyed:
+    def read(self, context: PassContext) -> SeenUsers:
         """As `survey_users`."""
         assembly, named = self._assembly, self._named(context) or {}
-        sides, claim = (assembly.source.users, assembly.target.users), assembly.claim(Kind.SCRAM_USER)
-        return survey_users(assembly.settings, *sides, named, self._provider, context.ledger, claim)
+        wanted = users_of(named, assembly.settings.acls.protected)
+        return survey_users(wanted, assembly.source.users, assembly.target.users, self._provider, context.ledger)
+
+    def difference(self, context: PassContext, seen: SeenUsers) -> Comparison:
+        """As `compare_users`."""
+        claim = self._assembly.claim(Kind.SCRAM_USER)
+        return compare_users(self._assembly.settings, seen, context.ledger, claim)
 
     def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """As `look_up_users`."""
@@ -85,18 +94,24 @@ class ListedUsers(ListedKind):
         return look_up_users(self._assembly.settings, self._assembly.source.users, principals, keys)
 
 
-class RevokedUsers(ListedKind):
+class RevokedUserController(PolledController[Iterations]):
     """The users that Lockstep made, where `sync.full.acl.enabled` was turned off: it deletes them."""
 
-    kind, needs = ListedUsers.kind, ListedUsers.needs
+    kind, needs = UserController.kind, UserController.needs
     rest, signalled_rest = REST, REST
 
     def __init__(self, assembly: Assembly) -> None:
+        super().__init__(assembly.settings.flow)
         self._assembly = assembly
 
-    def survey(self, context: PassContext) -> Surveyed:
-        """As `survey_revoked`."""
-        return survey_revoked(self._assembly.settings, self._assembly.target.users, context.ledger)
+    def read(self, context: PassContext) -> Iterations:
+        """What the target has of those that Lockstep made. Asks no cluster where there are none."""
+        made = made_users(context.ledger)
+        return self._assembly.target.users.describe(made) if made else {}
+
+    def difference(self, context: PassContext, seen: Iterations) -> Comparison:
+        """As `compare_revoked`."""
+        return compare_revoked(self._assembly.settings, seen, context.ledger)
 
     def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """As `look_up_revoked`."""
@@ -113,13 +128,12 @@ def assemble(assembly: Assembly) -> Assembled:
     """The kind `scram-user` of one flow."""
     provider = assembly.settings.provider
     if provider is not None:
-        listed: ListedKind = ListedUsers(assembly, provider)
+        controller: Controller = UserController(assembly, provider)
     elif assembly.is_enabled(Kind.ACL) and not assembly.settings.acls.full:
-        listed = RevokedUsers(assembly)
+        controller = RevokedUserController(assembly)
     else:
         # Without a provider that the file asks for, nothing is known of users.
         return Assembled()
-    controller = PolledController(assembly.settings.flow, listed)
     return Assembled([controller], {Kind.SCRAM_USER: UserWriter(assembly.target.users, provider)})
 
 
@@ -166,62 +180,76 @@ class UserWriter:
         return Upsertion(user, mechanism, change.after.iterations, credential.password)
 
 
-# Observe, desire, plan for the SCRAM users that ACLs name: what of one flow differs now. Writes nothing.
+# What of the SCRAM users that ACLs name differs now.
+
+
+@dataclass(frozen=True)
+class SeenUsers:
+    """`wanted`: by name on the source, the name on the target. `upstream`, `downstream`: what the two sides have of
+    them, and the target of those that Lockstep made. `versions`: what the provider knows."""
+
+    wanted: Mapping[str, str]
+    upstream: Iterations
+    downstream: Iterations
+    versions: Observed[str, str]
+
+
+def made_users(ledger: Ledger) -> set[str]:
+    """Those that Lockstep made, and those whose creation was begun: they may be there though they are wanted no
+    more."""
+    return {user for user, _ in ledger.owned(Kind.SCRAM_USER) | ledger.unsettled(Kind.SCRAM_USER)}
 
 
 def survey_users(
-    settings: FlowSettings,
-    source: UserReader,
-    target: UserReader,
-    principals: Mapping[str, str],
-    provider: CredentialProvider,
-    ledger: Ledger,
-    claim: Claim,
-) -> Surveyed:
-    """The plan for the kind `scram-user`. Raises ClusterUnreachable, NotSupported, RightsMissing."""
-    acls = settings.acls
-    wanted = users_of(principals, acls.protected)
-    created = ledger.owned(Kind.SCRAM_USER)
-    owned = {key for key in created if f"{PRINCIPAL}{key[0]}" not in acls.protected}
+    wanted: Mapping[str, str], source: UserReader, target: UserReader, provider: CredentialProvider, ledger: Ledger
+) -> SeenUsers:
+    """Whom neither is asked for counts as gone, and is not Lockstep's any more. Raises ClusterUnreachable,
+    NotSupported, RightsMissing."""
     upstream = source.describe(wanted.keys())
-    # Also those whose creation was begun, for they may be there though they are wanted no more; who is left out here
-    # counts as gone, and is not Lockstep's any more.
-    begun = ledger.unsettled(Kind.SCRAM_USER)
-    downstream = target.describe({*wanted.values(), *(user for user, _ in created | begun)})
-    desired = desired_users(wanted, upstream, known_versions(provider, upstream))
-    written = ledger.versions(Kind.SCRAM_USER)
+    downstream = target.describe({*wanted.values(), *made_users(ledger)})
+    return SeenUsers(wanted, upstream, downstream, known_versions(provider, upstream))
+
+
+def compare_users(settings: FlowSettings, seen: SeenUsers, ledger: Ledger, claim: Claim) -> Comparison:
+    """The plan for the kind `scram-user`. Pure."""
+    acls, kind = settings.acls, Kind.SCRAM_USER
+    created = ledger.owned(kind)
+    owned = {key for key in created if f"{PRINCIPAL}{key[0]}" not in acls.protected}
+    desired = desired_users(seen.wanted, seen.upstream, seen.versions)
+    written = ledger.versions(kind)
     # Whom another flow of this job made and needs no more is kept by the one that does.
     ours = owned | (claim.left_by_others() & desired.wanted.keys())
-    changes, refused = plan_users(desired, downstream, written, ours, acls.deletes, acls.adopted)
+    changes, refused = plan_users(desired, seen.downstream, written, ours, acls.deletes, acls.adopted)
     # Another flow of this job keeps the user, with the password of the same provider.
     others = {user for user, _ in claim.owned_by_others()}
     refused = [refusal for refusal in refused if refusal.reason != NOT_OURS or refusal.key[0] not in others]
-    present = {(user, mechanism) for user, mechanisms in downstream.items() for mechanism in mechanisms}
-    plan = make_plan(
-        settings.flow,
-        changes,
-        refused=refused,
-        existing={Kind.SCRAM_USER: len(owned & present)},
-    )
+    present = keys_of(seen.downstream)
+    plan = make_plan(settings.flow, changes, refused=refused, existing={kind: len(owned & present.keys())})
     items = "SCRAM user that its ACLs name"
-    shown = Wanted(Kind.SCRAM_USER, desired.wanted, len(upstream), items, owned | written.keys(), kept=created - owned)
-    return Surveyed(plan, present, shown, alike_users(desired, downstream, written))
+    told = owned | written.keys()
+    shown = Wanted(kind, desired.wanted, len(seen.upstream), items, told, kept=created - owned)
+    return Comparison(plan, {kind: present}, shown, alike=alike_users(desired, seen.downstream, written))
 
 
-def survey_revoked(settings: FlowSettings, target: UserReader, ledger: Ledger) -> Surveyed:
+def compare_revoked(settings: FlowSettings, there: Iterations, ledger: Ledger) -> Comparison:
     """The plan where the file asks for no SCRAM users any more: those that Lockstep made go, as the ACLs do that it
-    made with them. Asks no cluster where there are none. Raises as `survey_users`."""
+    made with them. Pure. `there`: what the target has of them."""
     acls, kind = settings.acls, Kind.SCRAM_USER
-    created, begun = ledger.owned(kind), ledger.unsettled(kind)
+    created = ledger.owned(kind)
     # The file decides here, and not what the source shows.
     owned = {key for key in created if f"{PRINCIPAL}{key[0]}" not in acls.protected}
     wanted = Wanted(kind, (), 1, "SCRAM user", created, kept=created - owned)
-    if not created | begun:
-        return Surveyed(make_plan(settings.flow, []), None, wanted)
-    there = target.describe({user for user, _ in created | begun})
-    present = {(user, mechanism) for user, mechanisms in there.items() for mechanism in mechanisms}
+    if not made_users(ledger):
+        return Comparison(make_plan(settings.flow, []), wanted=wanted)
+    present = keys_of(there)
     changes, _ = plan_users(DesiredUsers(), there, ledger.versions(kind), owned, acls.deletes)
-    return Surveyed(make_plan(settings.flow, changes, existing={kind: len(owned & present)}), present, wanted)
+    plan = make_plan(settings.flow, changes, existing={kind: len(owned & present.keys())})
+    return Comparison(plan, {kind: present}, wanted)
+
+
+def keys_of(users: Iterations) -> dict[Key, str]:
+    """Each credential by its key."""
+    return {(user, mechanism): "" for user, mechanisms in users.items() for mechanism in mechanisms}
 
 
 def look_up_revoked(source: UserReader, named: PrincipalsOfAcls, keys: Collection[Key]) -> dict[Key, Sighting]:

@@ -26,6 +26,7 @@ from sinks.engine.status import Task
 from sinks.faults import RightsMissing
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind
+from sinks.protocol.agenda import KindsAgenda
 from sinks.protocol.controller import PassContext
 from tests.sinks.builders import FLOW, World, put_topic, set_config
 
@@ -98,7 +99,7 @@ def test_a_pass_after_which_something_still_differs_is_exit_3(job: RunningJob) -
 
 
 def test_a_pass_that_could_not_compare_a_kind_says_why_and_is_exit_3(job: RunningJob) -> None:
-    def denied(context: PassContext) -> bool:
+    def denied(context: PassContext, mine: KindsAgenda) -> object:
         raise RightsMissing("DESCRIBE_CONFIGS is missing")
 
     job.world.controller(Kind.TOPIC_CONFIG).poll = denied  # type: ignore[method-assign]  # it is asked as before

@@ -28,7 +28,7 @@ from sinks.model.changes import Kind, Op, Outcome
 from sinks.model.effective_drift import DifferingConfig, DriftGroup
 from sinks.model.plan import Plan, Refusal
 from sinks.model.times import utc_now, utc_text
-from sinks.protocol.controller import GroupSummary
+from sinks.protocol.comparison import GroupSummary
 from sinks.protocol.listing import DesiredTopics, Listed
 from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition

@@ -14,7 +14,8 @@ from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.kinds.polled_controller import PolledController
 from sinks.kinds.topics.controller import TopicController
 from sinks.model.changes import Kind
-from sinks.protocol.controller import Comparison, PassContext
+from sinks.protocol.agenda import KindsAgenda
+from sinks.protocol.controller import PassContext
 from tests.sinks.builders import World, overrides_of, put_topic, set_config
 from tests.sinks.kinds.acls.acl_builders import acl
 
@@ -145,11 +146,11 @@ def test_acl_that_came_just_before_the_first_comparison_is_found_in_the_next_pas
 def test_acl_is_compared_twice_though_the_first_comparison_came_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     world, read = lagging_acls()
 
-    def silent(context: PassContext) -> Comparison:
+    def silent(context: PassContext, mine: KindsAgenda) -> object:
         raise ClusterUnreachable("silent for a moment")
 
     with monkeypatch.context() as broken:
-        broken.setattr(world.controller(Kind.ACL), "compare", silent)
+        broken.setattr(world.controller(Kind.ACL), "survey", silent)
         with pytest.raises(ClusterUnreachable):
             world.run_pass()
     world.run_pass()

@@ -21,7 +21,7 @@ from sinks.ledger.failover_record import State
 from sinks.model.changes import Kind, Outcome
 from sinks.model.plan import Plan
 from sinks.printable import printable
-from sinks.protocol.controller import GroupSummary
+from sinks.protocol.comparison import GroupSummary
 from streaming.restarts import QueryState, QueryStatus
 from tests.sinks.builders import FLOW, config_change, topic_change
 from tests.sinks.engine.promised_metrics import PROMISED

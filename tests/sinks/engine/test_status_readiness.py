@@ -32,7 +32,7 @@ from sinks.model.changes import Kind, Op, Outcome
 from sinks.model.effective_drift import DifferingConfig, DriftGroup
 from sinks.model.plan import SEE_PLAN, Plan, Refusal
 from sinks.protocol.backoff import Backoff
-from sinks.protocol.controller import GroupSummary
+from sinks.protocol.comparison import GroupSummary
 from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import config_change

@@ -16,7 +16,7 @@ from sinks.failover.preflight import NEVER_READ, FailoverStatus, Preflight, pref
 from sinks.failover.readiness import ReadinessFacts, TopicLoss, readiness
 from sinks.model.changes import Kind, Op
 from sinks.model.plan import Plan, Refusal
-from sinks.protocol.controller import GroupSummary
+from sinks.protocol.comparison import GroupSummary
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import FLOW, NOON, World, config_change, put_topic
 from tests.sinks.failover.test_readiness import WELL

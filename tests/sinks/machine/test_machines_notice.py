@@ -106,7 +106,7 @@ class BelievingMachine(ListsMachine):
     def _believe(self) -> None:
         for one in self.world.controllers:
             if isinstance(one, PolledController):
-                vars(one._listed)["look_up"] = all_gone
+                vars(one)["look_up"] = all_gone
 
 
 @pytest.mark.hypothesis

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,12 +11,12 @@ from hypothesis import strategies as st
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import EFFECTIVE, Metrics
 from sinks.engine.reconcile import Report
-from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import ResourceType
-from sinks.kinds.topics.effective import Drift, Side, TopicDrifts
 from sinks.model.changes import Kind
 from sinks.model.effective_drift import DifferingConfig, grouped
-from tests.sinks.builders import World, config_change, flow_settings, put_topic, set_config
+from sinks.model.plan import Plan
+from sinks.protocol.comparison import Comparison
+from sinks.protocol.kind_findings import KindFindings
+from tests.sinks.builders import FLOW, World, config_change, flow_settings, put_topic, set_config
 
 WEEK, DAY, HOUR = "604800000", "86400000", "3600000"
 INTERVAL = 60.0
@@ -98,8 +99,9 @@ def test_status_and_metric_count_it_after_each_pass() -> None:
     assert metrics.registry.get_sample_value("lockstep_drift", labels) == 0
 
 
-def drift(topic: str, name: str, value: str) -> Drift:
-    return Drift(ResourceType.TOPIC, topic, name, Side(WEEK, Origin.DEFAULT), Side(value, Origin.CLUSTER))
+def compared(found: Mapping[str, Sequence[str]]) -> Comparison:
+    cases = {topic: [DifferingConfig(Kind.TOPIC_CONFIG, name, WEEK, DAY) for name in found[topic]] for topic in found}
+    return Comparison(Plan(FLOW), covered={topic: f"a.{topic}" for topic in found}, drifts=cases)
 
 
 looks = st.lists(
@@ -112,13 +114,12 @@ looks = st.lists(
 def test_what_is_kept_is_the_last_look_at_each_topic_that_is_there(
     looks: list[dict[str, list[str]]], there: set[str]
 ) -> None:
-    kept, last = TopicDrifts(), dict[str, list[str]]()
+    kept, last = KindFindings(), dict[str, list[str]]()
     for look in looks:
-        kept.replace(look.keys(), {topic: [drift(topic, name, DAY) for name in names] for topic, names in look.items()})
+        kept.keys_compared(look.keys(), compared(look))
         last |= look
-        assert kept.groups() == expected(last)
-    kept.keep(there)
-    assert kept.groups() == expected({topic: names for topic, names in last.items() if topic in there})
+        assert kept.drifts("vwxyz") == expected(last)
+    assert kept.drifts(there) == expected({topic: names for topic, names in last.items() if topic in there})
 
 
 def expected(last: dict[str, list[str]]) -> object:
@@ -127,8 +128,8 @@ def expected(last: dict[str, list[str]]) -> object:
 
 
 def test_topics_that_differ_in_the_same_way_share_what_is_kept() -> None:
-    kept = TopicDrifts()
+    kept = KindFindings()
     names = [f"topic-{number}" for number in range(1_000)]
-    kept.replace(names, {topic: [drift(topic, name, DAY) for name in NAMES] for topic in names})
+    kept.keys_compared(names, compared(dict.fromkeys(names, NAMES)))
     assert len({id(cases) for cases in kept._cases.values()}) == 1
-    assert sum(group.configs for group in kept.groups()) == 1_000 * len(NAMES)
+    assert sum(group.configs for group in kept.drifts(names)) == 1_000 * len(NAMES)

@@ -15,7 +15,7 @@ from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_users import MemoryUsers, Stored
 from sinks.kinds.users.controller import REST
 from sinks.model.changes import Kind
-from sinks.protocol.controller import GroupSummary
+from sinks.protocol.comparison import GroupSummary
 from tests.sinks.builders import World, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 
