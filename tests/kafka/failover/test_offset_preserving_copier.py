@@ -25,7 +25,7 @@ from sinks.ledger.kept_end_offsets import kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
-from tests.kafka.failover.failovers import SOON, produce
+from tests.kafka.failover.failovers import SOON, produce, values
 from tests.kafka.preserving_copier import PreservingCopier, preserving_copier
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
@@ -111,8 +111,8 @@ def preserved(clusters: Clusters, unique: str, tmp_path: Path) -> Iterator[Prese
             yield made
 
 
-def test_commands_plan_compare_and_find_the_flow_ready(preserved: Preserved) -> None:
-    group = f"{preserved.topic}-group"
+def test_commands_plan_compare_drill_and_cut_over(preserved: Preserved) -> None:
+    group, prefix = f"{preserved.topic}-group", preserved.topic.removesuffix("-x")
     preserved.a.groups.commit({group: {preserved.partition(0): 4, preserved.partition(1): 10}})
     assert preserved.asked("validate")["internal_topics"] == {}
     assert preserved.asked("plan", code=3)["summary"]["group-offset"]["create"] == 2
@@ -126,6 +126,14 @@ def test_commands_plan_compare_and_find_the_flow_ready(preserved: Preserved) -> 
     preserved.asked("verify")
     checks = {check["name"]: check["result"] for check in preserved.asked("preflight")["checks"]}
     assert checks["heartbeat"] == "OK"
+    found = preserved.asked("drill", "--topic", f"{prefix}-drill", "--records", "200", "--within", "60")
+    assert found["agrees"], found
+    produce(preserved.clusters.a, preserved.topic, 2, 5)
+    preserved.a.groups.commit({group: {preserved.partition(0): 15}})
+    assert preserved.asked("cutover", "--yes")["state"] == "PROMOTED"
+    assert preserved.b.groups.committed([group]).items[group][preserved.partition(0)] == 15
+    assert values(preserved.clusters.b, preserved.partition(0)) == values(preserved.clusters.a, preserved.partition(0))
+    assert preserved.run("failback", "--dry-run").returncode == 2
 
 
 def test_job_is_live_by_the_copies_and_a_failover_without_the_source_predicts_what_they_lack(
