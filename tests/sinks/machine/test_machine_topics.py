@@ -27,3 +27,12 @@ def test_a_copy_that_is_known_to_be_owned_after_a_clock_jumped_goes_before_all_c
     machine.delete_on_the_source(topic="w")
     machine.wall_clock_jumps(hours=-2)
     machine.teardown()
+
+
+def test_topic_made_by_hand_soon_after_an_intent_without_an_outcome_counts_as_lockstep_s() -> None:
+    machine = TopicsMachine()
+    machine.fail_a_write(countdown=4, how=When.BEFORE)
+    machine.step(after=1.0)
+    machine.delete_on_the_source(topic="w")
+    machine.recreate_by_hand(topic="w")
+    machine.teardown()

@@ -9,6 +9,7 @@ from hypothesis.stateful import rule
 
 from sinks.engine.report import Report
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Key, Kind, Op
 from tests.sinks.builders import World, overrides_of, set_config
 from tests.sinks.machine.hazards import Written
@@ -28,6 +29,7 @@ class TopicsAspect(Stage):
         self.source.create_topics({name: TopicSpec(1) for name in ("stays", "w", "x")})
         self.target.create_topics({"theirs": TopicSpec(1, configs=(("retention.ms", "7"),))})
         self.by_hand = {self.target.topics["theirs"].id: "theirs"}
+        self.intended: set[str] = set()
         self.before = self._ids()
 
     def _ids(self) -> dict[str, str]:
@@ -70,8 +72,12 @@ class TopicsAspect(Stage):
         with self.hazard.aside():
             self.target.create_topics({f"a.{topic}": TopicSpec(1)})
         self.target.reachable, self.target.made = reachable, made
+        made_now = self.target.topics[f"a.{topic}"].id
         if not self.remembered(Kind.TOPIC, (f"a.{topic}",)):
-            self.by_hand[self.target.topics[f"a.{topic}"].id] = f"a.{topic}"
+            self.by_hand[made_now] = f"a.{topic}"
+        elif self.remembering(Kind.TOPIC, (f"a.{topic}",), Entry.INTENT):
+            # What appears soon after an intent counts as Lockstep's own.
+            self.intended.add(made_now)
 
     @rule(topic=TOPICS)
     def delete_on_the_target(self, topic: str) -> None:
@@ -114,7 +120,7 @@ class TopicsAspect(Stage):
         super().check_pass(world, written, report)
         for kind, op, (name, *_) in written:
             if kind is Kind.TOPIC and op is Op.DELETE:
-                assert self.before[name] in self.target.made, f"{name} was not Lockstep's"
+                assert self.before[name] in self.target.made | self.intended, f"{name} was not Lockstep's"
                 assert name.removeprefix("a.") not in self.source.topics, f"{name} is still fed"
 
     def told_later(self) -> set[Kind]:
