@@ -66,7 +66,7 @@ class FlowApi:
     def _flow(self, flow: Flow) -> dict[str, Any]:
         self._tasks[flow].note_watched()
         status, history = self._tasks[flow].status(), self._histories[flow]
-        verdicts = history.groups().verdicts
+        verdicts = status.groups.verdicts if status.groups else {}
         return {
             "name": flow.name,
             **status.as_json(),
@@ -120,7 +120,8 @@ class FlowApi:
         return as_json(await anyio.to_thread.run_sync(self._offsets, flow, query))
 
     def _offsets(self, flow: Flow, query: PageQuery) -> dict[str, Any]:
-        rows = sorted(self._histories[flow].groups().rows, key=lambda row: (row.group, row.topic))
+        groups = self._tasks[flow].status().groups
+        rows = sorted(groups.rows if groups else (), key=lambda row: (row.group, row.topic))
         return paged(
             query, rows, _row_of_group, texts=lambda row: (row.group, row.topic), value=lambda row: row.verdict
         )

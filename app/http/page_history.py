@@ -1,4 +1,4 @@
-"""What a flow did lately, for the page: changes with both sides, samples of the last hour, the newest rows of groups.
+"""What a flow did lately, for the page: changes with both sides, and samples of the last hour.
 
 All of it is bounded and lives in memory: the audit topic and Prometheus have the rest. No side of a change holds a
 secret: a credential's is its iterations and version, and sensitive configs are never planned.
@@ -20,7 +20,10 @@ from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus
 from sinks.model.changes import Outcome, key_as_json, value_as_json
 from sinks.model.times import utc_now, utc_text
+<<<<<<< HEAD
 from sinks.protocol.comparison import GroupSummary
+=======
+>>>>>>> 525fdd05 (Keep the newest rows of groups in the flow's status alone)
 from streaming.flow import Flow
 
 INTERVAL = 10.0
@@ -65,7 +68,6 @@ class FlowHistory:
         self._lock = threading.Lock()
         self._changes: deque[dict[str, Any]] = deque(maxlen=CHANGES)
         self._samples: deque[Sample] = deque(maxlen=SAMPLES)
-        self._groups: GroupSummary | None = None
         self._remote: Mapping[str, str] = {}
         self._seconds: list[float] = []
         self._passes = 0
@@ -78,7 +80,6 @@ class FlowHistory:
         made = [_change(outcome, now) for outcome in newest]
         with self._lock:
             self._changes.extend(made)
-            self._groups = report.groups or self._groups
             if report.listed is not None:
                 self._remote = report.listed.desired.remote
             self._seconds.append(sum(report.seconds.values()))
@@ -121,11 +122,6 @@ class FlowHistory:
         """The oldest first."""
         with self._lock:
             return list(self._samples)
-
-    def groups(self) -> GroupSummary:
-        """As the last pass that compared groups saw them."""
-        with self._lock:
-            return self._groups or GroupSummary({}, {})
 
     def remote(self) -> Mapping[str, str]:
         """The topics that are replicated: remote name by upstream name."""
