@@ -20,10 +20,6 @@ from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus
 from sinks.model.changes import Outcome, key_as_json, value_as_json
 from sinks.model.times import utc_now, utc_text
-<<<<<<< HEAD
-from sinks.protocol.comparison import GroupSummary
-=======
->>>>>>> 525fdd05 (Keep the newest rows of groups in the flow's status alone)
 from streaming.flow import Flow
 
 INTERVAL = 10.0

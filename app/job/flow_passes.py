@@ -93,7 +93,7 @@ class FlowPasses:
             self.give(flow, Reason.STREAM)
 
     def wake(self) -> None:
-        """Whoever serves asks again how long it may: `shortest` or the trigger interval is another one."""
+        """The serving thread computes its limit again: `shortest` or the trigger interval has changed."""
         with self._changed:
             self._changed.notify_all()
 
@@ -191,7 +191,7 @@ class FlowPasses:
             return work
 
     def stop(self) -> None:
-        """No other pass begins; whoever serves ends."""
+        """No other pass begins, and the serving thread returns."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()

@@ -39,7 +39,7 @@ LONGEST_PREFLIGHT_S = 600.0
 are many. What it would say is UNKNOWN long before."""
 
 WATCHED_INTERVAL = 5.0
-"""Seconds between two preflights while somebody looks at the page or the status."""
+"""Seconds between two preflights while a client reads the page or the status."""
 
 
 class PreflightWatch:
@@ -102,7 +102,7 @@ class PreflightWatch:
         self._ended = self._clock()
 
     def _is_due(self, interval: float, in_error: bool) -> bool:
-        """Whoever looks at the page sees no old figure. A flow that stops, or goes on, has another answer."""
+        """Sooner while a client reads the page, and at once when a flow stops or goes on: its answer is another one."""
         if self._task.is_watched:
             interval = min(interval, WATCHED_INTERVAL)
         due = next_preflight(self._began, self._ended, interval)
@@ -181,7 +181,7 @@ class PreflightWatch:
         return Preflight(utc_now(), self._clock() - began, trouble=trouble)
 
     def close(self) -> None:
-        """Lets go of the clients."""
+        """Closes the clients."""
         self._survey = None
         self._opened.close()
 

@@ -38,7 +38,7 @@ class QueryMetrics(Protocol):
 
 
 class QueryProgress(StreamingQueryListener):
-    """A `StreamingQueryListener` for the queries of this job; those of others are left alone."""
+    """A `StreamingQueryListener` for the queries of this job. It ignores other queries of the session."""
 
     def __init__(self, metrics: QueryMetrics) -> None:
         self._metrics = metrics

@@ -46,7 +46,7 @@ Hold = Callable[[bool], None]
 
 
 def _nothing(_: object) -> None:
-    """Nobody serves without the query, and no batch stays."""
+    """Does nothing: no thread serves without the query, and no batch stays."""
 
 
 def _unobserved(target: str, status: QueryStatus) -> None:
@@ -259,7 +259,7 @@ class _Commits:
 
 
 def _moved_checkpoint(checkpoint: Path, reason: str) -> str:
-    """Puts a checkpoint that cannot be read where nobody reads it; the reason, with what became of it."""
+    """Moves an unreadable checkpoint aside. Returns the reason, with what became of the checkpoint."""
     aside = checkpoint.with_name(f"{checkpoint.name}.damaged-{datetime.now(timezone.utc):%Y%m%dT%H%M%S.%fZ}")
     try:
         checkpoint.rename(aside)
@@ -295,7 +295,7 @@ class QueryFallback:
         self._error: str | None = None
 
     def guard(self, sink: Sink) -> Sink:
-        """The same sink; while it runs nobody else serves."""
+        """Returns the same sink. While it runs no other thread serves."""
 
         def guarded(batch: DataFrame, number: int) -> None:
             with self._busy:
@@ -404,7 +404,7 @@ Run = Callable[[Callable[[], None]], None]
 
 
 def in_a_thread(call: Callable[[], None]) -> None:
-    """Runs it in a daemon thread: nobody who ends the job waits for a cluster that is silent."""
+    """Runs it in a daemon thread, so that the end of the job does not wait for a silent cluster."""
     threading.Thread(target=call, name="probe", daemon=True).start()
 
 

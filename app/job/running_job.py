@@ -268,7 +268,7 @@ class Job:
 
     @property
     def metrics(self) -> Metrics:
-        """Those of all flows."""
+        """The metrics of all flows."""
         return self._metrics
 
 
@@ -298,7 +298,7 @@ def in_force(before: Settings, after: Settings) -> Settings:
 # Which settings of its flows a job has adopted, so that plug-ins are closed of those that never come into force.
 #
 # A reload hands over other settings of a flow, and the flow's next pass is built from them. Should they be replaced
-# before, or the job end, nobody else would close what was made for them.
+# before, or the job end, no other code would close what was made for them.
 
 
 class AdoptedFlows:
@@ -316,7 +316,7 @@ class AdoptedFlows:
             self._waiting += [one for one in flows if id(one) not in known]
 
     def built(self, flow: FlowSettings) -> None:
-        """A flow was built from these, and closes their plug-ins with itself; those of older ones are closed now."""
+        """A flow was built from these settings, and closes them with itself. Older ones are closed now."""
         with self._lock:
             mine = [one for one in self._waiting if one.flow == flow.flow]
             older = mine[: next((at for at, one in enumerate(mine) if one is flow), 0)]
@@ -337,8 +337,8 @@ class AdoptedFlows:
 class Batch:
     """Called by Spark with each micro-batch.
 
-    It stays for the trigger's interval and lets the flows have a pass at each reason: a change need not wait for the
-    next micro-batch, which costs far more than a pass, and while there is no reason nothing is done.
+    It stays for the trigger's interval and lets the flows have a pass at each reason. So a change need not wait for the
+    next micro-batch, which costs far more than a pass. Without a reason nothing is done.
     """
 
     def __init__(self, passes: FlowPasses, metrics: Metrics, interval: float, *, serves: bool = True) -> None:
@@ -360,7 +360,7 @@ class Batch:
         self._before = f"batch {number} had"
         with self._passes.serving() if self._serves else nullcontext():
             hints = collect_hints(frame)
-        # What passes did beside the read is told with the next batch; its seconds are in those of the read.
+        # What passes did beside the read is told with the next batch. The seconds of the read include theirs.
         self._beside = replace(self._passes.worked(), seconds=0.0)
         self._passes.take_in(hints)
         self._metrics.batch(work.seconds + time.monotonic() - start, hints.rows, hints.undecodable)

@@ -118,7 +118,7 @@ REPLACED_WITHIN = 2.0
 
 
 class ListenerObserver:
-    """`groups`: whether anybody wants to know of groups."""
+    """`groups`: whether a listener wants to know of groups."""
 
     def __init__(
         self,

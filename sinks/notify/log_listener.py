@@ -57,7 +57,7 @@ class LogListener:
         return self._logs.setdefault(topic, KeyedLog(topic, self._target, self._factor))
 
     def close(self) -> None:
-        """Lets go of the connection."""
+        """Closes the connection."""
         if self._target is not None:
             self._target.close()
 

@@ -1,4 +1,4 @@
-"""Tells one listener from a thread of its own, so that nobody waits for it; counts every call, logs trouble seldom."""
+"""Tells one listener from a thread of its own, so that no pass waits for it. Counts every call, logs trouble seldom."""
 
 from __future__ import annotations
 

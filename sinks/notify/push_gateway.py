@@ -1,7 +1,7 @@
-"""A reporter that pushes to a Prometheus Pushgateway, for jobs that nobody can scrape: `run --once` under cron.
+"""A reporter that pushes to a Prometheus Pushgateway, for jobs that Prometheus cannot scrape: `run --once` under cron.
 
-All metrics are put (PUT) under `/metrics/job/<job>` at an interval and a last time at the end, in place of those that
-were there: two jobs with one gateway need two names.
+It puts (PUT) all metrics under `/metrics/job/<job>` at an interval, and a last time at the end. They replace those that
+were there, so two jobs with one gateway need two names.
 """
 
 from __future__ import annotations

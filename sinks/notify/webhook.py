@@ -105,7 +105,7 @@ class WebhookListener:
     def _try(self, client: httpx.Client, body: bytes, headers: Mapping[str, str]) -> None:
         where = f"the webhook at {self._url.scheme}://{self._url.netloc.decode()}"
         try:
-            # The answer's body is not read: it may be long, and nobody asks for it.
+            # The answer's body is not read: it may be long, and says nothing that is needed.
             with client.stream("POST", self._url, content=body, headers=headers) as answer:
                 status = answer.status_code
         except httpx.HTTPError as error:
@@ -145,6 +145,6 @@ def _address(text: str) -> httpx.URL:
 
 
 def _log_no_requests() -> None:
-    """httpx logs each request with its whole address, of which a part may be a secret, and stamina each retry."""
+    """httpx logs each request with its whole address, which may hold a secret, and stamina logs each retry."""
     for name in ("httpx", "stamina"):
         logging.getLogger(name).setLevel(logging.ERROR)
