@@ -55,8 +55,8 @@ PAGES = sorted(
 )
 CODE = ("lockstep", "app", "sinks", "streaming", "bench", "tests")
 
-LONG_SENTENCES_IN_CODE = 62
-BANNED_PHRASES_IN_CODE = 231
+LONG_SENTENCES_IN_CODE = 60
+BANNED_PHRASES_IN_CODE = 211
 """No more than these today. They may only fall: who makes a text plain lowers them in the same commit."""
 
 WORD = re.compile(r"\S*\w\S*")
