@@ -21,9 +21,9 @@ from app.wiring import admin_of, open_cluster
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Origin, TopicSpec
-from sinks.kafka.ports.config_levels import ConfigEntity
+from sinks.kafka.ports.config_levels import ConfigEntity, ResourceType
 from streaming.errors import LockstepError
-from tests.kafka.configs_tool.wire import BROKER, TOPIC, configs_at, knows_topic
+from tests.kafka.configs_tool.wire import knows_topic
 from tests.kafka.kafka_tools import CONFIGS, KafkaTools
 from tests.quick_java import QUICK_KAFKA
 
@@ -63,15 +63,19 @@ class Three:
         ran = self.run(*flags)
         assert ran.code == DONE, ran
         if "--alter" in flags:
-            self.agree(BROKER, "")
+            self.agree(ResourceType.BROKER, "")
             if "--topic" in flags:
-                self.agree(TOPIC, flags[flags.index("--topic") + 1])
+                self.agree(ResourceType.TOPIC, flags[flags.index("--topic") + 1])
         return ran.out
 
-    def agree(self, kind: int, name: str) -> None:
-        """Waits until all brokers know the same of a topic, or of their default: any may be asked, and one is last."""
-        addresses = self.cluster.bootstrap.split(",")
-        wait_for(lambda: len({configs_at(one, kind, name) for one in addresses}) == 1, SOON, "all brokers to agree")
+    def agree(self, kind: ResourceType, name: str) -> None:
+        """Waits until brokers know the same of a topic, or of their default, time after time: any may be asked."""
+        entity = ConfigEntity(kind, name)
+
+        def known() -> str:
+            return repr(sorted(self.levels.describe([entity]).items.get(entity, {}).items()))
+
+        wait_for(lambda: len({known() for _ in range(12)}) == 1, SOON, "all brokers to agree")
 
     def kafka_configs(self, *flags: str) -> str:
         """What Kafka's own tool says, which goes well."""

@@ -15,7 +15,7 @@ from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import Origin, TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
 from tests.kafka.configs_tool.conftest import SOON, Three
-from tests.kafka.configs_tool.wire import BROKER, TOPIC, Connection
+from tests.kafka.configs_tool.wire import Connection
 
 ONE, TWO, THREE = (ConfigEntity(ResourceType.BROKER, name) for name in "123")
 DEFAULTS = ("--entity-type", "brokers", "--entity-default")
@@ -39,7 +39,7 @@ def test_topic_follows_the_default_of_the_brokers_until_it_has_its_own(three: Th
     three.done("--alter", *DEFAULTS, "--add-config", "log.retention.ms=86400000")
     followed = ("86400000", Origin.CLUSTER)
     wait_for(lambda: three.levels_of(topic, "retention.ms")[0] == followed, SOON, "the topic to follow")
-    three.agree(TOPIC, name)
+    three.agree(ResourceType.TOPIC, name)
     three.done("--alter", "--topic", name, "--add-config", "retention.ms=3600000")
     assert three.levels_of(topic, "retention.ms")[:2] == [("3600000", Origin.TOPIC), followed]
     assert "falls back to 86400000 (cluster-wide default)" in three.done("--describe", "--topic", name)
@@ -111,7 +111,7 @@ def test_metrics_reporter_is_asked_about_its_own_key_and_gets_it(three: Three) -
     taken = three.run("--alter", *DEFAULTS, "--add-config", f"{key}=kafka.nothing.*")
     assert taken.code == 0
     assert f"{key}: no config of Kafka's" in taken.err
-    three.agree(BROKER, "")
+    three.agree(ResourceType.BROKER, "")
     assert key in three.own(DEFAULT_OF_ALL)
     assert "kafka.nothing" not in taken.out + three.done("--describe", *DEFAULTS)
     three.done("--alter", *DEFAULTS, "--delete-config", key)

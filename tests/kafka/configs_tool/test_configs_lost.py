@@ -9,9 +9,8 @@ import pytest
 
 from app.cli.output import FAILED
 from app.local.waiting import wait_for
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ResourceType
 from tests.kafka.configs_tool.conftest import SOON, Ran, Three
-from tests.kafka.configs_tool.wire import BROKER
 from tests.kafka.configs_tool.write_proxy import Act, at_writes, cut, nothing
 
 pytestmark = pytest.mark.endurance
@@ -31,7 +30,7 @@ def place(three: Three) -> Iterator[Three]:
     """The cluster-wide default has two configs, of which one is to be changed, one deleted; a third is to come."""
     three.levels.alter({DEFAULT_OF_ALL: {**dict.fromkeys(NAMES), **BEFORE}})
     wait_for(lambda: own(three) == BEFORE, SOON, "the cluster-wide default to be as before")
-    three.agree(BROKER, "")
+    three.agree(ResourceType.BROKER, "")
     yield three
     three.levels.alter({DEFAULT_OF_ALL: dict.fromkeys(NAMES)})
     wait_for(lambda: own(three) == {}, SOON, "the cluster-wide default to be empty")

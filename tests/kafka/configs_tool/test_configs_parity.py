@@ -22,7 +22,6 @@ from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
 from streaming.errors import LockstepError
 from tests.kafka.configs_tool.conftest import SOON, Three
-from tests.kafka.configs_tool.wire import BROKER
 from tests.kafka.kafka_tools import CONFIGS
 from tests.quick_java import QUICK_KAFKA
 
@@ -144,7 +143,7 @@ def test_describe_tells_what_kafkas_tool_tells(three: Three, unique: str, flags:
     named = [topic if flag == "TOPIC" else flag for flag in flags]
     try:
         wait_for(lambda: "own.key" in three.own(TWO), SOON, "the config to be seen")
-        three.agree(BROKER, "")
+        three.agree(ResourceType.BROKER, "")
         kafkas = of_kafka(three.kafka_configs("--describe", *named))
         assert kafkas == of_ours(three.done("--describe", *named, "-o", "json"))
         assert kafkas

@@ -7,8 +7,7 @@ import ssl
 import struct
 from types import TracebackType
 
-METADATA, SASL_HANDSHAKE, API_VERSIONS, DESCRIBE_CONFIGS = 3, 17, 18, 32
-TOPIC, BROKER = 2, 4
+METADATA, SASL_HANDSHAKE, API_VERSIONS = 3, 17, 18
 TIMEOUT = 60.0
 
 
@@ -43,16 +42,6 @@ class Connection:
         answer = self._request(METADATA, struct.pack(">ih", 1, len(name)) + name)
         return b"\0\0" + struct.pack(">h", len(name)) + name in answer
 
-    def configs(self, kind: int, name: str) -> bytes:
-        """The configs of a topic or of brokers with all levels as this broker knows them: its answer's bytes, sorted.
-
-        Brokers that know the same may list it in another order.
-        """
-        text = name.encode()
-        body = struct.pack(">ibh", 1, kind, len(text)) + text + struct.pack(">ib", -1, 1)
-        # What is before: the correlation id, and for how long the broker throttled.
-        return bytes(sorted(self._request(DESCRIBE_CONFIGS, body)[8:]))
-
     def logs_in(self, user: str, password: str) -> bool:
         """With SASL/PLAIN; False where the broker refuses."""
         assert self._request(SASL_HANDSHAKE, struct.pack(">h", 5) + b"PLAIN")[4:6] == b"\0\0"
@@ -75,12 +64,6 @@ class Connection:
         while len(data) < length and (part := self._socket.recv(length - len(data))):
             data += part
         return data
-
-
-def configs_at(address: str, kind: int, name: str) -> bytes:
-    """What the broker at a plaintext listener knows of configs."""
-    with Connection(address) as connection:
-        return connection.configs(kind, name)
 
 
 def knows_topic(address: str, topic: str) -> bool:
