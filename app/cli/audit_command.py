@@ -46,7 +46,7 @@ EVENT_COLUMNS = ("at", "flow", "who", "op", "kind", "key", "before", "after", "r
 
 @dataclass(frozen=True)
 class EventFilter:
-    """Which events are asked for. `kinds`: none is all of them."""
+    """Which events are asked for. `kinds`: an empty one means all kinds."""
 
     start: datetime
     kinds: frozenset[str] = frozenset()

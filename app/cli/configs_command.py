@@ -277,7 +277,9 @@ def cluster_access(flags: Flags, config: Path, reading: Reading = USUAL) -> Clus
     # Only its clusters are asked for.
     settings.close()
     if flags.cluster not in settings.clusters:
-        raise WrongUsage(f"--cluster {flags.cluster}: {config} has {', '.join(sorted(settings.clusters))}")
+        raise WrongUsage(
+            f"--cluster {flags.cluster}: {config} has no such cluster. It has {', '.join(sorted(settings.clusters))}"
+        )
     providers = config_providers(read(config, findings), os.environ, findings)
     return ClusterAccess(flags.cluster, settings.cluster(flags.cluster).admin, providers)
 

@@ -172,7 +172,7 @@ def one_flow(config: Path, flow: list[str] | None) -> tuple[Settings, FlowSettin
             raise WrongUsage(not_enabled(name, names))
     wanted = [one for one in settings.flows if not flow or one.flow.name in flow]
     if len(wanted) != 1:
-        raise WrongUsage(f"a failover is one flow's: say which with --flow ({', '.join(names)})")
+        raise WrongUsage(f"a failover concerns one flow. Name it with --flow ({', '.join(names)})")
     return settings, wanted[0]
 
 

@@ -104,7 +104,7 @@ class KnownStatus:
             self._groups: GroupSummary | None = None
 
     def heartbeat(self, heartbeats: Heartbeats) -> None:
-        """One that was read; whether it is newer than the one that is known is found out here."""
+        """Takes in a heartbeat, and keeps it if it is newer than the known one."""
         now_ms = round(time.time() * 1000)
         with self._lock:
             known = self._heartbeats

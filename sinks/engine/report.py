@@ -62,7 +62,7 @@ class Observer(Protocol):
         """Called at the end of each pass, from its thread."""
 
     def due_at(self, now: float) -> float:
-        """When it wants a pass without any other reason, in monotonic seconds after `now`; infinite: never."""
+        """The time at which it wants a pass without any other reason, on the monotonic clock; infinite: never."""
 
     def close(self, *, replaced: bool) -> None:
         """Lets go of what it has. `replaced`: another takes over, and its first pass waits for this."""

@@ -109,5 +109,5 @@ def _with_records(partitions: Mapping[str, int], ends: Ends) -> set[str]:
 
 
 def file_warnings(settings: FlowSettings, listed: Listed) -> tuple[str, ...]:
-    """What a pass can tell of topics."""
+    """Warnings about topics that the properties file probably means otherwise."""
     return (*unmatched_topics(settings, listed.source), *left_behind(settings, listed))

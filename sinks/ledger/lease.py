@@ -30,7 +30,7 @@ from sinks.ledger.seal import Seal
 from sinks.model.times import boot_clock, milliseconds, utc_now
 from streaming.errors import LockstepError
 
-# The time by which leases run out, and the thread that renews them.
+# The thread that renews leases.
 
 
 TEND_EVERY = 0.5

@@ -107,7 +107,7 @@ class Writer(Protocol):
 
 @runtime_checkable
 class StreamFollower(Protocol):
-    """A controller whose items MM2 moves by what it writes to its topics: that of consumer groups."""
+    """The controller of consumer groups: the only one that is fed by MM2's topics."""
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a micro-batch brought; called from the batch's thread."""

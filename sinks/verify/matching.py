@@ -32,7 +32,8 @@ class Content:
 class Edges(NamedTuple):
     """What is known of a window's edges. `ends_open`: MM2 may still have to copy its end.
 
-    `source_lost`, `target_lost`: this side's log lost its start, so what only the other side has may be old.
+    `source_lost`: the source's log lost its start, so records on the target alone may be old.
+    `target_lost`: the reverse.
     """
 
     ends_open: bool = False

@@ -35,8 +35,10 @@ Offsets = Mapping[TopicPartition, int]
 
 
 class _Question:
-    """Partitions that are asked for together, and what was answered last. Of more than one thread the slower one may
-    overwrite what the other found: an answer goes with its text."""
+    """Partitions that are asked for together, and the last answer.
+
+    Threads may overwrite each other's answer, so each answer is kept with its text.
+    """
 
     def __init__(self, partitions: Sequence[TopicPartition], asked: Any) -> None:
         """`asked`: the same in the JVM."""

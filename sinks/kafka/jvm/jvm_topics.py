@@ -309,7 +309,7 @@ class JvmTopics:
 
 
 def has_leader(partition: Mapping[str, Any]) -> bool:
-    """Of a partition as JSON."""
+    """Whether this partition, as JSON of Java's Admin, has a leader."""
     leader = partition["leader"]
     return leader is not None and leader["id"] >= 0
 

@@ -11,9 +11,11 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.watches import Watch
 from sinks.kinds.assembly import Assembled, Assembly, CompareProgress, no_progress
+from sinks.kinds.topics.adoptable import adoptable_topics
 from sinks.kinds.topics.config_writer import ConfigWriter
+from sinks.kinds.topics.deletions import look_up_topics, surplus_topics
 from sinks.kinds.topics.poll_schedule import TURN, PollSchedule
-from sinks.kinds.topics.rules import OWN, is_still_wanted
+from sinks.kinds.topics.rules import is_still_wanted
 from sinks.kinds.topics.survey import SeenTopics, compare, survey
 from sinks.kinds.topics.writer import TopicWriter
 from sinks.ledger.adoption import Alike
@@ -22,7 +24,6 @@ from sinks.protocol.agenda import KindsAgenda
 from sinks.protocol.comparison import Comparison, Polled
 from sinks.protocol.controller import PassContext, Sighting
 from sinks.protocol.listing import Listed
-from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 
 class TopicController:
@@ -225,103 +226,3 @@ def ours_to_recognize(context: PassContext, compared: Collection[str] | None) ->
     if compared is not None:
         ours &= {key[0] for key in unsettled}.union(compared)
     return ours & context.listed.target.keys()
-
-
-# Which topics of ours the source lacks, and what both clusters say of them by name. Data is gone with a topic.
-#
-# - `lockstep.sync.topic.deletes.enabled` asks for it;
-# - Lockstep created the topic, and it is still the same one, by its id;
-# - its name says that it is a copy of the source's topic, so that no other source feeds it;
-# - a broker of the source, asked for it by name, says UNKNOWN_TOPIC_OR_PARTITION. It is asked for every name that
-#   another separator would read from the copy's: the separator may be another one than when the copy was made.
-#
-# What else must be true: `sinks.engine.deletions`.
-
-
-def surplus_topics(settings: FlowSettings, context: PassContext) -> dict[str, str]:
-    """Those of ours that the source's listing lacks, whether they are replicated or not: names on the target, ids."""
-    if not settings.topic_deletes:
-        return {}
-    listed, policy, alias = context.listed, settings.policy, settings.flow.source
-    found: dict[str, str] = {}
-    for name, known in context.ledger.owned_ids(Kind.TOPIC).items():
-        upstream = policy.upstream_topic(name)
-        if upstream is None or not known or name not in listed.target or name in listed.desired.upstream:
-            continue
-        if policy.format_remote_topic(alias, upstream) != name or not is_written_by_mm2_alone(policy, alias, upstream):
-            continue
-        # A policy before this one may have kept names as they are.
-        if listed.source.keys().isdisjoint({name, *_upstream_by_any_separator(alias, name)}):
-            found[name] = known
-    return found
-
-
-SEPARATING = "._-"
-"""What may separate an alias from a topic's name, one of them or several."""
-
-
-def _upstream_by_any_separator(alias: str, name: str) -> set[str]:
-    """What a copy of this name may be called on the source, whichever separator it was named with."""
-    if not name.startswith(alias):
-        return set()
-    rest = name.removeprefix(alias)
-    separators = len(rest) - len(rest.lstrip(SEPARATING))
-    # Without a separator at all only where the name has none: a right on `x` covers no question for `.x`.
-    return {rest[at:] for at in range(min(1, separators), separators + 1)} - {"", ".", ".."}
-
-
-def look_up_topics(
-    settings: FlowSettings, source: Reader, target: Reader, context: PassContext, keys: Collection[Key]
-) -> dict[Key, Sighting]:
-    """Those that are gone on the source, and still the same on the target. Raises ClusterUnreachable, RightsMissing."""
-    policy, alias = settings.policy, settings.flow.source
-    asked = {
-        name: {topic, *_upstream_by_any_separator(alias, name)}
-        for (name,) in keys
-        if (topic := policy.upstream_topic(name)) is not None
-    }
-    absent = source.confirmed_absent({topic for topics in asked.values() for topic in topics})
-    gone = {name for name, topics in asked.items() if topics <= absent}
-    known, ids = context.ledger.owned_ids(Kind.TOPIC), target.topic_ids(gone) if gone else {}
-    return {(name,): Sighting.GONE for name in gone if known.get(name) and ids.get(name) == known[name]}
-
-
-# Which remote topics that MM2 made may become Lockstep's own. Pure, but for asking the topics' ids.
-#
-# One that is adopted may be deleted with its records, so nothing less than all of this must hold:
-#
-# - the source's topic is replicated, and the copy has as many partitions;
-# - the copy's name says that nobody but MM2 writes it: never under the identity policy;
-# - it is none of MM2's own topics, nor one of Lockstep's;
-# - the target tells its id, by which it is known from then on.
-
-
-OTHERS_WRITE = "its name does not say that only MM2 writes it: another source, or a program, may feed the same topic"
-INTERNAL = "is a topic of MM2's own"
-NO_ID = "the target tells no id of it, by which it would be known again"
-
-
-def adoptable_topics(
-    settings: FlowSettings, listed: Listed, ids_of: Callable[[Collection[str]], Mapping[str, str]]
-) -> Alike:
-    """`ids_of`: of topics on the target, by name. Raises what that raises."""
-    same = {
-        topic: name
-        for topic, name in listed.desired.remote.items()
-        if listed.source.get(topic) and listed.target.get(name) == listed.source[topic] and not name.startswith(OWN)
-    }
-    refused: dict[Key, str] = {}
-    for topic, name in same.items():
-        if reason := _why_not(settings, topic):
-            refused[name,] = reason
-    names = [name for name in same.values() if (name,) not in refused]
-    ids = ids_of(names) if names else {}
-    refused |= {(name,): NO_ID for name in names if not ids.get(name)}
-    return Alike({(name,): ids[name] for name in names if ids.get(name)}, refused)
-
-
-def _why_not(settings: FlowSettings, topic: str) -> str | None:
-    policy = settings.policy
-    if policy.is_heartbeats_topic(topic) or policy.is_internal_topic(topic):
-        return INTERNAL
-    return None if is_written_by_mm2_alone(policy, settings.flow.source, topic) else OTHERS_WRITE

@@ -110,7 +110,7 @@ class RevokedUserController(PolledController[Iterations]):
         return self._assembly.target.users.describe(made) if made else {}
 
     def difference(self, context: PassContext, seen: Iterations) -> Comparison:
-        """As `compare_revoked`."""
+        """Plans the removal of the credentials that Lockstep made. The file asks for none any more."""
         return compare_revoked(self._assembly.settings, seen, context.ledger)
 
     def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
