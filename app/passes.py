@@ -178,11 +178,14 @@ def _caught_up(flow: FlowSettings, clusters: FlowClusters) -> Heartbeats | None:
     copies = pairs_of(listed.desired.remote, listed.source, listed.desired.remote)
     with both_readers(flow, *clusters.ports) as (source, target):
         now_ms = round(time.time() * 1000)
-        ends, copied = source.latest(list(copies)).items, CopiedEnds(target)
+        latest, copied = source.latest(list(copies)), CopiedEnds(target)
+        if latest.errors:
+            # An end that was not told may lie beyond the copy.
+            return None
         until = time.monotonic() + CATCHES_UP_WITHIN
         while copied.caught_up_ms is None:
             copied.positions(copies)
-            copied.note_source(ends, now_ms)
+            copied.note_source(latest.items, now_ms)
             if copied.caught_up_ms is None and time.monotonic() > until:
                 return None
             time.sleep(0 if copied.caught_up_ms else 0.2)

@@ -469,7 +469,7 @@ def only_ours(plan: Plan, ledger: Ledger) -> Plan:
     paused = ledger.paused()
     owned = {kind: ledger.owned(kind) for kind in kinds - paused}
     lost = [change for change in plan.changes if _is_checked(change) and change.key not in owned.get(change.kind, ())]
-    return plan.refusing(lost, GIVEN_UP)
+    return plan.refusing(lost, GIVEN_UP, remedy=SEE_PLAN)
 
 
 def _is_checked(change: Change) -> bool:

@@ -115,9 +115,6 @@ class FlowReconcile:
         self._agenda.intervals.polled(frozenset(Kind) - context.idle - trouble.faulted.keys(), context.now)
         plan = join_plans(self.settings.flow, [comparison.plan for _, comparison in found])
 
-        # What the copier itself keeps in step is compared only.
-        plan = plan.without(dict.fromkeys(self.settings.copier_keeps, KEPT_BY_COPIER), passing=True)
-
         # Second look: no deletion and no flood leaves but through this door.
         look_up = partial(self._look_up, context, trouble)
         plan = self._deletions.admit(plan, found, context, look_up, force=force)
@@ -213,9 +210,13 @@ class FlowReconcile:
             seen = self._ask(controller, context, trouble, partial(controller.survey, context, mine))
             if seen is None:
                 continue
+            comparison = self._ask(controller, context, trouble, partial(controller.desired, context, seen))
+            if comparison is None:
+                continue
             if mine.error is not None:
                 mine.works()
-            comparison = controller.desired(context, seen)
+            # The agenda learns of these refusals, so what differs stays known while nothing is compared.
+            comparison = comparison.refusing(dict.fromkeys(self.settings.copier_keeps, KEPT_BY_COPIER))
             found.append((controller, mine.ready(comparison, context.ledger.owned, context.now)))
         return found
 
@@ -292,8 +293,9 @@ class FlowReconcile:
             kept = [one for one in mine if one.change in planned or one.change.kind in enabled]
             agenda = self._agenda.of[controller.kinds]
             agenda.note(kept, context.now)
-            agenda.learn(comparison, mine, context.now)
+            # A failed write to the ledger leaves the kind dirty, so the next pass compares it again.
             context.ledger.put(comparison.remembered)
+            agenda.learn(comparison, mine, context.now)
             if isinstance(controller, StreamFollower):
                 controller.settle(context, mine)
             self._deletions.remember(comparison.wanted, context.ledger)

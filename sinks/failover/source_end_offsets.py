@@ -203,7 +203,7 @@ class SourceEndOffsetStore:
             evidence = replace(evidence, syncs=self._positions(copied, counts))
             now_ms = round(self._now_ms())
         seen, starts = self._ends(counts, unborn)
-        if copied is not None:
+        if copied is not None and all(fault.code in TOPIC_GONE for fault in seen.errors.values()):
             copied.note_source(seen.items, now_ms)
         evidence = replace(evidence, unborn=starts)
         told = seen, counts, evidence.syncs, starts

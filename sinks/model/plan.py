@@ -115,13 +115,15 @@ class Plan:
         rows = [refusal for refusal in refused if refusal.key not in changed]
         return replace(self, refused=(*self.refused, *rows), notes=(*self.notes, *notes))
 
-    def refusing(self, changes: Collection[Change], reason: str, *, passing: bool = False) -> Plan:
-        """The plan without these changes, which are refused for this reason."""
+    def refusing(
+        self, changes: Collection[Change], reason: str, *, passing: bool = False, remedy: str | None = None
+    ) -> Plan:
+        """The plan without these changes, refused for this reason. `remedy`: by default what `passing` says."""
         if not changes:
             return self
         gone = frozenset(changes)
         left = tuple(change for change in self.changes if change not in gone)
-        remedy = SEE_PLAN if passing else CONFIRM
+        remedy = remedy or (SEE_PLAN if passing else CONFIRM)
         rows = [Refusal(change.kind, change.op, change.key, reason, passing, remedy) for change in changes]
         return replace(self, changes=left, refused=(*self.refused, *rows))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from sinks.ledger.adoption import Alike
@@ -81,6 +81,17 @@ class Comparison:
     unsupported: str | None = None
     alike: Alike = field(default_factory=Alike)
     remembered: Entries = field(default_factory=dict)
+
+    def refusing(self, kinds: Mapping[Kind, str]) -> Comparison:
+        """The comparison with the changes of these kinds refused, each for its reason, until the next one."""
+        plan = self.plan.without(kinds, passing=True)
+        if self.covered is None:
+            return replace(self, plan=plan)
+        keys, refused = {name: key for key, name in self.covered.items()}, dict(self.refused)
+        for row in plan.refused[len(self.plan.refused) :]:
+            if (key := keys.get(row.key[0])) is not None:
+                refused[key] = (*refused.get(key, ()), row)
+        return replace(self, plan=plan, refused=refused)
 
 
 class GroupRow(Protocol):

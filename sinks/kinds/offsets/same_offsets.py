@@ -41,10 +41,14 @@ def check_leads_back(settings: FlowSettings) -> None:
 
 
 class Position(NamedTuple):
-    """An offset of the source at which a group continues, and the partition there."""
+    """An offset of the source at which a group continues, and the partition there.
+
+    `generation`: of both logs, see `sinks.kinds.offsets.log_tails`.
+    """
 
     where: TopicPartition
     offset: int
+    generation: int = 0
 
 
 def shared_range(source: LogRange, target: LogRange) -> LogRange:
@@ -87,16 +91,20 @@ class SameRecords:
         positions: Iterable[Position],
         copies: Mapping[TopicPartition, TopicPartition],
         ends: Mapping[TopicPartition, LogEnds],
+        moving: Collection[Position] = (),
     ) -> set[Position]:
         """The positions at which a group skips nothing. `copies`, `ends`: by partition of the source.
 
-        Raises ClusterUnreachable, RightsMissing.
+        `moving`: positions to which a group would be moved. Their records are read now, whatever was known of them: a
+        log that lost its end and grew past it shows no other range. Raises ClusterUnreachable, RightsMissing.
         """
         both = {where: shared_range(one.source, one.target) for where, one in ends.items() if one.source is not None}
         wanted = {at for at in positions if at.where in both and both[at.where].end > both[at.where].start}
-        left = {at for at in wanted if self._proven.get(at) != both[at.where]}
-        if len(self._proven) + len(left) > MOST_PROVEN:
+        if len(self._proven) > MOST_PROVEN:
             self._proven.clear()
+        left = {at for at in wanted if at in moving or self._proven.get(at) != both[at.where]}
+        for at in left:
+            self._proven.pop(at, None)
         for width in WIDTHS:
             spans = {at: _span(at.offset, both[at.where], width) for at in left}
             here = _records(self._source, [(at.where, span) for at, span in spans.items()])
@@ -106,7 +114,6 @@ class SameRecords:
                 same = _continues_alike(at.offset, log, spans[at], ours, theirs)
                 if same is not None:
                     left.discard(at)
-                    self._proven.pop(at, None)
                     self._proven |= {at: log} if same else {}
         return {at for at in wanted if self._proven.get(at) == both[at.where]}
 

@@ -102,7 +102,7 @@ def survey_offsets(
     ]
     questions = _questions(direction, seen, positions) if find else {}
     found = find(questions) if find and questions else {}
-    proven = _proven(same, direction, positions) if same else set()
+    proven = _proven(same, direction, seen, positions) if same else set()
     rows = []
     for position in positions:
         key = (position.group, position.where)
@@ -111,8 +111,7 @@ def survey_offsets(
         elif position.ends is None:
             answer = Unanswered.NO_OFFSET_SYNC
         else:
-            at = Position(position.where, position.offset)
-            answer = translate_same(position.offset, position.ends, proven=at in proven)
+            answer = translate_same(position.offset, position.ends, proven=position.at in proven)
         row = _row(direction, seen, memory, position, answer)
         rows.append(replace(row, sought=key in questions and key not in found, held=_is_held(direction, position)))
     alias = direction.here.reader.alias
@@ -168,6 +167,11 @@ class GroupPosition:
     history: History | None
     generation: int
 
+    @property
+    def at(self) -> Position:
+        """Where the group continues."""
+        return Position(self.where, self.offset, self.generation)
+
 
 def _position(
     settings: FlowSettings,
@@ -214,10 +218,20 @@ def _questions(
     return questions
 
 
-def _proven(same: SameRecords, direction: Direction, positions: Iterable[GroupPosition]) -> set[Position]:
-    ends = {at.where: at.ends for at in positions if at.ends is not None}
+def _proven(
+    same: SameRecords, direction: Direction, seen: _Observation, positions: Iterable[GroupPosition]
+) -> set[Position]:
+    ends = {one.where: one.ends for one in positions if one.ends is not None}
     copies = {where: direction.across(where) for where in ends}
-    return same.proven({Position(at.where, at.offset) for at in positions}, copies, ends)
+    there = seen.committed.items
+    moving = {
+        one.at
+        for one in positions
+        if one.ends is not None
+        and there.get(one.group, {}).get(copies[one.where])
+        != max(one.ends.target.start, min(one.offset, one.ends.target.end))
+    }
+    return same.proven({one.at for one in positions}, copies, ends, moving)
 
 
 def _row(

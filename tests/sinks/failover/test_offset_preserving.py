@@ -13,7 +13,7 @@ from sinks.failover.lost_before_copying import kept_lost
 from sinks.failover.readiness import CheckResult, ReadinessFacts, readiness
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.unplanned import failover, predict
-from sinks.faults import ClusterUnreachable
+from sinks.faults import ClusterUnreachable, ItemFault, Observed
 from sinks.flow_settings import Copier, FailoverRules, FlowSettings
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.memory.memory_records import MemoryLog
@@ -125,6 +125,39 @@ def test_no_group_is_moved_where_the_records_show_other_offsets() -> None:
     assert world.target_groups.offsets == {}
     assert report.groups is not None
     assert report.groups.verdicts[Verdict.ERROR] == 2
+
+
+def test_group_is_not_moved_to_an_offset_that_was_right_before_the_source_lost_its_end() -> None:
+    world = world_of_groups()
+    world.source_groups.offsets["g"] = {X0: 90}
+    world.run_pass()
+    assert world.target_groups.offsets == {"g": {X0: 90}, "h": {X0: 90}}
+    log = world.source_records.logs[X0] = MemoryLog()
+    for at in range(120):
+        log.append(b"k", b"%d" % (at if at < 80 else -at), timestamp=at)
+    world.source_groups.logs[X0] = LogRange(0, 120)
+    world.source_groups.offsets["late"] = {X0: 90}
+    for _ in range(2):
+        world.run_pass(after=60.0)
+    assert "late" not in world.target_groups.offsets
+
+
+def test_end_that_the_source_did_not_tell_is_not_taken_for_reached(built: PreservingStage) -> None:
+    built.write("x", 0, 5)
+    keeper = built.keeper()
+    built.here.latest = lambda wanted: Observed({}, {where: ItemFault("DENIED", "no") for where in wanted})  # type: ignore[method-assign]  # a source that tells no end
+    look(built, 1_000.0, keeper)
+    assert keeper.caught_up_ms is None
+
+
+def test_what_the_copier_keeps_and_does_not_bring_stays_known_in_later_passes() -> None:
+    world = world_of_groups(Kind.TOPIC_CONFIG)
+    set_config(world.source, "x", "retention.ms", "7")
+    for after in (0.0, 3.0, 3.0, 60.0):
+        report = world.run_pass(after=after)
+        assert [(one.kind, one.passing) for one in report.plan.refused] == [(Kind.TOPIC_CONFIG, True)]
+    set_config(world.target, "x", "retention.ms", "7")
+    assert world.run_pass(after=60.0).plan.refused == ()
 
 
 def test_kinds_that_the_copier_keeps_are_compared_and_not_written() -> None:
