@@ -111,6 +111,7 @@ def preserved(clusters: Clusters, unique: str, tmp_path: Path) -> Iterator[Prese
             yield made
 
 
+@pytest.mark.endurance
 def test_commands_plan_compare_drill_and_cut_over(preserved: Preserved) -> None:
     group, prefix = f"{preserved.topic}-group", preserved.topic.removesuffix("-x")
     preserved.a.groups.commit({group: {preserved.partition(0): 4, preserved.partition(1): 10}})
