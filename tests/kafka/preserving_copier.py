@@ -22,14 +22,15 @@ PAUSE_S = 0.1
 
 @dataclass
 class PreservingCopier:
-    """Copies topics whose names begin with one of these words. `paused`: it copies nothing for a while."""
+    """Copies topics whose names begin with one of these words."""
 
     source: LocalCluster
     target: LocalCluster
     words: tuple[str, ...]
-    paused: threading.Event = field(default_factory=threading.Event)
     failure: BaseException | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
+    _paused: bool = False
+    _round_ends: threading.Lock = field(default_factory=threading.Lock)
     _next: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -44,11 +45,17 @@ class PreservingCopier:
         ):
             try:
                 while not self._stop.wait(PAUSE_S):
-                    if not self.paused.is_set():
-                        self._round(here, there, consumer, producer)
+                    with self._round_ends:
+                        if not self._paused:
+                            self._round(here, there, consumer, producer)
             except BaseException as failure:
                 self.failure = failure
                 raise
+
+    def pause(self) -> None:
+        """Copies nothing any more. Returns when the round that has begun is over."""
+        with self._round_ends:
+            self._paused = True
 
     def _round(self, here: KafkaCluster, there: KafkaCluster, consumer: Consumer, producer: Producer) -> None:
         wanted = {name: count for name, count in here.list_topics().items() if name.startswith(self.words)}

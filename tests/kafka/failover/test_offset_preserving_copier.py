@@ -30,6 +30,8 @@ from tests.kafka.preserving_copier import PreservingCopier, preserving_copier
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 
+pytestmark = pytest.mark.endurance
+
 
 @dataclass(frozen=True)
 class Preserved:
@@ -111,7 +113,6 @@ def preserved(clusters: Clusters, unique: str, tmp_path: Path) -> Iterator[Prese
             yield made
 
 
-@pytest.mark.endurance
 def test_commands_plan_compare_drill_and_cut_over(preserved: Preserved) -> None:
     group, prefix = f"{preserved.topic}-group", preserved.topic.removesuffix("-x")
     preserved.a.groups.commit({group: {preserved.partition(0): 4, preserved.partition(1): 10}})
@@ -145,7 +146,7 @@ def test_job_is_live_by_the_copies_and_a_failover_without_the_source_predicts_wh
     with LocalJob(config, port, preserved.folder / "job.log") as job:
         job.wait_until_compared()
         wait_for(lambda: job.status()["flows"][0]["state"] == "LIVE", SOON, "the copies to count as a heartbeat")
-        preserved.copier.paused.set()
+        preserved.copier.pause()
         produce(preserved.clusters.a, preserved.topic, 1, 3)
 
         def kept() -> bool:
@@ -154,6 +155,7 @@ def test_job_is_live_by_the_copies_and_a_failover_without_the_source_predicts_wh
             return known is not None and list(known.ends) == [13, 10]
 
         wait_for(kept, SOON, "the job to keep the source's ends")
+    assert preserved.ends(preserved.b) == [10, 10]
     gone = preserved.config("gone.properties", **{f"{preserved.source}.bootstrap.servers": "127.0.0.1:1"})
     done = preserved.asked("failover", "--yes", "3", config=gone)
     assert done["prediction"]["records"] == 3
