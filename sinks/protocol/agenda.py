@@ -33,9 +33,9 @@ from itertools import islice
 from sinks.flow_settings import Pace
 from sinks.model.changes import Key, Kind, Op, Outcome
 from sinks.model.plan import Unobserved
-from sinks.protocol.absence import Absence
+from sinks.protocol.absence import NEVER, Absence
 from sinks.protocol.backoff import Backoff
-from sinks.protocol.comparison import NEVER, Comparison, ControllerStatus, Polled
+from sinks.protocol.comparison import Comparison, ControllerStatus, Polled
 from sinks.protocol.kind_findings import KindFindings
 from sinks.protocol.listing import Freshness
 from streaming.errors import LockstepError

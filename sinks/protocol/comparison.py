@@ -11,8 +11,7 @@ from sinks.ledger.ownership import Entries
 from sinks.model.changes import Key, Kind
 from sinks.model.effective_drift import DifferingConfig, DriftGroup
 from sinks.model.plan import Plan, Refusal, Unobserved
-
-NEVER = float("inf")
+from sinks.protocol.absence import NEVER
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def translate_same(upstream: int, ends: LogEnds, *, proven: bool) -> Answer | Un
     longer = source is not None and target.end > source.end
     if longer or not (proven or target.end == 0):
         return Unanswered.OTHER_OFFSETS
-    there = max(target.start, min(upstream, target.end))
+    there = within(upstream, target)
     return Answer(upstream, there, Method.SAME, max(0, upstream - there))
 
 
@@ -136,11 +136,12 @@ Stretch = tuple[int, int]
 
 def _span(offset: int, log: LogRange, width: int) -> Stretch:
     """What to read around a group's offset, as far as both logs have it."""
-    at = _within(offset, log)
+    at = within(offset, log)
     return max(log.start, at - width), min(log.end, at + width)
 
 
-def _within(offset: int, log: LogRange) -> int:
+def within(offset: int, log: LogRange) -> int:
+    """The offset of this log that is nearest to `offset`; its end counts as one."""
     return min(max(offset, log.start), log.end)
 
 
@@ -154,7 +155,7 @@ def _continues_alike(
     """
     if here is None or there is None:
         return False
-    at, (start, stop) = _within(offset, log), span
+    at, (start, stop) = within(offset, log), span
     last = max((one for one in there if start <= one < at), default=None)
     first = min((one for one in here if at <= one < stop), default=None)
     if (last is None and start > log.start) or (first is None and stop < log.end):

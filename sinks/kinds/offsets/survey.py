@@ -17,7 +17,7 @@ from sinks.kinds.offsets.direction import Direction, GroupOffset, unread
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.record_search import Question, SearchResult
-from sinks.kinds.offsets.same_offsets import Position, SameRecords, translate_same
+from sinks.kinds.offsets.same_offsets import Position, SameRecords, translate_same, within
 from sinks.kinds.offsets.translation import (
     Answer,
     Evidence,
@@ -228,8 +228,7 @@ def _proven(
         one.at
         for one in positions
         if one.ends is not None
-        and there.get(one.group, {}).get(copies[one.where])
-        != max(one.ends.target.start, min(one.offset, one.ends.target.end))
+        and there.get(one.group, {}).get(copies[one.where]) != within(one.offset, one.ends.target)
     }
     return same.proven({one.at for one in positions}, copies, ends, moving)
 
