@@ -317,6 +317,8 @@ class LeaseChannel:
     clock: Callable[[], float]
     forget_after: float
     failover_moved: bool = False
+    _failover: tuple[int, bytes | None] = (0, b"")
+    """The newest step of a failover that was heard, and when it was signed."""
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
     _sent: dict[int, float] = field(default_factory=dict)
 
@@ -344,8 +346,21 @@ class LeaseChannel:
         while count >= RECORDS_IN_A_READ:
             records = self.tail.next(0.0)
             count = len(records)
-            self.failover_moved |= any(key == FAILOVER_KEY for key, _ in records)
+            for key, value in records:
+                if key == FAILOVER_KEY:
+                    self._hear_failover(value)
             yield from records
+
+    def _hear_failover(self, value: bytes | None) -> None:
+        """Notes a step of a failover. One that is not signed as it must be, or that was written before, is no news."""
+        try:
+            at = self.seal.unwrap(FAILOVER_KEY, value).at
+        except LockstepError:
+            # The next reading of the ledger stops the flow because of it.
+            return
+        known_at, known = self._failover
+        if at >= known_at and value != known:
+            self.failover_moved, self._failover = True, (at, value)
 
     def _begun(self, record: LeaseRecord | None, me: str) -> float | None:
         return self._sent.pop(record.number, None) if record is not None and record.holder == me else None

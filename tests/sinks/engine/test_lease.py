@@ -8,8 +8,10 @@ from sinks.faults import ClusterUnreachable, NotLeading
 from sinks.ledger.failover_record import FailoverRecord, State
 from sinks.ledger.leadership import EVIDENCE
 from sinks.ledger.lease_log import MARGIN, RESERVED_SECONDS
-from sinks.ledger.ledger_entries import FAILOVER_STATE, Entry
+from sinks.ledger.ledger_entries import FAILOVER_STATE, Entry, entry_record
+from sinks.ledger.seal import Seal
 from sinks.model.changes import Kind
+from tests.sinks.builders import FLOW, NOON
 from tests.sinks.engine.leases import SECONDS, TOPIC, Processes, SlowCluster
 
 
@@ -232,3 +234,32 @@ def test_process_that_leads_hears_of_each_step_of_a_failover_with_its_next_read_
     processes.ledger().put({FAILOVER_STATE: FailoverRecord(State.FAILED_OVER).to_text()})
     processes.pass_time(3.0, job)
     assert heard == [1003.5]
+
+
+def test_process_that_leads_hears_of_no_failover_that_the_ledgers_secret_did_not_sign(processes: Processes) -> None:
+    processes.secret = "s3cret"
+    heard: list[float] = []
+    job = processes.lease("job", on_failover=lambda: heard.append(processes.now))
+    processes.claim(job)
+    step = entry_record(FAILOVER_STATE, FailoverRecord(State.FAILED_OVER).to_text(), NOON)
+    forged = Seal(FLOW.name, "another").wrap(*step, 7)
+    processes.target.append_log(TOPIC, [step, (step[0], forged), (step[0], None), (step[0], b"no Avro")])
+    processes.pass_time(3.0, job)
+    assert heard == []
+
+
+def test_step_of_a_failover_that_is_written_again_and_again_is_heard_once(processes: Processes) -> None:
+    processes.secret = "s3cret"
+    heard: list[float] = []
+    job = processes.lease("job", on_failover=lambda: heard.append(processes.now))
+    processes.claim(job)
+    seal = Seal(FLOW.name, processes.secret)
+    texts = [FailoverRecord(state).to_text() for state in (State.FENCED, State.FAILED_OVER)]
+    steps = [entry_record(FAILOVER_STATE, text, NOON) for text in texts]
+    signed = [(key, seal.wrap(key, value, at)) for at, (key, value) in enumerate(steps, 7)]
+    processes.target.append_log(TOPIC, signed)
+    processes.pass_time(1.0, job)
+    for replayed in (*signed, *reversed(signed)):
+        processes.target.append_log(TOPIC, [replayed])
+        processes.pass_time(1.0, job)
+    assert len(heard) == 1
