@@ -200,7 +200,10 @@ def look_up_acls(
     desired = desired_acls(both.synced, settings.acls, topics)
     wanted = {acl.key for acl in desired.wanted} | desired.withheld.keys()
     principals = {AclBinding.from_key(key).principal for key in keys}
-    kept = {acl.key for acl in held_by_source(both.synced, settings.acls, topics, both.existing, principals)}
+    # Another flow may hold such a right: it claims nothing that its own file left out.
+    reading = {acl.principal for acl in both.existing if acl.resource_type == TOPIC and acl.key not in keys}
+    held = held_by_source(both.synced, settings.acls, topics, both.existing, principals, reading)
+    kept = {acl.key for acl in held}
     return {
         key: Sighting.WANTED if key in wanted else Sighting.LEFT_OUT if key in kept else Sighting.GONE for key in keys
     }
@@ -248,6 +251,7 @@ def held_by_source(
     topics: SourceTopics,
     existing: AbstractSet[AclBinding] | None,
     principals: Collection[str],
+    reading: Collection[str] = (),
 ) -> set[AclBinding]:
     """What the target would have without any filter: the source has it. Of these principals of the target, and of
     everybody: to translate all of tens of thousands takes long.
@@ -256,7 +260,8 @@ def held_by_source(
     the ACL alone; None: counts all.
 
     ACLs of groups count where an ACL of topics does of the same principal: an application that reads no replicated
-    topic any more needs them no more, even where it reads topics that were never copied.
+    topic any more needs them no more, even where it reads topics that were never copied. `reading`: principals that
+    keep an ACL of topics on the target in any case, so their ACLs of groups count too.
     """
     if EVERYONE not in principals:
         chosen = {*principals, EVERYONE}
@@ -273,8 +278,8 @@ def held_by_source(
     }
     readers = {acl.principal for acl in kept if acl.resource_type == TOPIC}
     everyone = EVERYONE in readers
-    return {
-        acl
-        for acl in kept
-        if acl.resource_type == TOPIC or everyone or acl.principal in readers or (readers and acl.principal == EVERYONE)
-    }
+    if readers:
+        # Every reader may use the groups that User:* may.
+        readers.add(EVERYONE)
+    staying = readers.union(reading)
+    return {acl for acl in kept if acl.resource_type == TOPIC or everyone or acl.principal in staying}
