@@ -40,23 +40,6 @@ from streaming.mm2.replication_policy import DefaultReplicationPolicy, IdentityR
 ABSTRACT = "__abstractmethods__"
 MOST_OF_A_POLICY = "lockstep.policies.BaseReplicationPolicy"
 
-OLD_NAMES: Mapping[str, str] = {
-    f"{old}:{name}": f"{new}:{name}"
-    for old, new, names in (
-        ("streaming.naming", "lockstep.policies", ("DefaultReplicationPolicy", "IdentityReplicationPolicy")),
-        ("sinks.notify.log_listener", "lockstep.listeners", ("LogListener",)),
-        ("sinks.notify.webhook", "lockstep.listeners", ("WebhookListener",)),
-        ("sinks.notify.push_gateway", "lockstep.reporters", ("PushGatewayReporter",)),
-        (
-            "app.credentials.providers",
-            "lockstep.credentials",
-            ("FileCredentialProvider", "EnvironmentCredentialProvider", "DirectoryCredentialProvider"),
-        ),
-    )
-    for name in names
-}
-"""What files of version 0.1 name, and what it is called now. The old names go with the next version."""
-
 
 @dataclass(frozen=True)
 class PluginKind:
@@ -114,18 +97,13 @@ def load_plugin(reference: str, protocol: type, properties: Mapping[str, str]) -
     return plugin
 
 
-def current_name(reference: str) -> str:
-    """What a class that an earlier version named otherwise is called now; every other as it is."""
-    return OLD_NAMES.get(reference, reference)
-
-
 def _shipped(reference: str, kind: PluginKind) -> type | None:
     return next((cls for cls in kind.shipped if reference == f"{MIRROR}{cls.__name__}"), None)
 
 
 def _imported(reference: str, key: str) -> type:
     named = f"{reference} ({key})"
-    module, colon, name = current_name(reference).partition(":")
+    module, colon, name = reference.partition(":")
     if not (colon and module and name):
         raise PluginError(
             f"{named} is no class that Lockstep can load. Write a Java class other than Kafka's own in Python, and "

@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 import orjson
 
 from app.credentials.encoder import EncoderSettings, PasswordEncoder, UndecodablePassword
-from app.plugins import current_name
 from app.private_files import FileStamp, file_stamp, replace_file
 from app.properties import keys
 from app.properties.keys import Key
@@ -336,7 +335,7 @@ def store_path(properties: Mapping[str, str]) -> Path:
 
 def provider_class(properties: Mapping[str, str]) -> str:
     """Who knows the passwords."""
-    return current_name(_value(properties, keys.CREDENTIAL_PROVIDER))
+    return _value(properties, keys.CREDENTIAL_PROVIDER)
 
 
 def open_store(properties: Mapping[str, str]) -> CredentialStore:

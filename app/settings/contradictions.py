@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from app.plugins import OLD_NAMES
 from app.properties import keys
 from app.properties.keys import (
     CONFIG_EXCLUDE,
@@ -325,11 +324,3 @@ LINE_RULES: Mapping[str, Callable[[PropertyLine, Properties, Flow], str | None]]
     EMIT_HEARTBEATS: _no_heartbeats,
 }
 """By the key: what is to be said of a line; None where nothing is."""
-
-
-def check_old_names(properties: Properties, findings: Findings) -> None:
-    """Warns of each with its new name."""
-    for entry in properties.by_key.values():
-        for old in (part.strip() for part in entry.value.split(",")):
-            if old in OLD_NAMES:
-                findings.warn(entry, f"{old} is now called {OLD_NAMES[old]}; the old name goes with the next version")

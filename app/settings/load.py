@@ -33,7 +33,6 @@ from app.settings.contradictions import (
     check_collisions,
     check_cycles,
     check_mm2_lines,
-    check_old_names,
 )
 from app.settings.flow_sections import chosen_flows, enabled_flows, flow_settings
 from app.settings.job_settings import (
@@ -72,7 +71,6 @@ def load(
     properties = read_properties(path, environ, findings, overrides)
     check(properties, findings, strict=reading.strict)
     check_ambiguous(properties, findings)
-    check_old_names(properties, findings)
     clusters = {alias: cluster_settings(properties, alias) for alias in properties.aliases}
     enabled = enabled_flows(properties, findings)
     _check_lines(properties, clusters, enabled, findings)

@@ -20,9 +20,6 @@ OF_EVERY_FOLDER = frozenset({"__init__.py", "__main__.py", "conftest.py"})
 PUBLIC = PurePosixPath("lockstep")
 """Its modules are called after what they offer, and so are some of those that they offer it from."""
 
-FORMER = frozenset({"sinks/credentials.py"})
-"""Modules of version 0.1 that only say where their names are now; they go with the next version."""
-
 KINDS = PurePosixPath("sinks/kinds")
 MAP = (PROJECT / "ARCHITECTURE.md").read_text()
 
@@ -36,7 +33,7 @@ def doubles(paths: Iterable[str]) -> list[list[str]]:
     """Paths that share a base name which they must not share."""
     by_name: dict[str, list[PurePosixPath]] = defaultdict(list)
     for path in map(PurePosixPath, paths):
-        exempt = path.name in OF_EVERY_FOLDER or path.parent == PUBLIC or str(path) in FORMER
+        exempt = path.name in OF_EVERY_FOLDER or path.parent == PUBLIC
         if not exempt and KINDS not in path.parent.parents:
             by_name[path.name].append(path)
     return [sorted(map(str, same)) for same in by_name.values() if len(same) > 1]

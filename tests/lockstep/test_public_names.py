@@ -1,4 +1,4 @@
-"""What users import or name in a file is in the package `lockstep`, and what they wrote before goes on working."""
+"""What users import or name in a file is in the package `lockstep`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 from app.application_offsets import translate_offsets
-from app.plugins import OLD_NAMES, load_plugin
-from app.settings import load
+from app.plugins import load_plugin
 from sinks.notify.metrics_reporting import MetricsReporter
-from sinks.plugins.credential_provider import Credential, CredentialProvider
+from sinks.plugins.credential_provider import CredentialProvider
 from sinks.plugins.listeners import TopicListener
-from streaming.mm2.replication_policy import BaseReplicationPolicy, ReplicationPolicy
+from streaming.mm2.replication_policy import ReplicationPolicy
 
 PUBLIC = ("policies", "filters", "listeners", "reporters", "credentials", "reconfigurable")
 HEAVY = ("pyspark", "confluent_kafka", "uvicorn", "typer")
@@ -31,16 +29,16 @@ PUSH = {"lockstep.metric.push.url": "https://host/"}
 ENCODER = {"password.encoder.secret": "a secret of enough length"}
 
 PLUGINS: Mapping[str, tuple[type, Mapping[str, str]]] = {
-    "streaming.naming:DefaultReplicationPolicy": (ReplicationPolicy, {}),
-    "streaming.naming:IdentityReplicationPolicy": (ReplicationPolicy, {}),
-    "sinks.notify.log_listener:LogListener": (TopicListener, {}),
-    "sinks.notify.webhook:WebhookListener": (TopicListener, WEBHOOK),
-    "sinks.notify.push_gateway:PushGatewayReporter": (MetricsReporter, PUSH),
-    "app.credentials.providers:FileCredentialProvider": (CredentialProvider, ENCODER),
-    "app.credentials.providers:EnvironmentCredentialProvider": (CredentialProvider, {}),
-    "app.credentials.providers:DirectoryCredentialProvider": (CredentialProvider, {"lockstep.credential.store": "/"}),
+    "lockstep.policies:DefaultReplicationPolicy": (ReplicationPolicy, {}),
+    "lockstep.policies:IdentityReplicationPolicy": (ReplicationPolicy, {}),
+    "lockstep.listeners:LogListener": (TopicListener, {}),
+    "lockstep.listeners:WebhookListener": (TopicListener, WEBHOOK),
+    "lockstep.reporters:PushGatewayReporter": (MetricsReporter, PUSH),
+    "lockstep.credentials:FileCredentialProvider": (CredentialProvider, ENCODER),
+    "lockstep.credentials:EnvironmentCredentialProvider": (CredentialProvider, {}),
+    "lockstep.credentials:DirectoryCredentialProvider": (CredentialProvider, {"lockstep.credential.store": "/"}),
 }
-"""By the name that the docs of version 0.1 gave: what it is, and the least that it is configured with."""
+"""By the name that a file gives it: what it is, and the least that it is configured with."""
 
 
 def imported(statement: str) -> set[str]:
@@ -68,44 +66,7 @@ def test_applications_find_translate_offsets_in_lockstep() -> None:
         lockstep.nothing  # noqa: B018 - the access is what is tested
 
 
-@pytest.mark.parametrize(
-    ("old", "name", "now"),
-    [
-        ("app.failover", "translate_offsets", translate_offsets),
-        ("streaming.naming", "BaseReplicationPolicy", BaseReplicationPolicy),
-        ("sinks.credentials", "Credential", Credential),
-    ],
-)
-def test_an_import_of_a_former_place_works_and_warns(old: str, name: str, now: object) -> None:
-    sys.modules.pop(old, None)
-    with pytest.warns(FutureWarning, match=f"{old} has moved: .*lockstep"):
-        assert getattr(import_module(old), name) is now
-
-
-def test_every_class_that_has_another_name_now_is_known_by_its_old_one() -> None:
-    assert OLD_NAMES.keys() == PLUGINS.keys()
-
-
-@pytest.mark.parametrize("old", PLUGINS)
-def test_a_class_is_made_by_its_old_name_as_by_its_new_one(old: str) -> None:
-    protocol, properties = PLUGINS[old]
-    made = [load_plugin(name, protocol, properties) for name in (old, OLD_NAMES[old])]
-    assert type(made[0]) is type(made[1])
-    assert OLD_NAMES[old].startswith("lockstep.")
-
-
-def test_a_file_with_an_old_name_is_read_with_a_warning_that_has_the_new_one(tmp_path: Path) -> None:
-    file = tmp_path / "mirror.properties"
-    file.write_text(
-        "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
-        "lockstep.topic.listener.class = sinks.notify.log_listener:LogListener\n"
-        "lockstep.metric.reporters = sinks.notify.push_gateway:PushGatewayReporter\n"
-        "lockstep.metric.push.url = https://host/\n"
-    )
-    warnings = [(one.line, one.message) for one in load(file, environ={}).warnings]
-    ends = "the old name goes with the next version"
-    assert (
-        5,
-        f"sinks.notify.log_listener:LogListener is now called lockstep.listeners:LogListener; {ends}",
-    ) in warnings
-    assert [line for line, message in warnings if message.endswith(ends)] == [5, 6]
+@pytest.mark.parametrize("name", PLUGINS)
+def test_a_class_that_lockstep_ships_is_made_by_its_public_name(name: str) -> None:
+    protocol, properties = PLUGINS[name]
+    assert type(load_plugin(name, protocol, properties)).__name__ == name.partition(":")[2]
