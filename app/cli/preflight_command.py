@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,7 +43,7 @@ def preflight(
         with failed.noted(one.flow.name):
             facts = observe_readiness(settings, one)
             found = readiness(facts)
-            rows.append((one.flow, found, _document(one.flow, found, facts)))
+            rows.append((one.flow, found, document(one.flow, found, facts)))
     if report is not None:
         write_report(report, "\n".join(markdown(flow, found) for flow, found, _ in rows).encode())
         complain(f"written to {report}")
@@ -53,14 +54,25 @@ def preflight(
             print_table(f"{one_flow.name}: {verdict(found)}", CHECK_COLUMNS, [_cells(check) for check in found.checks])
             for line in answers(found):
                 print_line(f"  {line}")
-    ready = all(found.cutover.answer in (ReadinessAnswer.YES, ReadinessAnswer.DONE) for _, found, _ in rows)
-    raise typer.Exit(FAILED if failed else DONE if ready else PENDING)
+    raise typer.Exit(FAILED if failed else exit_code(found for _, found, _ in rows))
 
 
-def _document(flow: Flow, found: Readiness, facts: ReadinessFacts) -> dict[str, Any]:
+def ready(found: Readiness) -> bool | None:
+    """Whether a cutover could begin; False where that is unknown. None: the target has taken over already.
+
+    Exit code, document and text say the same, because all of them come from here."""
+    return None if found.cutover.answer is ReadinessAnswer.DONE else found.ready is True
+
+
+def exit_code(flows: Iterable[Readiness]) -> int:
+    """3 if one of the flows is not ready. One whose target has taken over has nothing left to do."""
+    return PENDING if any(ready(found) is False for found in flows) else DONE
+
+
+def document(flow: Flow, found: Readiness, facts: ReadinessFacts) -> dict[str, Any]:
     return flow.as_json() | {
         "state": facts.record.state.value,
-        "ready": found.ready is True,
+        "ready": ready(found),
         "cutover": found.cutover.as_json(),
         "failover": found.failover.as_json(),
         "checks": [check.as_json() for check in found.checks],
@@ -71,14 +83,13 @@ def _document(flow: Flow, found: Readiness, facts: ReadinessFacts) -> dict[str, 
 
 def verdict(found: Readiness) -> str:
     """In a word or two."""
-    if found.cutover.answer is ReadinessAnswer.DONE:
-        return found.cutover.headline
-    return "ready to fail over" if found.ready else "not ready to fail over"
+    words = {True: "ready to fail over", False: "not ready to fail over", None: found.cutover.headline}
+    return words[ready(found)]
 
 
 def answers(found: Readiness) -> list[str]:
     """Both answers, each in a line; none where there is nothing left to do."""
-    if found.cutover.answer is ReadinessAnswer.DONE:
+    if ready(found) is None:
         return []
     return [
         f"{name}: {one.answer.value.upper()}. {one.headline}"
