@@ -102,9 +102,10 @@ def test_group_whose_unread_records_were_deleted_on_the_source_reads_them_on_the
         (row,) = asked(["offsets", "--group", group], tmp_path, clusters)["offsets"]
         by_offset = ["offsets", "translate", "--topic", topic, "--partition", "0", "--offset", str(UNREAD)]
         (translated,) = asked(by_offset, tmp_path, clusters)["offsets"]
-    assert row["downstream_offset"] <= UNREAD
-    assert row["downstream_offset"] + row["error_bound"] >= UNREAD
-    assert translated["downstream_offset"] == row["downstream_offset"]
+    # MM2's checkpoint of the group may lie further on than the syncs, which alone know a bare offset.
+    for answer in (row, translated):
+        assert answer["downstream_offset"] <= UNREAD
+        assert answer["downstream_offset"] + answer["error_bound"] >= UNREAD
 
 
 def _faults(cluster: KafkaCluster, wanted: dict[str, dict[TopicPartition, int]]) -> list[bool]:
