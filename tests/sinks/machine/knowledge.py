@@ -43,8 +43,8 @@ class Knowledge:
         if report is None or not report.everything:
             return
         unseen = {one.kind for one in report.plan.errors} | {*report.trouble.faulted} | report.idle
-        # Users follow the ACLs that an earlier pass compared.
-        if flow not in self.acls_seen and Kind.ACL not in report.idle:
+        # Users follow the ACLs that an earlier pass compared; while ACLs are paused, those that the source shows now.
+        if Kind.ACL in blank if Kind.ACL in report.idle else flow not in self.acls_seen:
             unseen.add(Kind.SCRAM_USER)
         if Kind.ACL not in unseen | set(blank):
             self.acls_seen.add(flow)

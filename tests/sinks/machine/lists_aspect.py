@@ -233,12 +233,15 @@ class ListsAspect(Stage):
         assert own == {"own"}, "a user of somebody else's has another password"
 
     def check_pass(self, world: World, written: Collection[Written], report: Report | None) -> None:
-        """Nothing goes that a source has, whatever it shows; that of another flow's source counts once it was seen."""
+        """Nothing goes that a source has, whatever it shows; that of another flow's source counts once it was seen, and
+        while that flow's file names it."""
         super().check_pass(world, written, report)
         flow = world.settings.flow
         for kind in LISTS:
             known = [
-                one for one in self.origins if one.alias == flow.source or not self.known.is_misled(kind, one.alias)
+                one
+                for one in self.origins
+                if one.alias == flow.source or not (self.narrowed or self.known.is_misled(kind, one.alias))
             ]
             wanted = {key for origin in known for key in origin.wanted(kind, self.world.provider)}
             gone = {one.key for one in written if one.kind is kind and one.op is Op.DELETE}
