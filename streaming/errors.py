@@ -21,6 +21,13 @@ class LockstepError(Exception):
         return (str(self),)
 
 
+def prefixed(name: str, said: object) -> str:
+    """A message behind the name of what it is about, e.g. of a cluster or a flow. One that begins with it gets no
+    second."""
+    text, prefix = str(said), f"{name}: "
+    return text if text.startswith(prefix) else prefix + text
+
+
 class WrongUsage(LockstepError):
     """What was asked for cannot be done as it was said: arguments or a file are to be mended first."""
 

@@ -41,7 +41,7 @@ from sinks.kafka.ports.brokers import Partitions
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ConfigValues, ResourceType
 from sinks.kafka.request_timeout import WHOLE
 from sinks.ledger.overrides import InLedger, OverrideLevel, texts_at
-from streaming.errors import LockstepError, WrongUsage
+from streaming.errors import LockstepError, WrongUsage, prefixed
 from streaming.flow import Flow
 from streaming.nearest import nearest
 
@@ -397,7 +397,7 @@ def _views(
         try:
             views[name] = view()
         except LockstepError as error:
-            complain(f"{_own_label(name)}: {error}")
+            complain(prefixed(_own_label(name), error))
             damaged.append((_own_label(name), error))
     return views, damaged
 

@@ -26,7 +26,7 @@ from typing import Any, Final, TextIO, cast
 import typer
 
 from app.cli.output import DONE, FAILED, WRONG_USAGE, complain, complain_of, print_json, running_command
-from streaming.errors import LockstepError, WrongUsage
+from streaming.errors import LockstepError, WrongUsage, prefixed
 
 LOST: Final = frozenset({errno.EPIPE, errno.ENOSPC, errno.EBADF, errno.EIO, errno.EFBIG})
 """Why nothing more can be printed: the reader went away, or the disk is full."""
@@ -86,7 +86,7 @@ class Failures(list[Failed]):
         try:
             yield
         except LockstepError as error:
-            complain(f"{name}: {error}")
+            complain(prefixed(name, error))
             self.append((name, error))
 
 
@@ -100,7 +100,7 @@ def with_failure(document: Mapping[str, Any], rows: Sequence[tuple[str, FailureD
     if not rows:
         return dict(document)
     codes, remedies = {row.code for _, row in rows}, {row.remedy for _, row in rows}
-    message = "\n".join(f"{name}: {row.message}" for name, row in rows)
+    message = "\n".join(prefixed(name, row.message) for name, row in rows)
     one_code = codes.pop() if len(codes) == 1 else LockstepError.code
     found = FailureDocument(one_code, message, remedies.pop() if len(remedies) == 1 else None)
     return {**document, "error": asdict(found)}

@@ -35,7 +35,7 @@ from sinks.engine.report import Compared
 from sinks.faults import DigestMismatch, IncrementalUnsupported
 from sinks.model.changes import Kind, Outcome
 from sinks.model.plan import Plan, digest_of
-from streaming.errors import LockstepError, WrongUsage
+from streaming.errors import LockstepError, WrongUsage, prefixed
 from streaming.flow import Flow
 from streaming.number_of import number_of
 
@@ -210,7 +210,7 @@ def _say_trouble(planned: Sequence[Planned]) -> None:
         said = {refusal.reason for refusal in row.plan.refused}
         for name, error in row.troubles:
             if str(error) not in said:
-                complain(f"{name}: {error}")
+                complain(prefixed(name, error))
         for why in row.compared.trouble.held.values():
             complain(f"held: {why}")
         if row.compared.waiting:
@@ -231,7 +231,7 @@ def _written(planned: Sequence[Planned], failed: list[Failed]) -> list[tuple[Pla
         try:
             done.append((row, write(row)))
         except IncrementalUnsupported as error:
-            complain(f"{row.one.flow.flow.name}: {error}")
+            complain(prefixed(row.one.flow.flow.name, error))
             failed.append((row.one.flow.flow.name, error))
     return done
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from app.credentials.store import CredentialStore
 from sinks.kafka.ports.users import Upsertion, Users
 from sinks.plugins.credential_provider import Credential
-from streaming.errors import LockstepError, WrongUsage
+from streaming.errors import LockstepError, WrongUsage, prefixed
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,9 @@ def _write(cluster: UserCluster, wanted: Mapping[str, int], pending: Credential,
         tell(_written(cluster, one), str(faults[one.key]) if faults[one.key] else None)
     for one in upsertions:
         if fault := faults[one.key]:
-            raise RotationInterrupted(f"cluster {cluster.alias}: {one.user} {one.mechanism}: {fault}; {again}")
+            raise RotationInterrupted(
+                prefixed(f"cluster {cluster.alias}", f"{one.user} {one.mechanism}: {fault}; {again}")
+            )
     return [_written(cluster, one) for one in upsertions]
 
 

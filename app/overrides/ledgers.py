@@ -18,7 +18,7 @@ from sinks.ledger.audit_events import SettingChange
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.overrides import InLedger
 from sinks.model.changes import Key
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, prefixed
 from streaming.flow import Flow
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class OpenLedgers:
                 clusters = stack.enter_context(both_clusters(settings, flow))
                 self._ledgers[flow.flow] = _opened(flow, clusters, to_write=True)
             except LockstepError as error:
-                raise LockstepError(f"nothing was written: {flow.flow.name}: {error}") from error
+                raise LockstepError(f"nothing was written: {prefixed(flow.flow.name, error)}") from error
             self._targets[flow.flow] = flow, clusters.target
 
     def write(self, flow: Flow, entries: Mapping[Key, str | None], changes: Sequence[SettingChange] = ()) -> None:
@@ -109,7 +109,7 @@ def each(flows: Sequence[FlowSettings], write: Callable[[FlowSettings], None]) -
         try:
             write(flow)
         except LockstepError as error:
-            failed.append(f"{flow.flow.name}: {error}")
+            failed.append(prefixed(flow.flow.name, error))
         else:
             done.append(flow.flow.name)
     return done, failed

@@ -22,7 +22,7 @@ from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.overrides import InLedger, Override, OverrideLevel, at_level, effective
 from sinks.model.changes import Key
 from sinks.secret_values import is_secret
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, prefixed
 from streaming.flow import Flow
 
 log = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ def in_plain(
             if entries:
                 values[flow] = values_of(entries, properties)
         except LockstepError as error:
-            mistakes.append(Mistake(str(path), None, "", f"{flow.name}: {error}"))
+            mistakes.append(Mistake(str(path), None, "", prefixed(flow.name, error)))
     if mistakes:
         raise ConfigurationError(mistakes)
     return values

@@ -35,7 +35,7 @@ from sinks.model.principals import ADOPT, PROTECTED, NamedPrincipals, PrincipalF
 from sinks.plugins.credential_provider import CredentialProvider
 from sinks.plugins.listeners import FailoverListener, GroupListener, TopicListener
 from sinks.plugins.plugin_closing import close_plugin
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, prefixed
 from streaming.flow import Flow
 from streaming.mm2.internal_topics import InternalTopics, internal_topics
 from streaming.mm2.replication_filters import ConfigPropertyFilter, GroupFilter, TopicFilter
@@ -224,7 +224,7 @@ def _internal_topics(
         for name in (internal.checkpoints, internal.offset_syncs, internal.heartbeats, *internal.ours):
             check_topic_name(name)
     except LockstepError as error:
-        findings.mistake(properties.entry(keys.CLUSTERS.name), f"{flow.name}: {error}")
+        findings.mistake(properties.entry(keys.CLUSTERS.name), prefixed(flow.name, error))
         return None
     except Exception as error:  # noqa: BLE001 - a policy of the user's may raise anything
         chosen = properties.entry(keys.POLICY.name, flow)

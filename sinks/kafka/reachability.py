@@ -13,6 +13,7 @@ from enum import Enum, auto
 from typing import Final
 
 from sinks.faults import ClusterUnreachable, where_it_is
+from streaming.errors import prefixed
 
 CHECK_EVERY: Final = 0.25
 REFUSED_FOR: Final = 2.0
@@ -149,7 +150,7 @@ class Reachability:
             reason = self._refused_for(min(within, REFUSED_FOR))
         if reason is not None:
             self._last = _Last.SILENT
-            raise ClusterUnreachable(f"cluster {self._alias}: {reason}; {where_it_is(self._alias)}")
+            raise ClusterUnreachable(prefixed(f"cluster {self._alias}", f"{reason}; {where_it_is(self._alias)}"))
 
     def _refused_for(self, seconds: float) -> str | None:
         until = self._clock() + seconds

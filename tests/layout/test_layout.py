@@ -145,3 +145,25 @@ def test_every_module_that_the_map_names_is_there() -> None:
 def test_every_path_that_the_map_names_in_full_is_there() -> None:
     paths = [name for name in NAMED.findall(MAP) if PurePosixPath(name).parts[0] in (*CODE, "tests", "conf", "docs")]
     assert [path for path in paths if not (PROJECT / path).exists()] == []
+
+
+PREFIX_OF_A_VALUE = re.compile(
+    r'f"(?:cluster \{[^{}]*\}: \{(?:error|said|fault|reason)|\{[^{}]*flow[^{}]*\}: \{error)\b'
+)
+"""A message of an error behind the name of a cluster or a flow, with which it may begin already."""
+
+
+def test_errors_get_the_name_of_a_cluster_or_a_flow_in_one_place() -> None:
+    found = [
+        f"{path.relative_to(PROJECT)}: {line.strip()}"
+        for path in files("app", "sinks", "streaming")
+        for line in path.read_text().splitlines()
+        if PREFIX_OF_A_VALUE.search(line)
+    ]
+    assert found == [], "use streaming.errors.prefixed"
+
+
+def test_a_doubled_prefix_is_seen() -> None:
+    assert PREFIX_OF_A_VALUE.search('raise X(f"cluster {self._admin.alias}: {said}; {needed}")')
+    assert PREFIX_OF_A_VALUE.search('complain(f"{one.flow.name}: {error}")')
+    assert not PREFIX_OF_A_VALUE.search('f"cluster {alias}: no address of {alias}"')

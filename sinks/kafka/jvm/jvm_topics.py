@@ -16,6 +16,7 @@ from sinks.kafka.jvm.java_rows import TEXT, WORD, LeftOut, Make
 from sinks.kafka.ports.brokers import Replicas
 from sinks.kafka.ports.cluster import Alterations, ConfigEntry, Faults, Origin, TopicConfigs, TopicSpec
 from sinks.kafka.ports.permitted import ask_again
+from streaming.errors import prefixed
 from streaming.mm2.records import TopicPartition
 
 ADMIN, CONFIG = "org.apache.kafka.clients.admin.", "org.apache.kafka.common.config."
@@ -288,7 +289,7 @@ class JvmTopics:
             raise IncrementalUnsupported(str(error)) from error
         for fault in settled.faults.values():
             if fault.code == "UNSUPPORTED_VERSION":
-                raise IncrementalUnsupported(f"cluster {self._admin.alias}: {fault.message}")
+                raise IncrementalUnsupported(prefixed(f"cluster {self._admin.alias}", fault.message))
         return _faults(settled)
 
     def replace_topic_configs(self, overrides: Mapping[str, Mapping[str, str]]) -> Faults:

@@ -17,6 +17,7 @@ from sinks.kafka.jvm.java_rows import TEXT, JavaRows, LeftOut, Make
 from sinks.kafka.ports.cluster import Key
 from sinks.kafka.ports.permitted import ask_again
 from sinks.kafka.ports.users import Mechanism, Upsertion, UserFaults
+from streaming.errors import prefixed
 
 USERS_IN_A_REQUEST = 500
 """Users in one request."""
@@ -87,7 +88,7 @@ class JvmUsers:
                 for user in batch:
                     fault = settled.faults.get(user)
                     if fault is not None and fault.code == TOO_OLD:
-                        raise self._too_old(fault.message)
+                        raise too_old(self._admin.alias, fault.message)
                     faults[user, mechanism] = fault
         return faults
 
@@ -96,11 +97,13 @@ class JvmUsers:
         try:
             yield
         except NotSupported as error:
-            raise self._too_old(str(error)) from error
+            raise too_old(self._admin.alias, str(error)) from error
 
-    def _too_old(self, said: str) -> NotSupported:
-        needed = "SCRAM users need Kafka 2.7 (KIP-554), in KRaft mode 3.5"
-        return NotSupported(f"cluster {self._admin.alias}: {said}; {needed}")
+
+def too_old(alias: str, said: str) -> NotSupported:
+    """The error for a cluster whose brokers have no SCRAM users. `said`: by the broker, or in another error."""
+    needed = "SCRAM users need Kafka 2.7 (KIP-554), in KRaft mode 3.5"
+    return NotSupported(f"{prefixed(f'cluster {alias}', said)}; {needed}")
 
 
 def _altered(client: Any, *, rows: JavaRows, names: Any, wanted: Any) -> Any:

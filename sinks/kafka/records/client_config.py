@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sinks.kafka.security.sasl import sasl_config
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, prefixed
 
 SAME = frozenset(
     {
@@ -53,7 +53,7 @@ def client_config(alias: str, properties: Mapping[str, str]) -> dict[str, str | 
     try:
         return config | security_config(properties)
     except LockstepError as error:
-        raise type(error)(f"cluster {alias}: {error}") from error
+        raise type(error)(prefixed(f"cluster {alias}", error)) from error
 
 
 def security_config(properties: Mapping[str, str]) -> dict[str, str]:

@@ -26,6 +26,7 @@ from sinks.faults import Observed
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, RecordReader, Span, Why
 from sinks.kinds.offsets.record_search import Question, Search, SearchResult, is_like, shares_timestamps
+from streaming.errors import prefixed
 from streaming.mm2.records import TopicPartition
 
 NARROW = 500
@@ -291,7 +292,9 @@ def _absent(question: Question) -> SearchResult:
 
 
 def _unread(reader: RecordReader, fault: object) -> SearchResult:
-    return SearchResult(reason=f"cluster {reader.alias}: {fault or 'the partition was not listed'}", passing=True)
+    return SearchResult(
+        reason=prefixed(f"cluster {reader.alias}", fault or "the partition was not listed"), passing=True
+    )
 
 
 def _by_ending(answer: SearchResult, question: Question, ending: Ending, strict: bool) -> SearchResult:

@@ -15,7 +15,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from app.cli.failures import exit_code_of, wants_json, with_failures
+from app.cli.failures import Failures, exit_code_of, wants_json, with_failures
 from app.cli.lazy_commands import app
 from app.cli.output import complain, print_json, print_line, print_table
 from app.properties.mistakes import ConfigurationError, Mistake
@@ -212,3 +212,13 @@ def test_validate_does_not_say_to_run_validate(tmp_path: Path) -> None:
     (tmp_path / "m").write_text("clusters=a\n")
     said = CliRunner().invoke(app, ["validate", "--config", str(tmp_path / "m"), "-o", "json"])
     assert (said.exit_code, json.loads(said.stdout)["error"]["remedy"]) == (2, None)
+
+
+def test_flow_that_its_own_error_names_is_named_once(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = Failures()
+    for message in ("a->b: another process leads", "cluster b: is silent"):
+        with failed.noted("a->b"):
+            raise ClusterUnreachable(message)
+    said = "a->b: another process leads\na->b: cluster b: is silent"
+    assert with_failures({}, failed)["error"]["message"] == said
+    assert capsys.readouterr().err == f"{said}\n"

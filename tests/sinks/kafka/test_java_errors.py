@@ -15,6 +15,7 @@ from sinks.kafka.jvm.java_errors import (
     java_error,
     raised,
 )
+from sinks.kafka.jvm.jvm_users import too_old
 
 ERRORS = "org.apache.kafka.common.errors."
 
@@ -57,6 +58,11 @@ def test_what_somebody_must_grant_is_a_missing_right(code: str) -> None:
 
 def test_a_broker_that_is_too_old_is_no_trouble_of_the_cluster() -> None:
     assert isinstance(raised("a", "h:1", "X", JavaError("UNSUPPORTED_VERSION", "no"), 1.0), NotSupported)
+
+
+@pytest.mark.parametrize("said", [str(raised("a", "h:1", "X", JavaError("UNSUPPORTED_VERSION", "no"), 1.0)), "no"])
+def test_a_broker_without_scram_users_is_named_once(said: str) -> None:
+    assert str(too_old("a", said)).count("cluster a: ") == 1
 
 
 @pytest.mark.parametrize("code", sorted(NO_ANSWER))
