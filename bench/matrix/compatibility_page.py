@@ -22,7 +22,7 @@ Found = Mapping[str, Any]
 
 INTRO: Final = """# What it runs with
 
-Real brokers and a real MM2 of each version, with every kind turned on. Each row types every command as a user does. `make matrix` makes this page, and `make matrix ARGS=3.9:4.3:3.9` runs one row. Each cluster has one broker. The rows ran on {dates}.
+`make matrix` ran real brokers, one for each cluster, and a real MM2 of each version, with every kind turned on. The rows ran on {dates}.
 
 A row goes through these steps, in this order:
 
@@ -32,7 +32,7 @@ A row goes through these steps, in this order:
 - `failover` after the source was killed;
 - the way back, with an MM2 of its own.
 
-A step that fails is listed with the command's own sentence. The rows shared a busy machine, so seconds are an upper bound.
+The rows shared a busy machine, so seconds are an upper bound.
 
 """
 
@@ -48,9 +48,9 @@ RULES: Final = """## What a version lacks
 | ZooKeeper mode | the metadata log | no metadata-change signal: topics are polled in turns |
 | MM2 3 | Kafka 4's notion of internal topics | `lockstep.mm2.version=3` leaves out topics that end in `.internal` or `-internal`, as MM2 3 does |
 
-MM2 of 4.1 and later writes its version to its status topic. MM2 of 3.9 and of 4.0 write none and look alike there, though 4.0 copies such topics. So Lockstep does not guess: the key says it, and `validate` names such topics while MM2 has copied nothing of them.
+Lockstep cannot tell MM2 3.9 from 4.0, which copies such topics: [the key](configuration.md) says it.
 
-There is no MM2 4.4 here: Maven Central has the brokers of 4.4.0, and not its `connect-mirror`.
+Maven Central has no MM2 of 4.4.0.
 
 ## Python and Java
 | Python | Java | Spark | what ran | on |
@@ -63,9 +63,7 @@ There is no MM2 4.4 here: Maven Central has the brokers of 4.4.0, and not its `c
 Spark 4.3 needs Python 3.11. Python 3.14 and Java 21 were not at hand. Java 25 was not tried with Spark 4.1 and 4.2.
 
 ## Clients of 4.4 and a moved address
-Clients of 4.4 say which cluster and node they expect when they connect (KIP-1242, `metadata.cluster.check.enable`, on by default). A broker of 4.4 that is another one refuses with `REBOOTSTRAP_REQUIRED`, and the client begins again at `bootstrap.servers`. So such a client follows a bootstrap address to another cluster; it does not stop.
-
-`tests/kafka/test_moved_address.py` (`make endurance`) shows it. Another cluster takes over the host, port and node id while a producer runs. The producer writes to it at once, in each of these pairs: client 4.4 with brokers 4.4, client 4.4 with brokers 4.3, client 3.9 with brokers 4.4. This helps a planned move of an address. It is also why Lockstep relies on no client, and compares each cluster's id with the pinned one: [safety.md](safety.md#the-right-clusters).
+Clients of 4.4 say which cluster and node they expect (KIP-1242, `metadata.cluster.check.enable`). Another broker of 4.4 refuses them, and they begin again at `bootstrap.servers`. So a producer follows a moved address to another cluster at once (`tests/kafka/test_moved_address.py`). That helps a planned move. It is also why Lockstep compares each cluster's id with the pinned one: [safety.md](safety.md#the-right-clusters).
 """
 
 
