@@ -1,4 +1,4 @@
-"""`make bench`: Lockstep beside MM2 on the same clusters; writes bench/figures/benchmarks.md and its plot."""
+"""`make bench`: Lockstep beside MM2 on the same clusters; writes bench/figures/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from app.local.jars import PROJECT
-from bench import groups_page, saved_figures
+from bench import saved_figures
 from bench.acl_scenario import measure_acls
 from bench.group_scenario import FULL, WAYS, measure_groups
+from bench.group_scenario import RESULTS as RESULTS_OF_GROUPS
 from bench.page import render
 from bench.scenario import SCENARIOS, Result, bench_of, measure
 from streaming.errors import LockstepError
@@ -37,7 +38,7 @@ def main(
     results, facts = [Result(**row) for row in saved.get("results", ())], saved.get("facts", {})
     if groups:
         # Kept in a file of its own.
-        saved_figures.save(groups_page.RESULTS, measure_groups(FULL, WAYS, ["lockstep"]))
+        saved_figures.save(RESULTS_OF_GROUPS, measure_groups(FULL, WAYS, ["lockstep"]))
     if not (render_only or groups):
         # Otherwise ways that are no longer measured would stand beside ways of another run.
         results = [row for row in results if row.name in {scenario.name for scenario in SCENARIOS}]

@@ -30,9 +30,8 @@ from app.wiring import open_cluster
 from bench import endurance_page
 from bench.command_loop import CommandLoop
 from bench.every_kind import HERE, KEYS, NAME, THERE, EveryKind, credential_keys, every_kind, tried
-from bench.job_file import write_job_file
 from bench.saved_figures import save, say
-from bench.verify_load import SYNCS
+from bench.topic_changes import SYNCS, write_job_file
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.model.changes import Kind

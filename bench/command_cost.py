@@ -27,8 +27,7 @@ import typer
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import mirror_properties
-from bench.job_file import write_job_file
-from bench.topic_changes import create_topics
+from bench.topic_changes import create_topics, write_job_file
 
 FLOW: Final = {"source": "a", "target": "b", "state": "LIVE", "heartbeat_age_seconds": 1.0, "reason": None}
 ANSWER: Final = {"flows": [{**FLOW, "kinds": {}, "effective": {"drift": 0, "configs": []}}]}

@@ -6,19 +6,15 @@ disk is in the figure. A third of the records is of each kind. Prints one JSON d
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import sys
-import tempfile
 import time
-from contextlib import ExitStack
-from pathlib import Path
 
+import typer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 
-from bench.standalone import standalone
 from streaming.decode import decode
 from streaming.flow import Flow
 from streaming.mm2.codec import encode_checkpoint, encode_heartbeat, encode_offset_sync
@@ -70,35 +66,16 @@ def seconds_to_decode(frame: DataFrame) -> float:
     return time.perf_counter() - started
 
 
-def main() -> None:
-    """Measures and prints `{"records_per_second": …}`."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--records", type=int, default=3_000_000)
-    arguments.add_argument("--runs", type=int, default=7, help="the median of so many runs is the figure")
-    arguments.add_argument("--cores", type=int, default=2)
-    arguments.add_argument("--workers", type=int, default=0, help="of one core, of a standalone master; 0: in this JVM")
-    options = arguments.parse_args()
-    with ExitStack() as stack:
-        master, cores = f"local[{options.cores}]", options.cores
-        if options.workers:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lockstep-decoding-")))
-            master, cores = stack.enter_context(standalone(folder, options.workers)), options.workers
-        spark = SparkSession.builder.master(master).config("spark.ui.enabled", "false").getOrCreate()
-        stack.callback(spark.stop)
-        frame = records_in_memory(spark, options.records, cores)
-        seconds_to_decode(frame)
-        rates = [options.records / seconds_to_decode(frame) for _ in range(options.runs)]
-    document = {
-        "records": options.records,
-        "cores": cores,
-        "workers": options.workers,
-        "runs": options.runs,
-        "records_per_second": round(statistics.median(rates)),
-        "slowest": round(min(rates)),
-        "fastest": round(max(rates)),
-    }
-    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+def main(records: int = 3_000_000, runs: int = 7, cores: int = 2) -> None:
+    """Prints `{"records_per_second": …}`: the median of the runs."""
+    spark = SparkSession.builder.master(f"local[{cores}]").config("spark.ui.enabled", "false").getOrCreate()
+    frame = records_in_memory(spark, records, cores)
+    seconds_to_decode(frame)
+    rates = [records / seconds_to_decode(frame) for _ in range(runs)]
+    spark.stop()
+    found = {"records": records, "cores": cores, "runs": runs, "records_per_second": round(statistics.median(rates))}
+    sys.stdout.write(json.dumps({**found, "slowest": round(min(rates)), "fastest": round(max(rates))}, indent=2) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

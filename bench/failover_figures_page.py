@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from bench.drill.loss import Loss
 from bench.drill.run import DrillSeries
 from bench.drill.run import read as read_drill
 from bench.drill.section import section
+from bench.drill.snapshot import Loss
 from bench.saved_figures import FIGURES, read, table
 
 CUTOVER: Final = FIGURES / "benchmarks-cutover.json"

@@ -17,18 +17,85 @@ from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
+from confluent_kafka import Producer
 
+from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror
 from app.local.waiting import wait_for
-from bench.cost import cost
-from bench.drill.programs import LOCKSTEP, MM2, committing_job, mm2_properties
-from bench.groups_page import RESULTS, section
-from bench.groups_pair import BEGINNING, RECORDS, WITHIN, GroupsPair, copied, others_commit, pair_of
-from bench.pass_cost import pass_cost
-from bench.saved_figures import save, say
+from app.wiring import open_cluster
+from bench.drill.run import LOCKSTEP, MM2, committing_job, mm2_properties
+from bench.saved_figures import FIGURES, MIB, quantile, quantiles, save, say, table, verdict
+from bench.scenario import cost, pass_cost
 from bench.topic_changes import Arrivals
+from sinks.kafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.groups import Offsets
 from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+
+# Of bench/figures/benchmarks.md, the part on the age of synced offsets and on a pass over many groups.
+
+
+RESULTS: Final = FIGURES / "benchmarks-groups.json"
+GOAL, MANY_GOAL = 1.0, 10.0
+"""Seconds: p99 with 1,000 groups, and until the last of 10,000 is there."""
+
+HEAD = ("", "commits", "p50", "p90", "p99", "max", "CPU-s a minute: job", "goal: p99 ≤ 1 s")
+NAMES: Final = {
+    "lockstep": "Lockstep, default",
+    "mm2": "MM2's own sync, every second",
+}
+
+
+def section(found: Mapping[str, Any]) -> str:
+    """From what `bench.group_scenario.measure_groups` gave."""
+    rows = [_row(way, seconds, found["cpu"].get(way)) for way, seconds in found["ages"].items() if seconds]
+    parts = [
+        _intro(found),
+        table(HEAD, rows) + "\n",
+        *(_pass(way, one) for way, one in found["passes"].items()),
+    ]
+    return "\n".join(parts)
+
+
+def _intro(found: Mapping[str, Any]) -> str:
+    others = f" In some rows others commit {found['others']:g} times a second." if found["others"] else ""
+    beside = " Beside Lockstep MM2 runs at its defaults." if found.get("mm2_defaults") else ""
+    words = [
+        f"## How old a synced offset is\n{found['groups']:,} groups without members read partitions of",
+        f"{found['topics']} topics that MM2 has copied. Each commits at a random moment, about one a second: at the end of",
+        f"its partitions, or some records before it.{others} Seconds from the commit until the target has an offset that",
+        "was made from it. MM2 alone has `sync.group.offsets` and `emit.checkpoints` at 1 s, the shortest interval, and",
+        f"translates only commits at the end.{beside} Made by `python -m bench.group_scenario`.",
+    ]
+    return " ".join(words) + "\n"
+
+
+def _row(way: str, seconds: list[float], cpu: float | None) -> list[str]:
+    writer, _, place = way.partition(", ")
+    over = quantile(seconds, 0.99) - GOAL
+    goal = "-" if writer == "mm2" else verdict(over, f"{over:.2f} s")
+    used = "-" if cpu is None else f"{cpu:.1f}"
+    return [f"{NAMES[writer]}: {place}", str(len(seconds)), *quantiles(seconds), used, goal]
+
+
+def _pass(way: str, found: Mapping[str, Any]) -> str:
+    late = found["seconds"] - MANY_GOAL
+    goal = verdict(late, f"{late:.1f} s")
+    text = (
+        f"{NAMES[way]}, all of {found['groups']:,} groups commit at once: {found['seconds']:.1f} s until the target "
+        f"has the last of their offsets (goal: ≤ {MANY_GOAL:g} s, {goal}). The job sends "
+        f"{sum(found['requests'].values()):,.0f} requests for it. It takes at most "
+        f"{found['peak']['python'] / MIB:.0f} MiB in Python and {found['peak']['jvm'] / MIB:.0f} MiB in the JVM."
+    )
+    if found["batch_seconds"] is not None:
+        text += (
+            f" While nothing changes, the work between two micro-batches takes {found['batch_seconds']:.2f} s and "
+            f"{found['batch_requests']:.0f} requests."
+        )
+    return text + "\n"
+
 
 MEAN_GAP: Final = 1.0
 """Seconds between two commits on average; the gaps are distributed exponentially."""
@@ -211,6 +278,131 @@ def main(
     signal.signal(signal.SIGTERM, _end)
     found = measure_groups(SMOKE if smoke else replace(FULL, many=groups), chosen, of_many, partial(save, out))
     sys.stdout.write(section(found))
+
+
+# Two clusters, topics full of records on one of them, and groups that read two partitions each.
+
+
+PARTITIONS: Final = 4
+RECORDS: Final = 400
+"""In each partition. A group begins at `BEGINNING` and is synced anew when its offset on the target is behind `PAST`:
+half."""
+
+BEGINNING, PAST = 10, RECORDS // 2
+TURN: Final = 0.1
+"""Seconds between two rounds of commits of the groups that are not timed."""
+
+WITHIN: Final = 300.0
+
+
+def commit_all(source: KafkaCluster, offsets: Mapping[str, Offsets]) -> None:
+    """The offsets of groups, by name. Raises LockstepError when one is refused.
+
+    Coordinators that are only just being made are asked again.
+    """
+    left = dict(offsets)
+
+    def done() -> bool:
+        for name, of in source.groups.commit(left).items():
+            faults = [fault for fault in of.values() if fault]
+            if not faults:
+                del left[name]
+            elif not all(fault.retriable for fault in faults):
+                raise LockstepError(f"a commit of {name} on the source was refused: {faults[0]}")
+        return not left
+
+    wait_for(done, WITHIN, "all commits on the source to be taken")
+
+
+@dataclass(frozen=True)
+class GroupsPair:
+    """Both clusters; `names`: of the topics on the source."""
+
+    clusters: Mapping[str, str]
+    source: KafkaCluster
+    target: KafkaCluster
+    names: Sequence[str]
+    root: Path
+
+    def partitions(self, number: int) -> list[TopicPartition]:
+        """Those that a group reads: one on each of two topics."""
+        topics = (self.names[number % len(self.names)], self.names[(number * 7 + 1) % len(self.names)])
+        return [TopicPartition(topic, number % PARTITIONS) for topic in dict.fromkeys(topics)]
+
+    def remote(self, number: int) -> list[TopicPartition]:
+        """The same on the target."""
+        return [TopicPartition(f"a.{at.topic}", at.partition) for at in self.partitions(number)]
+
+    def commit(self, groups: Mapping[str, int], offset: int) -> None:
+        """All these groups (name to number) at this offset; see `commit_all`."""
+        commit_all(self.source, {name: dict.fromkeys(self.partitions(n), offset) for name, n in groups.items()})
+
+    def synced(self, groups: Mapping[str, int], past: int = PAST) -> set[str]:
+        """The groups whose offsets on the target are all there, and greater than `past`."""
+        seen = self.target.groups.committed(groups).items
+        return {
+            name
+            for name, number in groups.items()
+            if all(seen.get(name, {}).get(at, -1) > past for at in self.remote(number))
+        }
+
+
+@contextmanager
+def pair_of(root: Path, topics: int) -> Iterator[GroupsPair]:
+    """New clusters with so many topics and their records on the source."""
+    with ExitStack() as stack:
+        a, b = (stack.enter_context(LocalCluster(alias, root / alias, heap="768m")) for alias in "ab")
+        source, target = (open_cluster(one.alias, {"bootstrap.servers": one.bootstrap}) for one in (a, b))
+        for client in (source, target):
+            stack.callback(client.close)
+        names = [f"age-{number:03d}" for number in range(topics)]
+        source.create_topics({name: TopicSpec(PARTITIONS, 1) for name in names})
+        wait_for(lambda: {*names} <= source.list_topics().keys(), WITHIN, "the topics to be listed")
+        _fill(a.bootstrap, names)
+        yield GroupsPair({"a": a.bootstrap, "b": b.bootstrap}, source, target, names, root)
+
+
+def _fill(bootstrap: str, names: Sequence[str]) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50})
+    for number in range(RECORDS):
+        for name in names:
+            for partition in range(PARTITIONS):
+                producer.produce(name, b"%d" % number, partition=partition)
+        producer.poll(0)
+    if left := producer.flush(WITHIN):
+        raise LockstepError(f"{left} records could not be written within {WITHIN:g} s")
+
+
+def copied(pair: GroupsPair) -> bool:
+    """Whether MM2 has copied all records."""
+    remote = [TopicPartition(f"a.{name}", number) for name in pair.names for number in range(PARTITIONS)]
+    ends = pair.target.groups.ends(remote).items
+    return len(ends) == len(remote) and all(log.end >= RECORDS for log in ends.values())
+
+
+@contextmanager
+def others_commit(pair: GroupsPair, groups: Mapping[str, int], rate: float) -> Iterator[None]:
+    """Meanwhile these groups commit one after the other, so many a second, never past half."""
+    stop, client = threading.Event(), open_cluster("a", {"bootstrap.servers": pair.clusters["a"]})
+
+    def run() -> None:
+        offset, names = BEGINNING, list(groups.items())
+        a_turn = max(1, round(rate * TURN))
+        while not stop.wait(TURN):
+            turn, names = names[:a_turn], names[a_turn:] + names[:a_turn]
+            offset = BEGINNING + (offset + 1) % (RECORDS // 4)
+            client.groups.commit({name: dict.fromkeys(pair.partitions(number), offset) for name, number in turn})
+
+    thread = threading.Thread(target=run, daemon=True)
+    if groups:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        if groups:
+            thread.join()
+        client.close()
 
 
 if __name__ == "__main__":

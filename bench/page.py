@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import acl_scenario, endurance_page, groups_page
+from bench import acl_scenario, endurance_page, group_scenario
 from bench.saved_figures import MIB, quantile, quantiles, read, table, verdict
 from bench.scenario import DEFAULT, Result
 
@@ -26,13 +25,11 @@ GOALS = (
 
 INTRO = """# Changes, groups, ACLs, outages
 
-`make bench` writes this page, `benchmarks.json` and `benchmarks.svg` in about an hour. It measures how long a changed topic config takes to the target, and what watching for it costs.
+`make bench` writes this page and `benchmarks.json` in about an hour. It measures how long a changed topic config takes to the target, and what watching for it costs.
 
 The ways of one table run one after the other on the same two clusters of one broker. {changes} changes of `retention.ms` at random topics and moments, about one a second. Each is timed until `DescribeConfigs` on the target shows it. Ten changes right after a start have a column of their own. 45 s without a change give the price of a minute. Beside Lockstep runs an MM2 at its defaults: the brokers' figures contain its requests, its own CPU is left out. "MM2" alone has `sync.topic.configs`, `sync.topic.acls` and `refresh.topics` at the interval named.
 
 {cores} cores and {memory_gib} GiB for brokers, MM2 and Spark together, Python {python}: compare ways, not machines.
-
-![latency against cost](benchmarks.svg)
 """
 
 
@@ -55,8 +52,7 @@ HEAD = (
 
 
 def render(results: Sequence[Result], facts: dict[str, Any], folder: Path) -> None:
-    """Writes the page and the plot."""
-    plot(results, folder / "benchmarks.svg")
+    """Writes the page."""
     changes = max((len(result.latencies) for result in results), default=0)
     parts = [INTRO.format(changes=changes, **{name: facts[name] for name in ("cores", "memory_gib", "python")})]
     for topics in sorted({result.topics for result in results}):
@@ -67,7 +63,7 @@ def render(results: Sequence[Result], facts: dict[str, Any], folder: Path) -> No
         parts.append(acl_scenario.section(facts["acls"]))
     # Each of these has a bench and a file of its own.
     for file, section in (
-        (groups_page.RESULTS, groups_page.section),
+        (group_scenario.RESULTS, group_scenario.section),
         (endurance_page.BOUNCES, endurance_page.bounces_section),
         (endurance_page.CHAOS, endurance_page.chaos_section),
     ):
@@ -117,28 +113,3 @@ def _decoding(facts: dict[str, Any]) -> str:
         f"`python -m bench.decoding` reads {rate:,.0f} records a second (goal: 1,000,000; "
         f"{verdict(over, f'{over:,.0f}')}). They are MM2's records, a third of each kind, cached in Spark's memory.\n"
     )
-
-
-def plot(results: Sequence[Result], path: Path) -> None:
-    """The frontier: median latency against CPU, a line per way, a point per number of topics."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(8, 5))
-    for name in dict.fromkeys(result.name for result in results):
-        rows = sorted((row for row in results if row.name == name and row.latencies), key=lambda row: row.topics)
-        if not rows:
-            continue
-        xs, ys = [row.cpu_all for row in rows], [statistics.median(row.latencies) for row in rows]
-        axes.plot(xs, ys, marker="o", label=name)
-        for row, x, y in zip(rows, xs, ys, strict=True):
-            axes.annotate(str(row.topics), (x, y), textcoords="offset points", xytext=(4, 4), fontsize=7)
-    axes.set_xlabel("CPU seconds an idle minute, job and both brokers")
-    axes.set_ylabel("median seconds until a change is on the target")
-    axes.set_yscale("log")
-    axes.grid(visible=True, which="both", alpha=0.3)
-    axes.legend()
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})

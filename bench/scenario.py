@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import httpx
+import psutil
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
@@ -17,9 +21,7 @@ from app.local.local_cluster import LocalCluster
 from app.local.local_job import JOB_READY_WITHIN, LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
-from bench.cost import idle_costs
-from bench.job_file import job_of
-from bench.topic_changes import Changes, create_topics, topic_name, wait_for_topics
+from bench.topic_changes import Changes, create_topics, job_of, topic_name, wait_for_topics
 
 IDLE = 45.0
 """Seconds without a change over which the price is taken."""
@@ -64,15 +66,12 @@ DEFAULT = "Lockstep, default"
 
 SCENARIOS = (
     Scenario(DEFAULT),
-    Scenario("Lockstep, a trigger every second", own={"lockstep.trigger.interval": "1 second"}),
     Scenario(
         "Lockstep, a trigger every 30 seconds",
         own={"lockstep.trigger.interval": "30 seconds", "lockstep.heartbeat.timeout": "90 seconds"},
     ),
     Scenario("MM2 alone, at its defaults", mirror=600, timed=False),
     Scenario("MM2, intervals of 1 s", mirror=1),
-    Scenario("MM2, intervals of 5 s", mirror=5),
-    Scenario("MM2, intervals of 60 s", mirror=60),
 )
 
 
@@ -129,7 +128,7 @@ def measure(bench: Bench, scenario: Scenario, changes: int, seed: int) -> Result
         meter = Meter(job) if job else None
         first = meter.first_comparison() if meter else None
         starting, latencies = _changed(bench, scenario, changes, seed)
-        price = _idle(bench, pids, meter, max(IDLE, float(scenario.mirror or 0)) if scenario.timed else IDLE)
+        price = _idle(bench, pids, meter, IDLE)
     return Result(scenario.name, bench.topics, latencies, *price, first_comparison=first, starting=starting)
 
 
@@ -215,3 +214,138 @@ def started_job(bench: Bench, scenario: Scenario) -> AbstractContextManager[Loca
     clusters = {"a": bench.source.bootstrap, "b": bench.target.bootstrap}
     properties = mirror_properties(clusters, ["a->b"], **scenario.own)
     return job_of(properties, bench.folder / f"job-{time.monotonic_ns()}")
+
+
+# What processes cost: CPU seconds and resident memory, by the operating system's own accounts.
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """CPU seconds used so far and resident bytes now, of some processes together."""
+
+    cpu_seconds: float
+    resident: int
+
+    def since(self, before: Cost) -> Cost:
+        """CPU used in between, memory as it is now."""
+        return Cost(self.cpu_seconds - before.cpu_seconds, self.resident)
+
+
+def cost(pids: Iterable[int]) -> Cost:
+    """Of these processes and all their descendants."""
+    cpu, resident = 0.0, 0
+    for process in family(pids):
+        try:
+            times = process.cpu_times()
+            cpu += times.user + times.system
+            resident += process.memory_info().rss
+        except psutil.NoSuchProcess:
+            continue
+    return Cost(cpu, resident)
+
+
+def idle_costs(groups: Sequence[Sequence[int]], seconds: float) -> list[Cost]:
+    """Of these processes by group, left alone for so long: CPU seconds a minute, resident bytes at the end."""
+    before, start = [cost(group) for group in groups], time.monotonic()
+    # The price is that of a time, not of anything that could be waited for.
+    while time.monotonic() - start < seconds:
+        time.sleep(0.1)
+    used = [cost(group).since(earlier) for group, earlier in zip(groups, before, strict=True)]
+    per_minute = 60 / (time.monotonic() - start)
+    return [replace(one, cpu_seconds=one.cpu_seconds * per_minute) for one in used]
+
+
+def family(pids: Iterable[int]) -> set[psutil.Process]:
+    """The processes and everything below them."""
+    found: set[psutil.Process] = set()
+    for pid in pids:
+        try:
+            process = psutil.Process(pid)
+            found |= {process, *process.children(recursive=True)}
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+# What some work costs a running job: requests by name, micro-batches, and the most memory its processes took.
+
+
+LOOK_EVERY = 0.2
+"""Seconds between two looks at the memory: a shorter peak than this can be missed."""
+
+
+def pass_cost(job: LocalJob, work: Callable[[], float], idle: float) -> dict[str, Any]:
+    """`work` gives its own seconds; then the job is left alone for `idle` seconds, whose price is told per batch.
+
+    Gives `seconds`, `requests` of the work by API, `peak` in bytes (`jvm`, `python`), and of an idle batch
+    `batch_seconds` and `batch_requests`.
+    """
+    meter = Meter(job)
+    with peak_memory(job.pids) as peak:
+        before = counted(meter.samples())
+        seconds = work()
+        after = counted(meter.samples())
+        threading.Event().wait(idle)
+        later = counted(meter.samples())
+    job.check()
+    batches = later["batches"] - after["batches"]
+    return {
+        "seconds": seconds,
+        "requests": since(after, before),
+        "peak": peak,
+        "batch_seconds": (later["batch seconds"] - after["batch seconds"]) / batches if batches else None,
+        "batch_requests": sum(since(later, after).values()) / batches if batches else None,
+    }
+
+
+def counted(samples: Iterable[Sample]) -> Counter[str]:
+    """Requests by API, besides `batches` and `batch seconds` so far."""
+    names = {"lockstep_batch_seconds_count": "batches", "lockstep_batch_seconds_sum": "batch seconds"}
+    found: Counter[str] = Counter()
+    for sample in samples:
+        name = sample.labels["api"] if sample.name == "lockstep_admin_requests_total" else names.get(sample.name)
+        if name is not None:
+            found[name] += sample.value  # type: ignore[assignment]  # a Counter may count in parts; its type says int
+    return found
+
+
+def since(after: Counter[str], before: Counter[str]) -> dict[str, float]:
+    """Requests in between by API; those that there were none of are left out."""
+    apis = after.keys() - {"batches", "batch seconds"}
+    return {api: after[api] - before[api] for api in sorted(apis) if after[api] > before[api]}
+
+
+@contextmanager
+def peak_memory(pids: list[int]) -> Iterator[dict[str, int]]:
+    """The most resident bytes of the JVM, and of the Python processes together, while the block runs."""
+    peak, stop = {"jvm": 0, "python": 0}, threading.Event()
+
+    def look() -> None:
+        while not stop.wait(LOOK_EVERY):
+            now = resident(pids)
+            peak.update({name: max(peak[name], now[name]) for name in peak})
+
+    watcher = threading.Thread(target=look, daemon=True)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        stop.set()
+        watcher.join()
+
+
+def resident(pids: Iterable[int]) -> Counter[str]:
+    """Bytes now: `jvm`, and `python` all together."""
+    now = Counter({"jvm": 0, "python": 0})
+    for process in family(pids):
+        now.update(_resident(process))
+    return now
+
+
+def _resident(process: psutil.Process) -> dict[str, int]:
+    try:
+        name, resident = process.name(), process.memory_info().rss
+    except psutil.NoSuchProcess:
+        return {}
+    kind = "jvm" if name.startswith("java") else "python" if name.startswith("python") else None
+    return {kind: resident} if kind else {}

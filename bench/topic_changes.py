@@ -5,9 +5,12 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Generic, NamedTuple, TypeVar
 
+from confluent_kafka import Producer
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -17,12 +20,16 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from app.local.local_job import LocalJob
+from app.local.ports import free_ports
 from app.local.waiting import wait_for
 
 TARGET_POLL_INTERVAL = 0.02
 """Seconds between looks at the topics that have changed and not arrived: the resolution of what is measured."""
 
 AT_ONCE = 250
+
+SYNCS: Final = "mm2-offset-syncs.b.internal"
 
 
 def topic_name(number: int) -> str:
@@ -127,3 +134,50 @@ class Changes:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in wanted]
         seen = self._target.describe_configs(resources).items()
         return [one.name for one, future in seen if future.result()["retention.ms"].value == wanted[one.name]]
+
+
+WITHIN: Final = 1800.0
+
+
+class PlainRecord(NamedTuple):
+    """`timestamp`: milliseconds since the epoch; 0 is now."""
+
+    key: bytes
+    value: bytes
+    partition: int = 0
+    timestamp: int = 0
+
+
+def produce_all(bootstrap: str, topic: str, records: Iterable[PlainRecord]) -> None:
+    """Returns when all are acknowledged. Raises TimeoutError."""
+    batches = {"linger.ms": 20, "batch.size": 500_000, "enable.idempotence": True}
+    producer = Producer({"bootstrap.servers": bootstrap, "queue.buffering.max.messages": 500_000, **batches})
+    for number, (key, value, partition, timestamp) in enumerate(records):
+        while True:
+            try:
+                producer.produce(topic, value, key, partition, timestamp=timestamp)
+                break
+            except BufferError:
+                producer.poll(0.05)
+        if number % 10_000 == 0:
+            producer.poll(0)
+    if left := producer.flush(WITHIN):
+        raise TimeoutError(f"{left} records were not written to {topic} on {bootstrap} within {WITHIN:g} s")
+
+
+def write_job_file(properties: Mapping[str, str], folder: Path) -> tuple[Path, int]:
+    """`mirror.properties` in a folder that is made where it is missing, and the port where its job will serve."""
+    folder.mkdir(parents=True, exist_ok=True)
+    port = free_ports(1)[0]
+    own = {"lockstep.http.port": str(port), "lockstep.checkpoint.dir": str(folder / "checkpoints")}
+    config = folder / "mirror.properties"
+    config.write_text("".join(f"{name} = {value}\n" for name, value in {**properties, **own}.items()))
+    return config, port
+
+
+@contextmanager
+def job_of(properties: Mapping[str, str], folder: Path) -> Iterator[LocalJob]:
+    """Starts a job with these properties. Its log is `job.log` in the folder."""
+    config, port = write_job_file(properties, folder)
+    with LocalJob(config, port, folder / "job.log") as job:
+        yield job

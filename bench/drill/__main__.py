@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bench.drill.programs import WRITERS
-from bench.drill.run import FULL, MANY, RESULTS, SMOKE, Way, drill
+from bench.drill.run import FULL, MANY, RESULTS, SMOKE, WRITERS, Way, drill
 from bench.drill.section import section
 from bench.failover_figures_page import LOSSES, PREDICTIONS
 from bench.failover_figures_page import write as write_losses

@@ -5,22 +5,27 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from app.application_offsets import translate_each
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import LocalMirror
 from app.local.waiting import wait_for
-from bench.drill.loss import Loss, cut, losses
+from app.settings import load
+from app.spark.spark_session import session
+from app.verify.flow_check import verify_flow
 from bench.drill.outcome_rows import AFTER, CALM, DURING, VERIFIED_AFTER, VERIFIED_CALM, Row, aborted, rows
 from bench.drill.readers import Commits, DrillReader, readers
-from bench.drill.snapshot import Logs, Snapshot, Target, read_logs, remote
+from bench.drill.snapshot import ByGroup, Logs, Loss, Snapshot, Target, cut, losses, read_logs, remote
 from bench.drill.source_load import Load, Topic, create, running
-from bench.drill.verified import verified_offsets
 from sinks.kafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.groups import Offsets
+from sinks.kinds.offsets.translation import Answer, Method
+from sinks.verify.log_survey import ComparisonScope
 from streaming.mm2.records import TopicPartition
 
 T = TypeVar("T")
@@ -120,8 +125,8 @@ def _looking(ground: Ground, found: Sequence[DrillReader], topics: Sequence[Topi
 def _begin(ground: Ground, target: Target, loads: Sequence[Load], topics: Sequence[Topic]) -> None:
     names = {f"a.{topic.name}" for topic in topics}
     wait_for(lambda: names <= ground.target.list_topics().keys(), COPIED_WITHIN, "the remote topics")
-    for load in loads:
-        load.begin()
+    for one in loads:
+        one.begin()
     count = sum(topic.kind.partitions for topic in topics)
     wait_for(lambda: sum(map(bool, target.ends().values())) == count, COPIED_WITHIN, "first records to be copied")
 
@@ -194,3 +199,20 @@ def _logs(ground: Ground, topics: Sequence[Topic]) -> tuple[Logs, Logs]:
     beginning: dict[TopicPartition, int] = dict.fromkeys(partitions, 0)
     copied = read_logs(ground.b.bootstrap, {remote(where): 0 for where in partitions})
     return read_logs(ground.a.bootstrap, beginning), {where: copied[remote(where)] for where in partitions}
+
+
+def verified_offsets(config: Path, topics: Sequence[Topic], positions: Mapping[str, Offsets]) -> ByGroup:
+    """Compares these topics, which writes exact offsets into the flow's ledger, and translates the positions of groups
+    on the source. Positions that only another method could translate are left out."""
+    found: ByGroup = {group: {} for group in positions}
+    with closing(load(config, environ={})) as settings:
+        flow = settings.flows[0]
+        verify_flow(settings, flow, ComparisonScope(tuple(topic.name for topic in topics)), lambda offsets: session())
+        for where in (where for topic in topics for where in topic.partitions):
+            offsets = {at[where] for at in positions.values() if where in at}
+            answers = translate_each(settings, flow, where, sorted(offsets)).answers if offsets else {}
+            for group, at in positions.items():
+                answer = answers.get(at[where]) if where in at else None
+                if isinstance(answer, Answer) and answer.method is Method.VERIFIED:
+                    found[group][where] = answer.downstream
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,14 +14,44 @@ import orjson
 from pydantic import TypeAdapter
 
 from app.local.local_cluster import LocalCluster
-from app.local.local_mirror import LocalMirror
+from app.local.local_job import LocalJob
+from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import WaitedTooLong
 from app.wiring import open_cluster
-from bench.drill.loss import Loss
 from bench.drill.outcome_rows import Row
-from bench.drill.programs import LOCKSTEP, committing_job, mm2_properties
 from bench.drill.round import DrillSize, Ground, Played, play
+from bench.drill.snapshot import Loss
 from bench.drill.source_load import CLEANER
+from bench.topic_changes import job_of
+
+LOCKSTEP, MM2 = WRITERS = ("lockstep", "mm2")
+"""Who commits on the target: never both."""
+
+EVERY_SECOND: Final = ("refresh.topics", "refresh.groups", "emit.checkpoints", "sync.group.offsets")
+
+
+def mm2_properties(clusters: Mapping[str, str], writer: str, topics: str, groups: str, **more: str) -> dict[str, str]:
+    """MM2's file, for bootstrap servers by alias; checkpoints are on for both writers. `more`: further keys."""
+    every_second = {f"{name}.interval.seconds": "1" for name in EVERY_SECOND}
+    own = {
+        "topics": topics,
+        "groups": groups,
+        "emit.checkpoints.enabled": "true",
+        "sync.group.offsets.enabled": str(writer == MM2).lower(),
+        # MM2's own default: the heartbeats that the flow a->b copies.
+        "b->a.emit.heartbeats.enabled": "true",
+    }
+    return mirror_properties(clusters, ["a->b"], **(every_second | own | more))
+
+
+@contextmanager
+def committing_job(folder: Path, properties: Mapping[str, str]) -> Iterator[LocalJob]:
+    """The job on MM2's file, committing on the target; it has compared everything once."""
+    own = {"lockstep.sync.group.offsets.enabled": "true"}
+    with job_of({**properties, **own}, folder) as job:
+        job.wait_until_compared()
+        yield job
+
 
 RESULTS: Final = Path("benchmarks-drill.json")
 FULL: Final = DrillSize(seconds=40.0, groups=4, settle=10.0)

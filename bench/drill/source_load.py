@@ -14,11 +14,13 @@ from typing import Final
 from confluent_kafka import KafkaError, Message, Producer
 
 from app.local.waiting import wait_for
-from bench.drill.count import Entry
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
+
+Entry = tuple[int, int]
+"""The offset of a record and its id; a log is a sequence of these, by offset."""
 
 FLUSH_WITHIN = 60.0
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
-from bench.matrix.compatibility_page import PAGE, RESULTS, render
+from app.local.jar_sets import PROJECT
 from bench.matrix.releases import MIRRORS, RELEASES
 from bench.matrix.row import VersionRow, run
 from bench.saved_figures import read, save
@@ -60,6 +61,137 @@ def _row(name: str) -> VersionRow:
         known = f"brokers {', '.join(RELEASES)}; MM2 {', '.join(MIRRORS)}"
         raise typer.BadParameter(f"{name}: source:target:mirror, of {known}")
     return VersionRow(*words)
+
+
+# docs/compatibility.md, from what `make matrix` found.
+
+
+RESULTS: Final = PROJECT / "bench" / "figures" / "compatibility.json"
+PAGE: Final = PROJECT / "docs" / "compatibility.md"
+KIND: Final = "job: "
+"""How the steps that keep one kind in step begin."""
+
+MOST_LINES: Final = 4
+"""Lines that are shown of what a failed step said."""
+
+Found = Mapping[str, Any]
+
+INTRO: Final = """# What it runs with
+
+`make matrix` ran real brokers, one for each cluster, and a real MM2 of each version, with every kind turned on. The rows ran on {dates}.
+
+A row goes through these steps, in this order:
+
+- `validate`, `plan`, `apply`;
+- the running job, with a change of each kind, then `offsets`, `status`, `verify`, `preflight`;
+- `cutover` and `failback`;
+- `failover` after the source was killed;
+- the way back, with an MM2 of its own.
+
+The rows shared a busy machine, so seconds are an upper bound.
+
+"""
+
+RULES: Final = """## What a version lacks
+`lockstep validate` asks both clusters and names what they lack.
+
+| version | lacks | what Lockstep does |
+|---|---|---|
+| brokers before 2.3 | IncrementalAlterConfigs | not tried here. Topic configs are written with the old AlterConfigs; broker configs are refused |
+| brokers before 2.7, KRaft before 3.5 | SCRAM users | the kind is `NOT_SUPPORTED`; the other kinds go on |
+| brokers before 2.8 | topic ids | a topic that was deleted and created again is not noticed for certain |
+| brokers before 3.0 | names of open transactions | a fence waits for them and cannot end them |
+| ZooKeeper mode | the metadata log | no metadata-change signal: topics are polled in turns |
+| MM2 3 | Kafka 4's notion of internal topics | `lockstep.mm2.version=3` leaves out topics that end in `.internal` or `-internal`, as MM2 3 does |
+
+Lockstep cannot tell MM2 3.9 from 4.0, which copies such topics: [the key](configuration.md) says it.
+
+Maven Central has no MM2 of 4.4.0.
+
+## Python and Java
+| Python | Java | Spark | what ran | on |
+|---|---|---|---|---|
+| 3.11.7 | 17 | 4.3.0 | all tests; the rows above | each change |
+| 3.10.13 | 17 | 4.2.1 | the unit tests of commands, rules and stream | 2026-11-23 |
+| 3.13.0 | 17 | 4.3.0 | the same unit tests | 2026-11-23 |
+| 3.13.0 | 25 | 4.3.0 | the unit tests of clients; `tests/kafka/test_whole_pass.py` between real brokers | 2026-11-23 |
+
+Spark 4.3 needs Python 3.11. Python 3.14 and Java 21 were not at hand. Java 25 was not tried with Spark 4.1 and 4.2.
+
+## Clients of 4.4 and a moved address
+Clients of 4.4 say which cluster and node they expect (KIP-1242, `metadata.cluster.check.enable`). Another broker of 4.4 refuses them, and they begin again at `bootstrap.servers`. So a producer follows a moved address to another cluster at once (`tests/kafka/test_moved_address.py`). That helps a planned move. It is also why Lockstep compares each cluster's id with the pinned one: [safety.md](safety.md#the-right-clusters).
+"""
+
+
+def render(rows: Mapping[str, Found]) -> str:
+    """The whole page."""
+    found = list(rows.values())
+    dates = " and ".join(sorted({row["date"] for row in found}))
+    return "\n".join([INTRO.format(dates=dates) + _overview(found), _kinds(found), _failed(found), RULES])
+
+
+def _overview(rows: Sequence[Found]) -> str:
+    lines = ["## Rows", "| source | target | MM2 | steps | seconds |", "|---|---|---|---|---|"]
+    for row in rows:
+        failed = [step["name"] for step in row["steps"] if step["result"] != "ok"]
+        good = len(row["steps"]) - len(failed)
+        state = f"all {good}" if not failed else f"{good} of {len(row['steps'])}; not {', '.join(failed)}"
+        lines.append(
+            f"| {_brokers(row, 'source')} | {_brokers(row, 'target')} | {_mirror(row)} | {state} | {row['seconds']:.0f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _brokers(row: Found, side: str) -> str:
+    mode = "ZooKeeper" if row[side].endswith("zookeeper") else "KRaft"
+    return f"{row['versions'][side]} {mode}"
+
+
+def _mirror(row: Found) -> str:
+    return str(row["versions"]["mirror"])
+
+
+def _kinds(rows: Sequence[Found]) -> str:
+    names = list(dict.fromkeys(step["name"] for row in rows for step in row["steps"] if step["name"].startswith(KIND)))
+    lines = [
+        "## A change of each kind",
+        "Seconds from the change on the source until the target has it, with the job running.",
+        f"| source → target, MM2 | {' | '.join(name.removeprefix(KIND) for name in names)} |",
+        "|---" * (len(names) + 1) + "|",
+    ]
+    lines.insert(2, "")
+    for row in rows:
+        steps = {step["name"]: step for step in row["steps"]}
+        cells = [_cell(steps.get(name)) for name in names]
+        lines.append(f"| {_title(row)} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _title(row: Found) -> str:
+    return f"{_brokers(row, 'source')} → {_brokers(row, 'target')}, {_mirror(row)}"
+
+
+def _cell(step: Found | None) -> str:
+    if step is None:
+        return "-"
+    return f"{step['seconds']:.1f}" if step["result"] == "ok" else "no"
+
+
+def _failed(rows: Sequence[Found]) -> str:
+    return "\n".join(["## What did not work, and what was said", *(_said(rows) or ["Nothing.\n"])])
+
+
+def _said(rows: Sequence[Found]) -> list[str]:
+    return [line for row in rows for line in _said_of(row)]
+
+
+def _said_of(row: Found) -> Iterator[str]:
+    failed = [step for step in row["steps"] if step["result"] != "ok"]
+    if failed:
+        yield f"**{_title(row)}**\n"
+        for step in failed:
+            yield f"- {step['name']}: `{' '.join(step['said'][:MOST_LINES]).replace('`', '')}`"
+        yield ""
 
 
 if __name__ == "__main__":

@@ -15,18 +15,21 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
+import javaproperties
 import orjson
 
+from app.local.broker import Node
 from app.local.jar_sets import PROJECT
-from app.local.java import QUICK_START
+from app.local.java import QUICK_START, JavaProcess
+from app.local.java_logging import logging_options
 from app.local.local_cluster import LocalCluster, started
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
+from app.local.ports import HOST, free_ports
 from app.local.waiting import wait_for
 from bench.every_kind import GROUP, HERE, KEYS, NAME, THERE, EveryKind, credential_keys, every_kind
-from bench.job_file import write_job_file
 from bench.matrix.releases import MIRRORS, RELEASES, Release, version_of
-from bench.matrix.zookeeper import ZookeeperCluster
+from bench.topic_changes import write_job_file
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
@@ -334,3 +337,57 @@ def lead_back(made: RowClusters) -> None:
             made.lockstep("offsets", "--reverse", "--execute", "--yes")
         with made.step("failback --done"):
             made.lockstep("failback", "--done")
+
+
+MAIN: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+KRAFT_ONLY: Final = ("process.roles", "node.id", "controller.")
+"""How properties begin that brokers in ZooKeeper mode refuse."""
+
+ZOOKEEPER_MODE: Final[Mapping[str, str]] = {
+    "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+    # What a killed broker left there would keep it from coming back for longer than a row takes until then.
+    "zookeeper.session.timeout.ms": "4000",
+    # A broker waits so long for ZooKeeper, which starts at the same time.
+    "zookeeper.connection.timeout.ms": "60000",
+}
+
+
+class ZookeeperCluster(LocalCluster):
+    """As a cluster in KRaft mode, with a ZooKeeper of its own, which outlives a killed broker."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._port = free_ports(1)[0]
+        self._zookeeper: JavaProcess | None = None
+
+    def stop(self) -> None:
+        """Brokers first: they tell ZooKeeper that they go."""
+        super().stop()
+        if self._zookeeper is not None:
+            self._zookeeper.stop()
+            self._zookeeper = None
+
+    def _prepare(self, classpath: Sequence[Path]) -> None:
+        for node in self._nodes:
+            self._write(node)
+        if self._zookeeper is None:
+            file = self._folder / "zookeeper.properties"
+            own = {
+                "dataDir": str(self._folder / "zookeeper"),
+                "clientPort": str(self._port),
+                "clientPortAddress": HOST,
+                "admin.enableServer": "false",
+                # The least session that it grants is two of them, the most twenty.
+                "tickTime": "1000",
+            }
+            file.write_text(javaproperties.dumps(own, timestamp=False), encoding="latin-1")
+            options = ["-Xmx256m", "-XX:+UseSerialGC", *logging_options(self._folder)]
+            log = self._folder / "zookeeper.log"
+            self._zookeeper = JavaProcess(MAIN, [str(file)], classpath, log, options)
+
+    def _properties(self, node: Node) -> dict[str, str]:
+        kept = {name: value for name, value in super()._properties(node).items() if not name.startswith(KRAFT_ONLY)}
+        for name in ("listeners", "advertised.listeners"):
+            kept[name] = ",".join(one for one in kept[name].split(",") if not one.startswith("CONTROLLER:"))
+        own = {"broker.id": str(node.id), "zookeeper.connect": f"{HOST}:{self._port}"}
+        return {**kept, **ZOOKEEPER_MODE, **own}

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.chaos_faults import FAULTS, drawn, nothing
+from bench.chaos import FAULTS, drawn, nothing
 
 
 @given(st.integers(), st.integers(1, 6))

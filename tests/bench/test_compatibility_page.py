@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.matrix.compatibility_page import render
+from bench.matrix.__main__ import render
 
 
 def row(*steps: tuple[str, str, str]) -> dict[str, Any]:

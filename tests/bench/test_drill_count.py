@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.drill.count import Entry, Moved, Partition
+from bench.drill.outcome_rows import Moved, Partition
+from bench.drill.source_load import Entry
 
 TEN = list(range(10))
 """Ids; each record's offset on the source is ten times its id."""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.drill.loss import Loss
 from bench.drill.outcome_rows import CALM, DURING
 from bench.drill.round import DrillSize
 from bench.drill.run import DrillSeries, Way, read
+from bench.drill.snapshot import Loss
 from bench.failover_figures_page import CUTOVER, HEAD, LOSSES, PAGE, PREDICTED_HEAD, PREDICTIONS, write
 from bench.saved_figures import save
 

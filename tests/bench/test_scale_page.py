@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bench.saved_figures import MIB
-from bench.scale_page import page
+from bench.scale import page
 
 FACTS = {"cores": 2, "memory_gib": 24, "python": "3.11.7"}
 
