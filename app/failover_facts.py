@@ -200,7 +200,7 @@ class ReadinessSurvey:
             now,
             topics,
             _wanted_in_sync(self._clusters.target, remote),
-            *self._missing_rights(),
+            *self._missing_rights(listed),
             authorizer,
             [*([lacking] if lacking else []), *red_flags(topics, source.describe_topic_configs(topics).items)],
             self._unsynced(listed),
@@ -210,8 +210,8 @@ class ReadinessSurvey:
         here, there = (ClusterGroups(one, one.groups) for one in (self._clusters.source, self._clusters.target))
         return unsynced(self._flow, here, there, listed)
 
-    def _missing_rights(self) -> tuple[list[str], list[str]]:
-        findings = check_rights(self._flow, self._clusters, failover_rights(self._flow))
+    def _missing_rights(self, listed: Listed) -> tuple[list[str], list[str]]:
+        findings = check_rights(self._flow, self._clusters, failover_rights(self._flow), listed)
         return missing_of(findings)
 
 

@@ -17,9 +17,6 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from app.cli.failures import exit_code_of
-from app.cli.options import add_shared
-from app.cli.output import print_line, print_script
 from sinks.printable import PrintableFormatter
 from streaming.nearest import nearest
 
@@ -210,6 +207,9 @@ def examples(*commands: str) -> str:
 
 def complete_help(command: Any, path: str) -> None:
     """Adds all of it to a command of Click's and to those below it. `path`: how it is called, without `lockstep`."""
+    # The JVM starts before these are imported.
+    from app.cli.options import add_shared
+
     add_shared(command, path)
     for one in command.params:
         if getattr(one, "metavar", "") is None and not getattr(one, "is_flag", False):
@@ -308,6 +308,8 @@ class LazyCommands(TyperGroup):
             from app.local.java_gateway import begin_jvm
 
             begin_jvm()
+        from app.cli.failures import exit_code_of
+
         run = partial(super().main, words, prog_name, *others, **{**extra, "standalone_mode": False})
         sys.exit(exit_code_of(run, words))
 
@@ -332,6 +334,8 @@ app = typer.Typer(
 def _print_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
+
+        from app.cli.output import print_line
 
         print_line(f"lockstep {version('lockstep-kafka')}")
         raise typer.Exit
@@ -377,5 +381,7 @@ class Shell(str, Enum):
 def completion(shell: Annotated[Shell, typer.Argument(help="The shell that reads it.")]) -> None:
     """Prints what completes commands, options and their values; to be read by the shell at its start."""
     from typer.completion import get_completion_script
+
+    from app.cli.output import print_script
 
     print_script(get_completion_script(prog_name="lockstep", complete_var="_LOCKSTEP_COMPLETE", shell=shell.value))

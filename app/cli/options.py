@@ -234,10 +234,13 @@ def need_terminal(why: str, instead: str = "say --yes") -> None:
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on stderr that appears at the first step, if stderr is a terminal."""
+    if not errors.is_terminal:
+        yield lambda done, total: None
+        return
     # The import takes a tenth of a second, and few commands take long.
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+    with Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,8 @@ VERSIONS = (17, 21, 25)
 
 QUICK_START = ("-XX:TieredStopAtLevel=1",)
 """JVM options for short lives, as in tests: a broker is up after two thirds of the CPU time, and slower ever after."""
+
+RELEASE = re.compile(r'^JAVA_VERSION="(\d+)', re.MULTILINE)
 
 SAYS_VERSION_WITHIN_S = 30.0
 
@@ -39,6 +42,11 @@ def java() -> str:
 
 @cache
 def _version(program: str) -> int | None:
+    """As the file says that every JDK has beside its programs; without one, the program is asked."""
+    with suppress(OSError):
+        said = (Path(program).resolve().parent.parent / "release").read_text(encoding="utf-8", errors="replace")
+        if found := RELEASE.search(said):
+            return int(found.group(1))
     try:
         ended = subprocess.run(
             [program, "-version"], capture_output=True, text=True, check=False, timeout=SAYS_VERSION_WITHIN_S

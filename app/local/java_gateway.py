@@ -1,7 +1,7 @@
 """A small Java process with Kafka's client, through which commands ask and change clusters.
 
-It starts while Python still imports. From the second command on it loads its classes from an archive that the first one
-left (Java's class data sharing), which takes a third of the time.
+It starts, and loads what every command needs of it, while Python still imports. From the second command on it loads
+its classes from an archive that the first one left (Java's class data sharing), which takes a third of the time.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from app.local.children import KILLED_WITHIN_S
 from app.local.jar_sets import own_home
 from app.local.jars import connector_jars, named_jars, pyspark_jar
 from app.local.java import QUICK_START, java
+from sinks.background import begun
 from streaming.errors import LockstepError
 
 PYSPARK_JARS: Final = (
@@ -86,9 +87,20 @@ class GatewayProcess:
             raise self._failed() from error
         self._lock = threading.Lock()
         self._gateway: Any = None
+        self._used = False
 
     def gateway(self) -> Any:
         """py4j's gateway, once the process is up. Raises LockstepError where it does not start."""
+        self._used = True
+        return self._reached()
+
+    def load_classes(self) -> None:
+        """Lets Java load what its first Admin needs. Raises as `gateway`."""
+        from sinks.kafka.jvm.java_rows import load_admin
+
+        load_admin(self._reached())
+
+    def _reached(self) -> Any:
         with self._lock:
             if self._gateway is None:
                 self._gateway = self._connected()
@@ -107,11 +119,14 @@ class GatewayProcess:
 
     def close(self) -> None:
         """Ends the process. One that makes the archive writes it niced, and may outlive this program."""
+        keeps = self._used and self._archive.is_being_made and self.process.poll() is None
+        if not keeps:
+            # Before the lock: a thread that has it may be waiting for Java.
+            self._kill()
         with self._lock:
-            used, self._gateway = self._gateway, None
-        if used is not None:
-            used.close()
-        keeps = used is not None and self._archive.is_being_made and self.process.poll() is None
+            reached, self._gateway = self._gateway, None
+        if reached is not None:
+            reached.close()
         if self.process.stdin is not None:
             with suppress(OSError):
                 self.process.stdin.close()
@@ -119,11 +134,13 @@ class GatewayProcess:
             with suppress(OSError):
                 os.setpriority(os.PRIO_PGRP, self.process.pid, NICED)
             return
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(KILLED_WITHIN_S)
         self._archive.give_up()
+
+    def _kill(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
 
 
 class _Archive:
@@ -206,7 +223,7 @@ def begin_jvm() -> None:
     """Starts this program's Java process, unless it is there, and does not wait for it. What is wrong with Java is left
     to who needs it."""
     with suppress(LockstepError):
-        _process()
+        begun(_process().load_classes, "classes of the JVM")
 
 
 def process_jvm() -> Any:

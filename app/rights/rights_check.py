@@ -15,6 +15,7 @@ from sinks.kafka.ports.acls import Allowed
 from sinks.kafka.ports.groups import GroupReader
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.shared_listings import list_both
+from sinks.protocol.listing import Listed
 from streaming.number_of import number_of
 
 
@@ -99,18 +100,17 @@ def _of_topics(right: Right, allowed: Allowed, replicated: Collection[str]) -> R
 
 
 def check_rights(
-    flow: FlowSettings, clusters: FlowClusters, rights: Sequence[Right] | None = None
+    flow: FlowSettings, clusters: FlowClusters, rights: Sequence[Right] | None = None, listed: Listed | None = None
 ) -> list[RightFinding]:
     """Which of these rights are there, as the clusters say; None: those that the job needs. Writes nothing.
 
-    Raises LockstepError.
+    `listed`: the topics of both clusters; None: they are listed now. Raises LockstepError.
     """
     required = rights_of_flow(flow) if rights is None else rights
-    remote = list_both(flow, clusters.source, clusters.target).desired.remote
-    visible = {
-        flow.flow.source: set(remote),
-        flow.flow.target: set(remote.values()) & clusters.target.list_topics().keys(),
-    }
+    listed = listed or list_both(flow, clusters.source, clusters.target)
+    remote = listed.desired.remote
+    visible = {flow.flow.source: set(remote), flow.flow.target: set(remote.values()) & listed.target.keys()}
+    groups = asked_groups(flow, clusters.source.groups, required)
     probe = flow.policy.format_remote_topic(flow.flow.source, PROBED_NAME)
     allowed: dict[str, Allowed] = {}
     for cluster, topics in zip((clusters.source, clusters.target), visible.values(), strict=True):
@@ -120,7 +120,6 @@ def check_rights(
         made = {right.resource_name for right in mine if right.operation == "CREATE"} & named
         if any(right.operation == "CREATE" and right.resource_name not in named for right in mine):
             made.add(probe)
-        groups = asked_groups(flow, clusters.source.groups, required)
         allowed[alias] = ask_allowed(cluster.admin, topics | named, made, groups)
     return right_findings(required, allowed, visible, probe)
 

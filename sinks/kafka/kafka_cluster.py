@@ -63,7 +63,7 @@ class KafkaCluster(JvmTopics):
         return self._log.append(topic, records)
 
     def read_log(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
-        return self._log.read(topic, last) if topic in self.names() else []
+        return self._log.read(topic, last) if self.find_topic(topic) is not None else []
 
     def read_log_from(self, topic: str, position: int) -> LogChunk:
         # Of a log that was read before, most of the time only its end is asked for.
@@ -79,8 +79,8 @@ class KafkaCluster(JvmTopics):
         )
 
     def _lacks(self, topic: str, position: int) -> bool:
-        """Whether there is no such topic. Of one that was read before, a listing alone does not tell."""
-        if topic in self.names():
+        """Whether there is no such topic. Of one that was read before, one answer alone does not tell."""
+        if self.find_topic(topic) is not None:
             return False
         return position == 0 or topic in self.confirmed_absent([topic])
 

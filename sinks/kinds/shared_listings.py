@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from sinks.background import awaited
+from sinks.background import awaited, begun
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kinds.topics.rules import desired_topics
@@ -102,6 +102,7 @@ class PlainListing:
 
 def list_both(settings: FlowSettings, source: Reader, target: Reader) -> Listed:
     """The metadata of both clusters, listed now. Raises ClusterUnreachable, RightsMissing."""
+    there: Future[Mapping[str, int]] = begun(target.list_topics, f"topics of {target.alias}")
     listed = source.list_topics()
     ids = source.listed_ids
-    return Listed(listed, target.list_topics(), desired_topics(listed, settings), ids)
+    return Listed(listed, awaited(there), desired_topics(listed, settings), ids)

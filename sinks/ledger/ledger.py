@@ -71,11 +71,12 @@ class Ledger:
 
         Raises ClusterUnreachable, RightsMissing, LedgerUntrusted. Then what is known stays as it was.
         """
-        if not is_there(self.topic, self._reader):
+        found = find_ledger(self.topic, self._reader)
+        if found is None:
             if self._there:
                 raise gone(self.topic, self._reader.alias, "is gone, and was there before")
             return
-        self.topic_id = id_of(self.topic, self._reader, self.topic_id)
+        self.topic_id = same_id(self.topic, self._reader.alias, self.topic_id, found)
         self._take_in()
         self._note_unsettled()
 
@@ -334,16 +335,19 @@ LEDGER_TOPIC_CONFIGS: Mapping[str, str] = {
 TOPIC_GONE = frozenset({"UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_OR_PARTITION"})
 
 
-def is_there(topic: str, reader: Reader) -> bool:
-    """Whether the topic exists; a listing and a broker, asked several times, must both say that it does not.
+def find_ledger(topic: str, reader: Reader) -> str | None:
+    """The topic's id (KIP-516), "" where it is not told. None where it does not exist: a listing and a broker, asked
+    several times, must both say so.
 
     Raises LedgerUntrusted for a topic that loses records or has no order, RightsMissing, ClusterUnreachable.
     """
     seen = reader.describe_topic_configs([topic])
     fault = seen.errors.get(topic)
-    partitions = reader.partition_count(topic) if fault is None else reader.list_topics().get(topic)
+    found = reader.find_topic(topic)
+    listed = reader.list_topics() if fault is not None and found is None else {}
+    partitions = found.partitions if found is not None else listed.get(topic)
     if partitions is None and fault is not None and fault.code in TOPIC_GONE and reader.confirmed_absent([topic]):
-        return False
+        return None
     if fault is not None and fault.code not in TOPIC_GONE:
         said = fault.needing("DESCRIBE_CONFIGS", "TOPIC", topic)
         raise RightsMissing(f"cluster {reader.alias}: the configs of {topic} cannot be read ({said})")
@@ -355,7 +359,7 @@ def is_there(topic: str, reader: Reader) -> bool:
         )
     if fault is None:
         _check_compacted(topic, reader.alias, seen.items[topic])
-    return True
+    return found.id if found is not None else ""
 
 
 def _check_compacted(topic: str, alias: str, configs: TopicConfigs) -> None:

@@ -51,7 +51,8 @@ def test_cluster_answers_with_one_id(cluster: Cluster) -> None:
 def test_topics_are_listed_with_their_partition_counts(cluster: Cluster, unique: str) -> None:
     made(cluster, unique, partitions=3)
     assert cluster.list_topics()[unique] == 3
-    assert (cluster.partition_count(unique), cluster.partition_count(f"{unique}-none")) == (3, None)
+    assert cluster.find_topic(unique) == (3, cluster.topic_ids([unique])[unique])
+    assert cluster.find_topic(f"{unique}-none") is None
 
 
 def test_created_topic_has_its_overrides_and_every_other_config_at_a_default(cluster: Cluster, unique: str) -> None:

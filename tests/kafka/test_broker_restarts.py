@@ -182,10 +182,10 @@ def move_coordinators(client: KafkaCluster, replicas: list[int]) -> None:
     """Makes the first of them the leader of all partitions of the topic of groups' offsets."""
     jvm, admin = client.admin.jvm, client.admin.client
     kafka, java = jvm.org.apache.kafka, jvm.java.util
-    count = client.partition_count("__consumer_offsets")
-    assert count
+    found = client.find_topic("__consumer_offsets")
+    assert found is not None
     partitions, moved = java.HashSet(), java.HashMap()
-    for number in range(count):
+    for number in range(found.partitions):
         one = kafka.common.TopicPartition("__consumer_offsets", number)
         partitions.add(one)
         listed = java.ArrayList()

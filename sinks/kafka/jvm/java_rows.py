@@ -91,6 +91,16 @@ def rows_of(gateway: Any) -> JavaRows:
         return _made(gateway)
 
 
+def load_admin(gateway: Any) -> None:
+    """Loads what the first `Admin` of a JVM waits for longest: how rows are read, Java's MBeans, the client's settings.
+
+    `gateway`: py4j's.
+    """
+    jvm = rows_of(gateway).jvm
+    jvm.java.lang.management.ManagementFactory.getPlatformMBeanServer()
+    jvm.org.apache.kafka.clients.admin.AdminClientConfig.configNames()
+
+
 @lru_cache(maxsize=JVMS_KNOWN)
 def _made(gateway: Any) -> JavaRows:
     return JavaRows(gateway)

@@ -14,7 +14,7 @@ from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
 from sinks.kafka.jvm.java_errors import UNKNOWN_TOPIC
 from sinks.kafka.jvm.java_rows import TEXT, WORD, LeftOut, Make
 from sinks.kafka.ports.brokers import Replicas
-from sinks.kafka.ports.cluster import Alterations, ConfigEntry, Faults, Origin, TopicConfigs, TopicSpec
+from sinks.kafka.ports.cluster import Alterations, ConfigEntry, Faults, Origin, TopicConfigs, TopicFound, TopicSpec
 from sinks.kafka.ports.permitted import ask_again
 from streaming.errors import prefixed
 from streaming.mm2.records import TopicPartition
@@ -109,9 +109,9 @@ class JvmTopics:
         self.listed_ids = {name: _id_of(one["topicId"]) for name, one in found.items()}
         return {name: len(found[name]["partitions"]) if name in found else 0 for name in names}
 
-    def partition_count(self, topic: str) -> int | None:
-        found = self._described([topic], COUNTS)
-        return len(found[topic]["partitions"]) if topic in found else None
+    def find_topic(self, topic: str) -> TopicFound | None:
+        found = self._described([topic], COUNTS).get(topic)
+        return TopicFound(len(found["partitions"]), _id_of(found["topicId"])) if found is not None else None
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         found = self._described(sorted(topics), COUNTS)

@@ -22,6 +22,7 @@ from sinks.kafka.ports.cluster import (
     Record,
     Tail,
     TopicConfigs,
+    TopicFound,
     TopicSpec,
     in_chunks,
 )
@@ -88,8 +89,9 @@ class MemoryCluster:
     def listed_ids(self) -> dict[str, str]:
         return {name: topic.id for name, topic in self.topics.items()}
 
-    def partition_count(self, topic: str) -> int | None:
-        return self.list_topics().get(topic)
+    def find_topic(self, topic: str) -> TopicFound | None:
+        found = self.list_topics().get(topic)
+        return TopicFound(found, self.topics[topic].id) if found is not None else None
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         self._check("describe")

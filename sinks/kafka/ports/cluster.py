@@ -67,6 +67,13 @@ class Placed(NamedTuple):
     value: bytes | None
 
 
+class TopicFound(NamedTuple):
+    """`id`: as `Reader.topic_ids` has it."""
+
+    partitions: int
+    id: str
+
+
 CHUNK = 10_000
 """Records of a log that are held at once where it is read in chunks."""
 
@@ -128,8 +135,8 @@ class Reader(Protocol):
     def listed_ids(self) -> Mapping[str, str]:
         """The ids of the topics that `list_topics` listed last, as `topic_ids` has them."""
 
-    def partition_count(self, topic: str) -> int | None:
-        """Of one topic, without listing all; None where it is not there, or may not be seen."""
+    def find_topic(self, topic: str) -> TopicFound | None:
+        """One topic, without listing all; None where it is not there, or may not be seen."""
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         """The id of each topic that is there (KIP-516): another one means that it was recreated. "" without ids."""

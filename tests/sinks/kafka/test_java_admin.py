@@ -10,9 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 
+from app.local import java_gateway
 from app.local.java_gateway import GatewayProcess, process_jvm
 from sinks.faults import ClusterUnreachable, JavaGone
 from sinks.kafka.jvm.java_admin import BEYOND, LOOK_AFTER_MS, JavaAdmin
@@ -210,6 +212,17 @@ def test_a_jvm_that_dies_in_the_middle_is_told_and_nothing_hangs(brokerless: str
                 call(admin)
         admin.close()
     assert time.monotonic() - began < 2 * LATEST
+
+
+def test_a_jvm_that_only_loaded_classes_is_ended_at_once_and_leaves_no_archive_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(java_gateway, "own_home", lambda: tmp_path)
+    started = GatewayProcess()
+    started.load_classes()
+    started.close()
+    assert started.process.poll() is not None
+    assert not list(tmp_path.glob("*/*"))
 
 
 def test_after_a_write_without_an_answer_the_cluster_is_asked_again_at_once() -> None:
