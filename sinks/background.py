@@ -1,4 +1,4 @@
-"""Waits for others in threads that nobody waits for: a process that ends leaves behind what will never be answered."""
+"""Waits for answers in daemon threads: a process that ends leaves behind the requests that get no answer."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any, Protocol, TypeVar
 A = TypeVar("A")
 
 LOOKS_EVERY = 0.5
-"""Seconds. A signal that comes right before a wait without an end is noticed when that ends (CPython runs handlers
-between two instructions of the main thread): a Ctrl-C would wait for a cluster that is silent."""
+"""Seconds. CPython runs a signal's handler between two instructions of the main thread. In a wait without an end a
+Ctrl-C would wait for a silent cluster."""
 
 
 class Beside(Protocol):
-    """Begins what nobody need wait for."""
+    """Begins work for which no caller waits."""
 
     def __call__(self, call: Callable[[], A], name: str) -> Future[A]:
         """The future has what `call` returns, or raises. `name`: of the thread, where there is one."""

@@ -65,7 +65,7 @@ class ItemFault:
 
     @property
     def is_denied(self) -> bool:
-        """Whether a right is missing, so that it passes as soon as somebody grants it."""
+        """Whether a right is missing, so that it passes as soon as the operator grants it."""
         return self.code in DENIED
 
     @property

@@ -166,12 +166,12 @@ class Verifying:
 @dataclass(frozen=True, slots=True)
 class FlowSettings:
     """One enabled flow, with its policy and filters already built. `disabled_reasons`: why a kind is not enabled, where
-    somebody may think that it is. `provider`: of passwords, None without any.
+    the operator may think that it is. `provider`: of passwords, None without any.
 
     `emit_checkpoints`: `lockstep.emit.checkpoints.enabled`. `matching`: `lockstep.offset.translation` is `matched`.
-    `copier_keeps`: kinds that the copier keeps in step itself; Lockstep compares them and writes none of them.
-    `isolation`: how MM2's consumer reads the source, its `isolation.level`. `broker_configs`: names and patterns, those
-    of `lockstep.broker.config.properties`. `closing`: who closes the plug-ins.
+    `copier_keeps`: kinds that the copier keeps in step itself; Lockstep compares them without a write.
+    `isolation`: how MM2's consumer reads the source, its `isolation.level`. `broker_configs`: names and patterns from
+    `lockstep.broker.config.properties`. `closing`: who closes the plug-ins.
     """
 
     flow: Flow

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 FOR_OWNER = 0o600
-"""Whoever can open a file for reading alone can lock it, and holds up all others."""
+"""A process that can open a file for reading alone can lock it, and holds up all others."""
 
 LOCKED_WITHIN_S = 30.0
 POLL_INTERVAL_S = 0.05

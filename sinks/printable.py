@@ -10,8 +10,8 @@ HIDDEN = (
     "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
     "\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Unicode's categories Cc, Cf, Cs, Zl and Zp but tab and line feed: controls, what has no width or turns the writing
-direction, line ends, and halves of surrogate pairs, which are no text. And letters that show nothing, as fillers do."""
+"""Unicode's categories Cc, Cf, Cs, Zl and Zp but tab and line feed: controls, characters without width or that turn the
+writing direction, line ends, halves of surrogate pairs. And letters that show nothing, as fillers do."""
 
 STEERING = re.compile(f"[{HIDDEN}]")
 

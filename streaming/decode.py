@@ -1,9 +1,9 @@
 """MM2's bytes to rows, in Spark's own column expressions: no Python sees a record.
 
-A record becomes one row of `DECODED_SCHEMA`. Bytes that are none become a row as well, with one of
-`codec.REASONS` in `error` and nothing else decoded: Spark 4 is ANSI by default and fails a query at the first
-bad cast, so every expression here is total (`substring` past the end is short, `conv` of at most eight bytes cannot
-overflow, `is_valid_utf8` looks before a text is used). The bytes' layout and the order of looking are `codec`'s.
+A record becomes one row of `DECODED_SCHEMA`. Bytes that are no record become a row as well, with one of
+`codec.REASONS` in `error` and nothing else decoded. Spark 4 is ANSI by default and fails a query at the first bad
+cast, so every expression here is total. `substring` past the end is short, `conv` of at most eight bytes cannot
+overflow, `is_valid_utf8` looks before a text is used. The bytes' layout and the order of looking are `codec`'s.
 
 All kinds are read by the same few expressions; what differs between them comes from `codec.LAYOUTS`. A chain of its
 own for each kind compiles to a method beyond the 8,000 bytes that the JVM's just-in-time compiler accepts, and was
@@ -226,5 +226,5 @@ def _row() -> list[Column]:
 
 
 def decode(frame: DataFrame) -> DataFrame:
-    """Rows of `DECODED_SCHEMA` from those of `source.RAW`, one for one."""
+    """Rows of `DECODED_SCHEMA` from rows of `source.RAW`, one for one."""
     return _with_fields(_with_lengths(frame)).withColumn("_error", _error()).select(*_row())

@@ -24,8 +24,8 @@ class Summary(NamedTuple):
     """Decoded rows that say the same, as Spark counted them: one row of `query.summarize`.
 
     `name`: a checkpoint's group or an offset-sync's topic. `newest_ms`, `appended_ms`: the latest of `timestamp_ms`
-    and of `appended_ms` among them. `record` and the like as in `decode.DECODED_SCHEMA`. `numbers`: those of `NUMBERS`
-    for each row, `topics`: the topic of each checkpoint.
+    and of `appended_ms` among them. `record` and the like as in `decode.DECODED_SCHEMA`. `numbers`: of each
+    row, the ones of `NUMBERS`. `topics`: the topic of each checkpoint.
     """
 
     record: str
@@ -69,8 +69,8 @@ class HeartbeatSeen:
 
     `timestamp_ms`: when its connector emitted it, at the latest when it arrived: one from the future says no more than
     that it is here. `latency_ms`: how long it took to the target at most, None if it did not cross. MM2 keeps the
-    timestamp of a record, so that the arrival itself is visible only where the target's topic has
-    `message.timestamp.type=LogAppendTime`; elsewhere it is the time until this batch read it, which counts the wait
+    timestamp of a record. So the arrival itself is visible only where the target's topic has
+    `message.timestamp.type=LogAppendTime`. Elsewhere it is the time until this batch read it, which counts the wait
     for the trigger, too.
     """
 
@@ -169,8 +169,8 @@ def age_seconds(timestamp_ms: int, now_ms: int) -> float | None:
 class LatestHeartbeats:
     """The newest heartbeat of each flow over all batches.
 
-    A flow that ever had a heartbeat copied is measured by those alone: when copying stops, the connector at the target
-    goes on emitting, and that must not pass for a sign of life.
+    A flow that ever had a heartbeat copied is measured by copied ones alone. When copying stops, the connector at the
+    target goes on emitting, and that must not pass for a sign of life.
     """
 
     def __init__(self) -> None:

@@ -112,7 +112,7 @@ def stop_gently(query: StreamingQuery, timeout: float) -> str | None:
     """Stops the query between two batches and returns what `why_it_ended` then says.
 
     Stopping interrupts Spark's stream thread. Inside `foreachBatch` that thread waits for Python, and Spark 4.0 ends
-    the query with a StackOverflowError: it matches a regular expression against py4j's nested trace to find out
+    the query with a StackOverflowError. It matches a regular expression against py4j's nested trace to find out
     whether the interruption was meant. So the sink must take no more work first; then the running batch ends within
     moments, and this waits for it, `timeout` seconds at most. Between triggers there always is a gap.
     """

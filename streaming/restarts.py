@@ -84,8 +84,8 @@ class Restarts:
 
     The waits double from `first` to `longest` seconds while a query fails again and again. One that ran for `settled`
     seconds counts as sound: what ends it then is a new fault and waits `first`. A query that ends because a cluster is
-    away costs both clusters a few requests at each start, so that it must not spin; and a cluster that is back is
-    noticed within `longest`.
+    away costs both clusters a few requests at each start, so it must not spin. A cluster that is back is noticed
+    within `longest`.
     """
 
     first: float = 1.0
@@ -102,8 +102,8 @@ class Restarts:
     def diagnose(self, trace: str) -> QueryFailure:
         """Reads a failure off its stack trace (Java's, with its causes).
 
-        A batch that is in the checkpoint although Spark is about to write it may be another job's, which is then
-        further on at the next failure; where it is the same batch again, the checkpoint contradicts itself.
+        A batch that is in the checkpoint although Spark is about to write it may be another job's. Then it is further
+        on at the next failure. If it is the same batch again, the checkpoint contradicts itself.
         """
         found = _TAKEN.search(trace)
         before, self._taken = self._taken, found[1] if found else None

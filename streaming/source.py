@@ -1,7 +1,7 @@
 """What a query reads: one Kafka source for each cluster, and a clock.
 
-The sources are subscribed by a pattern of quoted names: a topic that is missing is no error, and is read from its
-first record on as soon as it appears.
+The sources are subscribed by a pattern of quoted names. So a missing topic is no error, and is read from its first
+record on as soon as it appears.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ SOURCE_OPTIONS: Mapping[str, str] = {
 
 `failOnDataLoss`: MM2's topics are compacted and may be recreated; a hint lost is found by the next comparison.
 `fetch.max.wait.ms`: a task that reads to a known end must not wait 500 ms for more.
-The timeouts: a cluster that does not answer ends the query in about 20 s, with its reason, instead of three minutes;
-`numRetries` counts the first try, and a second one is needed where a topic goes after it was listed.
+The timeouts: a cluster that does not answer ends the query in about 20 s, with its reason, instead of three minutes.
+`numRetries` counts the first try. A second one is needed where a topic goes after it was listed.
 """
 
 SPARKS_OWN = frozenset(
@@ -106,8 +106,8 @@ def read_cluster(spark: SparkSession, source: ClusterSource, max_offsets_per_tri
 def clock(spark: SparkSession) -> DataFrame:
     """A stream that has something new at every trigger, but no row, so that no task is spent on it.
 
-    `rate-micro-batch` moves on with each trigger, whatever the interval, and makes one batch of `availableNow`; the
-    offsets of `rate` are whole seconds, so that a trigger within the same second would find nothing new.
+    `rate-micro-batch` moves on with each trigger, whatever the interval, and makes one batch of `availableNow`. The
+    offsets of `rate` are whole seconds: a second trigger within one second would find nothing new.
     """
     ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1).load()
     return ticks.where(F.lit(False)).select(*[F.lit(None).cast(field.dataType).alias(field.name) for field in RAW])

@@ -48,7 +48,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test in tests/kafka needs brokers, one in tests/spark a session: nobody has to say so twice."""
+    """A test in tests/kafka needs brokers, one in tests/spark a session: no test has to say so twice."""
     sort_longest_first(items)
     try_as_the_profile_says(items)
     for item in items:

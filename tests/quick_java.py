@@ -23,7 +23,7 @@ from app.local.waiting import wait_for
 from app.spark.submit_options import JAVA_OPTIONS, with_lockstep
 
 ARCHIVES: Final = PROJECT / ".lockstep" / "class-archives"
-"""In no folder that others share: nobody could tell whose classes are in an archive."""
+"""In no folder that others share: an archive does not tell whose classes are in it."""
 KAFKA: Final = "kafka.jsa"
 SPARK: Final = "spark.jsa"
 WRITTEN_WITHIN: Final = 120.0

@@ -16,7 +16,7 @@ ASKED_WITHIN = 180.0
 
 
 class SilentClusters:
-    """By alias; `accept` returns once somebody connects to one of them. The connections stay open."""
+    """By alias; `accept` returns once a client connects to one of them. The connections stay open."""
 
     def __init__(self, *aliases: str) -> None:
         self._stack = ExitStack()
@@ -29,7 +29,7 @@ class SilentClusters:
         self._stack.close()
 
     def accept(self, alias: str) -> float:
-        """When it was, as `time.monotonic` says it. Raises TimeoutError where nobody connects."""
+        """When it was, as `time.monotonic` says it. Raises TimeoutError where no client connects."""
         server = self._servers[alias]
         server.settimeout(ASKED_WITHIN)
         self._stack.enter_context(server.accept()[0])

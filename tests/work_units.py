@@ -42,7 +42,7 @@ def unit_of(test: str) -> str:
 
 
 def rank(test: str) -> int:
-    """The place of a test's unit among those of `LONGEST_FIRST`."""
+    """The place of a test's unit in `LONGEST_FIRST`."""
     return next((place for place, begin in enumerate(LONGEST_FIRST) if test.startswith(begin)), len(LONGEST_FIRST))
 
 

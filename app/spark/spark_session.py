@@ -41,7 +41,7 @@ JVM_ENDED = (
     "job again: it compares everything first"
 )
 
-NOT_STARTED = f"Spark does not start: what it says above tells why; its options are those of {SUBMIT_ARGUMENTS}"
+NOT_STARTED = f"Spark does not start: what it says above tells why; its options come from {SUBMIT_ARGUMENTS}"
 
 NO_MASTER = (
     "Spark does not start: no master answers at {}, or it ended the application at once. Check that the master runs, "
@@ -147,7 +147,7 @@ def _launch(conf: SparkConf, options: Sequence[str], started: Started) -> Any:
     file, before = _written(dict(conf.getAll())), os.environ.get(SUBMIT_ARGUMENTS)
     os.environ[SUBMIT_ARGUMENTS] = shlex.join(["--properties-file", str(file), *options])
     try:
-        # A JVM whose start nobody waits for any more does not find where to write its port, and stays.
+        # A JVM whose starter no longer waits does not find where to write its port, and stays.
         with held_interrupts():
             gateway = launch_gateway(None, {"start_new_session": True})  # type: ignore[no-untyped-call]
             started(lives_as_child(gateway.proc))

@@ -51,10 +51,9 @@ CONNECTOR = "spark-sql-kafka-0-10"
 """What the name of every Kafka connector for Spark has in it, as a file and as a package."""
 
 CLUSTER_MODE = (
-    "--deploy-mode cluster is not supported: the driver is where Lockstep works, with the properties file, its secrets "
-    "and its HTTP address, and Spark would start it elsewhere without them (a standalone master refuses Python "
-    "applications in this mode at all). Start it in client mode, which is the default, where the driver shall run: on "
-    "Kubernetes in a pod of its own (`--master k8s://… --conf spark.driver.host=…`), on YARN on a gateway host"
+    "--deploy-mode cluster is not supported: Spark would start the driver without the properties file, its secrets and "
+    "its HTTP address. Start it in client mode, the default, on the machine where the driver shall run. On Kubernetes "
+    "that is a pod of its own (`--master k8s://… --conf spark.driver.host=…`), on YARN a gateway host"
 )
 
 

@@ -42,8 +42,8 @@ def apply_steps(
 
     `goes_on`: asked right before each request; once it says no, nothing more is written and the rest has no outcome.
     `sends`: called with the changes of each request that is sent, whatever becomes of it. A target that stops answering
-    makes the rest fail with a retriable fault, and is asked no more; what became of the request that was sent is
-    unknown, and of the rest nothing was. What concerns a kind alone makes the rest of that kind fail. Raises what stops
+    makes the rest fail with a retriable fault, and is asked no more. The outcome of the request that was sent is
+    unknown; the rest was never sent. What concerns a kind alone makes the rest of that kind fail. Raises what stops
     the flow (`kind_trouble.stops_flow`); after the last request, what stops it at the end.
     """
     silent: ItemFault | None = None

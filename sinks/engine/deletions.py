@@ -209,9 +209,9 @@ class Deletions:
 
     def remember(self, wanted: Wanted | None, ledger: Ledger) -> None:
         """Keeps in the ledger that the flow claims anything, and by which names: other flows may be in another process,
-        or come later. Names count as `MIXED` after a change, until the flow owns nothing that it wants no more:
-        whether it may delete that, and whether the target showed it, makes no difference. What no confirmation deletes
-        ends that once a person confirmed the rest."""
+        or come later. After a change names count as `MIXED` until the flow owns nothing unwanted. Whether it
+        may delete that, and whether the target showed it, makes no difference. What no confirmation deletes ends that
+        once a person confirmed the rest."""
         if wanted is None or not self._claims.claimed(self._flow, wanted.kind):
             return
         kind = wanted.kind
@@ -461,7 +461,7 @@ def only_ours(plan: Plan, ledger: Ledger) -> Plan:
     """The plan with the deletions refused that the ledger, as it was read right now, does not allow any more.
 
     A running job reads the ledger once per full comparison. Meanwhile `lockstep apply` may delete an ACL that is ours
-    and let go of it, and an operator may add the same by hand.
+    and release it, and an operator may add the same by hand.
     """
     kinds = {change.kind for change in plan.changes if _is_checked(change)}
     if not kinds:

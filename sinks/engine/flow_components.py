@@ -80,7 +80,7 @@ class FlowComponents:
 
 
 def close_all(components: FlowComponents, *, replaced: bool) -> None:
-    """Lets go of every client, whatever one of them raises. `replaced`: another goes on with the flow."""
+    """Closes every client, whatever one of them raises. `replaced`: another object continues the flow."""
     with ExitStack() as stack:
         stack.callback(components.opened.close)
         # After all that may still write.

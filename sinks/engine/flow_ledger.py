@@ -144,8 +144,8 @@ class FlowLedger:
         self.failover = FailoverStatus(record, last_drill(ledger), lost=unacknowledged(kept_lost(ledger)))
 
     def still_allowed(self, plan: Plan, ledger: Ledger) -> Plan:
-        """What may still be written of the plan, asked right before the first write: another process may have ended
-        the flow meanwhile, then there is nothing, or have let go of what is to be deleted.
+        """What may still be written of the plan, asked right before the first write. Another process may have ended
+        the flow meanwhile: then nothing may be. Or it has released what is to be deleted.
 
         Raises ClusterUnreachable, RightsMissing, LedgerUntrusted.
         """

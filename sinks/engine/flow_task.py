@@ -99,7 +99,7 @@ class FlowTask:
 
     @property
     def failover_rules(self) -> FailoverRules:
-        """Those of the settings with which its passes run."""
+        """The rules of the settings with which its passes run."""
         return self._reconcile.settings.failover
 
     @property
@@ -253,7 +253,7 @@ class FlowTask:
         return self._mailbox.request_pass(topics, wait, self._wake) and self._known.error is None and not self.stands_by
 
     def close(self) -> None:
-        """Lets go of the flow's clients."""
+        """Closes the flow's clients."""
         self._reconcile.close()
 
 

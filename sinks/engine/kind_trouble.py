@@ -47,7 +47,7 @@ def stops_flow_at_the_end(error: LockstepError) -> bool:
 class KindTrouble:
     """What stopped kinds in one pass: `faulted` with the reason, `unsupported` where a cluster has no such thing.
 
-    `held`: kinds of which something waits until a person confirms it, with the reason; the rest of them goes on.
+    `held`: kinds with changes that wait until a person confirms them, with the reason; their other changes go on.
     `remedies`: what to do about the first two, where that is known.
     """
 

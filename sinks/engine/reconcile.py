@@ -4,8 +4,8 @@ Everything that observes or writes goes through it: the job, `run --once`, `plan
 job, `offsets`. They differ in how a pass is started, and in the steps that they leave out. A command that only observes
 calls `compare` and goes no further.
 
-What is true is observed here, and a plan is made from that alone, so that a pass that runs twice finds nothing to do
-the second time: foreachBatch is at-least-once.
+A pass observes what is true and plans from that alone. So a pass that runs twice finds nothing to do the second time:
+foreachBatch is at-least-once.
 """
 
 from __future__ import annotations
@@ -397,5 +397,5 @@ class FlowReconcile:
             self._components.audit.record_settings(self.settings.flow, changes)
 
     def close(self, *, replaced: bool = False) -> None:
-        """Lets go of every client, whatever one of them raises. `replaced`: another goes on with this flow."""
+        """Closes every client, whatever one of them raises. `replaced`: another object continues this flow."""
         close_all(self._components, replaced=replaced)

@@ -25,11 +25,12 @@ log = logging.getLogger(__name__)
 class Report:
     """`everything`: the pass compared all of both sides. `polled`: topics whose configs it polled.
 
-    `trouble`: what stopped kinds. `idle`: kinds that were paused or waited for their interval, `paused` those of them
-    that `lockstep pause` stopped. `missing_topics`: MM2's internal topics that do not exist yet, each with its cluster.
-    `seconds`: by phase. `groups`: None where they are not compared. `effective`: configs that differ in effect, of all
-    topics, also those that this pass did not compare. `now`: monotonic seconds at its start; `due`: when the next pass
-    is wanted without any other reason. `stream_moved`: MM2 wrote something that a group waits for.
+    `trouble`: what stopped kinds. `idle`: kinds that were paused or waited for their interval, `paused`: the ones
+    among them that `lockstep pause` stopped. `missing_topics`: MM2's internal topics that do not exist yet, each
+    with its cluster. `seconds`: by phase. `groups`: None where they are not compared. `effective`: configs that
+    differ in effect, of all topics, also those that this pass did not compare. `now`: monotonic seconds at its
+    start; `due`: when the next pass is wanted without any other reason. `stream_moved`: MM2 wrote something that a
+    group waits for.
     `failover`: how far one is, by the ledger. `ended`: why nothing is written for the flow any more; all kinds are
     paused then. `warnings`: what the file most likely does not mean. `caught_up_ms`: as of `SourceEnds`.
     """
@@ -65,7 +66,7 @@ class Observer(Protocol):
         """The time at which it wants a pass without any other reason, on the monotonic clock; infinite: never."""
 
     def close(self, *, replaced: bool) -> None:
-        """Lets go of what it has. `replaced`: another takes over, and its first pass waits for this."""
+        """Closes what it has. `replaced`: another takes over, and its first pass waits for this."""
 
 
 def notify(observers: Sequence[Observer], report: Report) -> None:

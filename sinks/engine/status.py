@@ -185,8 +185,9 @@ class Failing:
 class FlowStatus:
     """Ages in seconds, latency in milliseconds. `effective`: configs that differ in effect, the most frequent first,
     None while that is not known; nothing is pending for them, so they count for no kind. `leader`: who leads the flow;
-    None where nobody does, or nobody knows. `failure`: what the reason of ERROR is to programs. `failover`: how far one
-    is, and what it would cost. `verify`: how its records stand, None where the job does not compare them.
+    None where no process does, or where that is not known. `failure`: what the reason of ERROR is to programs.
+    `failover`: how far one is, and what it would cost. `verify`: how its records stand, None where the job does not
+    compare them.
     `heartbeat_copied`: whether MM2 copied the newest heartbeat from the source. One that it emits on the target itself
     shows that it runs, and not that records arrive. `compared`: whether a pass came to its end with these settings, and
     `groups` how it found the groups. `rules`, `heartbeat_timeout`, `copier`: of the settings."""

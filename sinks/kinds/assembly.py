@@ -42,7 +42,7 @@ EVERY_GROUP = GroupScope()
 class SyncedPrincipals:
     """Those whose ACLs were synced last, the name on the source to that on the target; None while they are not known.
 
-    The ACLs' controller writes it, those of other kinds read it in the same pass.
+    The ACLs' controller writes it, and controllers of other kinds read it in the same pass.
     """
 
     current: Mapping[str, str] | None = None

@@ -98,8 +98,8 @@ def shown(names: Sequence[str], most: int = 10) -> str:
 
 
 MM2_COPIES_FENCE = (
-    "MM2 syncs ACLs of {flow} as well (sync.topic.acls.enabled): it would copy the fence to {target}, keep out whoever "
-    "writes there, maybe itself, and take it away never again (MirrorSourceConnector leaves out ALLOW WRITE alone)"
+    "MM2 syncs ACLs of {flow} as well (sync.topic.acls.enabled). It would copy the fence to {target}, keep out every "
+    "writer there, maybe itself, and never revoke it (MirrorSourceConnector leaves out ALLOW WRITE alone)"
 )
 MM2_ACLS_OFF = (
     "write sync.topic.acls.enabled=false, and lockstep.sync.topic.acls.enabled=true to leave it to Lockstep, and "
@@ -119,14 +119,13 @@ COPIED_FENCE: Mapping[Copier, tuple[str, str]] = {
 NO_AUTHORIZER = (
     "{source} has no authorizer, so that no ACL can keep producers away (client quotas cannot either: Kafka refuses "
     "one of 0). Stop the producers themselves, or close the listener or the network to them, and then say "
-    "`lockstep cutover --without-fence`, which proves by the topics' ends alone that nobody writes"
+    "`lockstep cutover --without-fence`, which proves by the topics' ends alone that no client writes"
 )
 
 CLOSED_BY_WHOM = (
-    "{topics} on {source} can be written by nobody already, and whether that is the fence of {flows} cannot be told, "
-    "for that ledger cannot be read ({why}): `unfence` of {flows} would take it away while {flow} relies on it. Run "
-    "the same again once the ledger can be read; if {flows} is not fenced for certain, run it with a copy of the file "
-    "that does not enable {flows}"
+    "no client can write {topics} on {source} already. That may be the fence of {flows}, whose ledger cannot be read "
+    "({why}): `unfence` of {flows} would take it away while {flow} relies on it. Run the same again once the ledger "
+    "can be read. If {flows} is not fenced for certain, run it with a copy of the file that does not enable {flows}"
 )
 
 STAYS_CLOSED = (

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sinks.model.changes import Kind
 
 MOST_SHOWN = 20
-"""Groups that a status shows: those of the most topics."""
+"""Groups that a status shows: the ones with the most topics."""
 
 
 class DifferingConfig(NamedTuple):

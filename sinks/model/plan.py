@@ -1,7 +1,7 @@
 """A plan: what would be written, in order, with a digest, and what is refused of it.
 
-The digest depends on the flow and its changes alone, not on the order in which they were found, so that a plan
-reviewed yesterday can be compared with the plan made now.
+The digest depends on the flow and its changes alone, not on the order in which they were found. So a plan reviewed
+yesterday can be compared with the plan made now.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Plan:
     `existing` counts, per kind, what the deletion limit is a percentage of: the items that Lockstep may delete.
     `skipped` counts, by reason, what is never written (read-only configs, ACLs of the cluster itself). `notes`: what
     else an operator should know of it. `effective`: configs that differ in effect and that no change of this plan
-    mends; they are no changes, so they are not in the digest, and a plan that has nothing else is empty.
+    mends. They are no changes: they are not in the digest, and a plan that has nothing else is empty.
     """
 
     flow: Flow

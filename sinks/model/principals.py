@@ -1,7 +1,7 @@
 """Whose ACLs are synced, and what a principal is called on the target. Pure.
 
 A filter's pattern matches a whole principal, `User:alice`, or the name of a `User:` alone. Lists are split at commas,
-as those of topics: in a pattern, a comma of a name (`CN=alice,OU=x`) is written `\\x2c`.
+like lists of topics: in a pattern, a comma of a name (`CN=alice,OU=x`) is written `\\x2c`.
 
 A mapping is written like Kafka's `ssl.principal.mapping.rules` (KIP-371, `SslPrincipalMapper`): rules separated by
 commas, `RULE:pattern/replacement/`, with `L` or `U` behind it for lower or upper case, or `DEFAULT`, which changes
@@ -49,7 +49,7 @@ class PrincipalFilter:
     """`lockstep.acl.principals` without `lockstep.acl.principals.exclude`; by default everybody."""
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
-        """Raises LockstepError for a list that is none, and names the key and the pattern."""
+        """Raises LockstepError for a malformed list, and names the key and the pattern."""
         self._include = _names(properties or {}, PRINCIPALS, ".*")
         self._exclude = _names(properties or {}, PRINCIPALS_EXCLUDE, "")
 
@@ -62,7 +62,7 @@ class NamedPrincipals:
     """Principals of the target that are known by name, and those that a list of the file means; by default none."""
 
     def __init__(self, key: str = "", patterns: str = "", known: Collection[str] = ()) -> None:
-        """`patterns`: the list of `key`. Raises LockstepError for a list that is none, and names the key."""
+        """`patterns`: the list of `key`. Raises LockstepError for a malformed list, and names the key."""
         self._known = tuple(sorted(set(known)))
         self._listed = _names({key: patterns}, key, "") if patterns else None
         self._text = ", ".join((*self._known, *([patterns] if patterns else [])))
@@ -134,7 +134,7 @@ class PrincipalMapping:
         return cls(tuple(map(_rule, written)))
 
     def map(self, principal: str) -> str | None:
-        """The principal on the target; None where no rule matches, or where it would become nobody or everybody."""
+        """The principal on the target; None where no rule matches, or where it would be empty or mean everybody."""
         if principal == EVERYONE or not principal.startswith(USER_TYPE):
             return principal
         name = principal[len(USER_TYPE) :]

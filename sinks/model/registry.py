@@ -3,7 +3,7 @@
 Settings, the job, plan, apply, status, rights, metrics and the pages of docs made from code read this table. A kind's
 controller and writer are found in `sinks.kinds.<package>.controller` (`sinks.kinds.assembly` says what it must have).
 
-The ranks in `order` are those of one sequence for all kinds. Topics exist before they are configured, and have their
+The ranks in `order` form one sequence for all kinds. Topics exist before they are configured, and have their
 own configs before the brokers' defaults move. A DENY is in force before the ALLOW that it restricts, and until that is
 gone. Deletions of what others need come last.
 """

@@ -31,7 +31,7 @@ class Credential:
             raise LockstepError("a credential needs the name of a user")
         if not self.password:
             raise LockstepError(f"the password of {self.user} is empty: no Kafka cluster takes that")
-        # Half a character would show itself in the error of whoever encodes it later.
+        # Half a character would show itself in the error of a later encoder.
         if any("\ud800" <= char <= "\udfff" for char in self.user + self.password):
             raise LockstepError("the name of a user, or the password, is not UTF-8")
 
@@ -49,7 +49,7 @@ class CredentialProvider(Protocol):
         """The version that `credential` would have; asked for every user at every poll, so it should be cheap."""
 
     def close(self) -> None:
-        """Lets go of what is open. Called once, by whoever made the provider."""
+        """Closes what is open. The maker of the provider calls it once."""
 
 
 def version_of_credential(provider: CredentialProvider, user: str) -> str | None:

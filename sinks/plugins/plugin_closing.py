@@ -1,4 +1,4 @@
-"""Who closes a plug-in: whoever made it, once, unless another took that over."""
+"""Who closes a plug-in: its maker, once, unless another object took that over."""
 
 from __future__ import annotations
 

@@ -70,6 +70,6 @@ class MissingForLong(Generic[K]):
         self._since: dict[K, float] = {}
 
     def lasting(self, missing: Collection[K], now: float) -> list[K]:
-        """Those of what one observation lacks that each one has lacked for `SECONDS`."""
+        """The items that one observation lacks, and that each one has lacked for `SECONDS`."""
         self._since = {one: self._since.get(one, now) for one in missing}
         return [one for one, since in self._since.items() if now - since >= SECONDS]

@@ -56,8 +56,8 @@ class KindsAgenda:
     `created`: what the target took and does not show yet. `keys`: what is to be compared. `written`: what was written,
     by its name on the target, since the last poll; `unpolled`: keys of that which were not polled since. `inputs`: what
     the last comparison depended on. `rests`: what could not be compared in full waits for the next poll. `polled`: what
-    the last poll found. `findings`: what comparisons found, for status. `lacked`: kinds of which the target shows
-    nothing, though some of it was ours.
+    the last poll found. `findings`: what comparisons found, for status. `lacked`: kinds without any item on the
+    target, though some were ours.
     """
 
     signalled: int = 0
@@ -430,7 +430,7 @@ class FullComparisons:
         self._has_turn = False
 
     def begins(self, now: float, *, asked: bool) -> bool:
-        """Whether the pass that begins compares everything: where somebody `asked` for it, where nothing holds that was
+        """Whether the pass that begins compares everything: where it was `asked` for, where nothing holds that was
         known before, and where it is time and no other flow's turn. Until it is `done` nothing holds."""
         age = LATEST * self._interval if asked or self._at is None else now - self._at
         if age < self._interval:
@@ -478,7 +478,7 @@ class KindIntervals:
         self._polled_at |= dict.fromkeys(kinds, now)
 
     def waking(self, kinds: Collection[Kind], now: float) -> list[float]:
-        """When those of these kinds that rest now are due again."""
+        """When the resting ones among these kinds are due again."""
         resting = self.resting(now) & set(kinds)
         return sorted(self._polled_at[kind] + self._intervals[kind] for kind in resting)
 

@@ -1,8 +1,8 @@
 """Changes that the target refused: each backs off by itself and is tried again ever less often. Pure.
 
-What a missing right denied is another thing than a refused value: somebody grants the right, and all that it denied
-passes. So a few of those changes are tried every minute, and as long as all that are tried go through, twice as many of
-their kind are tried at once: a right may have been granted for all of them, or for one.
+What a missing right denied is another thing than a refused value: once the operator grants the right, all that it
+denied passes. So a few of those changes are tried every minute. As long as all that are tried go through, twice as many
+of their kind are tried at once. A right may have been granted for all of them, or for one.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ LONGEST_WAIT = 3600.0
 """Seconds between tries in the end: often enough to notice within the hour that a policy was relaxed."""
 
 DENIED_WAIT, DENIED_TRIED = 60.0, 5
-"""Seconds until the next try of some that a missing right denied, and how many of a kind those are at first: each
-failed try is an event in the audit topic."""
+"""Seconds until the next try of some changes that a missing right denied, and how many of a kind are tried at first.
+Each failed try is an event in the audit topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Backoff:
         self._hasten_denied(granted - denied, denied, now)
 
     def _hasten_denied(self, granted: Collection[Kind], denied_again: Collection[Kind], now: float) -> None:
-        """`granted`: kinds of which all that was tried went through, and something of it was denied before."""
+        """`granted`: kinds whose tried changes all went through, some of them denied before."""
         for kind in granted:
             self._tried[kind] = 2 * self._tried.get(kind, DENIED_TRIED)
         for kind in denied_again:

@@ -1,12 +1,11 @@
 """What the flows of one process want on a target that they share, so that none revokes what another still wants.
 
 An ACL, a user or a quota that two sources have exists once on the target, and one flow owns it. Each flow publishes the
-keys that it desires of a kind; a planned deletion of a key that another flow claims is refused instead, and so is every
-deletion while another flow that is expected to publish has not done so. A source that shows nothing may not have been
-seen: what its flow claimed before stands, and after a restart, where the flow's ledger says that it claimed anything,
-nobody knows. The same is true of a flow that is paused or has ended: what it wants but does not own is in no ledger. In
-between two passes a deletion may still meet a new claim: its flow finds the item missing at its next
-comparison, and creates it.
+keys that it desires of a kind. Lockstep refuses to delete a key that another flow claims. It refuses every deletion
+while another flow that is expected to publish has not done so. A source that shows nothing may not have been seen: what
+its flow claimed before stands. After a restart that is unknown, if the flow's ledger says that it claimed anything. So
+is what a paused or ended flow wants: what it wants but does not own is in no ledger. In between two passes a deletion
+may still meet a new claim: its flow finds the item missing at its next comparison, and creates it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from streaming.flow import Flow
 WANTED = "still wanted by {}"
 NOT_KNOWN = "whether {} still wants it is not known yet"
 STOPPED = (
-    "whether {} still wants it is not known, for it is paused or has ended: resume it, or turn this kind off for it in "
+    "whether {} still wants it is not known, for it is paused or has ended. Resume it, or turn this kind off for it in "
     "the properties file; then it is deleted if no other flow wants it"
 )
 
@@ -40,7 +39,7 @@ class Claims:
         self._waiting: set[Flow] = set()
 
     def expect(self, flow: Flow, kind: Kind) -> None:
-        """The flow keeps this kind: until it publishes, nobody knows what it wants."""
+        """The flow keeps this kind: until it publishes, what it wants is unknown."""
         with self._lock:
             self._claimed.setdefault(kind, {}).setdefault(flow, None)
 

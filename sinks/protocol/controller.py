@@ -1,4 +1,4 @@
-"""What a pass is made of: controllers, each of which keeps one or a few kinds of resources that are polled together.
+"""What a pass is made of: controllers. Each keeps one or a few kinds of resources that are polled together.
 
 A kind is four things. A pass (`sinks.engine.reconcile`) calls them in this order:
 
@@ -37,7 +37,7 @@ class PassContext:
 
     `now`: monotonic seconds. `signal_works`: whether no signal means that nothing changed. `requested`: upstream topics
     that were asked for. `everything`: compare all of both sides. `idle`: kinds that are paused, or wait for their
-    interval. `confirming`: kinds of which deletions wait for another comparison, which is due.
+    interval. `confirming`: kinds whose deletions wait for another comparison, which is due.
     """
 
     now: float
@@ -95,7 +95,7 @@ class Controller(Protocol):
         """
 
     def close(self) -> None:
-        """Lets go of its clients."""
+        """Closes its clients."""
 
 
 class Writer(Protocol):

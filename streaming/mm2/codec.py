@@ -1,12 +1,12 @@
 """MM2's records and their bytes, both ways, in plain Python.
 
-Big-endian, after the SCHEMA constants of Kafka's Heartbeat, Checkpoint and OffsetSync classes: a STRING is an INT16
-length and so many bytes of UTF-8; where a value starts with a version, that is an INT16 and 0 is the only one known.
-`streaming/decode.py` reads the same bytes with Spark's columns from the same `LAYOUTS` and gives the same verdict;
-this module is what that is measured against, and what writes records for tests and for the demo.
+Big-endian, after the SCHEMA constants of Kafka's Heartbeat, Checkpoint and OffsetSync classes. A STRING is an INT16
+length and so many bytes of UTF-8. A version before a value is an INT16, and 0 is the only one known.
+`streaming/decode.py` reads the same bytes with Spark's columns from the same `LAYOUTS` and gives the same verdict.
+Tests compare it with this module, which also writes records for tests and for the demo.
 
-Ours is stricter than MM2, whose reader ignores bytes after the last field: such a record was not written by an MM2
-that this codec knows, and a guess at its meaning would end up in group offsets. Nor does MM2 limit a name.
+Ours is stricter than MM2, whose reader ignores bytes after the last field. An MM2 that this codec knows writes no such
+record, and a guess at its meaning would end up in group offsets. Nor does MM2 limit a name.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class FieldLayout(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The fields of a record in order; `versioned` says that an INT16 version precedes those of the value."""
+    """The fields of a record in order; `versioned` says that an INT16 version precedes the value's fields."""
 
     key: tuple[FieldLayout, ...]
     value: tuple[FieldLayout, ...]
@@ -253,7 +253,8 @@ REASONS: Final = (
     NEGATIVE,
     LONG_NAME,
 )
-"""Why bytes are no record. The first fault met is the verdict: a null value, a null key, the bytes of the key from
-first to last, those of the value, then text that is not UTF-8, then a partition, offset or timestamp below zero, then a
-name in the key beyond `LONGEST_NAME`. A string's length below zero is `negative` too, met where it stands.
+"""Why bytes are no record. The first fault met is the verdict. A null value comes first, then a null key, the bytes of
+the key from first to last, and the bytes of the value. Text that is not UTF-8 comes next. Then come a partition, offset
+or timestamp below zero, and a name in the key beyond `LONGEST_NAME`. A string's length below zero is `negative` too,
+met where it stands.
 """

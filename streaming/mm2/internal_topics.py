@@ -65,7 +65,7 @@ def internal_topics(policy: ReplicationPolicy, flow: Flow, location: str) -> Int
 
     Where the policy has no separator of its own, our names have a dot. A policy names our topics itself with the
     methods `ledger_topic(source)`, `audit_topic(source)`, `topics_log_topic(source)` and `groups_log_topic(source)`,
-    where it has them. The last two are those of `LogListener`.
+    where it has them. `LogListener` writes the last two.
     """
     separator: str = getattr(policy, "internal_separator", ".")
     here, other = (flow.source, flow.target) if location == "source" else (flow.target, flow.source)
@@ -110,12 +110,10 @@ def _own(policy: ReplicationPolicy, method: str, name: str, source: str, separat
 # | `a.checkpoints.internal` | b | the checkpoint connector of a -> b | where groups stand |
 # | `mm2-offset-syncs.b.internal` | a | the source connector of a -> b | which topics' records arrive |
 #
-# A heartbeat connector writes to its own flow's *target*. What a's `heartbeats` holds comes from connectors of flows
-# into a: MM2 starts one for b -> a even when only a -> b is enabled, unless `emit.heartbeats.enabled=false`, to give
-# a -> b something to copy. So the aliases inside a record of `a.heartbeats` are those of a flow *into* a and must not
-# be
-# taken for the flow that the record proves: that follows from the topic. In `heartbeats` the record's own aliases
-# count.
+# A heartbeat connector writes to its own flow's *target*. Connectors of flows into a write a's `heartbeats`. MM2 starts
+# one for b -> a even when only a -> b is enabled, to give a -> b something to copy (not with
+# `emit.heartbeats.enabled=false`). So the aliases inside a record of `a.heartbeats` name a flow *into* a, not the flow
+# that the record proves. The topic tells that one. In `heartbeats` the record's own aliases count.
 # With `offset-syncs.topic.location=target` the last topic is `mm2-offset-syncs.a.internal` on b.
 
 

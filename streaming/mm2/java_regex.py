@@ -1,10 +1,10 @@
 """Java's regular expressions, as MM2's filters use them, for Python's `re`.
 
-A pattern is read construct by construct in the syntax of `java.util.regex.Pattern` (Java 17) and written in Python's,
-so that a list copied from an MM2 file chooses the same names. What Python cannot say is refused, never guessed: a
-filter that means something else would write to the wrong topics.
+A pattern is read construct by construct in the syntax of `java.util.regex.Pattern` (Java 17) and written in Python's.
+So a list copied from an MM2 file chooses the same names. What Python cannot say is refused, never guessed: a filter
+that means something else would write to the wrong topics.
 
-Known differences, neither of which a topic's name can show: `.` refuses `\\n` only, Java's the other line terminators
+Two differences are known, which no topic's name can show: `.` refuses `\\n` only, Java's the other line terminators
 too; and `\\b` knows ASCII only, which Java does since 19.
 """
 
@@ -214,7 +214,7 @@ class _Translation:
         return rf"(?:(?!{one})[\s\S])" if negated else f"(?:{one})"
 
     def _union(self) -> str:
-        """Everything up to `]` or `&&`, of which a character must be one."""
+        """Everything up to `]` or `&&`: the characters that match."""
         plain: list[str] = []
         classes: list[str] = []
         while self._at < len(self._text) and (not self._ahead("]", "&&") or not (plain or classes)):

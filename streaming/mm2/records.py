@@ -1,6 +1,6 @@
 """What MirrorMaker 2 says, as values: heartbeats, checkpoints and offset-syncs.
 
-The names are those of Kafka's `org.apache.kafka.connect.mirror` classes. Every value can be written in MM2's bytes:
+The names come from Kafka's `org.apache.kafka.connect.mirror` classes. Every value can be written in MM2's bytes:
 one that could not (a negative offset, a name longer than 32,767 bytes) raises ValueError when it is built.
 """
 

@@ -72,7 +72,7 @@ class DefaultTopicFilter:
         self.plain_names: tuple[str, ...] = ()
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Raises LockstepError for a list that is none, and names the pattern."""
+        """Raises LockstepError for a malformed list, and names the pattern."""
         self._include = _patterns(properties, "topics", DEFAULT_TOPICS)
         self.plain_names = _plain_names(properties, "topics")
         self._exclude = _patterns(properties, "topics.exclude", DEFAULT_TOPICS_EXCLUDE)
@@ -84,7 +84,7 @@ class DefaultTopicFilter:
 class DefaultGroupFilter:
     """Kafka's `DefaultGroupFilter`: `groups` without `groups.exclude`. Until it is configured, none.
 
-    `plain_names`: as those of `DefaultTopicFilter`.
+    `plain_names`: as in `DefaultTopicFilter`.
     """
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class DefaultGroupFilter:
         self.plain_names: tuple[str, ...] = ()
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Raises LockstepError for a list that is none, and names the pattern."""
+        """Raises LockstepError for a malformed list, and names the pattern."""
         self._include = _patterns(properties, "groups", DEFAULT_GROUPS)
         self.plain_names = _plain_names(properties, "groups")
         self._exclude = _patterns(properties, "groups.exclude", DEFAULT_GROUPS_EXCLUDE)
@@ -110,7 +110,7 @@ class DefaultConfigPropertyFilter:
         self._source_defaults = False
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Raises LockstepError for a list that is none; any side but `source` is `target`, as in MM2."""
+        """Raises LockstepError for a malformed list. Any side but `source` is `target`, as in MM2."""
         self._exclude = _patterns(properties, "config.properties.exclude", CONFIG_PROPERTIES_EXCLUDE)
         self._source_defaults = properties.get("use.defaults.from", "target").strip(BLANK) == "source"
 

@@ -205,11 +205,11 @@ def replicates(
 
 
 def is_written_by_mm2_alone(policy: ReplicationPolicy, source_alias: str, topic: str) -> bool:
-    """Whether the name of a topic's copy says that it is a copy, so that nobody but MM2 has a reason to write there.
+    """Whether the name of a topic's copy says that it is a copy, so that only MM2 has a reason to write there.
 
-    `topic`: the name on the source. False where the copy keeps that name, where the policy does not lead from the copy
-    back to source and topic, and where it calls the source's own topic a remote one of the source as well: such an
-    answer, as `IdentityReplicationPolicy` gives it for every topic, tells nothing.
+    `topic`: the name on the source. False where the copy keeps that name, and where the policy does not lead from the
+    copy back to source and topic. False too where it calls the source's own topic a remote one of the source. Such an
+    answer tells nothing: `IdentityReplicationPolicy` gives it for every topic.
     """
     remote = policy.format_remote_topic(source_alias, topic)
     return (

@@ -40,7 +40,7 @@ SOUGHT = "id int, key_digest bigint, value_digest bigint, headers_digest bigint,
 
 
 def own_session(spark: SparkSession) -> SparkSession:
-    """Another session of the same Spark, whose settings are nobody else's."""
+    """Another session of the same Spark, with settings of its own."""
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     return session
@@ -194,7 +194,7 @@ def by_content(records: DataFrame) -> DataFrame:
 
 
 def unequal(contents: DataFrame) -> DataFrame:
-    """Those of `by_content` that are not as often on one side as on the other."""
+    """The rows of `by_content` that are not as often on one side as on the other."""
     return contents.where(F.size("upstreams") != F.size("downstreams"))
 
 

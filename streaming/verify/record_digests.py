@@ -1,7 +1,7 @@
 """Digests of records and of cells, in Spark's own column expressions: no Python sees a record.
 
-Every field comes with its length, and null has one of its own, so that no two different records look alike to the
-digest but by chance: about 1 in 2^64 for each of two digests.
+Every field comes with its length, and null has a length of its own. So two different records look alike to the digest
+only by chance: about 1 in 2^64 for each of two digests.
 """
 
 from __future__ import annotations

@@ -99,9 +99,9 @@ class Surplus(NamedTuple):
 
 
 class PairSums(NamedTuple):
-    """Of a cell: how many records have an equal on the other side, how often the target's offset goes back from one to
-    the next in the source's order, the greatest timestamp, and the first and the last of them in that order (no meaning
-    without any)."""
+    """Of a cell: how many records have an equal on the other side, and the greatest timestamp. In the source's order:
+    how often the target's offset goes back from one to the next, and the first and the last of them (no meaning without
+    any)."""
 
     id: int
     cell: int
@@ -116,8 +116,8 @@ class PairSums(NamedTuple):
 
 @dataclass(frozen=True)
 class RecordRows:
-    """Records brought together. Of each cell `contents` and `runs` may be cut off behind the first ones: then `surplus`
-    says how many contents there are, and `sums` what all runs come to, and where they begin and end."""
+    """Records brought together. Of each cell `contents` and `runs` may be cut off behind the first ones. Then `surplus`
+    says how many contents there are. `sums` says what all runs come to, and where they begin and end."""
 
     sums: list[PairSums]
     surplus: list[Surplus]

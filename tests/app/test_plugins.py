@@ -130,7 +130,7 @@ def test_a_config_filter_that_says_nothing_of_defaults_leaves_them_to_the_target
         ("acme_plugins:", TopicFilter, "name it as package.module:Class"),
         ("acme_nowhere:Filter", TopicFilter, "acme_nowhere does not import, is it on PYTHONPATH?: ModuleNotFoundError"),
         ("acme_broken:Filter", TopicFilter, "SyntaxError"),
-        ("acme_plugins:Nobody", TopicFilter, "acme_plugins has no Nobody"),
+        ("acme_plugins:Absent", TopicFilter, "acme_plugins has no Absent"),
         ("acme_plugins:function", TopicFilter, "function is not a class"),
         ("acme_plugins:BareHeir", TopicFilter, "lacks should_replicate_topic of TopicFilter"),
         ("acme_plugins:NotCallable", GroupFilter, "lacks should_replicate_group of GroupFilter"),

@@ -35,7 +35,7 @@ def lost(said: Any, held: Any, where: str = "") -> Iterator[str]:
 
 
 def held(document: Any) -> Any:
-    """What Grafana's types, those of its panels and of Prometheus' queries keep of it."""
+    """What Grafana's types keep of it, with the types of its panels and of Prometheus' queries."""
     plugins.register_default_plugins()
     return json.loads(JSONEncoder(sort_keys=True).encode(Dashboard.from_json(document)))
 

@@ -220,7 +220,7 @@ def helm(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     path = shutil.which("helm")
     if path is None:
         pytest.skip("helm is not on PATH")
-    # What a helm that somebody built takes for its Kubernetes may be older than any that is in use.
+    # A helm that was built by hand may take its Kubernetes to be older than any that is in use.
     words = [path, command, *arguments, "--kube-version", "1.33.0"]
     return subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
 

@@ -34,7 +34,7 @@ OF_MM2 = {
     "kafka_connect_mirror_mirrorcheckpointconnector_checkpoint_latency_ms_avg",
     *(f"kafka_connect_plugins_{name}" for name in (*OF_RECORDS, "checkpoint_latency_ms_avg")),
 }
-"""As Prometheus' JMX exporter named those of MM2 4.3.1 with conf/prometheus/mm2-jmx-exporter.yml and
+"""As Prometheus' JMX exporter named the metrics of MM2 4.3.1 with conf/prometheus/mm2-jmx-exporter.yml and
 `metric.names.formats = legacy,new`."""
 
 

@@ -42,7 +42,7 @@ class Markers:
 
 
 def lines_of(markers: Markers, folder: Path) -> dict[str, str]:
-    """Lines of a properties file with secrets of every sort, none of which keeps the job from working."""
+    """Lines of a properties file with secrets of every sort. None keeps the job from working."""
     new, closed = markers.new, free_ports(2)
     referred = folder / "secrets.properties"
     referred.write_text(
@@ -127,7 +127,7 @@ def files_since(start: datetime, *folders: Path) -> Iterator[tuple[str, str]]:
 
 
 def command_lines(pids: Iterable[int]) -> Iterator[tuple[str, str]]:
-    """Those of processes and all their descendants."""
+    """The command lines of processes and all their descendants."""
     for pid in pids:
         for process in family_of(pid):
             yield f"the command line of {process.pid}", " ".join(command_line(process))

@@ -21,7 +21,7 @@ from streaming.mm2.records import RecordKind
 from tests.quick_java import QUICK_KAFKA
 
 SOURCE, TARGET = "mirrored-a", "mirrored-b"
-"""Aliases that no other test has, so that on shared clusters nobody else sees these topics as its flow's."""
+"""Aliases that no other test has, so that on shared clusters no other flow sees these topics as its own."""
 
 TOPIC = "mirrored-orders"
 GROUP = "mirrored-grüße-日本"

@@ -1,5 +1,5 @@
-"""MM2's mode of ACLs beside a real MM2: the same ACLs on the source become the same ones on the target, and what MM2
-made is Lockstep's once it is adopted."""
+"""MM2's mode of ACLs beside a real MM2. The same ACLs on the source become the same ones on the target. What MM2 made
+is Lockstep's once it is adopted."""
 
 from __future__ import annotations
 

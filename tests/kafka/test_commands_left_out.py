@@ -57,7 +57,7 @@ def test_a_paused_kind_is_said_by_plan_apply_and_status_until_it_is_resumed(conf
     [
         (("look", "left-ut"), "left-ut does not exist on a; nearest: left-out"),
         (("look", "a.left-out"), "a.left-out is the name on b: write left-out, its name on a"),
-        (("offsets", "--group", "nobody"), "nobody does not exist on a"),
+        (("offsets", "--group", "absent"), "absent does not exist on a"),
     ],
 )
 def test_a_name_that_is_not_replicated_is_wrong_usage(config: Path, words: tuple[str, ...], said: str) -> None:
@@ -73,7 +73,7 @@ def test_a_plan_of_one_kind_has_no_other(config: Path) -> None:
 
 @pytest.fixture
 def refused(config: Path, tmp_path: Path) -> Path:
-    """The same flow to a target whose port nobody listens on."""
+    """The same flow to a target where no process listens on the port."""
     return pointed_at(config, tmp_path, f"127.0.0.1:{free_ports(1)[0]}")
 
 

@@ -91,7 +91,7 @@ def test_a_mirror_that_dies_ends_the_demo_with_its_reason(tmp_path: Path) -> Non
 
 
 def mirrors(pid: int) -> list[psutil.Process]:
-    """Those of MM2 among a process and its descendants."""
+    """MM2's processes among a process and its descendants."""
     return [one for one in family_of(pid) if MAIN in command_line(one)]
 
 

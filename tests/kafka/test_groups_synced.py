@@ -35,7 +35,7 @@ SOON = 180.0
 
 @dataclass(frozen=True)
 class Stage:
-    """A topic of 100 records of which the target has those from 10 on, as if MM2 had copied them."""
+    """A topic of 100 records. The target has them from 10 on, as if MM2 had copied them."""
 
     config: Path
     source: KafkaCluster

@@ -1,4 +1,4 @@
-"""On real clusters: which ones are meant, and a ledger that commands refuse until somebody has signed it."""
+"""On real clusters: which ones are meant, and a ledger that commands refuse until the operator has signed it."""
 
 from __future__ import annotations
 

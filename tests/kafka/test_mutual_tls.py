@@ -54,7 +54,7 @@ class Guarded:
     folder: Path
 
     def properties(self, own: Settings) -> Settings:
-        """A client's settings; `own`: those of its key store."""
+        """A client's settings; `own`: the settings of its key store."""
         secured = self.cluster.secured_properties(NOBODY)
         shared = {name: value for name, value in secured.items() if not name.startswith("sasl.")}
         return shared | {"security.protocol": "SSL"} | {f"ssl.{name}": value for name, value in own.items()}

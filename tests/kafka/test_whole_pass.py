@@ -130,7 +130,7 @@ def test_what_was_created_is_remembered_under_the_policys_separator(staged: Stag
 
 
 def test_later_changes_arrive_and_what_is_excluded_survives(staged: Staged) -> None:
-    """Set, changed, removed, grown; an excluded key that somebody set on the target stays. Nothing is left to do."""
+    """Set, changed, removed, grown; an excluded key that a client set on the target stays. Nothing is left to do."""
     alter(staged.target, staged.remote, {EXCLUDED: "*"})
     alter(staged.source, staged.topic, {"retention.ms": "7200000", "segment.ms": "60000", "max.message.bytes": None})
     grow(staged.source, staged.topic, 5)
@@ -142,7 +142,7 @@ def test_later_changes_arrive_and_what_is_excluded_survives(staged: Staged) -> N
 
 
 def test_what_was_changed_on_the_target_is_set_back(staged: Staged) -> None:
-    """What the source has wins over what somebody did to the remote topic, and so does what the source lacks."""
+    """What the source has wins over another client's change of the remote topic, and so does what the source lacks."""
     before = shown(staged.target, staged.remote)
     alter(staged.target, staged.remote, {"retention.ms": "1", "delete.retention.ms": "1"})
     staged.run()

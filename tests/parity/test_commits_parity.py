@@ -15,7 +15,7 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_siz
 @given(NAMES, st.integers(1, 200))
 @example("polygenelubricants", 50)
 def test_a_group_has_the_partition_that_kafka_computes(kafka: Kafka, group: str, partitions: int) -> None:
-    """The example has the hash code -2147483648, of which there is no absolute value."""
+    """The example has the hash code -2147483648, which has no absolute value."""
     utils = kafka.jvm.org.apache.kafka.common.utils.Utils
     code = kafka.jvm.java.util.Objects.hashCode(group)
     assert commit_partition(group, partitions) == utils.abs(code) % partitions

@@ -51,7 +51,7 @@ def theirs(kafka: Kafka, config: str) -> Read | None:
 
 
 def is_half_quoted(config: str) -> bool:
-    """Where a line ends inside quotes Kafka closes them silently, which nobody means: ours refuses that."""
+    """Where a line ends inside quotes Kafka closes them silently. No author means that, so ours refuses it."""
     try:
         parse_jaas(config)
     except LockstepError as error:

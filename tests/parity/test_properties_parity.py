@@ -117,7 +117,7 @@ def test_a_file_is_read_as_java_reads_it(kafka: Kafka, text: str) -> None:
         assert findings.mistakes
     else:
         assert not findings.mistakes
-        # A backslash alone is an empty key to Java, and nothing to us: no key of anybody's is empty.
+        # A backslash alone is an empty key to Java, and nothing to us: no program has an empty key.
         ours, theirs = {key: entry.raw for key, entry in entries.items()}, dict(properties.items())
         assert {key: raw for key, raw in ours.items() if key} == {key: raw for key, raw in theirs.items() if key}
 

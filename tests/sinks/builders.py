@@ -123,7 +123,7 @@ def put_topic(cluster: MemoryCluster, topic: str, partitions: int = 1, **configs
 
 
 def set_config(cluster: MemoryCluster, topic: str, name: str, value: str | None) -> None:
-    """A change by somebody's hand; not counted as a write of ours."""
+    """A change by another client; not counted as a write of ours."""
     writes = cluster.writes
     fault = cluster.alter_topic_configs({topic: {name: value}})[topic]
     assert fault is None

@@ -1,4 +1,4 @@
-"""Whoever waits for a daemon thread gets what it comes to, and notices a signal meanwhile."""
+"""A caller that waits for a daemon thread gets its result, and notices a signal meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One process at a time holds a lock file, whose content nobody touches."""
+"""One process at a time holds a lock file, whose content stays as it is."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "offsets lost": lambda at: shutil.rmtree(at / "offsets"),
     "commits that are none": lambda at: write(at / "commits" / "1", "garbage"),
     "commits that are empty": lambda at: write(at / "commits" / "1", ""),
-    "metadata that is none": lambda at: write(at / "metadata", "garbage"),
+    "metadata that is garbage": lambda at: write(at / "metadata", "garbage"),
     "metadata that is empty": lambda at: write(at / "metadata", ""),
     "metadata that fails its checksum": lambda at: (at / "metadata").write_text("garbage"),
 }

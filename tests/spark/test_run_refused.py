@@ -61,7 +61,7 @@ def test_a_machine_without_java_is_told_which_one_to_install(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ("--nonsense pyspark-shell", "its options are those of PYSPARK_SUBMIT_ARGS"),
+        ("--nonsense pyspark-shell", "its options come from PYSPARK_SUBMIT_ARGS"),
         ("--master nonsense pyspark-shell", "Spark does not start: "),
     ],
 )

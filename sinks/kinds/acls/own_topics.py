@@ -1,8 +1,7 @@
 """ACLs that the target must not get by what the source says: Kafka's, MM2's and Lockstep's own topics above all. Pure.
 
-Who writes the ledger turns it against the job, who writes `__consumer_offsets` or MM2's checkpoints against every
-group. Seeing that these topics are there, and their configs, does no harm. A DENY takes nothing from anybody but its
-principal.
+A writer of the ledger turns it against the job; a writer of `__consumer_offsets` or MM2's checkpoints turns them
+against every group. To see these topics and their configs does no harm. A DENY takes rights from its principal alone.
 """
 
 from __future__ import annotations

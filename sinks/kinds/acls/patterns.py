@@ -1,7 +1,7 @@
 """What an ACL's pattern of topics is called on the target, and what it covers there. Pure.
 
 A prefix and the wildcard can be translated where the replication policy puts the same text, the *front*, before every
-name: `a.` under the default policy, nothing under the identity policy. It is found by asking the policy, not assumed.
+name. It is `a.` under the default policy, nothing under the identity policy. Lockstep asks the policy for it.
 
 | pattern on the source | front `a.`           | no front      | a policy that puts none before every name    |
 |-----------------------|----------------------|---------------|----------------------------------------------|

@@ -11,8 +11,8 @@
 | cluster, token, user           | never                                   | never                                    |
 | anything that is UNKNOWN       | never                                   | never                                    |
 
-What is left out is counted by its reason. What a pattern is called on the target: `patterns`. MM2's rules are
-those of `MirrorSourceConnector.syncTopicAcls`; its wildcard becomes the name `a.*`, which no topic has. For literal
+What is left out is counted by its reason. What a pattern is called on the target: `patterns`. MM2's rules come
+from `MirrorSourceConnector.syncTopicAcls`; its wildcard becomes the name `a.*`, which no topic has. For literal
 names both modes ask the topic filter, as MM2 does, and not whether the topic exists: one that is missing for a moment
 costs no ACL.
 
@@ -20,11 +20,13 @@ A prefix counts where it covers a replicated topic, or where the filter would le
 empty cluster needs it as well. Other prefixes are left out: under the identity policy they would open topics of the
 target's own. For the same reason a DENY of topics that are not replicated goes along where a prefix above it does.
 
-An ALLOW whose pattern would cover Kafka's or Lockstep's own topics on the target is withheld in both modes, and so is a
-DENY for everybody, which would lock the job out. Withheld is neither created nor deleted, and refused with its reason
-where the target has no such ACL. Principals that are protected, the job's own above all, are left out altogether.
+In both modes Lockstep withholds an ALLOW whose pattern would cover Kafka's or Lockstep's own topics on the target. It
+also withholds a DENY for everybody, which would lock the job out. Withheld is neither created nor deleted, and refused
+with its reason where the target has no such ACL. Principals that are protected, the job's own above all, are left out
+altogether.
 
-`User:*` holds for everybody, so its group ACLs go along with anybody's topics, and everybody's with its own.
+`User:*` holds for every principal. So its group ACLs go along with any principal's topics, and every principal's group
+ACLs with its topics.
 """
 
 from __future__ import annotations
@@ -67,8 +69,8 @@ MM2_OPERATIONS: Mapping[tuple[str, str], str | None] = {(ALLOW, "WRITE"): None, 
 """What MM2 makes of an operation, by permission; None: it leaves the ACL out. All others stay as they are."""
 
 NO_FRONT = (
-    "the replication policy puts no common text before the names of topics, so {} has no counterpart on the target; "
-    "use literal ACLs on the source, or grant it on the target by hand"
+    "the replication policy puts no common text before the names of topics, so {} has no counterpart on the target. "
+    "Use literal ACLs on the source, or grant it on the target by hand"
 )
 
 
@@ -124,7 +126,7 @@ def plan_acls(
 
 
 def deletable(owned: Iterable[Key], rules: AclRules) -> set[Key]:
-    """Keys of owned ACLs without those of protected principals."""
+    """Keys of owned ACLs, without the keys of protected principals."""
     return {key for key in owned if key[PRINCIPAL_FIELD] not in rules.protected}
 
 

@@ -6,7 +6,7 @@
 | ALLOW ALL of topics        | ALLOW READ  | ALLOW ALL as well          |
 | everything else            | as it is    | as it is                   |
 
-What is held back is in the ledger, for at a failover nobody may be able to ask the source for it.
+What is held back is in the ledger, because at a failover the source may not answer.
 """
 
 from __future__ import annotations

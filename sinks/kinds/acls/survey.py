@@ -142,8 +142,8 @@ def survey_acls(
     NotSupported, RightsMissing.
 
     What a failover denies on one cluster (`fences`) is neither made nor taken away on the other. Ledgers are read for
-    it only where an ACL looks like a fence: before the ACLs are read (what is known by then counts, too, for a fence
-    that goes is forgotten last) and after, for one that comes is remembered first.
+    it only where an ACL looks like a fence, before the ACLs are read and after. Before: a fence that goes is forgotten
+    last. After: a fence that comes is remembered first.
     """
     before = fences(False)
     bindings, on_target = (AclList(source.describe()) if afresh else source.recent()), target.recent()
@@ -259,8 +259,8 @@ def held_by_source(
     `existing`: counts only what the target has, and ACLs of topics that have a copy there: an operator may have removed
     the ACL alone; None: counts all.
 
-    ACLs of groups count where an ACL of topics does of the same principal: an application that reads no replicated
-    topic any more needs them no more, even where it reads topics that were never copied. `reading`: principals that
+    ACLs of groups count where an ACL of topics of the same principal does. An application that reads no replicated
+    topic needs none, even if it reads topics that were never copied. `reading`: principals that
     keep an ACL of topics on the target in any case, so their ACLs of groups count too.
     """
     if EVERYONE not in principals:

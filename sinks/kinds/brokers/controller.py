@@ -110,7 +110,7 @@ class BrokerWriter:
                 {ConfigEntity(ResourceType.BROKER, broker): values for broker, values in wanted.items()}
             )
         except IncrementalUnsupported as error:
-            # The old AlterConfigs would erase what it is not given, passwords among it, which nobody can read.
+            # The old AlterConfigs would erase what it is not given, passwords too, which no client can read.
             return dict.fromkeys(wanted, ItemFault("UNSUPPORTED_VERSION", str(error)))
         return {entity.name: fault for entity, fault in faults.items()}
 

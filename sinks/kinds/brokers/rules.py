@@ -92,8 +92,8 @@ LEFT_OUT = frozenset(
         "unclean.leader.election.enable",
     }
 )
-"""What MM2's `config.properties.exclude` leaves out for topics is not copied unasked for brokers: with a
-`min.insync.replicas` of 2 a target of one broker would refuse `acks=all`, and brokers of Kafka 4 set one themselves."""
+"""Not copied for brokers unless the file asks for it, as MM2's `config.properties.exclude` does for topics. With a
+`min.insync.replicas` of 2 a target of one broker would refuse `acks=all`. Brokers of Kafka 4 set one themselves."""
 
 DEFAULT_PROPERTIES = ", ".join(name for names in GROUPS.values() for name in names if name not in LEFT_OUT)
 
@@ -114,7 +114,7 @@ class BrokerConfigRules:
     """`lockstep.broker.config.properties`: a list of names and patterns, read as MM2 reads its own lists."""
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
-        """Raises LockstepError for a list that is none, and names the key and the pattern."""
+        """Raises LockstepError for a malformed list, and names the key and the pattern."""
         self._names = DefaultTopicFilter()
         try:
             chosen = (properties or {}).get(PROPERTIES, DEFAULT_PROPERTIES)

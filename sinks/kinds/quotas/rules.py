@@ -87,7 +87,7 @@ def _user(name: str, principals: PrincipalFilter, mapping: PrincipalMapping) -> 
 
 
 def plan_quotas(desired: DesiredQuotas, target: Quotas, owned: Collection[Key]) -> Iterator[Change]:
-    """The changes; `owned`: keys that Lockstep created, of which those go that are wanted no more."""
+    """The changes. `owned`: keys that Lockstep created; the unwanted ones among them are deleted."""
     existing = keys_of(target)
     refused = {refusal.key for refusal in desired.refused}
     for key, value in desired.wanted.items():

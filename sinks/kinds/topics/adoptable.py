@@ -3,7 +3,7 @@
 One that is adopted may be deleted with its records, so nothing less than all of this must hold:
 
 - the source's topic is replicated, and the copy has as many partitions;
-- the copy's name says that nobody but MM2 writes it: never under the identity policy;
+- the copy's name says that only MM2 writes it: never under the identity policy;
 - it is none of MM2's own topics, nor one of Lockstep's;
 - the target tells its id, by which it is known from then on.
 """

@@ -12,9 +12,9 @@ What is never planned is never written where IncrementalAlterConfigs is. The old
 a topic: `config_writer` reads them right before and writes them back, so it undoes what another client changes in
 between.
 
-An override is what is set on the topic itself. MM2 counts a broker's dynamic default as an override, too
-(`ConfigEntry.isDefault` is false for it), and so pins the source brokers' settings on each remote topic; here they
-are a default like any other.
+An override is what is set on the topic itself. MM2 counts a broker's dynamic default as an override, too:
+`ConfigEntry.isDefault` is false for it. So MM2 pins the source brokers' settings on each remote topic. Here they are a
+default like any other.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from sinks.model.changes import Change, Outcome
 log = logging.getLogger(__name__)
 
 REPLACES = (
-    "topic configs are written with the deprecated AlterConfigs, which replaces all configs of a topic ({}): what "
-    "another client changes on {} between Lockstep's read and its write is undone, excluded configs too"
+    "topic configs are written with the deprecated AlterConfigs, which replaces all configs of a topic ({}). It undoes "
+    "what another client changes on {} between Lockstep's read and its write, excluded configs too"
 )
 
 REFUSALS = frozenset({"INVALID_CONFIG", "POLICY_VIOLATION", "INVALID_REQUEST"})

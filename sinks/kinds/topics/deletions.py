@@ -21,7 +21,7 @@ from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 
 def surplus_topics(settings: FlowSettings, context: PassContext) -> dict[str, str]:
-    """Those of ours that the source's listing lacks, whether they are replicated or not: names on the target, ids."""
+    """Lockstep's own topics that the source's listing lacks, replicated or not: names on the target, ids."""
     if not settings.topic_deletes:
         return {}
     listed, policy, alias = context.listed, settings.policy, settings.flow.source

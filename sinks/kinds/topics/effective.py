@@ -34,7 +34,7 @@ ORIGIN_WORDS: Mapping[Origin, str] = {
 }
 
 AT_DEFAULT = frozenset({Origin.STATIC, Origin.DEFAULT})
-"""A broker's config that nobody set at run time."""
+"""A broker's config that was not set at run time."""
 
 OLDER: Mapping[str, tuple[tuple[str, int], ...]] = {
     "log.flush.interval.ms": (("log.flush.scheduler.interval.ms", 1),),

@@ -1,9 +1,9 @@
 """Which topics' configs to poll in this pass. Pure: time comes in as an argument, in seconds of a monotonic clock.
 
 Polls have a budget (`sinks.kinds.topics.poll_schedule`). Where the metadata log tells of changes
-(`sinks.kafka.metadata_beat`) nothing is polled while it does not; at a signal shard after shard is, until as many
-topics were found to differ as there are records of it. For one change that is half of all topics on average. Where no
-log tells of changes, topics take turns.
+(`sinks.kafka.metadata_beat`), nothing is polled without a signal. At a signal shard after shard is polled, until as
+many topics differ as the signal had records. For one change that is half of all topics on average. Where no log tells
+of changes, topics take turns.
 
 Topics that changed lately come first in any case, with up to half of the budget: who changes a config often changes
 it, or its neighbours, again soon.
@@ -31,8 +31,8 @@ SMALLEST = 100
 """Topics in a shard, unless the rate allows fewer: a request for fewer costs nearly as much."""
 
 ROUNDS = 2
-"""Times that all topics are polled until a signal that no difference explains is given up: the broker that is asked may
-be a moment behind the log, so that the first round misses what the second one finds."""
+"""Rounds over all topics until a signal without a difference is given up. The polled broker may be a moment behind the
+log, so that the first round misses what the second one finds."""
 
 
 class PollSchedule:
@@ -80,7 +80,7 @@ class PollSchedule:
 
     def follow(self, signal_works: bool) -> None:
         """Notes in each pass whether the metadata log tells of changes. Once it does every topic is owed a poll that no
-        difference spares: what changed until then was no signal, and nobody knows how much it was."""
+        difference spares: what changed until then gave no signal, and how much it was is not known."""
         if signal_works and not self._signal_works:
             self._blind = len(self._shards)
             self._owed = max(self._owed, self._blind)

@@ -5,7 +5,7 @@
 | do not show the config among all of a topic's     | every value: a broker takes no name that it does not know   |
 | show no `message.format.version`: Kafka 4.0 on    | values below the least that 4.0 takes                       |
 
-Which version it is nobody has to ask: a broker that describes a topic lists all the configs that it knows
+Lockstep need not ask for the version: a broker that describes a topic lists all the configs that it knows
 (`LogConfig.configNames`). What it shows of any topic holds for all, also for those that are still to be created.
 """
 
@@ -35,7 +35,7 @@ LEAST_VALUES: Mapping[str, int] = {"segment.bytes": 1024 * 1024, "log.segment.by
 def why_refused(name: str, value: str, known: Collection[str], alias: str) -> str | None:
     """Why a topic on the cluster `alias` cannot have this override; None: nothing speaks against it.
 
-    `known`: the names of all configs that a topic has there; none: nobody knows, and nothing is refused beforehand.
+    `known`: the names of all configs that a topic has there. None are known: nothing is refused beforehand.
     """
     if not known:
         return None

@@ -25,7 +25,7 @@ class TopicWriter:
     """
 
     def __init__(self, target: Cluster, configs: ConfigWriter) -> None:
-        """`configs`: for those of a topic that was refused with all of them."""
+        """`configs`: writes the configs of a topic that was refused with all of them."""
         self._target, self._configs = target, configs
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:

@@ -37,7 +37,7 @@ class NamedByAcls:
     """The principals whose users are wanted.
 
     A job takes them from the ACLs' last comparison. A single pass polls users before ACLs are compared, and where ACLs
-    are not synced now nobody compares them: there they are read for this alone.
+    are not synced now they are not compared: there they are read for this alone.
     """
 
     def __init__(self, assembly: Assembly) -> None:

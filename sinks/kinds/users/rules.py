@@ -38,7 +38,7 @@ NOT_OURS = (
 )
 
 UNPROVEN = (
-    "nobody can see whether its password is the source's; name the user in lockstep.scram.users.adopt, so that "
+    "no client can see whether its password is the source's; name the user in lockstep.scram.users.adopt, so that "
     "Lockstep writes the password, and adopt it then"
 )
 

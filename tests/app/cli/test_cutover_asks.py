@@ -25,7 +25,7 @@ FILE = Path("mm2.properties")
 
 
 class Terminal:
-    """Standard input of somebody who is there."""
+    """Standard input of an operator who answers."""
 
     def isatty(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""What a command prints is text, whoever wrote it, and all of it is printed."""
+"""What a command prints is text, wherever it comes from, and all of it is printed."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from app.cli.lazy_commands import app
 from tests.silent_clusters import SilentClusters
 
 TIMEOUT = 6
-"""Seconds; whoever waits for one cluster after the other asks the second so much later."""
+"""Seconds. A command that waits for one cluster after the other asks the second so much later."""
 
 
 @pytest.fixture

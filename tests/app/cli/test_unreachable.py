@@ -12,7 +12,7 @@ from app.cli.lazy_commands import app
 from app.local.ports import free_ports
 
 TIME_LIMIT = 60
-"""Seconds for each request of the clients, who never hear that nobody listens."""
+"""Seconds for each request of the clients, which never hear that no process listens."""
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ class Cut(MemoryLevels):
 
 @dataclass
 class Shared(MemoryLevels):
-    """Somebody else writes right behind every write: `theirs`."""
+    """Another client writes right behind every write: `theirs`."""
 
     theirs: Mapping[str, str | None] = field(default_factory=dict)
     lost: bool = False

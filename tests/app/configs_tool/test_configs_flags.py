@@ -123,8 +123,8 @@ def test_values_come_from_providers_and_from_the_terminal_as_they_are(tmp_path: 
 
 
 def test_reference_that_leads_nowhere_is_refused_for_a_broker_would_take_its_text() -> None:
-    wanted = wanted_configs(["a=${env:NOBODY},b=${vault:x:y}"], None, [])
-    with pytest.raises(WrongUsage, match=r"(?s)a: .*NOBODY is not set.*b: there is no config provider"):
+    wanted = wanted_configs(["a=${env:NOT_SET},b=${vault:x:y}"], None, [])
+    with pytest.raises(WrongUsage, match=r"(?s)a: .*NOT_SET is not set.*b: there is no config provider"):
         resolved(wanted, PROVIDERS, lambda name: "")
 
 

@@ -27,7 +27,7 @@ from sinks.plugins.credential_provider import Credential
 
 class Vault:
     def configure(self, properties): self.prefix = properties["vault.prefix"]
-    def credential(self, user): return Credential(user, self.prefix + user, "7") if user != "nobody" else None
+    def credential(self, user): return Credential(user, self.prefix + user, "7") if user != "stranger" else None
 
 class Forgetful:
     def version(self, user): return "1"
@@ -127,7 +127,7 @@ def test_a_users_class_needs_one_method_and_is_configured() -> None:
     properties = {"lockstep.credential.provider.class": "acme_credentials:Vault", "vault.prefix": "p-"}
     provider = load_provider(properties)
     assert provider.credential("alice") == Credential("alice", "p-alice", "7")
-    assert known_versions(provider, ["alice", "nobody", "alice"]).items == {"alice": "7"}
+    assert known_versions(provider, ["alice", "stranger", "alice"]).items == {"alice": "7"}
     provider.close()
 
 

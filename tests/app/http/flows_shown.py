@@ -53,7 +53,7 @@ class Shown:
     def add(self, flow: Flow, report: Report | None, error: Exception | None = None, beat: float | None = 1.4) -> None:
         """A flow after one pass that reported this or ended so; `beat`: its newest heartbeat is so many seconds old."""
         script, history = ScriptedPass(), FlowHistory()
-        # The groups of which the record is gone are no reason against a failover here, but a remark.
+        # Groups whose record is gone are no reason against a failover here, but a remark.
         script.settings = replace(flow_settings(flow=flow), failover=FailoverRules(max_groups_skipping=4))
         script.error = error
         task = FlowTask(script, Metrics("0"))  # type: ignore[arg-type]

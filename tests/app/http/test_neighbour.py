@@ -98,7 +98,7 @@ def folder_of_stranger(monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_owner_of_a_state_folder_gets_the_token_only_if_nobody_else_could_have_made_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A relative folder is whatever lies where the command happens to run; and anybody may make one in /tmp."""
+    """A relative folder is whatever lies where the command happens to run; and every user may make one in /tmp."""
     monkeypatch.chdir(tmp_path)
     folder = folder_of_stranger(monkeypatch)
     tmp_path.chmod(0o777)

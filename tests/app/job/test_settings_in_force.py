@@ -40,7 +40,7 @@ def test_flow_from_a_new_cluster_waits_for_a_restart(file: Path) -> None:
     assert [flow.flow for flow in now.flows] == [AB, BA]
     assert now.clusters.keys() == {"a", "b"}
     assert all(flow.topic_filter.should_replicate_topic("orders") for flow in now.flows)
-    # Whoever runs something for each flow finds its clusters.
+    # What runs for each flow finds its clusters.
     assert all(now.cluster(alias, one.flow) for one in now.flows for alias in (one.flow.source, one.flow.target))
 
 

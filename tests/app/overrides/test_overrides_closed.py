@@ -1,4 +1,4 @@
-"""Whoever may write a ledger has no more power than the file gives: the same rules hold at load as at write."""
+"""A writer of the ledger has no more power than the file gives: the same rules hold at load as at write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passwords among the overrides: encoded with the file's secret, read with the old one, told to nobody."""
+"""Passwords among the overrides: encoded with the file's secret, read with the old one, and never shown."""
 
 from __future__ import annotations
 

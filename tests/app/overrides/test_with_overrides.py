@@ -18,7 +18,7 @@ from streaming.flow import Flow
 
 AB, BA = Flow("a", "b"), Flow("b", "a")
 BASE = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\nb->a.enabled=true\n"
-UNREADABLE = Unreadable("a->b: its ledger cannot be read: nobody answers")
+UNREADABLE = Unreadable("a->b: its ledger cannot be read: no broker answers")
 Found = Mapping[Flow, InLedger | Unreadable]
 
 
@@ -43,7 +43,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def reading(found: Found) -> Callable[[Settings], Found]:
-    """Ledgers that hold this, those of the flows that are asked for."""
+    """Ledgers that hold this, of the flows that are asked for."""
     return lambda settings: {one.flow: found[one.flow] for one in settings.flows}
 
 

@@ -1,4 +1,4 @@
-"""Single lines that are wrong: what is said, of which key, in which line."""
+"""Single lines that are wrong: the message, its key and its line."""
 
 from __future__ import annotations
 

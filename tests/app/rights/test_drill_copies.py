@@ -33,7 +33,7 @@ class Suffixes(BaseReplicationPolicy):
 
 @pytest.fixture
 def suffixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Those of a flow whose policy appends to names."""
+    """The rights of a flow whose policy appends to names."""
     (tmp_path / "names_with_suffixes.py").write_text(SUFFIXES)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "names_with_suffixes", raising=False)

@@ -1,4 +1,4 @@
-"""Who may write the ledger: whoever an ALLOW covers by the topic's name, a prefix of it, or all topics."""
+"""Who may write the ledger: every principal with an ALLOW on the topic's name, a prefix of it, or all topics."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ LEDGER = Right("b", "TOPIC", "lockstep-ledger.a.internal", "LITERAL", "READ", "r
 
 
 def settings_of(folder: Path, *lines: str) -> Settings:
-    """Those of a file for a->b with these lines."""
+    """The rights of a file for a->b with these lines."""
     path = folder / "mirror.properties"
     basis = ("clusters=a,b", "a.bootstrap.servers=one:1", "b.bootstrap.servers=two:2", "a->b.enabled=true")
     path.write_text("\n".join((*basis, *lines)))

@@ -124,7 +124,7 @@ def test_a_reporter_is_configured_with_what_holds_for_all_flows() -> None:
     ("name", "said"),
     [
         ("acme_reporters:Lacks", "acme_reporters:Lacks (metric.reporters) lacks init of MetricsReporter"),
-        ("acme_reporters:Nobody", "acme_reporters has no Nobody"),
+        ("acme_reporters:Absent", "acme_reporters has no Absent"),
         ("acme_nowhere:Reporter", "acme_nowhere does not import, is it on PYTHONPATH?"),
         ("acme_reporters:Refuses", "configure failed: ValueError: cannot use [hidden]"),
     ],

@@ -27,7 +27,7 @@ IMPATIENT = {"default.api.timeout.ms": "6000", "request.timeout.ms": "5000"}
 
 @pytest.fixture
 def place(three: Three) -> Iterator[Three]:
-    """The cluster-wide default has two configs, of which one is to be changed, one deleted; a third is to come."""
+    """The cluster-wide default has two configs. One is to be changed, one deleted; a third is to come."""
     three.levels.alter({DEFAULT_OF_ALL: {**dict.fromkeys(NAMES), **BEFORE}})
     wait_for(lambda: own(three) == BEFORE, SOON, "the cluster-wide default to be as before")
     three.agree(ResourceType.BROKER, "")

@@ -176,7 +176,7 @@ class Flow:
 
 
 def values(cluster: LocalCluster, where: TopicPartition) -> list[bytes | None]:
-    """Those of all records of a partition, in order."""
+    """Of all records of a partition, in order."""
     with (
         closing(open_cluster("any", {"bootstrap.servers": cluster.bootstrap})) as client,
         closing(client.records()) as records,

@@ -44,7 +44,7 @@ FAILBACK = (Step.COUNT_LOST, Step.WRITE_REVERSE)
 
 
 def killed_at(steps: Sequence[Step], flow: Flow, commands: Commands, *arguments: str, config: Path) -> Ended:
-    """Killed before the first step is done, run again and killed after it, and so on, until nobody kills it."""
+    """Killed before the first step is done, run again and killed after it, and so on, until it ends by itself."""
     for step in steps:
         for when in ("before", "after"):
             killed = commands.run(*arguments, config=config, at=step, when=when)

@@ -1,4 +1,4 @@
-"""A source of three brokers of which two are dead: it answers, and cannot be cut over. There is always a way on."""
+"""A source with two of its three brokers dead: it answers, and cannot be cut over. There is always a way on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PARTITIONS, COPIED, WAITING = 6, 10, 3
 
 @pytest.fixture
 def half_dead(tmp_path: Path) -> Iterator[Flow]:
-    """The job saw `leaving-seen`, a part of which was copied, and never `leaving-late`; then two brokers died."""
+    """The job saw `leaving-seen`, partly copied, and never `leaving-late`; then two brokers died."""
     with (
         LocalCluster("a", tmp_path / "a", 3, heap="256m", java_options=QUICK_KAFKA) as a,
         LocalCluster("b", tmp_path / "b", heap="256m", java_options=QUICK_KAFKA) as b,

@@ -44,7 +44,7 @@ class Processes:
     secret: str | None = None
 
     def pause(self, seconds: float) -> None:
-        """Time passes while somebody waits."""
+        """Time passes while a process waits."""
         self.now += seconds
 
     def lease(

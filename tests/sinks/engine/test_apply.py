@@ -135,7 +135,7 @@ def test_target_that_stops_answering_leaves_the_rest_for_later_and_is_asked_no_m
     assert steps == [Kind.TOPIC, Kind.TOPIC, *[Kind.TOPIC_CONFIG] * 3][: answers if answers < 3 else 5]
     failed = [outcome.error for outcome in outcomes if outcome.error]
     assert all(error.retriable for error in failed)
-    # Of the request that got no answer nobody knows, and the rest was never sent.
+    # The outcome of the request without an answer is unknown, and the rest was never sent.
     unknown = [outcome.change.order[0] for outcome in outcomes if outcome.error and outcome.error.unknown]
     assert len(unknown) == (3 if answers == 2 else 1)
     assert failed[0].unknown and len(outcomes) == len(EVERYTHING)

@@ -140,7 +140,7 @@ def test_lead_that_was_handed_over_is_the_other_s_alone_for_a_while(processes: P
 
 
 def test_process_that_ended_its_lease_needs_a_claim_to_lead_again(processes: Processes) -> None:
-    """What it knew is not to be trusted then, even if nobody else led meanwhile."""
+    """What it knew is not to be trusted then, even if no other process led meanwhile."""
     first = processes.leading("first")
     first.close()
     with pytest.raises(NotLeading):

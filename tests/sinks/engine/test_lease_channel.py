@@ -24,7 +24,7 @@ class Pieces:
         return taken
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """There is nothing to close."""
 
 
 def test_process_that_fell_far_behind_reads_all_that_is_there() -> None:

@@ -95,7 +95,7 @@ def test_silence_counts_from_when_the_newest_record_was_read_however_old_it_is()
 
 
 def test_release_of_a_lower_term_that_is_the_newest_record_lets_nobody_claim_at_once() -> None:
-    """Somebody may have written it again, with the signature that it had."""
+    """Another client may have written it again, with the signature that it had."""
     again, led = record(Act.RELEASE, "x", 1, 1), record(Act.RENEWAL, "y", 7, 2).record
     assert led is not None
     log = LeaseLog("z", SECONDS).begun(again, 0.0, led)
@@ -165,7 +165,7 @@ def test_what_is_no_record_is_somebody_who_may_lead(value: bytes) -> None:
 
 
 def test_record_with_another_signature_neither_claims_nor_ends_a_lease() -> None:
-    """The worst that it does is that nobody leads."""
+    """The worst that it does is that no process leads."""
     log = read("x", FIRST)
     for act in (Act.CLAIM, Act.RELEASE, Act.RENEWAL):
         found = record(act, "forger", 0, 9, after=log.last)

@@ -1,5 +1,5 @@
-"""A machine that looks for two that lead at once: processes that stop and wake, come and go, writes that fail or come
-late, a target that is away, requests to hand over.
+"""A machine that looks for two leaders at once. Processes stop and wake, come and go. Writes fail or come late, the
+target goes away, and processes ask for the lead.
 
 Whatever the order: after a process was allowed to begin a request, no other is until that request must be over.
 """
@@ -125,7 +125,7 @@ class Machine(RuleBasedStateMachine):
         assert len(certain) <= 1, certain
 
     def teardown(self) -> None:
-        """When all is quiet, somebody leads."""
+        """When all is quiet, a process leads."""
         if not hasattr(self, "leases"):
             return
         self.target.holds_back = 0

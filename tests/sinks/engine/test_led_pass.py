@@ -1,4 +1,4 @@
-"""Passes of two processes over one flow, and of a command beside them: who leads writes, and nobody else."""
+"""Passes of two processes over one flow, and of a command beside them: the leader writes, and no other process."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_command_leads_for_as_long_as_it_takes_and_the_job_goes_on_afterwards(pa
 
 
 def test_what_a_command_paused_without_the_lead_holds_for_the_one_that_leads(pair: Pair) -> None:
-    """`pause` and overrides are entries of their own: they take no lead, and nobody overwrites them."""
+    """`pause` and overrides are entries of their own: they take no lead, and no process overwrites them."""
     pair.all.ledger().put({(Entry.PAUSED, (Kind.TOPIC_CONFIG.value,)): ""})
     set_config(pair.one.source, "x", "retention.ms", "2")
     assert not pair.one.run_pass(everything=True).outcomes

@@ -1,4 +1,4 @@
-"""Entries that lie apart, by what they are about, are those that were put, whoever asks for them and how."""
+"""Entries that lie apart, by what they are about, are the ones that were put, however they are read."""
 
 from __future__ import annotations
 

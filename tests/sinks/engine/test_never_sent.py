@@ -1,4 +1,4 @@
-"""What Lockstep wanted to create and never created is not its own, whoever makes it in the meantime."""
+"""What Lockstep wanted to create and never created is not its own, even if another client makes it meanwhile."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_topic_that_was_there_at_the_first_attempt_is_not_ours(
 
 
 def intents(world: World) -> set[str]:
-    """The kinds of which an intent is in the ledger."""
+    """The kinds with an intent in the ledger."""
     return {key[0] for key in world.ledger().values(Entry.INTENT)}
 
 

@@ -193,7 +193,7 @@ def test_intent_that_was_written_although_its_write_failed_makes_nothing_ours(
         broken.setattr(cluster, "append_log", late)
         with pytest.raises(ClusterUnreachable):
             ledger.intend([CREATE_T])
-    # Nothing was created; somebody else makes it.
+    # Nothing was created; another client makes it.
     ledger.refresh()
     ledger.learn(Kind.TOPIC, {T: "id-of-theirs"})
     assert (ledger.owned(Kind.TOPIC), ledger.values(Entry.INTENT)) == (set(), {})

@@ -1,4 +1,4 @@
-"""An old record of a signed ledger that somebody writes again is noticed, and what was there can be signed anew."""
+"""An old record of a signed ledger that is written again is noticed, and what was there can be signed anew."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_clock_that_jumped_back_by_hours_writes_nothing_that_is_taken_for_a_repl
 def test_forged_record_with_a_later_time_makes_no_true_one_a_replay(stage: Stage) -> None:
     stage.put("")
     ((key, _),) = stage.cluster.read_log(TOPIC)
-    forged = Seal("a->b", "the secret of somebody else").wrap(key, None, milliseconds(NOON + 9 * LATER))
+    forged = Seal("a->b", "the secret of another flow").wrap(key, None, milliseconds(NOON + 9 * LATER))
     stage.cluster.append_log(TOPIC, [(key, forged)])
     stage.replay(0)
     assert stage.opened().paused() == {Kind.ACL}

@@ -22,7 +22,7 @@ from tests.sinks.kinds.acls.acl_builders import acl
 from tests.sinks.one_signal import with_signal
 from tests.sinks.scripted_pass import ScriptedPass
 
-DENIED = ItemFault("TOPIC_AUTHORIZATION_FAILED", "until somebody grants it")
+DENIED = ItemFault("TOPIC_AUTHORIZATION_FAILED", "until the operator grants it")
 
 
 def test_signal_of_a_pass_that_breaks_off_reaches_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ def test_topic_that_somebody_asks_for_is_compared_though_its_kind_is_in_trouble(
     world = world_in_step()
 
     def denied(context: PassContext, mine: KindsAgenda) -> object:
-        raise RightsMissing("until somebody grants it")
+        raise RightsMissing("until the operator grants it")
 
     with monkeypatch.context() as broken:
         broken.setattr(world.controller(Kind.TOPIC_CONFIG), "poll", denied)

@@ -36,7 +36,7 @@ class Died(Exception):
 
 @dataclass
 class Stage:
-    """Topics `x` (two partitions) and `y` on a, copied to b; `producers` are called while somebody waits."""
+    """Topics `x` (two partitions) and `y` on a, copied to b; `producers` are called while a command waits."""
 
     world: World = field(default_factory=World)
     here: MemoryRecords = field(default_factory=lambda: MemoryRecords("a"))

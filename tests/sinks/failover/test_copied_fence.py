@@ -1,4 +1,4 @@
-"""A fence that MM2 would copy to the target, where nobody takes it away."""
+"""A fence that MM2 would copy to the target, where it would stay."""
 
 from __future__ import annotations
 

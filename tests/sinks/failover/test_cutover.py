@@ -1,4 +1,4 @@
-"""A planned failover over clusters in memory: fence, drain, promote, and whoever disturbs it."""
+"""A planned failover over clusters in memory: fence, drain, promote, and what disturbs it."""
 
 from __future__ import annotations
 

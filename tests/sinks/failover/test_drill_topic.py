@@ -1,4 +1,4 @@
-"""A drill takes away what it made itself, and nothing that is somebody else's."""
+"""A drill deletes what it made itself, and nothing else."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOPIC, COPY = "practice", "a.practice"
 
 
 def drill_on(built: Stage) -> Drill:
-    """One that waits for five seconds, in vain: nobody copies its topic."""
+    """One that waits for five seconds, in vain: no program copies its topic."""
     return Drill(built.scene(), TOPIC, lambda groups: [], records=10, within=5.0)
 
 
@@ -153,7 +153,7 @@ def test_a_drill_that_is_interrupted_right_after_the_creation_takes_its_topic_aw
 
 
 def refuses(topics: Collection[str], ids: Mapping[str, str]) -> Faults:
-    """A cluster that lets nobody delete."""
+    """A cluster that lets no client delete."""
     return dict.fromkeys(topics, ItemFault("TOPIC_AUTHORIZATION_FAILED", "no DELETE"))
 
 

@@ -41,7 +41,7 @@ def test_of_a_partition_whose_end_was_never_seen_nobody_can_tell_what_is_lost() 
 
 
 def half_dead() -> Stage:
-    """The job saw that three records wait in x-1, of which then no broker of the source leads; the others answer."""
+    """The job saw that three records wait in x-1. Then x-1 has no leader on the source; the others answer."""
     built = watched()
     del built.here.logs[X1]
     return built

@@ -1,4 +1,4 @@
-"""What somebody else wrote into a ledger gives nobody a right, lifts no ACL and ends no flow."""
+"""What another program wrote into a ledger grants no right, lifts no ACL and ends no flow."""
 
 from __future__ import annotations
 

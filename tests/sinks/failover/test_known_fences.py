@@ -1,4 +1,4 @@
-"""What the reverse flow's ledger says of fences: anybody who may write a topic of that name may have written it."""
+"""What the reverse flow's ledger says of fences: any client that may write a topic of that name may have written it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOPIC = "lockstep-ledger.b.internal"
 def fences_of(*keys: object) -> ReverseFences:
     source = MemoryCluster("a")
     put_topic(source, TOPIC)
-    source.append_log(TOPIC, [(orjson.dumps(key), b"by anybody") for key in keys])
+    source.append_log(TOPIC, [(orjson.dumps(key), b"by a client") for key in keys])
     return ReverseFences(TOPIC, source)
 
 
@@ -51,7 +51,7 @@ def test_no_record_in_the_reverse_flows_ledger_keeps_an_acl_from_being_revoked()
     world.settle()
     world.run_pass(after=REST)
     assert there in world.target_acls.bindings
-    entries = [(orjson.dumps(["FENCE", *key]), b"by anybody") for key in (there.key, [["x"]])]
+    entries = [(orjson.dumps(["FENCE", *key]), b"by a client") for key in (there.key, [["x"]])]
     world.source.append_log(world.settings.internal.reverse_ledger, entries)
     world.source_acls.bindings.discard(revoked)
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""What retention takes before MM2 copied it is reported until somebody has acknowledged it, and nothing else is."""
+"""What retention takes before MM2 copied it is reported until the operator has acknowledged it, and nothing else is."""
 
 from __future__ import annotations
 

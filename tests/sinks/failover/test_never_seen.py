@@ -1,4 +1,4 @@
-"""On the way back, what nobody had seen before the failover counts as not copied unless its copy tells otherwise."""
+"""On the way back, what was never seen before the failover counts as not copied unless its copy tells otherwise."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ ISOLATIONS = ["read_committed", "read_uncommitted"]
 
 
 def opened(isolation: str = "read_committed", **choices: object) -> Stage:
-    """A flow of which a transaction `pay` of producer 7 is open in x-0, from offset 10 on."""
+    """A flow with a transaction `pay` of producer 7, open in x-0 from offset 10 on."""
     built = stage(isolation=isolation)
     for text in (b"a", b"b"):
         built.transactions.write("pay", 7, X, text, 1)

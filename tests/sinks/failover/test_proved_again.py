@@ -1,4 +1,4 @@
-"""A command that goes on where an earlier one was sees first that nobody writes by now."""
+"""A command that goes on where an earlier one was sees first that no client writes by now."""
 
 from __future__ import annotations
 

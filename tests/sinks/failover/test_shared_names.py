@@ -39,7 +39,7 @@ def copied() -> Stage:
 
 
 def somebody_makes_another(built: Stage) -> None:
-    """`X`, which is `a.x` as well; MM2 goes on with x, of which seven records are not on the target yet."""
+    """`X`, which is `a.x` as well; MM2 goes on with x, whose last seven records are not on the target yet."""
     put_topic(built.world.source, "X", 2)
     for number in range(2):
         built.here.logs[TopicPartition("X", number)] = MemoryLog()

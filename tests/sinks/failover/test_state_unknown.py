@@ -1,4 +1,4 @@
-"""How far a failover is comes from the ledger: where that cannot be read, nobody knows."""
+"""How far a failover is comes from the ledger: where that cannot be read, it is unknown."""
 
 from __future__ import annotations
 

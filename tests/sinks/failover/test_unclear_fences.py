@@ -1,4 +1,4 @@
-"""A DENY of which nobody can tell who made it: copied by no flow that is fenced with it, taken away by none."""
+"""A DENY with an unknown creator: no flow that is fenced with it copies it, and no flow deletes it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> Callable[[Opens], Stage]:
 
 
 def later(scene: Scene) -> Scene:
-    """The same, when somebody else may have made them since."""
+    """The same, when another client may have made them since."""
     scene.journal.now = lambda: NOON + timedelta(minutes=11)
     return scene
 

@@ -1,4 +1,4 @@
-"""A promotion that cannot come to its end is taken back as long as nobody was granted to write on the target."""
+"""A promotion that cannot come to its end is taken back as long as no client was granted WRITE on the target."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_a_promotion_compares_copies_as_they_were_before_their_clients_moved() -
 
 
 def dies_with_all_awaited(built: Stage, *, after: bool) -> None:
-    """Without a comparison, before anybody was told that the first batch is drained."""
+    """Without a comparison, before the hook was told that the first batch is drained."""
     with pytest.raises(Died):
         cutover(mortal(built.scene(), Step.KEEP_DIVERGENCE, after=after), batch=1, without_fence=True)
     assert built.record().done == (Step.AWAIT_RECORDS,)

@@ -39,9 +39,9 @@ class Written(NamedTuple):
 
 @dataclass
 class Hazard:
-    """Of all of a cluster. `failing`: how the write after the next `countdown` ones fails. `blank`: kinds of which it
-    shows nothing. `stale`: what the next answer of a cluster about a kind shows, by alias; `misread`: kinds of which
-    such an answer was given. `written`: what its clients wrote, until somebody clears it."""
+    """Of all of a cluster. `failing`: how the write after the next `countdown` ones fails. `blank`: kinds that it
+    shows empty. `stale`: what the next answer of a cluster about a kind shows, by alias; `misread`: kinds that got such
+    an answer. `written`: what its clients wrote, until a test clears it."""
 
     failing: When | None = None
     countdown: int = 0
@@ -79,7 +79,7 @@ class Hazard:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Somebody else's client writes: nothing fails, and none of it is Lockstep's."""
+        """Another client writes: nothing fails, and none of it is Lockstep's."""
         failing, written = self.failing, list(self.written)
         self.failing = None
         yield

@@ -19,8 +19,8 @@ from tests.sinks.machine.surroundings import Difference
 @dataclass
 class Knowledge:
     """`removed`: what others took away, and the flows that remember it and have not seen that yet; `missed`: that of it
-    which all have seen missing. Of this process: `shown`, the kinds that it has seen of each source, `misled`, those of
-    which it was shown nothing instead, `acls_seen`, flows of which it has compared ACLs."""
+    which all have seen missing. Of this process: `shown`, the kinds that it has seen of each source, `misled`, the ones
+    that it was shown empty instead, `acls_seen`, flows whose ACLs it has compared."""
 
     removed: dict[Difference, set[Flow]] = field(default_factory=dict)
     missed: set[Difference] = field(default_factory=set)
@@ -37,7 +37,7 @@ class Knowledge:
         return kind in self.misled.get(source, ())
 
     def passed(self, flow: Flow, report: Report | None, blank: Collection[Kind], on: Callable[[Kind], Items]) -> None:
-        """A pass is over. `blank`: kinds of which the source showed nothing; `on`: what the target has."""
+        """A pass is over. `blank`: kinds that the source showed empty; `on`: what the target has."""
         shown = self.shown.setdefault(flow.source, set())
         self.misled.setdefault(flow.source, set()).update(set(blank) - shown)
         if report is None or not report.everything:
@@ -64,7 +64,7 @@ class Knowledge:
 
 
 def intended_long_ago(ledgers: Iterable[Ledger], now: datetime) -> set[Difference]:
-    """What was to be created so long ago that it counts as somebody else's where it is there now."""
+    """What was to be created so long ago that it counts as another client's where it is there now."""
     entries = [one for ledger in ledgers for one in ledger._contents.entries.items()]
     old = [key for (entry, key), found in entries if entry is Entry.INTENT and not is_fresh(found.since, now)]
     return {(Kind(key[0]), key[1:]) for key in old}

@@ -33,9 +33,9 @@ class Trouble(str, Enum):
 
 
 class LedgerAspect(Stage):
-    """Nothing is written from the moment that a full comparison could see it, until somebody mended it.
+    """Nothing is written from the moment that a full comparison could see it, until the operator mended it.
 
-    `loaded`: whether this process knows the ledger. That records are missing which no process knows, nobody can see.
+    `loaded`: whether this process knows the ledger. It cannot see that records are missing which no process knows.
     """
 
     def populate(self) -> None:
@@ -89,7 +89,7 @@ class LedgerAspect(Stage):
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Nobody can see after a start that the newest records are missing: that is mended before."""
+        """After a start no process can see that the newest records are missing: that is mended before."""
         if self.trouble is Trouble.ROLLED_BACK:
             self.mend()
         self.loaded = False

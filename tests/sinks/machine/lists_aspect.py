@@ -144,7 +144,7 @@ class ListsAspect(Stage):
         after=st.sampled_from([1.0, 15.0, 61.0]),
     )
     def file_names_less_for_a_while(self, narrower: dict[str, str], principals: str, after: float) -> None:
-        """The job has a file that leaves out what it kept; then somebody mends it."""
+        """The job has a file that leaves out what it kept; then the operator mends it."""
         kept = [world.settings for world in self.worlds()]
         for world in self.worlds():
             topics, acls = DefaultTopicFilter(), PrincipalFilter({PRINCIPALS: principals})
@@ -201,7 +201,7 @@ class ListsAspect(Stage):
         self._taken(Kind.BROKER_CONFIG, ("", name), before, value is not None)
 
     def _taken(self, kind: Kind, key: Key, before: bool, after: bool) -> None:
-        """Somebody else put this there, or took it away."""
+        """Another client put this there, or took it away."""
         if not after:
             self.mine[kind].pop(key, None)
             self.theirs[kind].discard(key)
@@ -227,10 +227,10 @@ class ListsAspect(Stage):
         super().check_foreign()
         for kind in LISTS:
             there = self.onto.items(kind)
-            assert self.theirs[kind] <= there.keys(), f"somebody else's is gone: {self.theirs[kind] - there.keys()}"
+            assert self.theirs[kind] <= there.keys(), f"another client's is gone: {self.theirs[kind] - there.keys()}"
             assert there[FOREIGN[kind]] == self.foreign[kind]
         own = {self.onto.users.stored[key].password for key in self.theirs[Kind.SCRAM_USER]}
-        assert own == {"own"}, "a user of somebody else's has another password"
+        assert own == {"own"}, "a user of another client has another password"
 
     def check_pass(self, world: World, written: Collection[Written], report: Report | None) -> None:
         """Nothing goes that a source has, whatever it shows; that of another flow's source counts once it was seen, and

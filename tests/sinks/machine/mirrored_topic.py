@@ -1,7 +1,7 @@
 """A topic of one partition that MM2 copies: its records on both sides, and MM2's offset-syncs, restarts included.
 
 Retention and compaction take records from either log. Which ones lay there is remembered: a group may not have read
-them. Records are told apart by their keys, so that those of a topic that was recreated are others. When a sync is
+them. Records are told apart by their keys, so that a recreated topic has others. When a sync is
 written is the rule of Kafka's `OffsetSyncWriter.PartitionState`. A producer's transaction stays open as long as it
 likes; its marker takes an offset of the source, and has no copy.
 """
@@ -33,7 +33,7 @@ class MirroredTopic:
     syncs do not tell them from a transaction's markers.
 
     `committed`: MM2 reads with `read_committed`. `undecided`: numbers of the records of the open transaction.
-    `aborted`: those of aborted ones. `markers`: numbers that stand for a marker.
+    `aborted`: records of aborted ones. `markers`: numbers that stand for a marker.
     """
 
     name: str

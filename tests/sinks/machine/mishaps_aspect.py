@@ -29,7 +29,7 @@ class MishapsAspect(Stage):
 
     @rule(hours=st.sampled_from([-2, 1]))
     def wall_clock_jumps(self, hours: int) -> None:
-        """What was about to be created and is as old as that counts as somebody else's."""
+        """What was about to be created and is as old as that counts as another client's."""
         self.jumped += timedelta(hours=hours)
         self.unowned = self.unowned.union(*self.unsure.values())
 

@@ -49,9 +49,9 @@ SECRET = "hush"
 
 
 class Stage(RuleBasedStateMachine):
-    """One flow from a to b. `mine`: what Lockstep created and nobody took away since. `unsure`: what it created in a
-    pass that failed, by flow, `unowned`: that of it which may be nobody's by now. `either`: what somebody else made
-    again before Lockstep saw that it was gone. `unheard`: writes whose events are to come."""
+    """One flow from a to b. `mine`: what Lockstep created and what still exists. `unsure`: what it created in a pass
+    that failed, by flow, `unowned`: the part of it that may have no owner by now. `either`: what another client
+    made again before Lockstep saw that it was gone. `unheard`: writes whose events are to come."""
 
     kinds: Collection[Kind] = ()
 
@@ -103,7 +103,7 @@ class Stage(RuleBasedStateMachine):
         """Of a pass that had nothing to do."""
 
     def told_later(self) -> set[Kind]:
-        """Kinds of which this pass need not have a word for each difference: of what is not shown nobody knows any."""
+        """Kinds whose differences this pass need not all name: what is not shown is not known."""
         return set(self.upstream.blank)
 
     def clear(self) -> None:
@@ -241,7 +241,7 @@ class Stage(RuleBasedStateMachine):
         self.check_owned()
 
     def pass_of_all(self) -> None:
-        """A pass of each flow, a minute later; somebody lifts the deletion limit."""
+        """A pass of each flow, a minute later; the operator lifts the deletion limit."""
         self.run(self.world, 60.0, everything=True, force=True)
 
     def left(self) -> set[Difference]:

@@ -26,8 +26,8 @@ SETTLES_WITHIN = 20
 absence a minute."""
 
 QUIET_PASSES = 6
-"""So many of them without a write are the end: what would be deleted is looked at several times, and what was created
-and never shown counts as there for five minutes."""
+"""So many of them without a write are the end. What would be deleted is looked at several times. What was created and
+never shown counts as there for five minutes."""
 
 
 @dataclass

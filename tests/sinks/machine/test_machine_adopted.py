@@ -27,7 +27,7 @@ class AdoptingMachine(MishapsAspect, ListsAspect):
     @precondition(lambda self: self.trusted and self.target.reachable and self.hazard.failing is None)
     @rule(kind=st.sampled_from(ADOPTED), item=st.integers(0, 2), same=st.booleans())
     def adopt(self, kind: Kind, item: int, same: bool) -> None:
-        """Right after somebody put an item onto the target that the source has, too, or has not."""
+        """Right after another client put an item onto the target that the source has, too, or has not."""
         if kind is Kind.ACL:
             self.grant_or_revoke_by_hand(acl(LINES[item].replace("TOPIC ", "TOPIC a.")), True)
             self.grant_or_revoke_on_the_source(0, acl(LINES[item]), same)

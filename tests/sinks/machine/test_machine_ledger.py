@@ -12,7 +12,7 @@ from tests.sinks.machine.topics_aspect import TopicsAspect
 
 
 class LedgerMachine(LedgerAspect, MishapsAspect, TopicsAspect, ListsAspect):
-    """Topics and lists; without users, of whom those that Lockstep created are refused after a reset."""
+    """Topics and lists; without users: a reset makes Lockstep refuse the ones that it created."""
 
     kinds = (Kind.TOPIC, Kind.TOPIC_CONFIG, Kind.ACL, Kind.CLIENT_QUOTA, Kind.BROKER_CONFIG)
 

@@ -1,4 +1,4 @@
-"""A machine that looks for what two processes over one flow do to each other: who leads writes, and nobody else."""
+"""A machine that looks for what two processes over one flow do to each other: the leader alone writes."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class OneTooFar(FaultyGroups):
 
 @dataclass
 class TooWide(FaultyAcls):
-    """A deletion takes an ACL along that nobody asked for."""
+    """A deletion takes an ACL along that was not asked for."""
 
     def delete(self, bindings: Collection[AclBinding]) -> AclFaults:
         self.bindings = {one for one in self.bindings if one.key != FOREIGN[Kind.ACL]}
@@ -55,7 +55,7 @@ class TooWide(FaultyAcls):
 
 @dataclass
 class Forgetful(FaultyCluster):
-    """A deletion of topics is acknowledged, and takes those of others along."""
+    """A deletion of topics is acknowledged, and takes other clients' topics along."""
 
     def delete_topics(self, topics: Collection[str], ids: Mapping[str, str] | None = None) -> Faults:
         return super().delete_topics({*topics, *(name for name in self.topics if name.startswith("a."))}, ids)
@@ -93,7 +93,7 @@ def all_gone(context: PassContext, keys: Collection[Key]) -> dict[Key, Sighting]
 
 
 class BelievingMachine(ListsMachine):
-    """Nobody looks anything up: what lists lack, or the file leaves out, counts as gone."""
+    """No look-up follows: what lists lack, or the file leaves out, counts as gone."""
 
     def populate(self) -> None:
         super().populate()
@@ -114,7 +114,7 @@ class BelievingMachine(ListsMachine):
     ("machine", "says"),
     [
         (SkippingMachine, "and skips|beyond the end"),
-        (RevokingMachine, "somebody else's is gone|differ without a word"),
+        (RevokingMachine, "another client's is gone|differ without a word"),
         (BelievingMachine, "deleted, and still on a source"),
         (DroppingMachine, "gone|deleted|differ without a word"),
     ],

@@ -22,7 +22,7 @@ VALUES = st.none() | st.sampled_from(["1", "2"])
 
 
 class TopicsAspect(Stage):
-    """`by_hand`: ids of the target's topics that somebody else created, with their names."""
+    """`by_hand`: ids of the target's topics that another client created, with their names."""
 
     def populate(self) -> None:
         super().populate()
@@ -108,7 +108,7 @@ class TopicsAspect(Stage):
 
     def check_foreign(self) -> None:
         super().check_foreign()
-        assert self.by_hand.keys() <= set(self._ids().values()), "a topic of somebody else's is gone"
+        assert self.by_hand.keys() <= set(self._ids().values()), "a topic of another client is gone"
         assert overrides_of(self.target, "theirs") == {"retention.ms": "7"}
 
     def run(self, world: World, after: float, everything: bool, force: bool = False) -> Report | None:
@@ -146,7 +146,7 @@ class TopicsAspect(Stage):
             )
 
     def left(self) -> set[Difference]:
-        """Those that are gone on the source may take a while to go; what may be nobody's goes where a ledger has it."""
+        """What is gone on the source may take a while to go; what may lack an owner goes where a ledger has it."""
         owned = {one for ledger in self.ledgers().values() for one in ledger.owned_ids(Kind.TOPIC).values()}
         surplus = {
             (Kind.TOPIC, (name,)): one.id

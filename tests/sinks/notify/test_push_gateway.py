@@ -148,7 +148,7 @@ def test_a_registry_that_cannot_be_read_breaks_nothing_and_its_words_are_not_log
             return []
 
     metrics, made = Metrics("1"), reporter(gateway.address)
-    metrics.registry.register(Broken())  # type: ignore[arg-type]  # a collector of somebody's with a slip in it
+    metrics.registry.register(Broken())  # type: ignore[arg-type]  # a user's collector with a slip in it
     made.init(metrics.registry)
     made.close()
     assert gateway.requests == []

@@ -1,4 +1,4 @@
-"""The webhook posts signed JSON to a real server, tries again what may pass, and tells nobody its secrets."""
+"""The webhook posts signed JSON to a real server, tries again what may pass, and keeps its secrets."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ ALIASES = st.from_regex(r"[a-z0-9]{1,8}", fullmatch=True)
 
 @given(SEPARATORS, ALIASES, TOPICS)
 def test_a_remote_topic_gives_back_its_source_and_its_upstream_name(separator: str, alias: str, topic: str) -> None:
-    # Java drops what is behind the last separator when it is empty: a remote topic that nobody can tell.
+    # Java drops what is behind the last separator when it is empty: a remote topic without a name.
     assume(topic.replace(separator, ""))
     policy = default(separator)
     remote = policy.format_remote_topic(alias, topic)

@@ -1,4 +1,4 @@
-"""Names that Kafka takes, and those of the topics that MM2 and Lockstep keep for themselves."""
+"""Names that Kafka takes, and names of the topics that MM2 and Lockstep keep for themselves."""
 
 from __future__ import annotations
 

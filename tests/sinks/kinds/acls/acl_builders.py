@@ -37,7 +37,7 @@ def source_topics(
     flow: Flow = FLOW,
     target: Collection[str] = (),
 ) -> SourceTopics:
-    """Topics of the source; `properties` are those of MM2's topic filter."""
+    """Topics of the source; MM2's topic filter gets `properties`."""
     chosen = policy or DefaultReplicationPolicy()
     topic_filter = DefaultTopicFilter()
     topic_filter.configure(properties or {})

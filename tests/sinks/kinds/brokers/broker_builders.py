@@ -55,7 +55,7 @@ def default_of(levels: MemoryLevels) -> dict[str, str]:
 
 
 def put(levels: MemoryLevels, configs: Mapping[str, str | None]) -> None:
-    """A change of the cluster-wide default by somebody's hand; not counted as a write of ours."""
+    """A change of the cluster-wide default by another client; not counted as a write of ours."""
     writes = levels.writes
     assert levels.alter({DEFAULT_OF_ALL: configs}) == {DEFAULT_OF_ALL: None}
     levels.writes = writes

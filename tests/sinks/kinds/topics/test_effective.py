@@ -14,6 +14,7 @@ from tests.sinks.builders import FLOW, config_filter, override
 from tests.sinks.kinds.brokers.broker_builders import level, put, rules
 
 RETENTION = "retention.ms"
+SAME_DEFAULTS = "set use.defaults.from=source, or make the brokers' defaults the same"
 WEEK, DAY = ConfigEntry("604800000", Origin.DEFAULT), ConfigEntry("86400000", Origin.CLUSTER)
 
 
@@ -95,8 +96,7 @@ def test_levels_of_two_clusters_are_compared_as_they_are_described() -> None:
 def test_warning_names_both_values_with_their_levels_and_the_remedy() -> None:
     assert warnings(FLOW, drifts(WEEK, DAY)) == [
         "retention.ms of a.x: both at their default, but the defaults differ: 604800000 on a (Kafka's built-in "
-        "default), 86400000 on b (the cluster-wide default); set use.defaults.from=source, or make the brokers' "
-        "defaults the same"
+        "default), 86400000 on b (the cluster-wide default); " + SAME_DEFAULTS
     ]
 
 

@@ -15,7 +15,7 @@ WITHOUT_CONFIGS = [kind for kind in Kind if not kind.row.needs_java and kind is 
 
 
 def refusing_world(*, configs_synced: bool = True) -> World:
-    """x on the source has two configs, of which the target refuses `retention.ms`."""
+    """x on the source has two configs. The target refuses one, `retention.ms`."""
     settings = flow_settings() if configs_synced else flow_settings(enabled=WITHOUT_CONFIGS)
     world = World(settings)
     world.target.policy = lambda topic, name, value: "30 days at most" if name == "retention.ms" else None
