@@ -59,7 +59,9 @@ def _measured(root: Path, topics: int, fenced: int) -> dict[str, Any]:
         a, b = (stack.enter_context(LocalCluster(alias, root / alias, heap="768m")) for alias in "ab")
         source = stack.enter_context(closing(open_cluster("a", {"bootstrap.servers": a.bootstrap})))
         target = stack.enter_context(closing(open_cluster("b", {"bootstrap.servers": b.bootstrap})))
-        keys = {"topics": "rto-.*", "refresh.topics.interval.seconds": "1", "offset.lag.max": "0"}
+        # MM2 would copy the fence.
+        own = {"sync.topic.acls.enabled": "false"}
+        keys = {"topics": "rto-.*", "refresh.topics.interval.seconds": "1", "offset.lag.max": "0", **own}
         properties = mirror_properties({"a": a.bootstrap, "b": b.bootstrap}, ["a->b"], **keys)
         _make(source, "rto", topics, RECORDS)
         stack.enter_context(LocalMirror(properties, root / "mirror"))
@@ -70,7 +72,7 @@ def _measured(root: Path, topics: int, fenced: int) -> dict[str, Any]:
         cutover = _timed(settings, commands.cutover)
         _make(source, "fence", fenced, 0)
         pair = {"c": a.bootstrap, "d": b.bootstrap}
-        other = _settings(root / "fence.properties", mirror_properties(pair, ["c->d"], topics="fence-.*"))
+        other = _settings(root / "fence.properties", mirror_properties(pair, ["c->d"], topics="fence-.*", **own))
         fence = _timed(other, commands.fence)
         fence |= {"LIFT_FENCE": _timed(other, commands.unfence)["LIFT_FENCE"]}
     return {"preflight": preflight, "cutover": cutover, "fence": fence}
