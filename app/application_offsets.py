@@ -111,7 +111,7 @@ def translate_each(settings: Settings, flow: FlowSettings, where: TopicPartition
         if flow.keeps_offsets:
             with closing(same_records(*clusters.ports)) as same:
                 proven = same.proven({Position(where, at) for at in offsets}, {where: remote}, {where: ends})
-            found = {at: translate_same(at, ends, proven=Position(where, at) in proven) for at in offsets}
+            found = {at: translate_same(at, ends, proven.get(Position(where, at))) for at in offsets}
             return Translated(remote, found)
         matches = dict(_matches(flow, clusters, memory, ends, (where, remote), offsets))
         return Translated(remote, {at: _translated(memory, ends, where, at, matches.get(at)) for at in offsets})

@@ -2,12 +2,17 @@
 
 Cluster mirroring (KIP-1279), linking and shadowing copy so; MM2 does not. No topic tells how far such a copier came:
 the ends of both logs do. A file may name the copier wrongly, and then a group would skip records. So no offset is
-written before the records next to it were read on both sides, and were the same ones at the same offsets.
+written before the records around it were read on both sides, and were the same ones at the same offsets.
+
+Each cluster compacts by itself, so that a record may be on one side alone. Records of one side prove nothing. Records
+that differ at one offset, or that are on the target before the group and on the source behind it, refute the copier.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from sinks.flow_settings import FlowSettings
@@ -20,12 +25,15 @@ from sinks.ledger.known_positions import LatestSync
 from streaming.errors import WrongUsage
 from streaming.mm2.records import TopicPartition
 
-WIDTHS = (20, 2_000)
-"""Offsets in which a record is looked for. The second width is for stretches of transaction markers, and for logs that
-lost most records to compaction."""
+WIDTHS = (20, 2_000, 1_000_000)
+"""Offsets in which a record is looked for. The second width is for stretches of transaction markers, the third one for
+logs that lost most records to compaction."""
 
 READS_FOR_S = 10.0
 """How long all records of one width may take."""
+
+MOST_RECORDS = 10_000
+"""Of a partition that are read around one offset. They are held in memory."""
 
 MOST_PROVEN = 100_000
 """Positions that are remembered."""
@@ -63,18 +71,26 @@ def same_pairs(source: LogRange, target: LogRange) -> list[Pair]:
     return [Pair(at, at) for at in dict.fromkeys((both.start, both.end))]
 
 
-def translate_same(upstream: int, ends: LogEnds, *, proven: bool) -> Answer | Unanswered:
-    """The answer for a group at `upstream`: the same offset, or the copy's end where the copy is not there yet.
+def translate_same(upstream: int, ends: LogEnds, there: int | None) -> Answer | Unanswered:
+    """The answer for a group at `upstream`: the same offset, or an earlier one where the copy is not there yet.
 
-    `proven`: as `SameRecords.proven` says of this position.
+    `there`: where it goes on, as `SameRecords.proven` says of this position; None: that is not proven.
     """
     source, target = ends.source, ends.target
     # The target's end was read first. A copy that keeps offsets is never longer than its source.
     longer = source is not None and target.end > source.end
-    if longer or not (proven or target.end == 0):
+    if target.end == 0:
+        there = 0
+    if longer or there is None:
         return Unanswered.OTHER_OFFSETS
-    there = within(upstream, target)
     return Answer(upstream, there, Method.SAME, max(0, upstream - there))
+
+
+class _Known(NamedTuple):
+    """Where a group goes on, as long as both logs have this range."""
+
+    log: LogRange
+    there: int
 
 
 class SameRecords:
@@ -84,7 +100,7 @@ class SameRecords:
     def __init__(self, source: RecordReader, target: RecordReader) -> None:
         """Both read uncommitted records too, since these keep their offsets as well."""
         self._source, self._target = source, target
-        self._proven: dict[Position, LogRange] = {}
+        self._proven: dict[Position, _Known] = {}
 
     def proven(
         self,
@@ -92,8 +108,8 @@ class SameRecords:
         copies: Mapping[TopicPartition, TopicPartition],
         ends: Mapping[TopicPartition, LogEnds],
         moving: Collection[Position] = (),
-    ) -> set[Position]:
-        """The positions at which a group skips nothing. `copies`, `ends`: by partition of the source.
+    ) -> dict[Position, int]:
+        """Where a group skips nothing on the target, by position. `copies`, `ends`: by partition of the source.
 
         `moving`: positions to which a group would be moved. Their records are read now, whatever was known of them: a
         log that lost its end and grew past it shows no other range. Raises ClusterUnreachable, RightsMissing.
@@ -102,20 +118,28 @@ class SameRecords:
         wanted = {at for at in positions if at.where in both and both[at.where].end > both[at.where].start}
         if len(self._proven) > MOST_PROVEN:
             self._proven.clear()
-        left = {at for at in wanted if at in moving or self._proven.get(at) != both[at.where]}
+        left = {at for at in wanted if at in moving or not self._is_known(at, both[at.where])}
         for at in left:
             self._proven.pop(at, None)
         for width in WIDTHS:
-            spans = {at: _span(at.offset, both[at.where], width) for at in left}
-            here = _records(self._source, [(at.where, span) for at, span in spans.items()])
-            there = _records(self._target, [(copies[at.where], span) for at, span in spans.items()])
+            spans = {at: _spans(at.offset, ends[at.where], both[at.where], width) for at in left}
+            here = _records(self._source, [(at.where, span.here) for at, span in spans.items()])
+            there = _records(self._target, [(copies[at.where], span.there) for at, span in spans.items()])
             for at in list(left):
                 log, ours, theirs = both[at.where], here.get(at.where), there.get(copies[at.where])
-                same = _continues_alike(at.offset, log, spans[at], ours, theirs)
-                if same is not None:
-                    left.discard(at)
-                    self._proven |= {at: log} if same else {}
-        return {at for at in wanted if self._proven.get(at) == both[at.where]}
+                found = None
+                if ours is not None and theirs is not None:
+                    span = spans[at]
+                    around = _Around(at.offset, ends[at.where], span, _part(ours, span.here), _part(theirs, span.there))
+                    found = around.goes_on()
+                    if found is None and not around.is_refuted and not around.is_all:
+                        continue
+                left.discard(at)
+                self._proven |= {} if found is None else {at: _Known(log, found)}
+        return {at: self._proven[at].there for at in wanted if self._is_known(at, both[at.where])}
+
+    def _is_known(self, at: Position, log: LogRange) -> bool:
+        return at in self._proven and self._proven[at].log == log
 
     def close(self) -> None:
         """Closes both readers."""
@@ -134,10 +158,19 @@ Records = Mapping[int, Record]
 Stretch = tuple[int, int]
 
 
-def _span(offset: int, log: LogRange, width: int) -> Stretch:
-    """What to read around a group's offset, as far as both logs have it."""
+class _Spans(NamedTuple):
+    """What to read on both sides."""
+
+    here: Stretch
+    there: Stretch
+
+
+def _spans(offset: int, ends: LogEnds, log: LogRange, width: int) -> _Spans:
+    """What to read around a group's offset. `log`: what both logs have. Each may have more on one side."""
+    assert ends.source is not None
     at = within(offset, log)
-    return max(log.start, at - width), min(log.end, at + width)
+    here, there = ((max(one.start, at - width), min(one.end, at + width)) for one in (ends.source, ends.target))
+    return _Spans(here, there)
 
 
 def within(offset: int, log: LogRange) -> int:
@@ -145,31 +178,87 @@ def within(offset: int, log: LogRange) -> int:
     return min(max(offset, log.start), log.end)
 
 
-def _continues_alike(
-    offset: int, log: LogRange, span: Stretch, here: Records | None, there: Records | None
-) -> bool | None:
-    """Whether a group at `offset` would go on with the same record; None where the span was too short to say so.
+@dataclass(frozen=True)
+class _Around:
+    """The records around a group's offset. `here`: on the source, `there`: on the target; `spans`: which were read.
 
-    `here`, `there`: the records of the span; None where not all of them could be read. A copier keeps the order. So
-    what lies behind two neighbours that are equal on both sides comes behind them, unless the copier sends again.
+    A copier keeps the order. So what lies behind a record with one offset on both sides comes behind it, unless the
+    copier sends again.
     """
-    if here is None or there is None:
-        return False
-    at, (start, stop) = within(offset, log), span
-    last = max((one for one in there if start <= one < at), default=None)
-    first = min((one for one in here if at <= one < stop), default=None)
-    if (last is None and start > log.start) or (first is None and stop < log.end):
-        return None
-    if first is None and any(at <= one < stop for one in there):
-        return False
-    compared = [one for one in (last, first) if one is not None]
-    return bool(compared) and all(_alike(here.get(one), there.get(one)) for one in compared)
+
+    offset: int
+    ends: LogEnds
+    spans: _Spans
+    here: Records
+    there: Records
+
+    @cached_property
+    def at(self) -> int:
+        """The group's offset, or the nearest one that both logs have."""
+        return within(self.offset, self.log)
+
+    @cached_property
+    def log(self) -> LogRange:
+        """What both logs have."""
+        assert self.ends.source is not None
+        return shared_range(self.ends.source, self.ends.target)
+
+    @property
+    def is_all(self) -> bool:
+        """Whether more cannot be read."""
+        return self.spans == _Spans(self._source, (self.ends.target.start, self.ends.target.end))
+
+    @property
+    def _source(self) -> Stretch:
+        assert self.ends.source is not None
+        return self.ends.source.start, self.ends.source.end
+
+    @cached_property
+    def shared(self) -> list[int]:
+        """Offsets with a record on both sides."""
+        return sorted(self.here.keys() & self.there.keys())
+
+    @cached_property
+    def unread(self) -> list[int]:
+        """Offsets of the source's records that the group did not read."""
+        return sorted(one for one in self.here if one >= self.at)
+
+    @cached_property
+    def alone(self) -> list[int]:
+        """Offsets before the group of records that the target alone has, behind the last one that both have."""
+        last = max((one for one in self.shared if one < self.at), default=-1)
+        return sorted(one for one in self.there if last < one < self.at)
+
+    @cached_property
+    def is_refuted(self) -> bool:
+        """Whether an offset has two records, or the group would skip a record that the target has elsewhere."""
+        unread = {_content(self.here[one]) for one in self.unread}
+        return any(_content(self.here[one]) != _content(self.there[one]) for one in self.shared) or any(
+            _content(self.there[one]) in unread for one in self.alone
+        )
+
+    def goes_on(self) -> int | None:
+        """Where the group goes on and skips nothing; None where these records do not say it."""
+        if self.is_refuted or not self.shared:
+            return None
+        before, behind = self.shared[0] < self.at, self.shared[-1] >= self.at
+        (first, _), (start, end) = self.spans.here, self._source
+        if not before and first > start:
+            return None
+        if behind or not self.alone or self.spans.here[1] == end:
+            return within(self.offset, self.ends.target)
+        # Records of the source that were not read may be those that the target alone has.
+        return self.alone[0] if self.spans.there[1] == self.ends.target.end else None
 
 
-def _alike(one: Record | None, other: Record | None) -> bool:
-    if one is None or other is None:
-        return False
-    return (one.timestamp, one.key, one.value) == (other.timestamp, other.key, other.value)
+def _content(record: Record) -> tuple[object, ...]:
+    return record.timestamp, record.key, record.value
+
+
+def _part(records: Records, stretch: Stretch) -> Records:
+    """Returns the records of a stretch. Of the partition, stretches of other groups may have been read too."""
+    start, stop = stretch
+    return {at: record for at, record in records.items() if start <= at < stop}
 
 
 def _records(
@@ -186,13 +275,13 @@ def _records(
         return take
 
     wanted = [
-        Span(where, start, stop, stop - start, taker(where))
+        Span(where, start, stop, min(stop - start + 1, MOST_RECORDS), taker(where))
         for where, (start, stop) in dict.fromkeys(stretches)
         if start < stop
     ]
     endings = reader.scan(wanted, READS_FOR_S) if wanted else {}
     for span, ending in endings.items():
-        if ending.why in (Why.TIME, Why.FAULT):
+        if ending.why in (Why.TIME, Why.FAULT, Why.MOST):
             found.pop(span.where, None)
     return found
 

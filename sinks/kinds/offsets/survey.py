@@ -102,7 +102,7 @@ def survey_offsets(
     ]
     questions = _questions(direction, seen, positions) if find else {}
     found = find(questions) if find and questions else {}
-    proven = _proven(same, direction, seen, positions) if same else set()
+    proven = _proven(same, direction, seen, positions) if same else {}
     rows = []
     for position in positions:
         key = (position.group, position.where)
@@ -111,7 +111,7 @@ def survey_offsets(
         elif position.ends is None:
             answer = Unanswered.NO_OFFSET_SYNC
         else:
-            answer = translate_same(position.offset, position.ends, proven=position.at in proven)
+            answer = translate_same(position.offset, position.ends, proven.get(position.at))
         row = _row(direction, seen, memory, position, answer)
         rows.append(replace(row, sought=key in questions and key not in found, held=_is_held(direction, position)))
     alias = direction.here.reader.alias
@@ -220,7 +220,7 @@ def _questions(
 
 def _proven(
     same: SameRecords, direction: Direction, seen: _Observation, positions: Iterable[GroupPosition]
-) -> set[Position]:
+) -> Mapping[Position, int]:
     ends = {one.where: one.ends for one in positions if one.ends is not None}
     copies = {where: direction.across(where) for where in ends}
     there = seen.committed.items

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
@@ -31,7 +31,7 @@ def answered(source: MemoryLog, target: MemoryLog, offset: int) -> Answer | Unan
         *(MemoryRecords(alias, {X: log}, committed=False) for alias, log in (("a", source), ("b", target)))
     )
     at = Position(X, offset)
-    return translate_same(offset, ends, proven=at in same.proven([at], {X: X}, {X: ends}))
+    return translate_same(offset, ends, same.proven([at], {X: X}, {X: ends}).get(at))
 
 
 def test_group_keeps_its_offset() -> None:
@@ -68,7 +68,7 @@ def test_partition_that_could_not_be_read_proves_nothing() -> None:
     log = log_of(0, 1, 2)
     ends = LogEnds(LogRange(0, 3), LogRange(0, 3))
     same = SameRecords(Slow("a", {X: log}), MemoryRecords("b", {X: log}))
-    assert same.proven([Position(X, 1)], {X: X}, {X: ends}) == set()
+    assert same.proven([Position(X, 1)], {X: X}, {X: ends}) == {}
 
 
 @st.composite
@@ -90,9 +90,28 @@ def logs(draw: st.DrawFn) -> Case:
     return source, target, at, draw(st.integers(0, source.end))
 
 
-@given(logs())
-def test_no_copier_that_keeps_the_order_makes_a_group_skip_a_record(case: Case) -> None:
+@st.composite
+def compacted(draw: st.DrawFn) -> tuple[MemoryLog, MemoryLog, int]:
+    """A source, its copy with the same offsets as far as it came, and a group's offset. Both logs lost records that do
+    not lie at their ends, the source also some at its start."""
+    source, target = MemoryLog(), MemoryLog()
+    for gap in draw(st.lists(st.integers(0, 3), min_size=1, max_size=25)):
+        source.skip(gap).append(None, b"%d" % source.end, timestamp=source.end)
+    for record in source.records[: draw(st.integers(1, 25))]:
+        target.skip(record.offset - target.end).append(None, record.value, record.timestamp)
+    ends = {source.end - 1, target.end - 1}
+    for log in (source, target):
+        log.lose(*draw(st.sets(st.integers(0, source.end))) - ends)
+    source.cut(draw(st.integers(0, target.end - 1)))
+    return source, target, draw(st.integers(0, source.end))
+
+
+@given(logs(), st.sets(st.integers(0, 60)))
+def test_no_copier_that_keeps_the_order_makes_a_group_skip_a_record(case: Case, lost: set[int]) -> None:
     source, target, at, offset = case
+    # Compaction begins at the start, and takes no record before an older one of its key.
+    newest = {record.value: record.offset for record in target.records if record.offset in lost}
+    target.lose(*(one.offset for one in target.records if one.offset <= newest.get(one.value, -1)))
     answer = answered(source, target, offset)
     if isinstance(answer, Unanswered):
         return
@@ -149,3 +168,40 @@ def test_no_offset_is_given_while_another_copier_sends_records_again() -> None:
     for at in (2, 3, 2):
         target.append(b"k", b"%d" % at, timestamp=at)
     assert answered(source, target, 2) is Unanswered.OTHER_OFFSETS
+
+
+@given(compacted())
+@example((log_of(0, 1, 4), log_of(0, 1, 2, 4), 3))
+def test_compaction_on_either_side_leaves_no_group_without_an_offset(case: tuple[MemoryLog, MemoryLog, int]) -> None:
+    source, target, offset = case
+    answer = answered(source, target, offset)
+    there = min(offset, target.end)
+    assert isinstance(answer, Answer)
+    behind = [one for one in target.records if answer.downstream <= one.offset < there]
+    known = {one.offset for one in source.records}
+    assert answer.downstream <= there
+    assert not known & {one.offset for one in behind}
+
+
+def test_group_whose_next_record_was_compacted_away_keeps_its_offset() -> None:
+    whole = (0, 1, 2, 3, 4, 5)
+    for source, target in ((whole, (0, 1, 4, 5)), ((0, 1, 4, 5), whole), ((0, 3, 5), (0, 2, 5))):
+        assert answered(log_of(*source), log_of(*target), 2) == Answer(2, 2, Method.SAME, 0)
+
+
+def test_logs_that_lost_nearly_all_records_still_prove_an_offset() -> None:
+    source, target = log_of(0, 400_000, 900_000), log_of(0, 1, 700_000, 900_000)
+    assert answered(source, target, 600_000) == Answer(600_000, 600_000, Method.SAME, 0)
+
+
+def test_groups_of_one_partition_are_proven_apart() -> None:
+    source, target = MemoryLog(), log_of(*range(300))
+    for at in (*range(150), *range(200, 300)):
+        source.skip(at - source.end).append(b"k", b"%d" % at, timestamp=at)
+    target.lose(*range(100, 140))
+    ends = LogEnds(LogRange(0, 300), LogRange(0, 300))
+    same = SameRecords(
+        *(MemoryRecords(alias, {X: log}, committed=False) for alias, log in (("a", source), ("b", target)))
+    )
+    asked = [Position(X, at) for at in (10, 120, 180, 290)]
+    assert same.proven(asked, {X: X}, {X: ends}) == {at: at.offset for at in asked}
