@@ -21,7 +21,7 @@ from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unackno
 from sinks.failover.open_transactions import Undecided, undecided
 from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import counted_loss
-from sinks.failover.readiness import GroupsUnseen, InStep, ReadinessFacts, losses_of, untold
+from sinks.failover.readiness_facts import GroupsUnseen, InStep, ReadinessFacts, losses_of, untold
 from sinks.failover.scene import both_readers
 from sinks.faults import ItemFault, NoAnswer, NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings

@@ -38,7 +38,7 @@ from sinks.failover.failing_back import check_resume, resume
 from sinks.failover.failing_back import failback as lead_back
 from sinks.failover.fencing import check_liftable
 from sinks.failover.foreseen import moved_groups
-from sinks.failover.readiness import losses_as_json, losses_of
+from sinks.failover.readiness_facts import losses_as_json, losses_of
 from sinks.failover.scene import Scene
 from sinks.failover.unplanned import Prediction, check_loss, predict
 from sinks.failover.unplanned import failover as fail_over

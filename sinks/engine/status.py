@@ -10,7 +10,8 @@ from typing import Any
 
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.failover.preflight import FailoverStatus
-from sinks.failover.readiness import InStep, JobFacts, Readiness, ReadinessFacts, readiness
+from sinks.failover.readiness import Readiness, readiness
+from sinks.failover.readiness_facts import InStep, JobFacts, ReadinessFacts
 from sinks.flow_settings import Copier, FailoverRules
 from sinks.ledger.leadership import Leader
 from sinks.model.changes import Kind

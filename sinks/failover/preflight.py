@@ -8,7 +8,8 @@ from typing import Any
 
 from sinks.failover.last_drill import LastDrill
 from sinks.failover.lost_before_copying import LostRecords, lost_as_json
-from sinks.failover.readiness import NO_PREFLIGHT, FailoverLoss, NotChecked, Readiness, ReadinessFacts
+from sinks.failover.readiness import NO_PREFLIGHT, Readiness
+from sinks.failover.readiness_facts import FailoverLoss, NotChecked, ReadinessFacts
 from sinks.ledger.failover_record import FailoverRecord
 from sinks.model.times import utc_text
 

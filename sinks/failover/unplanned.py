@@ -12,7 +12,7 @@ from types import MappingProxyType
 from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted
 from sinks.failover.divergence import Divergence, arrivals_at_takeover, as_at_takeover, keep_divergences
 from sinks.failover.new_copies import new_copies
-from sinks.failover.readiness import untold
+from sinks.failover.readiness_facts import untold
 from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import EndOffsets
 from sinks.failover.tails import Behind

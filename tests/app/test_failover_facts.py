@@ -9,7 +9,7 @@ import pytest
 from app.failover_facts import missing_of, unsynced
 from app.rights.flow_rights import failover_rights, rights_of_flow
 from app.rights.rights_check import RightFinding, RightVerdict, asked_groups
-from sinks.failover.readiness import GroupsUnseen
+from sinks.failover.readiness_facts import GroupsUnseen
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault, JavaGone, NoAnswer, RightsMissing
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kinds.offsets.direction import ClusterGroups

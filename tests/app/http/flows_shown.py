@@ -17,7 +17,7 @@ from sinks.engine.status import FlowStatus, Heartbeats, flow_state
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.failover.last_drill import LastDrill
 from sinks.failover.preflight import FailoverStatus, Preflight
-from sinks.failover.readiness import FailoverLoss, ReadinessFacts, TopicLoss
+from sinks.failover.readiness_facts import FailoverLoss, ReadinessFacts, TopicLoss
 from sinks.faults import REMEDY_OF_CODE, ClusterUnreachable, ItemFault
 from sinks.flow_settings import FailoverRules
 from sinks.kinds.offsets.direction import GroupOffset, count_verdicts, worst_bounds

@@ -12,7 +12,7 @@ from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.status import Heartbeats
 from sinks.failover.preflight import Preflight, next_preflight
-from sinks.failover.readiness import FailoverLoss, ReadinessFacts
+from sinks.failover.readiness_facts import FailoverLoss, ReadinessFacts
 from sinks.flow_settings import FailoverRules
 from tests.sinks.builders import NOON, World
 from tests.sinks.memory_flow import Clock

@@ -15,15 +15,9 @@ from sinks.engine.report import Report
 from sinks.engine.status import Failing, FlowState, FlowStatus, KindStatus, Task, as_far_as_known, silence, standing_by
 from sinks.engine.verify_status import STALLED, VerifyStatus
 from sinks.failover.preflight import FailoverStatus, Preflight
-from sinks.failover.readiness import (
-    GOES_ON,
-    FailoverLoss,
-    NotChecked,
-    Readiness,
-    ReadinessAnswer,
-    ReadinessFacts,
-    TopicLoss,
-)
+from sinks.failover.readiness import Readiness, ReadinessAnswer
+from sinks.failover.readiness_checks import GOES_ON
+from sinks.failover.readiness_facts import FailoverLoss, NotChecked, ReadinessFacts, TopicLoss
 from sinks.faults import ItemFault
 from sinks.flow_settings import FailoverRules
 from sinks.kafka.ports.brokers import Replicas

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sinks.failover.divergence import divergences
-from sinks.failover.readiness import losses_of
+from sinks.failover.readiness_facts import losses_of
 from sinks.failover.unplanned import ANY_LOSS, Prediction, failover, predict
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_records import MemoryLog

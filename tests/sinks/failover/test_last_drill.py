@@ -8,7 +8,8 @@ import pytest
 from sinks.failover.drill import DrillResult, GroupDrill
 from sinks.failover.last_drill import DRILL_KEY, last_drill
 from sinks.failover.preflight import FailoverStatus
-from sinks.failover.readiness import ReadinessFacts, readiness
+from sinks.failover.readiness import readiness
+from sinks.failover.readiness_facts import ReadinessFacts
 from sinks.flow_settings import FailoverRules
 from sinks.ledger.failover_record import FailoverRecord, State
 from streaming.errors import LockstepError

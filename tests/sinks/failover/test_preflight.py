@@ -13,7 +13,8 @@ from sinks.engine.report import Report
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, in_step_of_status
 from sinks.failover.lost_before_copying import Lost
 from sinks.failover.preflight import NEVER_READ, FailoverStatus, Preflight, preflight_of, without_answer
-from sinks.failover.readiness import ReadinessFacts, TopicLoss, readiness
+from sinks.failover.readiness import readiness
+from sinks.failover.readiness_facts import ReadinessFacts, TopicLoss
 from sinks.model.changes import Kind, Op
 from sinks.model.plan import Plan, Refusal
 from sinks.protocol.comparison import GroupSummary
