@@ -158,7 +158,7 @@ class Deletions:
         self._flow, self._limits, self._naming = settings.flow, settings.limits, settings.naming
         self._claims, self._log, self._reviewed = claims, log, reviewed
         self._standing: dict[Kind, _Standing] = {}
-        self._seen: dict[Kind, _Seen] = {}
+        self._seen = {kind: _Seen(_absence(kind), _absence(kind)) for kind in Kind}
         self._created: list[tuple[float, Kind, int]] = []
         self._confirmed = self._counted_earlier = False
 
@@ -192,12 +192,10 @@ class Deletions:
         quick = [seen for kind, seen in self._seen.items() if not kind.row.data]
         return any(seen.absence.has_any or seen.unclaimed.has_any for seen in quick)
 
-    def publish(self, wanted: Wanted | None, context: PassContext) -> None:
-        """Tells the other flows what this one wants. A source that shows nothing takes no claim back, and neither does
-        one list that lacks an item."""
-        if wanted is None or not wanted.kind.row.of_principals:
-            return
-        ledger, unclaimed = context.ledger, self._of(wanted.kind).unclaimed
+    def publish(self, wanted: Wanted, context: PassContext) -> None:
+        """Tells the other flows what this one wants of a kind `of_principals`. A source that shows nothing takes no
+        claim back, and neither does one list that lacks an item."""
+        ledger, unclaimed = context.ledger, self._seen[wanted.kind].unclaimed
         if wanted.shown:
             keys = frozenset(wanted.keys)
             lacking = self._claims.claimed(self._flow, wanted.kind) - keys
@@ -207,12 +205,12 @@ class Deletions:
             before = ledger.get(Entry.CLAIMED, wanted.kind.value) is not None
             self._claims.publish_unseen(self._flow, wanted.kind, before, wanted.owned)
 
-    def remember(self, wanted: Wanted | None, ledger: Ledger) -> None:
+    def remember(self, wanted: Wanted, ledger: Ledger) -> None:
         """Keeps in the ledger that the flow claims anything, and by which names: other flows may be in another process,
         or come later. After a change names count as `MIXED` until the flow owns nothing unwanted. Whether it
         may delete that, and whether the target showed it, makes no difference. What no confirmation deletes ends that
         once a person confirmed the rest."""
-        if wanted is None or not self._claims.claimed(self._flow, wanted.kind):
+        if not self._claims.claimed(self._flow, wanted.kind):
             return
         kind = wanted.kind
         settles = not self._is_renamed(kind, ledger) or (wanted.shown and self._is_settled(wanted, ledger))
@@ -227,9 +225,9 @@ class Deletions:
         others = self._claims.claimed_by_others(self._flow, wanted.kind)
         return frozenset(key for key in left if key in wanted.kept or key in others)
 
-    def _stays(self, wanted: Wanted | None, ledger: Ledger) -> list[str]:
+    def _stays(self, wanted: Wanted, ledger: Ledger) -> list[str]:
         """Names what stays under a former name, and what ends the hold that follows from it."""
-        if wanted is None or not self._is_renamed(wanted.kind, ledger):
+        if not self._is_renamed(wanted.kind, ledger):
             return []
         staying = sorted(self._staying(wanted, ledger.owned(wanted.kind).difference(wanted.keys)))
         named = ", ".join(key_as_text(wanted.kind, key) for key in staying[:NAMED])
@@ -261,8 +259,9 @@ class Deletions:
         before = [one for kind, one in self._standing.items() if kind not in compared]
         self._standing = {kind: one for kind, one in self._standing.items() if kind not in compared}
         for controller, comparison in found:
-            self.publish(comparison.wanted, context)
-            plan = plan.noting((), self._stays(comparison.wanted, context.ledger))
+            if (wanted := comparison.wanted) is not None and wanted.kind.row.of_principals:
+                self.publish(wanted, context)
+                plan = plan.noting((), self._stays(wanted, context.ledger))
             for kind in sorted(controller.kinds):
                 kept = self._not_proven(kind, controller, comparison, context, look_up, force)
                 if kept:
@@ -272,9 +271,6 @@ class Deletions:
             self._created, self._counted_earlier = created_earlier(context), True
         plan = self._limited(_with(plan, now), context.now, force)
         return _with(plan, before)
-
-    def _of(self, kind: Kind) -> _Seen:
-        return self._seen.setdefault(kind, _Seen(_absence(kind), _absence(kind)))
 
     def _not_proven(
         self,
@@ -287,7 +283,7 @@ class Deletions:
     ) -> set[Change]:
         """The deletions of a kind that must not leave now; why, is noted."""
         deletions = {one.key: one for one in comparison.plan.changes if one.kind is kind and _is_checked(one)}
-        seen = self._of(kind)
+        seen = self._seen[kind]
         wanted, source = comparison.wanted, self._flow.source
         standing = self._standing[kind] = _Standing()
         seen.absence.observe(deletions, wanted.shown if wanted else 0, context.now)

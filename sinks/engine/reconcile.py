@@ -68,6 +68,7 @@ class FlowReconcile:
         self._deletions = Deletions(settings, self._claims, self._log, reviewed=components.reviewed)
         self._recorder = Recorder(components.audit, components.target)
         self._warnings = tuple[str, ...]()
+        self._internal = [where for where, role in settings.told_in.items() if role.flow is not None]
 
     def run_pass(self, requested: Collection[str] = (), everything: bool = False) -> Report:
         """Once through. Raises what stops this flow (`kind_trouble.stops_flow`), NotLeading where another leads it."""
@@ -215,8 +216,9 @@ class FlowReconcile:
                 continue
             if mine.error is not None:
                 mine.works()
-            # The agenda learns of these refusals, so what differs stays known while nothing is compared.
-            comparison = comparison.refusing(dict.fromkeys(self.settings.copier_keeps, KEPT_BY_COPIER))
+            if self.settings.copier_keeps:
+                # The agenda learns of these refusals, so what differs stays known while nothing is compared.
+                comparison = comparison.refusing(dict.fromkeys(self.settings.copier_keeps, KEPT_BY_COPIER))
             found.append((controller, mine.ready(comparison, context.ledger.owned, context.now)))
         return found
 
@@ -298,7 +300,8 @@ class FlowReconcile:
             agenda.learn(comparison, mine, context.now)
             if isinstance(controller, StreamFollower):
                 controller.settle(context, mine)
-            self._deletions.remember(comparison.wanted, context.ledger)
+            if (wanted := comparison.wanted) is not None and wanted.kind.row.of_principals:
+                self._deletions.remember(wanted, context.ledger)
 
     def _claim_all_the_same(self) -> None:
         """Publishes what this flow wants though another process leads it: flows of this process wait for its claims."""
@@ -311,7 +314,8 @@ class FlowReconcile:
     def _publish_claims(self, context: PassContext, trouble: KindTrouble) -> None:
         due = self._poll(context, trouble, [kind for kind in Kind if kind.row.of_principals])
         for _, comparison in self._survey(due, context, trouble):
-            self._deletions.publish(comparison.wanted, context)
+            if (wanted := comparison.wanted) is not None and wanted.kind.row.of_principals:
+                self._deletions.publish(wanted, context)
 
     def _report(self, compared: Compared, outcomes: tuple[Outcome, ...]) -> Report:
         context, ended = compared.context, self._ledger.ended
@@ -332,7 +336,7 @@ class FlowReconcile:
             ended=ended,
             failover=self._ledger.failover,
             idle=context.idle,
-            missing_topics=() if ended else missing_internal_topics(self.settings, context.listed),
+            missing_topics=() if ended else missing_internal_topics(self.settings.flow, self._internal, context.listed),
             groups=next((one.groups for one in seen if one.groups is not None), None),
             effective=tuple(group for one in seen for group in one.effective),
             listed=context.listed,

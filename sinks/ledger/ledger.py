@@ -227,7 +227,7 @@ class Ledger:
 
     def versions(self, kind: Kind) -> dict[Key, str]:
         """Which version of its secret was written last, by key."""
-        return ownership.of_kind(self._contents, Entry.VERSION, kind)
+        return {key: found.value for key, found in self._contents.entries.of_kind(Entry.VERSION, kind.value).items()}
 
     def paused(self) -> set[Kind]:
         """Kinds that `lockstep pause` stopped."""
@@ -247,14 +247,15 @@ class Ledger:
 
     def owned(self, kind: Kind) -> set[Key]:
         """Keys of this kind that Lockstep created."""
-        return set(ownership.owned(self._contents, kind))
+        return set(self._contents.entries.of_kind(Entry.OWNED, kind.value))
 
     def owned_ids(self, kind: Kind) -> dict[str, str]:
         """The id of each item that Lockstep created, by name, for a kind with ids (`data`).
 
         "" if the id is not known: then Lockstep does not delete the item.
         """
-        return {key[0]: ownership.known_id(value) for key, value in ownership.owned(self._contents, kind).items()}
+        ours = self._contents.entries.of_kind(Entry.OWNED, kind.value)
+        return {key[0]: ownership.known_id(found.value) for key, found in ours.items()}
 
     def owned_within(self, kind: Kind, seconds: float) -> dict[Key, float]:
         """Items that Lockstep owns for at most so many seconds, with their age: 0 if a clock was set back."""
@@ -315,8 +316,10 @@ class Ledger:
     def learn(self, kind: Kind, present: Mapping[Key, str]) -> None:
         """Settles intents, and forgets items that the flow no longer owns. `present`: all items on the target."""
         self.put(dict.fromkeys(self._void))
-        self.settle(kind, {key: present[key] for key in self.unsettled(kind) & present.keys()})
-        self.disown(kind, ownership.lost(self._contents, kind, present))
+        if unsettled := self.unsettled(kind):
+            self.settle(kind, {key: present[key] for key in unsettled & present.keys()})
+        if lost := ownership.lost(self._contents, kind, present):
+            self.disown(kind, lost)
 
     def disown(self, kind: Kind, keys: Collection[Key]) -> None:
         """Forgets that the flow owned these items: they are gone, or other objects have their names."""

@@ -90,16 +90,6 @@ def _may_be_ours(outcome: Outcome, first: bool) -> bool:
     return error is not None and error.retriable and (error.unknown or not first)
 
 
-def owned(contents: Contents, kind: Kind) -> dict[Key, str]:
-    """What is ours of a kind, by key, with its value."""
-    return of_kind(contents, Entry.OWNED, kind)
-
-
-def of_kind(contents: Contents, entry: Entry, kind: Kind) -> dict[Key, str]:
-    """What an entry says of a kind, by key."""
-    return {key: found.value for key, found in contents.entries.of_kind(entry, kind.value).items()}
-
-
 def known_id(value: str) -> str:
     """A topic's id, by its entry's value; "" where it is not known."""
     return "" if value == UNLEARNED else value
@@ -145,9 +135,9 @@ def lost(contents: Contents, kind: Kind, present: Mapping[Key, str]) -> set[Key]
     A topic that a listing lacks may only lag behind: it is another one once it has another id. Of other kinds, what is
     missing was deleted by another client.
     """
-    ours = owned(contents, kind)
+    ours = contents.entries.of_kind(Entry.OWNED, kind.value)
     if kind.row.data:
-        known = {key: found for key, value in ours.items() if (found := known_id(value))}
+        known = {key: found for key, entry in ours.items() if (found := known_id(entry.value))}
         return {key for key, value in known.items() if present.get(key, value) not in ("", value)}
     return ours.keys() - present.keys()
 

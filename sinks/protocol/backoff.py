@@ -89,8 +89,8 @@ class Backoff:
                 self._changes[item] = BackedOff(
                     change.kind, change.op, change.key, change.after, outcome.error, tries, due
                 )
-
-        self._hasten_denied(granted - denied, denied, now)
+        if self._changes or granted:
+            self._hasten_denied(granted - denied, denied, now)
 
     def _hasten_denied(self, granted: Collection[Kind], denied_again: Collection[Kind], now: float) -> None:
         """`granted`: kinds whose tried changes all went through, some of them denied before."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Protocol
 
-from sinks.flow_settings import FlowSettings
 from sinks.model.plan import Refusal
+from streaming.flow import Flow
+from streaming.mm2.internal_topics import TopicOn
 
 
 class Freshness(Enum):
@@ -67,9 +68,7 @@ def replicated_topics(listed: Listed) -> dict[str, str]:
     return {topic: remote for topic, remote in sorted(listed.desired.remote.items()) if remote in listed.target}
 
 
-def missing_internal_topics(settings: FlowSettings, listed: Listed) -> tuple[str, ...]:
-    """The topics in which MM2 tells of this flow that do not exist yet, each with its cluster."""
-    flow = settings.flow
+def missing_internal_topics(flow: Flow, internal: Iterable[TopicOn], listed: Listed) -> tuple[str, ...]:
+    """Those of MM2's `internal` topics that do not exist yet, each with its cluster."""
     topics = {flow.source: listed.source, flow.target: listed.target}
-    of_flow = (where for where, role in settings.told_in.items() if role.flow is not None)
-    return tuple(f"{topic} on {alias}" for alias, topic in of_flow if topic not in topics[alias])
+    return tuple(f"{topic} on {alias}" for alias, topic in internal if topic not in topics[alias])

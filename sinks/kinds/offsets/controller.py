@@ -111,16 +111,19 @@ class OffsetController:
             return False
         partitions = context.listed.source.get(COMMITS_TOPIC, 0) if self._scope is None else 0
         moved = self._ends.polled.poll(context.now, everything, partitions)
-        self._forget(moved.gone, mine)
-        self._schedule.committed(moved.committed)
+        if moved.gone:
+            self._forget(moved.gone, mine)
+        if moved.committed:
+            self._schedule.committed(moved.committed)
         chosen = self._ends.polled.chosen
         if everything:
             self._schedule.compare_all(sorted(chosen), context.now)
         if self._scope is None and (everything or moved.gone):
             self._forget_untrue(chosen)
-        resent = groups_on(taken_in.restarted, context.listed.desired.remote, self._rows)
-        affected = not_settled(taken_in.groups, self._rows) | resent
-        self._schedule.checkpointed(affected & chosen, context.now)
+        if taken_in.groups or taken_in.restarted:
+            resent = groups_on(taken_in.restarted, context.listed.desired.remote, self._rows)
+            affected = not_settled(taken_in.groups, self._rows) | resent
+            self._schedule.checkpointed(affected & chosen, context.now)
         return self._schedule.is_due(context.now)
 
     @property
@@ -165,8 +168,6 @@ class OffsetController:
         return again
 
     def _forget(self, groups: Collection[str], mine: KindsAgenda) -> None:
-        if not groups:
-            return
         self.memory.forget_groups(groups)
         if self._matches is not None:
             self._matches.forget(groups)

@@ -49,16 +49,8 @@ class PolledGroups:
         `partitions`: of the commits' topic there, 0 if unknown.
         Raises ClusterUnreachable, RightsMissing, CoordinatorUnavailable.
         """
-        if everything or self._polls.is_due(now):
-            return self._poll(now, everything, partitions)
-        return GroupChanges()
-
-    @property
-    def due(self) -> float:
-        """When `poll` has something to do without any other reason, in monotonic seconds."""
-        return self._polls.due
-
-    def _poll(self, now: float, everything: bool, partitions: int) -> GroupChanges:
+        if not (everything or self._polls.is_due(now)):
+            return GroupChanges()
         start, gone = self._clock(), frozenset[str]()
         # Groups stay in the queue if an error is raised after that. New groups wait by themselves.
         if everything:
@@ -74,6 +66,11 @@ class PolledGroups:
         self._ends.polled(set(asked).difference(self._watch.troubled), committed)
         self._polls.polled(now, self._clock() - start, len(asked), len(committed))
         return GroupChanges(committed, gone)
+
+    @property
+    def due(self) -> float:
+        """When `poll` has something to do without any other reason, in monotonic seconds."""
+        return self._polls.due
 
     def _list(self, now: float) -> frozenset[str]:
         """Lists the groups. Returns groups that are gone or no longer chosen."""

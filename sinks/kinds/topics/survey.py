@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from sinks.faults import ItemFault, RightsMissing
 from sinks.flow_settings import FlowSettings
@@ -48,11 +49,6 @@ class SeenTopics:
     refused: dict[str, list[Refusal]] = field(default_factory=dict)
     denied: int = 0
     ids: Mapping[str, str] = field(default_factory=dict)
-
-    def refuse(self, topic: str, refused: list[Refusal]) -> None:
-        """Notes what the target would not take of an upstream topic."""
-        if refused:
-            self.refused[topic] = refused
 
 
 def survey(
@@ -104,6 +100,9 @@ def compare(
         topic_changes = plan_topics(listed.desired, listed.target, seen.creations, settings.replication_factor)
         topic_changes += plan_topic_deletions(listed.target, deletions or {})
     drifts = [drift for of_topic in seen.drifts.values() for drift in of_topic]
+    effect: dict[str, Any] = {}
+    if drifts:
+        effect = {"notes": warnings(settings.flow, drifts), "effective": groups_of(drifts)}
     plan = make_plan(
         settings.flow,
         [*topic_changes, *seen.changes],
@@ -111,8 +110,7 @@ def compare(
         errors=seen.unobserved.values(),
         existing={Kind.TOPIC: len(mine)},
         skipped=seen.skipped,
-        notes=warnings(settings.flow, drifts),
-        effective=groups_of(drifts),
+        **effect,
     )
     return Comparison(
         plan,
@@ -157,7 +155,8 @@ def _compare(
             if topic in missing:
                 wanted = desired_configs(configs, settings.config_filter).overrides()
                 found.creations[name], refused = split_overrides(name, wanted, known, settings.flow.target)
-                found.refuse(topic, refused)
+                if refused:
+                    found.refused[topic] = refused
             elif name in downstream.items:
                 _compare_topic(found, settings, topic, name, configs, downstream.items[name])
             elif name in downstream.errors:
@@ -172,7 +171,8 @@ def _compare_topic(
     found.skipped += desired.skipped
     changes, refused = split(plan_configs(name, desired, target), target, settings.flow.target)
     found.changes += changes
-    found.refuse(topic, refused)
+    if refused:
+        found.refused[topic] = refused
     if drifts := list(topic_drifts(name, source, target, settings.config_filter)):
         found.drifts[topic] = drifts
 
