@@ -150,7 +150,7 @@ class Guard:
         """The ledger, opened once both clusters were found to be those that are meant; writes nothing. As `compare`."""
         ids = self.check_ids()
         ledger = open_ledger()
-        self._compare(ledger, ids)
+        self._unpinned(ledger, ids)
         return ledger
 
     def check(self, ledger: Ledger) -> None:
@@ -158,7 +158,7 @@ class Guard:
 
         Raises WrongCluster, LedgerUntrusted (it was there once, and is not, or does not know the ids any more).
         """
-        ledger.put(self.compare(ledger))
+        ledger.put(self._unpinned(ledger, self.check_ids()))
         self._seen = {alias: ledger.get(Entry.CLUSTER_ID, alias) or "" for alias in self._clusters}
         pins = Pins(self._seen, ledger.topic)
         if self._pins.of(self._flow) != pins:
@@ -166,9 +166,9 @@ class Guard:
 
     def compare(self, ledger: Ledger) -> dict[EntryKey, str | None]:
         """Like `check`, but writes nothing: returns the entries that a first contact would pin."""
-        return self._compare(ledger, self.check_ids())
+        return self._unpinned(ledger, self.check_ids())
 
-    def _compare(self, ledger: Ledger, ids: Mapping[str, str]) -> dict[EntryKey, str | None]:
+    def _unpinned(self, ledger: Ledger, ids: Mapping[str, str]) -> dict[EntryKey, str | None]:
         self._check_there(ledger)
         keys = {alias: ledger.check_cluster_id(alias, cluster_id) for alias, cluster_id in ids.items()}
         return {key: ids[alias] for alias, key in keys.items() if key is not None}

@@ -68,7 +68,8 @@ class Contents:
             # Their order is that of the log, whatever the clocks of their writers say.
             led = [decoded(flow, one, seal).record for one in values]
             return partial(self._take_leases, flow, value, led)
-        at = self._in_order(key, found.at, seal.newest_at(key, older, found.at + TOLERATED_MS))
+        before = seal.newest_at(key, older, found.at + TOLERATED_MS) if older else 0
+        at = self._in_order(key, found.at, before)
         return partial(self._take, key, at, _meaning(key, found.data))
 
     def _in_order(self, key: bytes, at: int, older: int) -> int:

@@ -90,20 +90,15 @@ class StreamQueue:
     def begin_again(self) -> None:
         """MM2's topics are now read in place of what the queue dropped. What comes from now on is kept."""
         with self._lock:
-            self._empty()
-            self._overflowed = False
+            self._batches, self._count, self._bytes, self._overflowed = [], 0, 0, False
 
     def take(self) -> list[Batch] | None:
         """Returns what waits. None: the queue dropped something, so there is a gap behind what is known."""
         with self._lock:
             if self._overflowed:
                 return None
-            taken = self._batches
-            self._empty()
+            taken, self._batches, self._count, self._bytes = self._batches, [], 0, 0
             return taken
-
-    def _empty(self) -> None:
-        self._batches, self._count, self._bytes = [], 0, 0
 
 
 def bytes_of(syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> int:

@@ -93,7 +93,8 @@ class PollSchedule:
         """
         # Without a log that tells of changes, what a long pause saved up is not spent at once.
         self._budget.earn(now, len(self._topics), float("inf") if self._signal_works else 2 * TURN)
-        self.owe(signalled)
+        if signalled:
+            self.owe(signalled)
         if not self._signal_works:
             lately = self._lately(now)
             yield [*lately, *self._shards_within(self._budget.left - sum(map(len, lately)))]
@@ -101,17 +102,17 @@ class PollSchedule:
             yield from self._until_explained(now)
 
     def owe(self, signalled: int) -> None:
-        """So many changes are to be looked for, in this turn or in the next ones; none changes nothing."""
+        """So many changes are to be looked for, in this turn or in the next ones."""
         self._unexplained += signalled
-        if signalled:
-            self._owed = ROUNDS * len(self._shards)
+        self._owed = ROUNDS * len(self._shards)
 
     def polled_all(self, unexplained: int) -> None:
         """Of every topic; so many changes that the log told of were not among the differences. The broker that was
         asked may be behind the log: they are looked for once more."""
         self._blind = 0
         self._owed = self._owed if self._unexplained else 0
-        self.owe(unexplained)
+        if unexplained:
+            self.owe(unexplained)
 
     def due(self, now: float, *, polls: bool = True) -> float:
         """When the next turn is wanted without any signal. `polls`: False while nothing could be polled in it."""
