@@ -24,7 +24,7 @@ from sinks.kinds.assembly import EVERY_GROUP, Assembly, CompareProgress, GroupSc
 from sinks.kinds.offsets.controller import OffsetController
 from sinks.kinds.offsets.direction import GroupOffset
 from sinks.kinds.offsets.same_offsets import CopiedEnds
-from sinks.kinds.shared_listings import PlainListing, list_both
+from sinks.kinds.shared_listings import FlowListing, SharedListings, list_both
 from sinks.ledger.leadership import Leader, Leadership, Unled
 from sinks.ledger.lease_records import decoded, last_leader
 from sinks.ledger.ledger import Ledger
@@ -32,7 +32,7 @@ from sinks.ledger.seal import Seal
 from sinks.model.changes import Kind
 from sinks.model.times import utc_now
 from sinks.protocol.claims import Claims
-from sinks.protocol.controller import Controller
+from sinks.protocol.controller import Controller, StreamFollower
 from streaming.errors import LockstepError, MalformedRecord
 from streaming.mm2.codec import decode_heartbeat
 
@@ -112,9 +112,10 @@ def single_pass(
         reviewed = reviewed or writes is None
         made = assemble(Assembly(flow, here, there, once=True, progress=progress, scope=scope, claims=shared), kinds)
         for controller in made.controllers:
-            stack.callback(controller.close)
+            if isinstance(controller, StreamFollower):
+                stack.callback(controller.close)
         components = FlowComponents(
-            topics=PlainListing(flow, clusters.source, clusters.target),
+            topics=FlowListing(flow, clusters.source, clusters.target, SharedListings(), flow.flow.target),
             guard=guard(flow, clusters.source, clusters.target),
             open_ledger=partial(ledger, flow, clusters.target, to_write=writes is not None, permit=leadership.check),
             audit=audit(flow, clusters.target),

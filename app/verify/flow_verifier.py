@@ -126,7 +126,7 @@ class FlowVerifier:
                 began = time.monotonic()
                 guarded.check_ids()
                 opened.refresh()
-                guarded.compare(opened)
+                guarded.check_only(opened)
                 if opened.failover().has_ended:
                     self._show(VerifyStatus(Comparing.ENDED, opened.failover().describe()))
                     return RETRY_SECONDS

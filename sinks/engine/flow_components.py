@@ -19,7 +19,7 @@ from sinks.ledger.leadership import Leadership, Unled
 from sinks.ledger.ledger import Ledger
 from sinks.protocol.agenda import FullTurns
 from sinks.protocol.claims import Claims
-from sinks.protocol.controller import Controller, PassContext
+from sinks.protocol.controller import Controller, PassContext, StreamFollower
 from sinks.protocol.listing import TopicListing
 
 
@@ -88,6 +88,7 @@ def close_all(components: FlowComponents, *, replaced: bool) -> None:
         for observer in components.observers:
             stack.callback(observer.close, replaced=replaced)
         for controller in components.controllers:
-            stack.callback(controller.close)
+            if isinstance(controller, StreamFollower):
+                stack.callback(controller.close)
         stack.callback(components.signal.close)
         stack.callback(components.audit.close)

@@ -79,7 +79,7 @@ class FlowLedger:
     def read(self, everything: bool) -> Ledger:
         """Read again with every comparison of everything: `pause`, `apply` and a failover write it, too.
 
-        Which clusters these are is asked before anything else is read of them. Raises as `Guard.compare`; the source
+        Which clusters these are is asked before anything else is read of them. Raises as `Guard.check_only`; the source
         of a flow that has ended may be gone.
         """
         ledger = self._ledger
@@ -132,7 +132,7 @@ class FlowLedger:
         ledger.refresh()
         if not (self._obeys and ledger.failover().has_ended):
             try:
-                self._guard.compare(ledger)
+                self._guard.check_only(ledger)
             except ClusterUnreachable:
                 self._note_failover(ledger)
                 raise

@@ -143,11 +143,14 @@ class Guard:
             if to_write:
                 self.check(ledger)
             else:
-                self.compare(ledger)
+                self.check_only(ledger)
         return ledger
 
     def open(self, open_ledger: Callable[[], Ledger]) -> Ledger:
-        """The ledger, opened once both clusters were found to be those that are meant; writes nothing. As `compare`."""
+        """The ledger, opened once both clusters were found to be those that are meant. Writes nothing.
+
+        Raises as `check_only`.
+        """
         ids = self.check_ids()
         ledger = open_ledger()
         self._unpinned(ledger, ids)
@@ -164,7 +167,7 @@ class Guard:
         if self._pins.of(self._flow) != pins:
             self._pins.keep(self._flow, pins)
 
-    def compare(self, ledger: Ledger) -> dict[EntryKey, str | None]:
+    def check_only(self, ledger: Ledger) -> dict[EntryKey, str | None]:
         """Like `check`, but writes nothing: returns the entries that a first contact would pin."""
         return self._unpinned(ledger, self.check_ids())
 

@@ -140,7 +140,7 @@ class FlowReconcile:
 
         # Record what each kind has to do next.
         if not self._ledger.ended:
-            self._settle(compared, outcomes)
+            self._learn(compared, outcomes)
         report = self._report(compared, outcomes)
         self._recorder.record_refusals(report.plan, outcomes)
         if not self._ledger.ended:
@@ -186,19 +186,19 @@ class FlowReconcile:
         self, context: PassContext, trouble: KindTrouble, kinds: Collection[Kind] = tuple(Kind)
     ) -> list[Controller]:
         """The controllers of these kinds that have anything to compare."""
-        due, agenda = list[Controller](), self._agenda
+        due = list[Controller]()
         for controller in () if self._ledger.ended else self._components.controllers:
             if controller.kinds.isdisjoint(kinds):
                 continue
-            mine = agenda.of[controller.kinds]
-            polled = self._ask(controller, context, trouble, partial(controller.poll, context, mine))
+            agenda = self._agenda.of[controller.kinds]
+            polled = self._ask(controller, context, trouble, partial(controller.poll, context, agenda))
             if polled is None:
                 continue
-            agenda.polled(controller.kinds, polled)
+            self._agenda.polled(controller.kinds, polled)
             if polled.differs:
                 due.append(controller)
-            elif mine.error is not None:
-                mine.works()
+            elif agenda.error is not None:
+                agenda.works()
         return due
 
     def _survey(
@@ -207,19 +207,19 @@ class FlowReconcile:
         """What differs of each kind, without the changes that are backed off."""
         found = []
         for controller in due:
-            mine = self._agenda.of[controller.kinds]
-            seen = self._ask(controller, context, trouble, partial(controller.survey, context, mine))
+            agenda = self._agenda.of[controller.kinds]
+            seen = self._ask(controller, context, trouble, partial(controller.survey, context, agenda))
             if seen is None:
                 continue
             comparison = self._ask(controller, context, trouble, partial(controller.desired, context, seen))
             if comparison is None:
                 continue
-            if mine.error is not None:
-                mine.works()
+            if agenda.error is not None:
+                agenda.works()
             if self.settings.copier_keeps:
                 # The agenda learns of these refusals, so what differs stays known while nothing is compared.
                 comparison = comparison.refusing(dict.fromkeys(self.settings.copier_keeps, KEPT_BY_COPIER))
-            found.append((controller, mine.ready(comparison, context.ledger.owned, context.now)))
+            found.append((controller, agenda.ready(comparison, context.ledger.owned, context.now)))
         return found
 
     def _look_up(
@@ -235,17 +235,17 @@ class FlowReconcile:
         What stops its kinds alone is noted, and None comes back. It is asked again ever less often, or at once where an
         operator wants to know.
         """
-        mine = self._agenda.of[controller.kinds]
+        agenda = self._agenda.of[controller.kinds]
         wanted = context.everything or bool(context.requested)
-        if mine.error is not None and not wanted and not mine.retries.is_due(context.now):
-            trouble.note(controller.kinds, mine.error)
+        if agenda.error is not None and not wanted and not agenda.retries.is_due(context.now):
+            trouble.note(controller.kinds, agenda.error)
             return None
         try:
             return step()
         except LockstepError as error:
             if stops_flow(error):
                 raise
-            mine.failed(error, context.now)
+            agenda.failed(error, context.now)
             trouble.note(controller.kinds, error)
             return None
 
@@ -260,7 +260,7 @@ class FlowReconcile:
             self._components.guard.check(ledger)
         for _, comparison in compared.comparisons:
             for kind, present in comparison.present.items():
-                ledger.learn(kind, present)
+                ledger.recognize(kind, present)
 
     def _write(self, compared: Compared, progress: WriteProgress) -> tuple[Outcome, ...]:
         plan, ledger = compared.plan, compared.context.ledger
@@ -285,21 +285,21 @@ class FlowReconcile:
             self._recorder.record(plan, outcomes, sent, ledger)
         return tuple(outcomes)
 
-    def _settle(self, compared: Compared, outcomes: Sequence[Outcome]) -> None:
+    def _learn(self, compared: Compared, outcomes: Sequence[Outcome]) -> None:
         """Tells the agenda and each controller what became of what it compared."""
         context, enabled = compared.context, self.settings.synced
         for controller, comparison in compared.comparisons:
-            mine = [outcome for outcome in outcomes if outcome.change.kind in controller.kinds]
+            tried = [outcome for outcome in outcomes if outcome.change.kind in controller.kinds]
             planned = frozenset(comparison.plan.changes)
             # A topic's creation brings outcomes of its configs. Where these are not synced, they are never tried again.
-            kept = [one for one in mine if one.change in planned or one.change.kind in enabled]
+            kept = [one for one in tried if one.change in planned or one.change.kind in enabled]
             agenda = self._agenda.of[controller.kinds]
-            agenda.note(kept, context.now)
+            agenda.tried(kept, context.now)
             # A failed write to the ledger leaves the kind dirty, so the next pass compares it again.
             context.ledger.put(comparison.remembered)
-            agenda.learn(comparison, mine, context.now)
+            agenda.compared(comparison, tried, context.now)
             if isinstance(controller, StreamFollower):
-                controller.settle(context, mine)
+                controller.written(context, tried)
             if (wanted := comparison.wanted) is not None and wanted.kind.row.of_principals:
                 self._deletions.remember(wanted, context.ledger)
 
@@ -347,10 +347,10 @@ class FlowReconcile:
         )
 
     def _status(self, controller: Controller, context: PassContext) -> ControllerStatus:
-        mine = self._agenda.of[controller.kinds]
+        agenda = self._agenda.of[controller.kinds]
         if isinstance(controller, StreamFollower):
-            return controller.status(context, mine)
-        return mine.status(context.now)
+            return controller.status(context, agenda)
+        return agenda.status(context.now)
 
     def _others_due(self, context: PassContext) -> list[float]:
         """The full comparison, kinds that rest for an interval of their own, deletions that wait, and who observes

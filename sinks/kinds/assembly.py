@@ -14,7 +14,7 @@ from sinks.background import Beside, at_once
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.model.changes import Kind
-from sinks.protocol.claims import Claim, Claims
+from sinks.protocol.claims import Claims
 from sinks.protocol.controller import Controller, Writer
 
 CompareProgress = Callable[[int, int], None]
@@ -68,10 +68,6 @@ class Assembly:
     scope: GroupScope = EVERY_GROUP
     principals: SyncedPrincipals = field(default_factory=SyncedPrincipals)
     claims: Claims = field(default_factory=Claims)
-
-    def claim(self, kind: Kind) -> Claim:
-        """What other flows into the target claim of a kind."""
-        return Claim(self.claims, self.settings.flow, kind)
 
     def is_enabled(self, kind: Kind) -> bool:
         """As the flow's settings have it."""

@@ -68,40 +68,41 @@ class PolledController(ABC, Generic[S]):
     def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """As `Controller.look_up`."""
 
-    def poll(self, context: PassContext, mine: KindsAgenda) -> Polled:
+    def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
         """Whether a list differs from the last poll, what it is compared by differs, or a refused change is due."""
         kind, now = self.kind, context.now
         # A signal comes once: while the kind rests it is kept.
-        self._signalled |= mine.signalled > 0
+        self._signalled |= agenda.signalled > 0
         inputs = None if kind in context.idle else self.inputs(context)
         if inputs is None:
             # The pass of another kind brings them, or none.
-            return Polled(differs=False, possible=False, inputs=mine.inputs)
+            return Polled(differs=False, possible=False, inputs=agenda.inputs)
         # What the target took and did not show counts as ours until a comparison finds that it never will.
-        unshown = context.everything and bool(mine.created.missed)
-        doubted = context.everything and mine.keys.list_in_doubt(now)
-        also = inputs != mine.inputs or mine.backed_off.is_due(now) or unshown or doubted or kind in context.confirming
-        mine.keys.begin({WHOLE}, {WHOLE} if also else (), everything=context.everything)
+        unshown = context.everything and bool(agenda.created.missed)
+        doubted = context.everything and agenda.keys.list_in_doubt(now)
+        confirms = kind in context.confirming
+        also = inputs != agenda.inputs or agenda.backed_off.is_due(now) or unshown or doubted or confirms
+        agenda.keys.begin({WHOLE}, {WHOLE} if also else (), everything=context.everything)
         rest = self.signalled_rest if context.signal_works else self.rest
         refused_rest = max(rest, self.refused_rest)
-        rested = self._polled is None or now - self._polled >= (refused_rest if mine.findings.refused else rest)
+        rested = self._polled is None or now - self._polled >= (refused_rest if agenda.findings.refused else rest)
         if context.everything or self._signalled or rested:
             self._polled, self._signalled = now, False
-            self._poll_sides(context, mine)
+            self._poll_sides(context, agenda)
         # What could not be compared in full is compared again with the next poll, not in every pass.
-        waits = mine.rests and self._polled != now and kind not in context.confirming
+        waits = agenda.rests and self._polled != now and not confirms
         polled = now if self._polled is None else self._polled
         return Polled(
-            differs=bool(mine.keys.dirty) and not waits,
+            differs=bool(agenda.keys.dirty) and not waits,
             due=polled + ASKS_AFTER * rest,
             due_if_refused=polled + ASKS_AFTER * refused_rest,
             inputs=inputs,
         )
 
-    def _poll_sides(self, context: PassContext, mine: KindsAgenda) -> None:
-        written, mine.written = mine.written, set()
+    def _poll_sides(self, context: PassContext, agenda: KindsAgenda) -> None:
+        written, agenda.written = agenda.written, set()
         if self._watches is None:
-            mine.keys.dirty.add(WHOLE)
+            agenda.keys.dirty.add(WHOLE)
             return
         if written:
             for watch in self._watches:
@@ -111,20 +112,20 @@ class PolledController(ABC, Generic[S]):
             # Noted one by one: a watch reports a difference once, and the other side may fail.
             for watch in (source, target) if context.everything else (source,):
                 if watch.changed():
-                    mine.keys.list_differs(context.now)
+                    agenda.keys.list_differs(context.now)
         except NotSupported as error:
-            mine.lacks(self.kind, self._flow, str(error))
+            agenda.lacks(self.kind, self._flow, str(error))
         except RightsMissing as error:
-            mine.cannot_be_seen(self._denied(error))
+            agenda.cannot_be_seen(self._denied(error))
         else:
-            if context.everything and mine.findings.unsupported is not None:
-                mine.findings.unsupported = None
-                mine.keys.dirty.add(WHOLE)
+            if context.everything and agenda.findings.unsupported is not None:
+                agenda.findings.unsupported = None
+                agenda.keys.dirty.add(WHOLE)
 
     def _denied(self, error: RightsMissing) -> Unobserved:
         return Unobserved(self.kind, f"{error}; {self.needs}" if self.needs else str(error))
 
-    def survey(self, context: PassContext, mine: KindsAgenda) -> S | NotSupported | RightsMissing:
+    def survey(self, context: PassContext, agenda: KindsAgenda) -> S | NotSupported | RightsMissing:
         """Both lists, or why they cannot be read."""
         try:
             return self.read(context)
@@ -142,6 +143,3 @@ class PolledController(ABC, Generic[S]):
     def alike(self, context: PassContext, compared: Comparison) -> Alike:
         """What the comparison found."""
         return compared.alike
-
-    def close(self) -> None:
-        """Nothing is open."""

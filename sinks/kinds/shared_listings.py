@@ -45,13 +45,13 @@ class SharedListings:
 
         `client`: whose listings are the same; another account may see others. Raises ClusterUnreachable, RightsMissing.
         """
-        mine: Future[Mapping[str, int]] | None = None
+        begun: Future[Mapping[str, int]] | None = None
         with self._lock:
             newest, now = self._newest.get(client), self._clock()
             if newest is None or now - newest.at > within:
-                mine = Future()
-                newest = self._newest[client] = _Listing(now, mine)
-        if mine is not None:
+                begun = Future()
+                newest = self._newest[client] = _Listing(now, begun)
+        if begun is not None:
             self._list(client, reader, newest)
         return awaited(newest.topics)
 
@@ -85,19 +85,6 @@ class FlowListing:
         if freshness in ALL or source != self._listed:
             self._listed, self._desired = source, desired_topics(source, self._settings)
         return Listed(source, target, self._desired, self._source.listed_ids)
-
-
-@dataclass(frozen=True)
-class PlainListing:
-    """Lists both anew each time, for a command's single pass."""
-
-    settings: FlowSettings
-    source: Reader
-    target: Reader
-
-    def list_topics(self, freshness: Freshness = Freshness.ALL_NOW) -> Listed:
-        """As `list_both`."""
-        return list_both(self.settings, self.source, self.target)
 
 
 def list_both(settings: FlowSettings, source: Reader, target: Reader) -> Listed:

@@ -266,7 +266,7 @@ class Ledger:
     def intend(self, changes: Iterable[Change]) -> None:
         """Remembers which creations are about to begin. Must be called before they are applied.
 
-        If it raises, none of them may begin. `learn` then withdraws the intents that were written all the same.
+        If it raises, none of them may begin. `recognize` then withdraws the intents that were written all the same.
         """
         entries = ownership.intents(changes)
         # An intent that is there already may belong to a request that was sent. It stays in any case.
@@ -313,7 +313,7 @@ class Ledger:
                     if (entry, item) in there:
                         self._known_since.setdefault((entry, item), now)
 
-    def learn(self, kind: Kind, present: Mapping[Key, str]) -> None:
+    def recognize(self, kind: Kind, present: Mapping[Key, str]) -> None:
         """Settles intents, and forgets items that the flow no longer owns. `present`: all items on the target."""
         self.put(dict.fromkeys(self._void))
         if unsettled := self.unsettled(kind):

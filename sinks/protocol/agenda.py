@@ -90,7 +90,7 @@ class KindsAgenda:
         if is_news:
             log.info("%s: %s is left alone: %s", flow.name, kind, reason)
         self.findings = KindFindings(unsupported=reason)
-        self.keys.settle({WHOLE} if is_news else set())
+        self.keys.reset({WHOLE} if is_news else set())
         self.rests = True
 
     def cannot_be_seen(self, error: Unobserved) -> None:
@@ -108,10 +108,10 @@ class KindsAgenda:
             comparison = self._believed(self._without_awaited(comparison, now), owned, now)
             self.findings.list_compared(comparison, plan.refused)
             plan = comparison.plan
-            self.backed_off.retain(plan.changes)
+            self.backed_off.keep_wanted(plan.changes)
         else:
             self.findings.keys_compared(covered.keys(), comparison)
-            self.backed_off.settled(covered.values(), plan.changes)
+            self.backed_off.keep_wanted(plan.changes, covered.values())
         todo, waiting = self.backed_off.split(plan.changes, now)
         return replace(comparison, plan=replace(plan, changes=tuple(todo), refused=(*plan.refused, *waiting)))
 
@@ -152,26 +152,26 @@ class KindsAgenda:
         self.written |= names
         self.unpolled |= {key for key, name in (comparison.covered or {}).items() if name in names}
 
-    def note(self, outcomes: Collection[Outcome], now: float) -> None:
+    def tried(self, outcomes: Collection[Outcome], now: float) -> None:
         """Backs off what was refused, and waits for what was created."""
         self.backed_off.learn(outcomes, now)
-        self.created.note(outcomes, now)
+        self.created.learn(outcomes, now)
 
-    def learn(self, comparison: Comparison, outcomes: Collection[Outcome], now: float) -> None:
+    def compared(self, comparison: Comparison, outcomes: Collection[Outcome], now: float) -> None:
         """What was compared differs no more, but for what could not be seen, was not written, or passes by itself."""
         covered, self.inputs = comparison.covered, self.polled.inputs
         names = {one.change.key[0] for one in outcomes if is_to_compare_again(one)}
         if covered is not None:
             keys = self.polled.keys if names else None
             again = {key for key, name in keys.items() if name in names} if keys else set()
-            self.keys.learn(covered, again.union(comparison.again), comparison.unobserved, now)
+            self.keys.compared(covered, again.union(comparison.again), comparison.unobserved, now)
         elif comparison.unsupported is None:
             # What was planned and not tried, since the plan was refused, differs as before.
             untried = not {one.change for one in outcomes}.issuperset(comparison.plan.changes)
             self.rests = self.rests or untried
-            self.keys.learn({WHOLE}, {WHOLE} if self.rests or names else (), {}, now)
+            self.keys.compared({WHOLE}, {WHOLE} if self.rests or names else (), {}, now)
         else:
-            self.keys.settle(set())
+            self.keys.reset(set())
 
     def status(self, now: float) -> ControllerStatus:
         """What is refused or backed off, what could not be observed, what differs in effect, and when to poll next."""
@@ -264,7 +264,7 @@ class DirtyKeys:
         self.dirty, self.fresh, self.repeated = wanted & there, self.fresh & there, set()
         return gone
 
-    def settle(self, dirty: set[str]) -> None:
+    def reset(self, dirty: set[str]) -> None:
         """Only these are to be compared, and nothing once more."""
         self.dirty, self.fresh, self.repeated = dirty, set(), set()
 
@@ -309,7 +309,7 @@ class DirtyKeys:
         self._retries.failed(now)
         return set(islice(self.unobserved, RETRIED_AT_ONCE))
 
-    def learn(
+    def compared(
         self, covered: Collection[str], again: Collection[str], unobserved: Mapping[str, Unobserved], now: float
     ) -> None:
         """`covered` were compared. What is in `again` still differs; what is `unobserved` is tried again later."""
@@ -349,8 +349,8 @@ class Agenda:
 
     def polled(self, kinds: Kinds, found: Polled) -> None:
         """These were polled. Changes whose records they explain no other kind looks for at once."""
-        mine = self.of[kinds]
-        mine.polled, explained, mine.signalled = found, min(mine.signalled, found.explained), 0
+        one = self.of[kinds]
+        one.polled, explained, one.signalled = found, min(one.signalled, found.explained), 0
         for other in self.of.values():
             other.signalled = max(0, other.signalled - explained)
 
@@ -361,9 +361,9 @@ class Agenda:
         """
         wanted = list(others)
         for kinds, at in wishes:
-            mine = self.of[kinds]
-            if mine.error is not None:
-                wanted.append(mine.retries.not_before)
+            one = self.of[kinds]
+            if one.error is not None:
+                wanted.append(one.retries.not_before)
             elif not kinds <= set(idle):
                 wanted.append(at)
         return min(wanted, default=NEVER)
@@ -548,7 +548,7 @@ class RecentCreations:
         self._created: dict[Key, float] = {}
         self._missed: frozenset[Key] = frozenset()
 
-    def note(self, outcomes: Iterable[Outcome], now: float) -> None:
+    def learn(self, outcomes: Iterable[Outcome], now: float) -> None:
         """Takes in what was created."""
         done = (outcome.change for outcome in outcomes if outcome.error is None and outcome.change.op is Op.CREATE)
         self._created |= {change.key: now for change in done if change.kind.row.shown_late}

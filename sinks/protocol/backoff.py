@@ -124,17 +124,17 @@ class Backoff:
         """When the next change is to be tried again; infinite without any."""
         return min((backed_off.due for backed_off in self._changes.values()), default=float("inf"))
 
-    def retain(self, still_wanted: Iterable[Change]) -> None:
-        """Forgets all but these, after a plan of everything."""
-        wanted = {(change.kind, change.key) for change in still_wanted}
-        self._changes = {item: backed_off for item, backed_off in self._changes.items() if item in wanted}
+    def keep_wanted(self, still_wanted: Iterable[Change], compared: Iterable[str] | None = None) -> None:
+        """Forgets the other changes of the items that were just compared.
 
-    def settled(self, planned: Iterable[str], still_wanted: Iterable[Change]) -> None:
-        """Forgets what is no longer wanted of what was just planned: remote topics or groups, with which keys begin."""
+        `compared`: remote topics or groups, with which keys begin. None: everything was compared.
+        """
         wanted = {(change.kind, change.key) for change in still_wanted}
-        begins = set(planned)
+        begins = None if compared is None else set(compared)
         self._changes = {
-            item: backed_off for item, backed_off in self._changes.items() if item in wanted or item[1][0] not in begins
+            item: backed_off
+            for item, backed_off in self._changes.items()
+            if item in wanted or (begins is not None and item[1][0] not in begins)
         }
 
     def keep(self, is_wanted: Callable[[BackedOff], bool]) -> None:

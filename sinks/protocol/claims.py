@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Hashable, Iterable
-from dataclasses import dataclass
 
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
@@ -146,20 +145,3 @@ class Claims:
         with self._lock:
             found, self._waiting = frozenset(self._waiting), set()
             return found
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What one flow sees of the others' claims of one kind."""
-
-    claims: Claims
-    flow: Flow
-    kind: Kind
-
-    def owned_by_others(self) -> frozenset[Key]:
-        """See `Claims.owned_by_others`."""
-        return self.claims.owned_by_others(self.flow, self.kind)
-
-    def left_by_others(self) -> frozenset[Key]:
-        """See `Claims.left_by_others`."""
-        return self.claims.left_by_others(self.flow, self.kind)

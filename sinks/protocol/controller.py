@@ -66,7 +66,7 @@ class Sighting(Enum):
 
 
 class Controller(Protocol):
-    """Keeps one or a few kinds of one flow. `mine`: what the agenda has for these kinds.
+    """Keeps one or a few kinds of one flow. `agenda`: that of these kinds.
 
     `poll` and `survey` raise `LockstepError`: what concerns this controller's kinds alone stops them and no others
     (`sinks.engine.kind_trouble`).
@@ -75,10 +75,10 @@ class Controller(Protocol):
     @property
     def kinds(self) -> frozenset[Kind]: ...
 
-    def poll(self, context: PassContext, mine: KindsAgenda) -> Polled:
+    def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
         """Looks as cheaply as it can. What differs is told to the agenda at once: a poll reports it once."""
 
-    def survey(self, context: PassContext, mine: KindsAgenda) -> Any:
+    def survey(self, context: PassContext, agenda: KindsAgenda) -> Any:
         """Reads both sides."""
 
     def desired(self, context: PassContext, seen: Any) -> Comparison:
@@ -93,9 +93,6 @@ class Controller(Protocol):
 
         Asked where it is to be adopted.
         """
-
-    def close(self) -> None:
-        """Closes its clients."""
 
 
 class Writer(Protocol):
@@ -112,8 +109,11 @@ class StreamFollower(Protocol):
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a micro-batch brought; called from the batch's thread."""
 
-    def settle(self, context: PassContext, outcomes: Sequence[Outcome]) -> None:
+    def written(self, context: PassContext, outcomes: Sequence[Outcome]) -> None:
         """Called with the outcomes of what it compared, with none where there was nothing to write."""
 
-    def status(self, context: PassContext, mine: KindsAgenda) -> ControllerStatus:
+    def status(self, context: PassContext, agenda: KindsAgenda) -> ControllerStatus:
         """For the report, at the end of every pass."""
+
+    def close(self) -> None:
+        """Writes what it keeps between two full comparisons, and closes its clients."""

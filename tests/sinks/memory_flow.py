@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sinks.flow_settings import FlowSettings
@@ -16,9 +17,9 @@ from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.cluster import Cluster, Reader
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.watches import PlainGroupWatch
-from sinks.kinds.shared_listings import FlowListing, PlainListing, SharedListings
+from sinks.kinds.shared_listings import FlowListing, SharedListings, list_both
 from sinks.plugins.credential_provider import Credential
-from sinks.protocol.listing import TopicListing
+from sinks.protocol.listing import Freshness, Listed, TopicListing
 
 
 class Passwords:
@@ -45,6 +46,19 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+@dataclass(frozen=True)
+class PlainListing:
+    """Lists both clusters anew in each pass."""
+
+    settings: FlowSettings
+    source: Reader
+    target: Reader
+
+    def list_topics(self, freshness: Freshness = Freshness.ALL_NOW) -> Listed:
+        """Whatever is asked for."""
+        return list_both(self.settings, self.source, self.target)
 
 
 def lister(settings: FlowSettings, source: Reader, target: Reader, shared: SharedListings | None) -> TopicListing:

@@ -31,7 +31,7 @@ from sinks.kinds.brokers.rules import (
     surplus,
 )
 from sinks.kinds.polled_controller import PolledController
-from sinks.kinds.topics.config_writer import Values, settle
+from sinks.kinds.topics.config_writer import Values, write_halving
 from sinks.kinds.topics.effective import Drift, effective_side, groups_of, warnings
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Change, Key, Kind, Outcome
@@ -101,7 +101,7 @@ class BrokerWriter:
         for change in changes:
             broker, name = change.key
             wanted.setdefault(broker, {})[name] = change.after if isinstance(change.after, str) else None
-        faults = settle(wanted, self._alter)
+        faults = write_halving(wanted, self._alter)
         return [Outcome(change, faults.get((change.key[0], change.key[1]))) for change in changes]
 
     def _alter(self, wanted: Mapping[str, Values]) -> Faults:

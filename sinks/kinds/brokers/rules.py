@@ -182,8 +182,8 @@ def surplus(
     desired: DesiredBrokerConfigs, target: Levels, owned: AbstractSet[Key], rules: BrokerConfigRules
 ) -> set[str]:
     """Names that Lockstep set on the target and that the source has no more."""
-    mine = {name for broker, name in owned if broker == ""}
-    gone = mine & target.keys() - desired.set_there
+    ours = {name for broker, name in owned if broker == ""}
+    gone = ours & target.keys() - desired.set_there
     return {name for name in gone if rules.syncs(name) and not target[name].sensitive}
 
 

@@ -92,11 +92,11 @@ class OffsetController:
         topics = ends.topics
         self._stream = StreamWatch(ends.of(topics.syncs_on.alias).groups, topics.syncs) if topics else None
 
-    def poll(self, context: PassContext, mine: KindsAgenda) -> Polled:
+    def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
         """Takes in what the stream brought, and says whether any group is due to be compared."""
-        return Polled(differs=self._poll(context, mine))
+        return Polled(differs=self._poll(context, agenda))
 
-    def _poll(self, context: PassContext, mine: KindsAgenda) -> bool:
+    def _poll(self, context: PassContext, agenda: KindsAgenda) -> bool:
         self.memory.histories.are_whole, self._owes_all = False, self._owes_all | context.everything
         if not self._reading.is_done(context.ledger, to_the_end=self._owes_all and self._scope is None):
             return False
@@ -112,7 +112,7 @@ class OffsetController:
         partitions = context.listed.source.get(COMMITS_TOPIC, 0) if self._scope is None else 0
         moved = self._ends.polled.poll(context.now, everything, partitions)
         if moved.gone:
-            self._forget(moved.gone, mine)
+            self._forget(moved.gone, agenda)
         if moved.committed:
             self._schedule.committed(moved.committed)
         chosen = self._ends.polled.chosen
@@ -167,12 +167,12 @@ class OffsetController:
             self._matches.forget((), again)
         return again
 
-    def _forget(self, groups: Collection[str], mine: KindsAgenda) -> None:
+    def _forget(self, groups: Collection[str], agenda: KindsAgenda) -> None:
         self.memory.forget_groups(groups)
         if self._matches is not None:
             self._matches.forget(groups)
         self._schedule.forget(groups)
-        mine.backed_off.settled(groups, ())
+        agenda.backed_off.keep_wanted((), groups)
         for group in groups:
             self._rows.pop(group, None)
         self._summary = None
@@ -185,7 +185,7 @@ class OffsetController:
                 said = side.groups.committed(sorted(unlisted)).items
                 logs.forget_groups({group for group, offsets in said.items() if not offsets})
 
-    def survey(self, context: PassContext, mine: KindsAgenda) -> list[GroupOffset]:
+    def survey(self, context: PassContext, agenda: KindsAgenda) -> list[GroupOffset]:
         """Reads where the groups are whose turn it is, and where each could go on."""
         self._began, groups = self._clock(), self._schedule.turn(context.now, everyone=self._scope is not None)
         self._turn = groups
@@ -213,7 +213,7 @@ class OffsetController:
         replicated = replicated_offsets(direction, groups)
         return survey_offsets(self._settings, direction, replicated, self.memory, matches, self._same)
 
-    def settle(self, context: PassContext, outcomes: Sequence[Outcome]) -> None:
+    def written(self, context: PassContext, outcomes: Sequence[Outcome]) -> None:
         """Notes what was written, says when each group is due again, and emits checkpoints."""
         groups, self._turn = self._turn, []
         done = {outcome.change.key for outcome in outcomes if outcome.error is None}
@@ -235,9 +235,9 @@ class OffsetController:
         """Nothing: groups are never adopted."""
         return Alike()
 
-    def status(self, context: PassContext, mine: KindsAgenda) -> ControllerStatus:
+    def status(self, context: PassContext, agenda: KindsAgenda) -> ControllerStatus:
         """Counts partitions by verdict, and names offsets that the target refused."""
-        refused = mine.backed_off.waiting(context.now)
+        refused = agenda.backed_off.waiting(context.now)
         if (reason := self._reading.reason) is not None:
             errors = (Unobserved(Kind.GROUP_OFFSET, reason),) if self._active else ()
             warnings = self._ends.polled.unmatched

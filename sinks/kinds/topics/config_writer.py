@@ -44,7 +44,7 @@ class ConfigWriter:
         self._incremental = mode is not Incremental.NEVER
 
     @property
-    def note(self) -> str | None:
+    def warning(self) -> str | None:
         """What an operator must know of the way in which configs are written now; None: one by one."""
         if self._incremental:
             return None
@@ -65,10 +65,10 @@ class ConfigWriter:
     def _write(self, wanted: Mapping[str, Values]) -> KeyFaults:
         if self._incremental:
             try:
-                return settle(wanted, self._target.alter_topic_configs)
+                return write_halving(wanted, self._target.alter_topic_configs)
             except IncrementalUnsupported as error:
                 self._fall_back(error)
-        return settle(wanted, self._replace)
+        return write_halving(wanted, self._replace)
 
     def _fall_back(self, error: IncrementalUnsupported) -> None:
         alias = self._target.alias
@@ -110,7 +110,7 @@ def overrides(configs: TopicConfigs) -> Values | None:
     return found
 
 
-def settle(wanted: Mapping[str, Values], write: Write) -> KeyFaults:
+def write_halving(wanted: Mapping[str, Values], write: Write) -> KeyFaults:
     """Writes all; halves a refused topic's keys until those refused are alone. Returns faults by (topic, key)."""
     faults: KeyFaults = {}
     halves: tuple[dict[str, Values], dict[str, Values]] = ({}, {})
@@ -126,5 +126,5 @@ def settle(wanted: Mapping[str, Values], write: Write) -> KeyFaults:
             faults |= {(topic, name): fault for name in names}
     for half in halves:
         if half:
-            faults |= settle(half, write)
+            faults |= write_halving(half, write)
     return faults

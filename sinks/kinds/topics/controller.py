@@ -16,7 +16,7 @@ from sinks.kinds.topics.config_writer import ConfigWriter
 from sinks.kinds.topics.deletions import look_up_topics, surplus_topics
 from sinks.kinds.topics.poll_schedule import TURN, PollSchedule
 from sinks.kinds.topics.rules import is_still_wanted
-from sinks.kinds.topics.survey import SeenTopics, compare, survey
+from sinks.kinds.topics.survey import SeenTopics, compare_topics, survey
 from sinks.kinds.topics.writer import TopicWriter
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Key, Kind
@@ -51,36 +51,36 @@ class TopicController:
         self._schedule = PollSchedule(settings.pace)
         self._owes_ids = True
 
-    def poll(self, context: PassContext, mine: KindsAgenda) -> Polled:
+    def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
         """Adds what differs from the last poll to what must be compared."""
         listed, now = context.listed, context.now
         remote = listed.desired.remote
         self._schedule.members(remote)
         self._schedule.follow(context.signal_works)
         self._owes_ids |= context.everything
-        if mine.backed_off.has_any:
-            mine.backed_off.keep(partial(is_still_wanted, frozenset(remote.values()), listed.target))
+        if agenda.backed_off.has_any:
+            agenda.backed_off.keep(partial(is_still_wanted, frozenset(remote.values()), listed.target))
         # Whether or not configs are polled now, so that a time that has come does not stay.
-        retried = mine.keys.retried(remote, now)
+        retried = agenda.keys.retried(remote, now)
         active = (self.kinds & self._settings.synced) - context.idle
-        awaited = mine.created.awaited(lambda key: key[0] in listed.target, now)
+        awaited = agenda.created.awaited(lambda key: key[0] in listed.target, now)
         wanted = {(name,) for name in remote.values()} if awaited else ()
         lacks = lacking(listed, awaited)
         polled, explained = 0, 0
         if Kind.TOPIC_CONFIG in active:
-            polled, explained = self._poll_configs(context, mine, retried)
+            polled, explained = self._poll_configs(context, agenda, retried)
         elif not self._settings.enabled[Kind.TOPIC_CONFIG]:
             # A topic that is there has nothing else that could be compared.
-            mine.keys.dirty = {topic for topic in mine.keys.dirty if remote.get(topic) in lacks}
-            mine.written, mine.unpolled = set(), set()
-        elif mine.signalled:
+            agenda.keys.dirty = {topic for topic in agenda.keys.dirty if remote.get(topic) in lacks}
+            agenda.written, agenda.unpolled = set(), set()
+        elif agenda.signalled:
             # A signal comes once; the kind looks for it when its interval is over.
-            self._schedule.owe(mine.signalled)
-        known = mine.inputs or {}
+            self._schedule.owe(agenda.signalled)
+        known = agenda.inputs or {}
         surplus = surplus_topics(self._settings, context) if Kind.TOPIC in active else known
-        dirty = mine.keys.dirty if Kind.TOPIC_CONFIG in active else ()
+        dirty = agenda.keys.dirty if Kind.TOPIC_CONFIG in active else ()
         due = self._schedule.due(now, polls=Kind.TOPIC_CONFIG in active)
-        if mine.signalled and active == {Kind.TOPIC}:
+        if agenda.signalled and active == {Kind.TOPIC}:
             # The listing may be of a broker that is behind the log, and no poll comes back to it.
             due = min(due, now + TURN)
         return Polled(
@@ -99,52 +99,52 @@ class TopicController:
             polled=polled,
             explained=explained,
             refused=listed.desired.refused,
-            errors=mine.created.unobserved(Kind.TOPIC, wanted, self._target.alias),
+            errors=agenda.created.unobserved(Kind.TOPIC, wanted, self._target.alias),
         )
 
-    def _poll_configs(self, context: PassContext, mine: KindsAgenda, retried: Collection[str]) -> tuple[int, int]:
+    def _poll_configs(self, context: PassContext, agenda: KindsAgenda, retried: Collection[str]) -> tuple[int, int]:
         """How many topics were polled, and how many signalled changes their differences explain."""
         remote, there = context.listed.desired.remote, context.listed.target
-        due = upstream_of(remote, mine.backed_off.due(context.now))
-        gone = mine.keys.begin(remote, {*retried, *due, *context.requested}, everything=context.everything)
-        self._source_watch.forget(gone | mine.unpolled)
-        if mine.written:
-            self._target_watch.forget(mine.written)
-            mine.written = set()
+        due = upstream_of(remote, agenda.backed_off.due(context.now))
+        gone = agenda.keys.begin(remote, {*retried, *due, *context.requested}, everything=context.everything)
+        self._source_watch.forget(gone | agenda.unpolled)
+        if agenda.written:
+            self._target_watch.forget(agenda.written)
+            agenda.written = set()
         polled = explained = 0
-        turn = self._schedule.turn(context.now, signalled=mine.signalled)
+        turn = self._schedule.turn(context.now, signalled=agenda.signalled)
         for group in [self._schedule.all_shards()] if context.everything else turn:
             start = self._clock()
             found = self._source_watch.changed(group)
             # Noted before anything else can fail: a watch reports a difference once.
-            mine.keys.differs(found)
+            agenda.keys.differs(found)
             # Those that were forgotten after a write explain no signal, nor do those that cannot be seen at all.
-            moved = found.difference(mine.unpolled, mine.keys.unobserved)
+            moved = found.difference(agenda.unpolled, agenda.keys.unobserved)
             explained += len(moved)
             if context.everything:
-                self._schedule.polled_all(max(0, mine.signalled - len(moved)))
+                self._schedule.polled_all(max(0, agenda.signalled - len(moved)))
             else:
                 self._schedule.polled(group, self._clock() - start, len(moved))
                 self._schedule.changed(moved, context.now)
-            mine.unpolled.difference_update(*group)
+            agenda.unpolled.difference_update(*group)
             polled += sum(map(len, group))
         if context.everything:
             shards = [
                 [remote[topic] for topic in shard if remote[topic] in there] for shard in self._schedule.all_shards()
             ]
-            mine.keys.differs(upstream_of(remote, self._target_watch.changed(shards)))
-            mine.keys.all_polled(remote)
+            agenda.keys.differs(upstream_of(remote, self._target_watch.changed(shards)))
+            agenda.keys.all_polled(remote)
         return polled, explained
 
-    def survey(self, context: PassContext, mine: KindsAgenda) -> SeenTopics:
+    def survey(self, context: PassContext, agenda: KindsAgenda) -> SeenTopics:
         """The configs of what is dirty, on both sides, and of what the target lacks; ids of topics that are ours."""
         seen = survey(
             self._settings,
             self._source,
             self._target,
             context.listed,
-            only=mine.keys.dirty,
-            created=mine.created.missed,
+            only=agenda.keys.dirty,
+            created=agenda.created.missed,
             paused=context.idle,
             progress=self._progress,
         )
@@ -157,10 +157,10 @@ class TopicController:
         """The plan for what differs."""
         owned = context.ledger.owned(Kind.TOPIC)
         surplus = surplus_topics(self._settings, context) if Kind.TOPIC in seen.active else {}
-        compared = compare(self._settings, context.listed, seen, owned=owned, deletions=surplus)
+        compared = compare_topics(self._settings, context.listed, seen, owned=owned, deletions=surplus)
         changes_configs = any(change.kind is Kind.TOPIC_CONFIG for change in compared.plan.changes)
-        if changes_configs and self._configs is not None and (note := self._configs.note):
-            return replace(compared, plan=compared.plan.noting((), [note]))
+        if changes_configs and self._configs is not None and (warning := self._configs.warning):
+            return replace(compared, plan=compared.plan.noting((), [warning]))
         return compared
 
     def alike(self, context: PassContext, compared: Comparison) -> Alike:
@@ -170,9 +170,6 @@ class TopicController:
     def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """What both clusters say of these topics now."""
         return look_up_topics(self._settings, self._source, self._target, context, keys)
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 def assemble(assembly: Assembly) -> Assembled:

@@ -1,4 +1,4 @@
-"""What of a flow's topics differs now: `survey` reads both clusters, `compare` plans. Neither writes or keeps anything.
+"""What of a flow's topics differs now. `survey` reads both clusters, `compare_topics` plans. Neither writes anything.
 
 The survey compares configs request by request and keeps what differs: all configs of 10,000 topics would not fit.
 """
@@ -77,14 +77,14 @@ def survey(
         compared = {topic for topic in chosen if remote[topic] in listed.target}
     known = _known_configs(target, listed) if missing else frozenset[str]()
     found = SeenTopics(active, {topic: remote[topic] for topic in missing | compared})
-    _compare(found, settings, source, target, missing, progress, known)
+    _read_both(found, settings, source, target, missing, progress, known)
     # Where configs are not synced, what may not be read keeps that topic away, and no other.
     if chosen == remote.keys() and Kind.TOPIC_CONFIG in active:
         _raise_if_unobserved(settings, found, len(found.covered))
     return found
 
 
-def compare(
+def compare_topics(
     settings: FlowSettings,
     listed: Listed,
     seen: SeenTopics,
@@ -95,7 +95,7 @@ def compare(
     """The plan. Pure. `owned`: keys of what Lockstep created; `deletions`: names on the target, and ids, of those that
     may be deleted."""
     topic_changes: list[Change] = []
-    mine = {key[0] for key in owned} & listed.target.keys()
+    ours = {key[0] for key in owned} & listed.target.keys()
     if Kind.TOPIC in seen.active:
         topic_changes = plan_topics(listed.desired, listed.target, seen.creations, settings.replication_factor)
         topic_changes += plan_topic_deletions(listed.target, deletions or {})
@@ -108,7 +108,7 @@ def compare(
         [*topic_changes, *seen.changes],
         refused=[*listed.desired.refused, *(one for of_topic in seen.refused.values() for one in of_topic)],
         errors=seen.unobserved.values(),
-        existing={Kind.TOPIC: len(mine)},
+        existing={Kind.TOPIC: len(ours)},
         skipped=seen.skipped,
         **effect,
     )
@@ -132,7 +132,7 @@ def _known_configs(target: Reader, listed: Listed) -> frozenset[str]:
     return frozenset()
 
 
-def _compare(
+def _read_both(
     found: SeenTopics,
     settings: FlowSettings,
     source: Reader,

@@ -25,7 +25,7 @@ from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Op, Outcome, ScramSpec
 from sinks.model.plan import make_plan
 from sinks.plugins.credential_provider import CredentialProvider, known_versions, provider_fault
-from sinks.protocol.claims import Claim
+from sinks.protocol.claims import Claims
 from sinks.protocol.comparison import Comparison, Wanted
 from sinks.protocol.controller import Controller, PassContext, Sighting
 
@@ -83,8 +83,7 @@ class UserController(PolledController["SeenUsers"]):
 
     def difference(self, context: PassContext, seen: SeenUsers) -> Comparison:
         """As `compare_users`."""
-        claim = self._assembly.claim(Kind.SCRAM_USER)
-        return compare_users(self._assembly.settings, seen, context.ledger, claim)
+        return compare_users(self._assembly.settings, seen, context.ledger, self._assembly.claims)
 
     def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """As `look_up_users`."""
@@ -210,21 +209,21 @@ def survey_users(
     return SeenUsers(wanted, upstream, downstream, known_versions(provider, upstream))
 
 
-def compare_users(settings: FlowSettings, seen: SeenUsers, ledger: Ledger, claim: Claim) -> Comparison:
+def compare_users(settings: FlowSettings, seen: SeenUsers, ledger: Ledger, claims: Claims) -> Comparison:
     """The plan for the kind `scram-user`. Pure."""
-    acls, kind = settings.acls, Kind.SCRAM_USER
+    acls, kind, flow = settings.acls, Kind.SCRAM_USER, settings.flow
     created = ledger.owned(kind)
     owned = {key for key in created if f"{PRINCIPAL}{key[0]}" not in acls.protected}
     desired = desired_users(seen.wanted, seen.upstream, seen.versions)
     written = ledger.versions(kind)
     # Whom another flow of this job made and needs no more is kept by the one that does.
-    ours = owned | (claim.left_by_others() & desired.wanted.keys())
+    ours = owned | (claims.left_by_others(flow, kind) & desired.wanted.keys())
     changes, refused = plan_users(desired, seen.downstream, written, ours, acls.deletes, acls.adopted)
     # Another flow of this job keeps the user, with the password of the same provider.
-    others = {user for user, _ in claim.owned_by_others()}
+    others = {user for user, _ in claims.owned_by_others(flow, kind)}
     refused = [refusal for refusal in refused if refusal.reason != NOT_OURS or refusal.key[0] not in others]
     present = keys_of(seen.downstream)
-    plan = make_plan(settings.flow, changes, refused=refused, existing={kind: len(owned & present.keys())})
+    plan = make_plan(flow, changes, refused=refused, existing={kind: len(owned & present.keys())})
     items = "SCRAM user that its ACLs name"
     told = owned | written.keys()
     shown = Wanted(kind, desired.wanted, len(seen.upstream), items, told, kept=created - owned)

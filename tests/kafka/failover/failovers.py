@@ -37,7 +37,6 @@ from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.offsets.controller import offset_memory
-from sinks.kinds.shared_listings import PlainListing
 from sinks.ledger.failover_record import FailoverRecord
 from sinks.ledger.known_positions import KnownPosition
 from sinks.ledger.ledger import Ledger
@@ -46,6 +45,7 @@ from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
 from tests.inline_executor import InlineExecutor
 from tests.sinks.builders import flow_settings
+from tests.sinks.memory_flow import PlainListing
 from tests.sinks.scripted_pass import ScriptedPass
 
 SOURCE, TARGET = "leaving", "taking"

@@ -150,11 +150,11 @@ def test_fault_that_passes_by_itself_sets_nothing_aside() -> None:
 
 
 def test_what_is_no_longer_wanted_of_a_topic_looked_at_is_forgotten(backed_off: Backoff) -> None:
-    backed_off.settled(["a.u"], [])
+    backed_off.keep_wanted([], ["a.u"])
     assert backed_off.due(FIRST_WAIT) == {"a.t"}
-    backed_off.settled(["a.t"], [CHANGE])
+    backed_off.keep_wanted([CHANGE], ["a.t"])
     assert backed_off.due(FIRST_WAIT) == {"a.t"}
-    backed_off.settled(["a.t"], [NEIGHBOUR])
+    backed_off.keep_wanted([NEIGHBOUR], ["a.t"])
     assert backed_off.due(FIRST_WAIT) == set()
 
 

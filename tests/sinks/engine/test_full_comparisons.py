@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sinks.faults import ClusterUnreachable
-from sinks.kinds.shared_listings import PlainListing
 from sinks.protocol.agenda import LATEST, FullComparisons, FullTurns
 from tests.sinks.builders import World, put_topic
-from tests.sinks.memory_flow import Clock
+from tests.sinks.memory_flow import Clock, PlainListing
 
 INTERVAL = 60.0
 

@@ -67,7 +67,7 @@ def test_what_another_hand_makes_long_after_the_last_attempt_is_not_ours(
                 ledger.intend([CREATE])
                 ledger.record([Outcome(CREATE, TIMED_OUT)])
             elif what == "look":
-                ledger.learn(Kind.ACL, {})
+                ledger.recognize(Kind.ACL, {})
             else:
                 ledger.refresh()
         except LockstepError:
@@ -77,5 +77,5 @@ def test_what_another_hand_makes_long_after_the_last_attempt_is_not_ours(
     clock.now += LONGEST + 1
     jumped += timedelta(seconds=last)
     ledger.refresh()
-    ledger.learn(Kind.ACL, {READ: ""})
+    ledger.recognize(Kind.ACL, {READ: ""})
     assert ledger.owned(Kind.ACL) == set()

@@ -146,7 +146,7 @@ def test_acl_that_came_just_before_the_first_comparison_is_found_in_the_next_pas
 def test_acl_is_compared_twice_though_the_first_comparison_came_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     world, read = lagging_acls()
 
-    def silent(context: PassContext, mine: KindsAgenda) -> object:
+    def silent(context: PassContext, agenda: KindsAgenda) -> object:
         raise ClusterUnreachable("silent for a moment")
 
     with monkeypatch.context() as broken:

@@ -97,18 +97,18 @@ def test_intent_that_is_no_longer_fresh_makes_nothing_ours_for_somebody_else_may
 
 def test_intent_of_what_stays_unseen_is_as_old_as_its_first_attempt(ledger: Ledger, clock: Clock) -> None:
     for _ in range(3):
-        ledger.learn(Kind.TOPIC, {})
+        ledger.recognize(Kind.TOPIC, {})
         ledger.intend([CREATE_T])
         ledger.record([Outcome(CREATE_T, TIMED_OUT)])
         clock.now += FRESH - timedelta(minutes=4)
-    ledger.learn(Kind.TOPIC, PRESENT)
+    ledger.recognize(Kind.TOPIC, PRESENT)
     assert (ledger.owned(Kind.TOPIC), ledger.unsettled(Kind.TOPIC)) == (set(), set())
 
 
 def test_what_is_created_after_all_is_ours_however_old_its_intent_is(ledger: Ledger, clock: Clock) -> None:
     ledger.intend([CREATE_T])
     clock.now += FRESH * 2
-    ledger.learn(Kind.TOPIC, {})
+    ledger.recognize(Kind.TOPIC, {})
     ledger.intend([CREATE_T])
     ledger.record([Outcome(CREATE_T)], {"a.t": "id-1"})
     assert (ledger.owned_ids(Kind.TOPIC), ledger.values(Entry.INTENT)) == ({"a.t": "id-1"}, {})
@@ -118,7 +118,7 @@ def test_intent_of_what_was_sent_stays_although_a_later_attempt_was_refused_for_
     for fault in (TIMED_OUT, NOT_NOW):
         ledger.intend([CREATE_ACL])
         ledger.record([Outcome(CREATE_ACL, fault)])
-    ledger.learn(Kind.ACL, {READ: ""})
+    ledger.recognize(Kind.ACL, {READ: ""})
     assert ledger.owned(Kind.ACL) == {READ}
 
 
@@ -195,11 +195,11 @@ def test_intent_that_was_written_although_its_write_failed_makes_nothing_ours(
             ledger.intend([CREATE_T])
     # Nothing was created; another client makes it.
     ledger.refresh()
-    ledger.learn(Kind.TOPIC, {T: "id-of-theirs"})
+    ledger.recognize(Kind.TOPIC, {T: "id-of-theirs"})
     assert (ledger.owned(Kind.TOPIC), ledger.values(Entry.INTENT)) == (set(), {})
     # Nor does that keep it from becoming Lockstep's later.
     ledger.intend([CREATE_T])
-    ledger.learn(Kind.TOPIC, {T: "id-1"})
+    ledger.recognize(Kind.TOPIC, {T: "id-1"})
     assert ledger.owned(Kind.TOPIC) == {T}
 
 
@@ -218,7 +218,7 @@ def test_intent_of_what_was_sent_stays_although_a_later_write_of_it_failed(
         with pytest.raises(ClusterUnreachable):
             ledger.intend([CREATE_ACL, other])
     ledger.refresh()
-    ledger.learn(Kind.ACL, {READ: ""})
+    ledger.recognize(Kind.ACL, {READ: ""})
     assert ledger.owned(Kind.ACL) == {READ}
 
 
@@ -227,12 +227,12 @@ def test_intent_is_not_fresh_for_longer_because_the_clock_jumped(ledger: Ledger,
     """What exists by then, another client may have made."""
     ledger.intend([CREATE_ACL])
     clock.now += timedelta(hours=hours)
-    ledger.learn(Kind.ACL, {READ: ""})
+    ledger.recognize(Kind.ACL, {READ: ""})
     assert (ledger.owned(Kind.ACL), ledger.unsettled(Kind.ACL)) == (set(), set())
 
 
 def test_clock_of_another_machine_that_is_a_little_late_costs_no_ownership(ledger: Ledger, clock: Clock) -> None:
     ledger.intend([CREATE_ACL])
     clock.now -= timedelta(seconds=30)
-    ledger.learn(Kind.ACL, {READ: ""})
+    ledger.recognize(Kind.ACL, {READ: ""})
     assert ledger.owned(Kind.ACL) == {READ}

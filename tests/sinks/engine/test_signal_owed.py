@@ -34,7 +34,7 @@ def test_signal_of_a_pass_that_breaks_off_reaches_the_next_one(monkeypatch: pyte
     set_config(world.source, "x", "retention.ms", "2")
     signal.records = 1
 
-    def silent(context: PassContext, mine: KindsAgenda) -> object:
+    def silent(context: PassContext, agenda: KindsAgenda) -> object:
         raise ClusterUnreachable("silent for a moment")
 
     with monkeypatch.context() as broken:
@@ -63,7 +63,7 @@ def test_signal_that_comes_while_topics_are_in_trouble_is_looked_for_once_they_a
     for _ in range(4):
         world.run_pass()
 
-    def denied(context: PassContext, mine: KindsAgenda) -> object:
+    def denied(context: PassContext, agenda: KindsAgenda) -> object:
         raise RightsMissing("for a moment")
 
     with monkeypatch.context() as broken:
@@ -133,7 +133,7 @@ def test_topic_that_somebody_asks_for_is_compared_though_its_kind_is_in_trouble(
 ) -> None:
     world = world_in_step()
 
-    def denied(context: PassContext, mine: KindsAgenda) -> object:
+    def denied(context: PassContext, agenda: KindsAgenda) -> object:
         raise RightsMissing("until the operator grants it")
 
     with monkeypatch.context() as broken:

@@ -91,7 +91,7 @@ class AgendaMachine(RuleBasedStateMachine):
         assert (plan.changes, len(plan.refused)) == (((), 1) if waits else ((change,), 0))
         if waits:
             return
-        self.agenda.of[TOPICS].note([Outcome(change, None if takes else REFUSED)], self.now)
+        self.agenda.of[TOPICS].tried([Outcome(change, None if takes else REFUSED)], self.now)
         self.refused.pop(name, None)
         if not takes:
             tries = tries + 1 if before == value else 1
@@ -107,7 +107,7 @@ class AgendaMachine(RuleBasedStateMachine):
     @rule(name=NAMES)
     def create(self, name: str) -> None:
         change = Change(Kind.TOPIC, (name,), None, TopicSpec(1))
-        self.agenda.of[TOPICS].note([Outcome(change)], self.now)
+        self.agenda.of[TOPICS].tried([Outcome(change)], self.now)
         self.created[name,] = self.now
 
     @rule(shown=st.sets(NAMES))
@@ -151,7 +151,7 @@ class AgendaMachine(RuleBasedStateMachine):
         covered = {key: f"a.{key}" for key in mine.keys.dirty}
         why = {key: Unobserved(Kind.TOPIC_CONFIG, key) for key in denied & covered.keys()}
         plan = make_plan(FLOW, ())
-        mine.learn(Comparison(plan, covered=covered, again=again & covered.keys(), unobserved=why), (), self.now)
+        mine.compared(Comparison(plan, covered=covered, again=again & covered.keys(), unobserved=why), (), self.now)
         for key in covered:
             left = self.comparisons.pop(key, 0) - 1
             if left > 0 or key in again:

@@ -25,7 +25,7 @@ def started(keys: list[str]) -> DirtyKeys:
 def compare(built: DirtyKeys) -> set[str]:
     """Compares what is dirty, and says what that was."""
     dirty = set(built.dirty)
-    built.learn(dirty, (), {}, 0.0)
+    built.compared(dirty, (), {}, 0.0)
     return dirty
 
 

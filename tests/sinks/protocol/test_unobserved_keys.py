@@ -13,7 +13,7 @@ NONE = float("inf")
 def unobserved(*topics: str) -> DirtyKeys:
     """As they were found at 0 s."""
     built = DirtyKeys()
-    built.learn(topics, (), dict.fromkeys(topics, WHY), 0.0)
+    built.compared(topics, (), dict.fromkeys(topics, WHY), 0.0)
     return built
 
 
@@ -22,7 +22,7 @@ def tries(built: DirtyKeys, until: float) -> list[float]:
     found = list[float]()
     while (now := built.retry_at()) <= until:
         assert built.retried({"x"}, now) == {"x"}
-        built.learn({"x"}, (), {"x": WHY}, now)
+        built.compared({"x"}, (), {"x": WHY}, now)
         found.append(now)
     return found
 
@@ -37,9 +37,9 @@ def test_before_its_time_nothing_is_compared_again() -> None:
 
 def test_topic_that_was_compared_is_owed_nothing() -> None:
     built = unobserved("x", "y")
-    built.learn({"x"}, (), {}, 1.0)
+    built.compared({"x"}, (), {}, 1.0)
     assert built.retried({"x", "y"}, 1.0) == {"y"}
-    built.learn({"y"}, (), {}, 1.0)
+    built.compared({"y"}, (), {}, 1.0)
     assert (built.retry_at(), list(built.unobserved)) == (NONE, [])
 
 
@@ -58,7 +58,7 @@ def test_time_that_came_is_past_also_where_nobody_compared() -> None:
 def test_new_one_is_compared_again_soon_however_long_others_have_waited() -> None:
     built = unobserved("x")
     tries(built, 100.0)
-    built.learn({"y"}, (), {"y": WHY}, 100.0)
+    built.compared({"y"}, (), {"y": WHY}, 100.0)
     assert built.retry_at() == 101.0
 
 
@@ -69,6 +69,6 @@ def test_of_many_all_have_their_turn_and_no_turn_has_more_than_a_request_describ
         now = built.retry_at()
         turn = built.retried(many, now)
         assert len(turn) == RETRIED_AT_ONCE
-        built.learn(turn, (), dict.fromkeys(turn, WHY), now)
+        built.compared(turn, (), dict.fromkeys(turn, WHY), now)
         compared |= turn
     assert compared == set(many)

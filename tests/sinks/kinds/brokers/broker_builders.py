@@ -21,11 +21,11 @@ from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, LevelledEntry, Level
 from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.brokers.controller import REST
 from sinks.kinds.brokers.rules import PROPERTIES, BrokerConfigRules
-from sinks.kinds.shared_listings import PlainListing
 from sinks.ledger.audit import Audit
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Kind
 from tests.sinks.builders import NOON, Clock, flow_settings, memory_ports
+from tests.sinks.memory_flow import PlainListing
 
 
 def rules(chosen: str | None = None) -> BrokerConfigRules:

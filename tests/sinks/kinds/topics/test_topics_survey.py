@@ -12,7 +12,7 @@ from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.kinds.shared_listings import list_both
 from sinks.kinds.topics import survey as surveying
-from sinks.kinds.topics.survey import compare, survey
+from sinks.kinds.topics.survey import compare_topics, survey
 from sinks.model.changes import Key, Kind
 from sinks.protocol.comparison import Comparison
 from tests.sinks.builders import config_change, flow_settings, override, put_topic, topic_change
@@ -62,7 +62,7 @@ def surveyed(
     settings = settings or flow_settings()
     listed = list_both(settings, source, target)
     seen = survey(settings, source, target, listed, only=only, paused=paused)
-    return compare(settings, listed, seen, owned=owned, deletions=deletions)
+    return compare_topics(settings, listed, seen, owned=owned, deletions=deletions)
 
 
 CREATED = topic_change("a.new", None, 2, retention_ms="4")

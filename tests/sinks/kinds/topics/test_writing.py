@@ -14,7 +14,7 @@ from sinks.faults import IncrementalUnsupported, ItemFault, Observed
 from sinks.flow_settings import Incremental
 from sinks.kafka.memory.memory_cluster import BUILT_IN, MemoryCluster
 from sinks.kafka.ports.cluster import TopicConfigs
-from sinks.kinds.topics.config_writer import ConfigWriter, settle
+from sinks.kinds.topics.config_writer import ConfigWriter, write_halving
 from tests.sinks.builders import config_change, override, overrides_of, put_topic
 
 
@@ -85,7 +85,7 @@ def test_fault_of_the_whole_topic_is_not_halved() -> None:
         requests.append(wanted)
         return dict.fromkeys(wanted, ItemFault("TOPIC_AUTHORIZATION_FAILED", "no"))
 
-    faults = settle({"t": {"x": "1", "y": None}}, denied)
+    faults = write_halving({"t": {"x": "1", "y": None}}, denied)
     assert faults.keys() == {("t", "x"), ("t", "y")}
     assert len(requests) == 1
 
