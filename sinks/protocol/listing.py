@@ -69,6 +69,6 @@ def replicated_topics(listed: Listed) -> dict[str, str]:
 
 
 def missing_internal_topics(flow: Flow, internal: Iterable[TopicOn], listed: Listed) -> tuple[str, ...]:
-    """Those of MM2's `internal` topics that do not exist yet, each with its cluster."""
+    """MM2's `internal` topics that do not exist yet, each with its cluster."""
     topics = {flow.source: listed.source, flow.target: listed.target}
     return tuple(f"{topic} on {alias}" for alias, topic in internal if topic not in topics[alias])
