@@ -48,7 +48,7 @@ class LazyCommand:
 
 
 COMMANDS: Final = {
-    "run": LazyCommand("run_command", "run", "The streaming query, until SIGTERM."),
+    "run": LazyCommand("run_command", "run", "The streaming query, until SIGTERM.", asks=True),
     "validate": LazyCommand("validate_command", "validate", "Whether the file is right and the clusters answer."),
     "plan": LazyCommand("plan_command", "plan", "What `apply` would do now; writes nothing.", asks=True),
     "apply": LazyCommand("plan_command", "apply", "Writes what `plan` shows.", asks=True),

@@ -7,6 +7,7 @@ import os
 from contextlib import suppress
 from datetime import datetime, timezone
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -78,7 +79,13 @@ def run(
 
 def _run(config: Path, flow: list[str] | None, handler: logging.Handler, *, once: bool) -> int:
     """The exit code of the job, once it has ended. Raises KeyboardInterrupt where a signal came before it was done."""
-    settings = with_overrides(config, flow, job=True)
+    # Not needed by any other command, and a second of imports: the ledgers are read meanwhile.
+    imported = begun(partial(import_module, "app.job.running_job"), "imports of the job")
+    try:
+        settings = with_overrides(config, flow, job=True)
+    finally:
+        # A process that ends in the middle of an import may crash. What failed in it is raised below.
+        imported.exception()
     encode_again(settings)
     handler.setFormatter(log_formatter(settings.job.log_format))
     for warning in settings.warnings:
@@ -94,7 +101,6 @@ def _run(config: Path, flow: list[str] | None, handler: logging.Handler, *, once
     else:
         refuse_beside_another_job(settings.job.http_host, settings.job.http_port, settings.job.http_token)
     log.info("%s is read, starting Spark", config)
-    # Not needed by any other command, and a second of imports.
     from app.job.running_job import Job
     from app.spark.driver_end import DriverWatch
     from app.spark.spark_session import JVM_ENDED, running_session
