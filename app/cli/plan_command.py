@@ -238,13 +238,21 @@ def _written(planned: Sequence[Planned], failed: list[Failed]) -> list[tuple[Pla
 
 def write(row: Planned) -> tuple[Outcome, ...]:
     """Writes what was compared. Ctrl-C ends it between two requests, so that what became of each is recorded."""
-    with held_interrupts() as end_here, progress_bar(f"{row.one.flow.flow.name}: writing") as progress:
+    name, sent = row.one.flow.flow.name, 0
+    try:
+        with held_interrupts() as end_here, progress_bar(f"{name}: writing") as progress:
 
-        def written(done: int, total: int) -> None:
-            progress(done, total)
-            end_here()
+            def written(done: int, total: int) -> None:
+                nonlocal sent
+                sent = done
+                progress(done, total)
+                end_here()
 
-        return row.one.reconcile.apply(row.compared, written).outcomes
+            return row.one.reconcile.apply(row.compared, written).outcomes
+    except KeyboardInterrupt:
+        changes = number_of(len(row.plan.changes), "change")
+        complain(f"{name}: interrupted: {sent} of {changes} sent; `lockstep apply` again sends the rest")
+        raise
 
 
 def _ask(planned: list[Planned]) -> None:

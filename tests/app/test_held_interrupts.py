@@ -24,7 +24,9 @@ def send(number: signal.Signals = signal.SIGINT) -> None:
     os.kill(os.getpid(), number)
 
 
-def test_what_became_of_the_request_under_way_is_recorded_and_no_other_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_became_of_the_request_under_way_is_recorded_and_no_other_is_sent(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     world = World(source_acls=MemoryAcls("a", {acl("ALLOW READ User:alice TOPIC x")}))
     put_topic(world.source, "x")
     create = world.target.create_topics
@@ -42,6 +44,7 @@ def test_what_became_of_the_request_under_way_is_recorded_and_no_other_is_sent(m
     assert ledger.values(Entry.INTENT) == {}
     assert world.target_acls.bindings == set()
     assert {(event.key, event.result) for event in world.events()} == {(("a.x",), "applied")}
+    assert capsys.readouterr().err == "a->b: interrupted: 1 of 2 changes sent; `lockstep apply` again sends the rest\n"
 
 
 @pytest.mark.parametrize("number", SIGNALS)
