@@ -7,6 +7,7 @@
 | at a default                        | at a default, same value | no                                                 |
 | at a default                        | other value in force     | yes                                                |
 | at a default, `use.defaults.from=source` | other value in force | no for topics: the plan writes the source's value |
+| `message.format.version` at a default | 3.0 or later in force | no: the target's brokers do not heed it       |
 
 For a broker, what is set on that broker alone does not count: it is there for a trial (KIP-226, goal 3).
 """
@@ -94,10 +95,15 @@ def topic_drifts(
             continue
         if not rules.should_replicate_config_property(name) or rules.should_replicate_source_default(name):
             continue
-        if here.value is not None and there.value is not None:
+        if here.value is not None and there.value is not None and not _is_unheeded(name, there.value):
             yield Drift(
                 ResourceType.TOPIC, remote, name, Side(here.value, here.origin), Side(there.value, there.origin)
             )
+
+
+def _is_unheeded(name: str, target: str) -> bool:
+    """Whether the target's brokers heed the config not at all: the record format, from 3.0 on (KIP-724)."""
+    return name == "message.format.version" and not target.startswith(("0.", "1.", "2."))
 
 
 def effective_side(levels: Levels, name: str) -> Side | None:

@@ -48,6 +48,12 @@ def test_source_s_defaults_mend_it_and_excluded_configs_are_nobody_s_business() 
     assert drifts(ConfigEntry("1", Origin.DEFAULT), ConfigEntry("2", Origin.CLUSTER), "min.insync.replicas") == []
 
 
+@pytest.mark.parametrize(("target", "told"), [("3.0-IV1", False), ("2.7-IV2", True)])
+def test_record_format_that_the_target_does_not_heed_is_no_drift(target: str, told: bool) -> None:
+    there = ConfigEntry(target, Origin.DEFAULT)
+    assert bool(drifts(ConfigEntry("2.8-IV1", Origin.DEFAULT), there, "message.format.version")) == told
+
+
 def of_brokers(source: Levels, target: Levels) -> list[Drift]:
     return list(broker_drifts(source, target, rules()))
 
