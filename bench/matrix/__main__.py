@@ -114,9 +114,10 @@ Maven Central has no MM2 of 4.4.0.
 | 3.11.7 | 17 | 4.3.0 | all tests; the rows above | each change |
 | 3.10.13 | 17 | 4.2.1 | the unit tests of commands, rules and stream | 2026-11-23 |
 | 3.13.0 | 17 | 4.3.0 | the same unit tests | 2026-11-23 |
+| 3.14.10 | 21 | 4.3.0 | all unit tests; `tests/kafka/test_whole_pass.py` between real brokers; `validate`, `plan`, `apply`, `run --once` between brokers of 3.9.2 | 2026-11-24 |
 | 3.13.0 | 25 | 4.3.0 | the unit tests of clients; `tests/kafka/test_whole_pass.py` between real brokers | 2026-11-23 |
 
-Spark 4.3 needs Python 3.11. Python 3.14 and Java 21 were not at hand. Java 25 was not tried with Spark 4.1 and 4.2.
+Spark 4.3 needs Python 3.11. For 3.14 all packages have wheels. Java 21 ran with Python 3.14 alone. Java 25 was not tried with Spark 4.1 and 4.2.
 
 ## Clients of 4.4 and a moved address
 Clients of 4.4 say which cluster and node they expect (KIP-1242, `metadata.cluster.check.enable`). Another broker of 4.4 refuses them, and they begin again at `bootstrap.servers`. So a producer follows a moved address to another cluster at once (`tests/kafka/test_moved_address.py`). That helps a planned move. It is also why Lockstep compares each cluster's id with the pinned one: [safety.md](safety.md#the-right-clusters).
