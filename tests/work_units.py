@@ -14,6 +14,7 @@ TOGETHER = {
     "tests/kafka/configs_tool": "three brokers",
     "tests/kafka/running_job": "the running job",
     "tests/kafka/failover": "MM2 of the failover",
+    "tests/kafka/three_brokers": "three brokers a cluster",
     "tests/kafka/secured_clusters": "secured clusters",
     "tests/kafka/mirrored": "MM2",
 }

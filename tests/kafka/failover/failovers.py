@@ -144,9 +144,9 @@ class Flow:
         assert made is not None
         return made, script.counted
 
-    def make_topic(self, topic: str, partitions: int = 2) -> None:
+    def make_topic(self, topic: str, partitions: int = 2, replicas: int = 1) -> None:
         """A topic on the source that `restricted` may write, with a record in each partition that MM2 has copied."""
-        assert self.a.create_topics({topic: TopicSpec(partitions, 1)}) == {topic: None}
+        assert self.a.create_topics({topic: TopicSpec(partitions, replicas)}) == {topic: None}
         allowed = [
             AclBinding("TOPIC", topic, "LITERAL", f"User:{RESTRICTED[0]}", "*", operation, "ALLOW")
             for operation in ("WRITE", "DESCRIBE")
