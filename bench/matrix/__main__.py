@@ -113,6 +113,7 @@ Maven Central has no MM2 of 4.4.0.
 |---|---|---|---|---|
 | 3.11.7 | 17 | 4.3.0 | all tests; the rows above | each change |
 | 3.10.13 | 17 | 4.2.1 | the unit tests of commands, rules and stream | 2026-11-23 |
+| 3.12.1 | 17 | 4.3.0 | all unit tests | 2026-11-24 |
 | 3.13.0 | 17 | 4.3.0 | the same unit tests | 2026-11-23 |
 | 3.14.10 | 21 | 4.3.0 | all unit tests; `tests/kafka/test_whole_pass.py` between real brokers; `validate`, `plan`, `apply`, `run --once` between brokers of 3.9.2 | 2026-11-24 |
 | 3.13.0 | 25 | 4.3.0 | the unit tests of clients; `tests/kafka/test_whole_pass.py` between real brokers | 2026-11-23 |
