@@ -87,7 +87,7 @@ class TopicController:
             differs=bool(
                 surplus != known
                 or Kind.TOPIC in context.confirming
-                or (Kind.TOPIC in active and lacks)
+                or (Kind.TOPIC in active and (lacks or owes_settling(context)))
                 or self._once
                 or dirty
             ),
@@ -210,6 +210,12 @@ def comparable(listed: Listed, lacks: Collection[str], active: Collection[Kind])
     if Kind.TOPIC_CONFIG in active:
         return upstream_of(listed.desired.remote, listed.target.keys())
     return upstream_of(listed.desired.remote, lacks if Kind.TOPIC in active else ())
+
+
+def owes_settling(context: PassContext) -> bool:
+    """Whether this full comparison must settle the intents of a process that died, while they are fresh. Paused configs
+    do not keep it from that."""
+    return context.everything and bool(context.ledger.unsettled(Kind.TOPIC))
 
 
 def ours_to_recognize(context: PassContext, compared: Collection[str] | None) -> set[str]:

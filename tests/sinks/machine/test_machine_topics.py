@@ -20,6 +20,20 @@ TopicsMachine.TestCase.settings = settings(max_examples=100, stateful_step_count
 TestTopics = TopicsMachine.TestCase
 
 
+def test_topic_of_a_process_that_died_is_owned_although_its_configs_are_paused() -> None:
+    """A clock that jumps later costs no ownership: a full comparison has settled the intent before."""
+    machine = TopicsMachine()
+    machine.step(after=1.0)
+    machine.create_on_the_source(topic="y")
+    machine.fail_a_write(countdown=1, how=When.CRASH_AFTER)
+    machine.step(after=61.0)
+    machine.pause_or_resume(kinds=frozenset({Kind.TOPIC_CONFIG}))
+    machine.step(after=61.0, everything=True)
+    assert not machine.world.ledger().unsettled(Kind.TOPIC)
+    machine.wall_clock_jumps(hours=-2)
+    machine.teardown()
+
+
 def test_a_copy_that_is_known_to_be_owned_after_a_clock_jumped_goes_before_all_counts_as_equal() -> None:
     machine = TopicsMachine()
     machine.fail_a_write(countdown=6, how=When.BEFORE)
