@@ -242,6 +242,10 @@ class NotVerified(LockstepError):
     """Records are missing, changed, out of order or foreign, or could not be compared."""
 
     code = "NOT_VERIFIED"
+    remedy = (
+        "`lockstep verify TOPIC` names the records; then type the same command with `--verify` again or without it, or "
+        "`lockstep unfence` to go back"
+    )
 
 
 class CopyComparison:

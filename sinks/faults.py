@@ -83,6 +83,11 @@ class ItemFault:
         return f"{self.code}: {self.message}" if self.message else self.code
 
 
+WHAT_IT_NEEDS = (
+    "`lockstep validate` names what the cluster or a client lacks; docs/compatibility.md says which versions have it"
+)
+
+
 class NoAnswer(LockstepError):
     """A request has no answer. If it writes, whether it was carried out is unknown. Retriable: the next pass tries
     again."""
@@ -102,7 +107,10 @@ class ClusterUnreachable(NoAnswer):
     """
 
     code = "CLUSTER_UNREACHABLE"
-    remedy = "check that the cluster is up, and that bootstrap.servers of its alias leads there"
+    remedy = (
+        "check that the cluster is up, and that bootstrap.servers of its alias leads there: `lockstep validate`. If "
+        "the source is lost, `lockstep failover --dry-run` says what a failover would lose"
+    )
 
     def __init__(self, message: str, both: bool = False) -> None:
         super().__init__(message)
@@ -119,7 +127,10 @@ class CoordinatorUnavailable(ClusterUnreachable):
     """The coordinators of groups gave no answer, or not all of them did; the cluster may answer everything else."""
 
     code = "COORDINATOR_UNAVAILABLE"
-    remedy = "try again; if that stays so, check that all brokers of the cluster are up"
+    remedy = (
+        "try again; if that stays so, check that all brokers of the cluster are up. If the source is lost, "
+        "`lockstep failover --accept-loss` asks no group"
+    )
 
 
 class RightsMissing(LockstepError):
@@ -133,7 +144,7 @@ class WrongCluster(LockstepError):
     """A bootstrap address answers with another cluster id than the one pinned at first contact. Terminal."""
 
     code = "WRONG_CLUSTER"
-    remedy = "make sure where the address leads before anything else is done: docs/safety.md"
+    remedy = "`lockstep validate` shows both cluster ids: make sure where the address leads first, docs/safety.md"
 
 
 class LedgerUntrusted(LockstepError):
@@ -146,7 +157,7 @@ class LedgerUntrusted(LockstepError):
 class NotLeading(LockstepError):
     """Another process leads the flow, so this one writes nothing. `live`: it was heard from since this one listens."""
 
-    remedy = "ask the process that leads; this one takes over once it ends"
+    remedy = "`lockstep status` names the process that leads; this one takes over once that one ends"
 
     def __init__(self, message: str, live: bool = False) -> None:
         super().__init__(message)
@@ -157,12 +168,14 @@ class IncrementalUnsupported(LockstepError):
     """The broker lacks IncrementalAlterConfigs (API key 44, Kafka 2.3; KIP-339)."""
 
     code = "NOT_SUPPORTED"
+    remedy = WHAT_IT_NEEDS
 
 
 class NotSupported(LockstepError):
     """The cluster has no such thing at all, e.g. no authorizer (SECURITY_DISABLED). Terminal for the kind, no error."""
 
     code = "NOT_SUPPORTED"
+    remedy = WHAT_IT_NEEDS
 
 
 class NoRecords(LockstepError):
@@ -170,6 +183,7 @@ class NoRecords(LockstepError):
     What only asks or changes the cluster goes on."""
 
     code = "NOT_SUPPORTED"
+    remedy = WHAT_IT_NEEDS
 
 
 class DigestMismatch(LockstepError):

@@ -56,6 +56,7 @@ class PluginError(LockstepError):
     """A class named in the properties that does not import, or lacks a method of its protocol."""
 
     code = "PLUGIN"
+    remedy = "mend the class that the message names, and try it with `lockstep validate`"
 
 
 class NamingError(LockstepError):

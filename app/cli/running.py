@@ -35,6 +35,7 @@ class JobRefused(LockstepError):
     """The job answered that it will not do this; the text is its own."""
 
     code = "JOB_REFUSED"
+    remedy = "mend what the job says, and type the same command again; `lockstep status` shows the state of the job"
 
 
 def address(job: JobSettings) -> str:

@@ -259,6 +259,10 @@ class LeftBehind(LockstepError):
     """Something that the drill made could not be taken away; the message says where it is, and how to remove it."""
 
     code = "LEFT_BEHIND"
+    remedy = (
+        "remove what the message names, as the administrator of that cluster; `lockstep drill --dry-run` then shows "
+        "whether another drill could begin"
+    )
 
 
 @dataclass

@@ -39,6 +39,10 @@ class FenceBroken(LockstepError):
     """A client goes on writing in spite of the fence."""
 
     code = "FENCE_BROKEN"
+    remedy = (
+        "stop the client that the message names, a super user most likely; then type the same command again, or "
+        "`lockstep unfence` to go back"
+    )
 
 
 @dataclass(frozen=True)

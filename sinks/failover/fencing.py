@@ -48,18 +48,27 @@ class NoAuthorizer(LockstepError):
     """The source has no authorizer. The message says what to do without one."""
 
     code = "NO_AUTHORIZER"
+    remedy = "stop the producers, or close the network to them; then type `lockstep cutover --without-fence`"
 
 
 class FenceCopied(LockstepError):
     """MM2 would copy the fence to the target."""
 
     code = "FENCE_COPIED"
+    remedy = (
+        "switch the ACL sync of the copier off, beside MM2 with `sync.topic.acls.enabled=false`, restart it, and "
+        "type `lockstep cutover` or `lockstep fence` again"
+    )
 
 
 class FenceUnclear(LockstepError):
     """It is unknown whether another flow created the fence or relies on it. The fence stays."""
 
     code = "FENCE_UNCLEAR"
+    remedy = (
+        "make the target of the flow that the message names answer, and type the same command again. If that flow is "
+        "certainly not fenced, use `--config` with a copy of the file that does not enable it"
+    )
 
 
 class Denied(NamedTuple):

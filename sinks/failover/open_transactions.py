@@ -41,6 +41,10 @@ class NotDrained(LockstepError):
     """Time is over, and records are missing on the target, may still come to the source, or could not be counted."""
 
     code = "NOT_DRAINED"
+    remedy = (
+        "see that the copier runs, and type the same command again; `--accept TOPIC` goes on without a topic, "
+        "`--abort-transactions` ends open transactions, `lockstep unfence` goes back"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,6 +174,10 @@ class NotNow(LockstepError):
     """The command may not begin in this state, or another process is running it."""
 
     code = "NOT_NOW"
+    remedy = (
+        "`lockstep status` says which state the flow is in, and the table of states in docs/failover.md which command "
+        "leads on; `--take-over` goes on for a process that is certainly gone"
+    )
 
 
 @dataclass(frozen=True, slots=True)
