@@ -33,7 +33,8 @@ def test_a_cutover_loses_no_acknowledged_record_when_a_broker_of_each_side_dies_
             begun.wait()
             assert until_done(commands, *call, config=flow.config)["state"] == State.PROMOTED
     assert {*written.values} <= {*values(flow.clusters.a, where)}
-    assert values(flow.clusters.b, copy) == values(flow.clusters.a, where)
+    # MM2 may send records twice when a broker dies: each value counts once, in order.
+    assert list(dict.fromkeys(values(flow.clusters.b, copy))) == values(flow.clusters.a, where)
     until_done(commands, "failback", "--out", str(tmp_path / "back.properties"), config=flow.config)
     done = until_done(commands, "failback", "--done", "--yes", "unknown", config=flow.config)
     assert done["state"] == State.MIRRORING
