@@ -46,7 +46,7 @@ OPTIONS: Final = (
     "-Dslf4j.internal.verbosity=ERROR",
 )
 MAIN: Final = ("py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0")
-GATEWAY_STARTS_WITHIN: Final = 60.0
+GATEWAY_STARTS_WITHIN: Final = 180.0
 """Seconds until Java says where it listens, on a busy machine."""
 
 NICED: Final = 19
@@ -55,6 +55,8 @@ NICED: Final = 19
 MOVES_WHOLE: Final = 'part=$1 whole=$2; shift 2; "$@" && mv "$part" "$whole" || rm -f "$part"'
 ARCHIVES: Final = "class-archives"
 OTHERS_MAY_WRITE: Final = 0o022
+JAVA_VARIABLES: Final = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
+"""From which Java takes options by itself."""
 LEFT_AFTER: Final = 600.0
 """Seconds after which an archive that is not whole will never be."""
 
@@ -164,6 +166,9 @@ class _Archive:
         """Java's, to use it or to make it."""
         if self._path.is_file():
             return (f"-XX:SharedArchiveFile={self._path}", "-Xshare:auto", "-Xlog:disable") if self._is_ours() else ()
+        if any("SharedArchiveFile" in os.environ.get(variable, "") for variable in JAVA_VARIABLES):
+            # Java ends at once where it is to make an archive over one that is no base.
+            return ()
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:

@@ -48,13 +48,16 @@ def demo(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
 
 
 def seen_until(run: subprocess.Popen[bytes], over: Callable[[], bool], what: str) -> list[psutil.Process]:
-    """Every process that the demo had at some time until `over`."""
+    """Every process that the demo had at some time until `over`. Fails at once where the demo ends before."""
     seen: set[psutil.Process] = set()
 
     def look() -> bool:
-        if run.poll() is None:
+        runs = run.poll() is None
+        if runs:
             seen.update(family_of(run.pid))
-        return over()
+        found = over()
+        assert found or runs, f"the demo ended with exit code {run.returncode} before {what}"
+        return found
 
     wait_for(look, DONE_WITHIN, what)
     return list(seen)

@@ -67,6 +67,18 @@ def test_nobody_waits_for_the_archive_of_classes_and_the_next_process_has_it(
         assert second.gateway().jvm.java.lang.System.currentTimeMillis() > 0
 
 
+@pytest.mark.parametrize("variable", java_gateway.JAVA_VARIABLES)
+def test_java_whose_own_options_name_an_archive_starts_and_makes_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str
+) -> None:
+    """Java refuses to make one archive over another."""
+    monkeypatch.setattr(java_gateway, "own_home", lambda: tmp_path)
+    monkeypatch.setenv(variable, f"-XX:SharedArchiveFile={tmp_path / 'another.jsa'} -Xshare:auto")
+    with closing(GatewayProcess()) as started:
+        assert started.gateway().jvm.java.lang.System.currentTimeMillis() > 0
+    assert not list(tmp_path.glob("*/*"))
+
+
 def test_missing_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(LockstepError, match="install Java 17, 21 or 25"):
