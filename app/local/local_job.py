@@ -19,8 +19,8 @@ from streaming.errors import LockstepError
 JOB_READY_WITHIN = 300.0
 """Seconds; the first start on a machine fetches Spark's Kafka connector."""
 
-END_WITHIN = 90.0
-"""Seconds that it gets after SIGTERM: more than the job itself waits for a running batch."""
+END_WITHIN = 300.0
+"""Seconds that it gets after SIGTERM: more than the job itself waits for a running batch, on a busy machine."""
 
 
 class LocalJob(Startable):

@@ -35,7 +35,7 @@ from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
-SOON: Final = 120.0
+SOON: Final = 300.0
 ENDS_WITHIN: Final = 300.0
 """Seconds for a command: the slowest waits for MM2."""
 

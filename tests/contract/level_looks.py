@@ -56,6 +56,14 @@ def written(entry: LevelledEntry) -> list[tuple[str | None, Origin]]:
 
 
 def clear(levels: ConfigLevels, names: Iterable[str]) -> None:
-    """Takes configs away at both dynamic levels."""
+    """Takes configs away at both dynamic levels. Returns when the broker shows it."""
+    names = list(names)
     faults = levels.alter({entity: dict.fromkeys(names) for entity in (ONE, DEFAULT_OF_ALL)})
     assert not any(faults.values()), faults
+    wait_for(lambda: not any(is_dynamic(levels, name) for name in names), SOON, f"{names} to be set nowhere")
+
+
+def is_dynamic(levels: ConfigLevels, name: str) -> bool:
+    """Whether a config is set at the broker, or for all brokers."""
+    entries = [entry for entity in (ONE, DEFAULT_OF_ALL) if (entry := at(levels, entity).get(name))]
+    return any(one.origin in (Origin.BROKER, Origin.CLUSTER) for entry in entries for one in entry.synonyms)

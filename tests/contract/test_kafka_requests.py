@@ -42,7 +42,7 @@ def logged_in(broker: LocalCluster, user: str, password: str) -> KafkaCluster:
         "b",
         {
             "bootstrap.servers": broker.sasl_bootstrap,
-            "default.api.timeout.ms": "5000",
+            "default.api.timeout.ms": "60000",
             "security.protocol": "SASL_PLAINTEXT",
             "sasl.mechanism": "PLAIN",
             "sasl.jaas.config": f'{PLAIN} username="{user}" password="{password}";',
@@ -122,4 +122,4 @@ def test_metadata_epoch_of_the_broker_that_answers_grows_with_the_metadata_log(b
     first = cluster.admin.metadata_epoch()
     assert first is not None
     assert cluster.acls.metadata_epoch() >= first
-    wait_for(lambda: (cluster.admin.metadata_epoch() or 0) > first, 30.0, "the epoch to grow")
+    wait_for(lambda: (cluster.admin.metadata_epoch() or 0) > first, SOON, "the epoch to grow")

@@ -188,7 +188,7 @@ def read_by_kafka(cluster: LocalCluster, internal: Internal, count: int, folder:
     log = folder / f"{internal.formatter}.log"
     arguments = ["--bootstrap-server", cluster.bootstrap, "--topic", internal.topic, "--from-beginning"]
     arguments += ["--formatter", f"org.apache.kafka.connect.mirror.formatters.{internal.formatter}"]
-    arguments += ["--max-messages", str(count), "--timeout-ms", "60000"]
+    arguments += ["--max-messages", str(count), "--timeout-ms", str(round(1000 * SOON))]
     options = [*QUICK_KAFKA, "-Dstdout.encoding=UTF-8", "-Dfile.encoding=UTF-8", *logging_options(folder)]
     main = "org.apache.kafka.tools.consumer.ConsoleConsumer"
     with JavaProcess(main, arguments, kafka_jars(), log, options) as consumer:

@@ -70,8 +70,11 @@ def test_acls_and_their_user_come_over_and_go_again(clusters: Clusters, unique: 
         wait_for(lambda: a.users.describe([unique]), SOON, "the user to be seen")
         apply(config, unique)
         wait_for(lambda: of(b, principal) == {write_there, prefix_there}, SOON, "the ACLs on the target")
-        assert b.users.describe([unique]) == {unique: {MECHANISM: 8192}}
-        assert can_log_in(admin_of("b", listener), unique, PASSWORD, MECHANISM) is None
+        wait_for(lambda: b.users.describe([unique]) == {unique: {MECHANISM: 8192}}, SOON, "the user on the target")
+        # A broker shows a credential a moment before it lets the user in.
+        wait_for(
+            lambda: can_log_in(admin_of("b", listener), unique, PASSWORD, MECHANISM) is None, SOON, "the user to log in"
+        )
         assert can_log_in(admin_of("b", listener), unique, "another", MECHANISM) is not None
         a.acls.delete([write])
         wait_for(lambda: of(a, principal) == {prefix}, SOON, "the ACL to be gone")

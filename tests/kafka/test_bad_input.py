@@ -87,19 +87,20 @@ def allow(cluster: LocalCluster, prefix: str, operation: str) -> None:
 def no_right_is_left(clusters: Clusters) -> Iterator[None]:
     """Other tests on these clusters count on `restricted` having none."""
     yield
+    everything = AclBindingFilter(
+        ResourceType.ANY,
+        None,
+        ResourcePatternType.ANY,
+        "User:restricted",
+        None,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
+    )
     for cluster in (clusters.a, clusters.b):
-        everything = AclBindingFilter(
-            ResourceType.ANY,
-            None,
-            ResourcePatternType.ANY,
-            "User:restricted",
-            None,
-            AclOperation.ANY,
-            AclPermissionType.ANY,
-        )
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
         for future in admin.delete_acls([everything]).values():
             future.result()
+        wait_for(lambda one=admin: not one.describe_acls(everything).result(), SOON, "the rights to be gone")
 
 
 def test_a_cluster_id_that_changed_stops_the_flow_and_nothing_is_written(

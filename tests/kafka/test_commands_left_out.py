@@ -114,9 +114,10 @@ def silent(config: Path, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_cluster_that_is_silent_costs_the_time_that_was_given(silent: Path) -> None:
+    """The source, which answers, has as long on a busy machine."""
     begun = time.monotonic()
-    said = lockstep(silent, "topics", "--timeout", "2")
+    said = lockstep(silent, "topics", "--timeout", "5")
     assert said.exit_code == 1
     assert "cluster b:" in said.stderr
-    assert time.monotonic() - begun >= 2
-    assert "within 2 s" in said.stderr
+    assert time.monotonic() - begun >= 5
+    assert "within 5 s" in said.stderr

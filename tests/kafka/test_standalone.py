@@ -103,7 +103,9 @@ def test_the_job_runs_on_executors_of_its_own(
             wait_until_shown(target, f"a.{topic}", 2, {"retention.ms": "3600000"})
             alter(source, topic, {"retention.ms": "7200000"})
             wait_until_shown(target, f"a.{topic}", 2, {"retention.ms": "7200000"})
-            assert [app["name"] for app in standalone.state()["activeapps"]] == ["lockstep"]
+            # The master may be slow to answer, and says nothing then.
+            apps = wait_for(lambda: standalone.state().get("activeapps"), UP_WITHIN, "the master to name the job")
+            assert [app["name"] for app in apps] == ["lockstep"]
             executors, driver = standalone.executors(), family_of(job.pids[0])
             assert executors
             assert not {one.pid for one in executors} & {one.pid for one in driver}

@@ -11,7 +11,7 @@ import pytest
 
 from app.local.jar_sets import PROJECT
 
-STARTS_WITHIN = 180.0
+STARTS_WITHIN = 600.0
 SECRET = "not-for-everybody"
 
 DRIVER = """
@@ -22,9 +22,9 @@ spark = session()
 gateway, called = spark.sparkContext._gateway, []
 rows = spark.readStream.format("rate").load()
 query = rows.writeStream.foreachBatch(lambda batch, number: called.append(batch.count())).trigger(once=True).start()
-query.awaitTermination(60)
+query.awaitTermination(300)
 port = gateway._callback_server.server_socket.getsockname()[1]
-with socket.create_connection(("127.0.0.1", port), 30) as stranger:
+with socket.create_connection(("127.0.0.1", port), 180) as stranger:
     stranger.sendall(b"c\\np0\\nhashCode\\ne\\n")
     try:
         answer = stranger.recv(100).decode()

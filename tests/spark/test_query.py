@@ -80,9 +80,14 @@ def test_jobs_of_a_batch_carry_its_description(spark: SparkSession, tmp_path: Pa
 
     query = start(spark, clock_alone(tmp_path), a_job, once=True)
     assert query.awaitTermination(WITHIN)
-    jobs = store.jobsList(None)
-    described = {jobs.apply(i).description().toString() for i in range(jobs.size())}
-    assert "Some(lockstep-b, batch 0: what MM2 says of no cluster that answers)" in described
+    expected = "Some(lockstep-b, batch 0: what MM2 says of no cluster that answers)"
+
+    def is_described() -> bool:
+        jobs = store.jobsList(None)
+        return expected in {jobs.apply(i).description().toString() for i in range(jobs.size())}
+
+    # Spark tells its store of jobs in a thread of its own.
+    wait_for(is_described, WITHIN, "the job with its description")
 
 
 def test_the_work_of_a_batch_is_told_with_the_number_of_that_batch(spark: SparkSession, tmp_path: Path) -> None:

@@ -23,11 +23,13 @@ from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Origin, TopicSpec
 from sinks.kafka.ports.config_levels import ConfigEntity, ResourceType
 from streaming.errors import LockstepError
-from tests.kafka.configs_tool.wire import knows_topic
+from tests.kafka.configs_tool.wire import configs_at, knows_topic
 from tests.kafka.kafka_tools import CONFIGS, KafkaTools
 from tests.quick_java import QUICK_KAFKA
 
 SOON = 180.0
+NUMBERS = {ResourceType.TOPIC: 2, ResourceType.BROKER: 4}
+"""Kafka's ids of them (`ConfigResource.Type`)."""
 
 
 @dataclass(frozen=True)
@@ -69,13 +71,13 @@ class Three:
         return ran.out
 
     def agree(self, kind: ResourceType, name: str) -> None:
-        """Waits until brokers know the same of a topic, or of their default, time after time: any may be asked."""
-        entity = ConfigEntity(kind, name)
+        """Waits until all brokers know the same of a topic, or of their default: any may be asked."""
+        addresses = self.cluster.bootstrap.split(",")
 
-        def known() -> str:
-            return repr(sorted(self.levels.describe([entity]).items.get(entity, {}).items()))
+        def known() -> set[bytes]:
+            return {configs_at(address, NUMBERS[kind], name) for address in addresses}
 
-        wait_for(lambda: len({known() for _ in range(12)}) == 1, SOON, "all brokers to agree")
+        wait_for(lambda: len(known()) == 1, SOON, "all brokers to agree")
 
     def kafka_configs(self, *flags: str) -> str:
         """What Kafka's own tool says, which goes well."""

@@ -7,8 +7,8 @@ import ssl
 import struct
 from types import TracebackType
 
-METADATA, SASL_HANDSHAKE, API_VERSIONS = 3, 17, 18
-TIMEOUT = 60.0
+METADATA, SASL_HANDSHAKE, API_VERSIONS, DESCRIBE_CONFIGS = 3, 17, 18, 32
+TIMEOUT = 180.0
 
 
 class Connection:
@@ -50,9 +50,16 @@ class Connection:
         except (OSError, struct.error):
             return False
 
-    def _request(self, api: int, body: bytes = b"") -> bytes:
+    def configs(self, resource_type: int, name: str) -> bytes:
+        """What the broker itself says of a resource's configs and their synonyms, undecoded (version 1)."""
+        resource = struct.pack(">bh", resource_type, len(name)) + name.encode() + struct.pack(">i", -1)
+        answer = self._request(DESCRIBE_CONFIGS, struct.pack(">i", 1) + resource + b"\1", version=1)
+        # After the correlation id and the throttle time.
+        return answer[8:]
+
+    def _request(self, api: int, body: bytes = b"", version: int = 0) -> bytes:
         client = b"tests"
-        return self._exchange(struct.pack(">hhih", api, 0, 1, len(client)) + client + body)
+        return self._exchange(struct.pack(">hhih", api, version, 1, len(client)) + client + body)
 
     def _exchange(self, message: bytes) -> bytes:
         self._socket.sendall(struct.pack(">i", len(message)) + message)
@@ -64,6 +71,12 @@ class Connection:
         while len(data) < length and (part := self._socket.recv(length - len(data))):
             data += part
         return data
+
+
+def configs_at(address: str, resource_type: int, name: str) -> bytes:
+    """As the broker at a plaintext listener tells them."""
+    with Connection(address) as connection:
+        return connection.configs(resource_type, name)
 
 
 def knows_topic(address: str, topic: str) -> bool:

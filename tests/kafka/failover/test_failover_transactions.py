@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 
 from app.local.broker import RESTRICTED
+from app.local.waiting import wait_for
 from sinks.kafka.ports.acl_binding import AclBinding
 from tests.kafka.failover.failovers import SOON, Flow
 
@@ -21,6 +22,7 @@ def transaction(flow: Flow, topic: str, name: str) -> Iterator[Producer]:
     """A record in an open transaction of a producer that obeys ACLs."""
     ids = AclBinding("TRANSACTIONAL_ID", name, "LITERAL", USER, "*", "WRITE", "ALLOW")
     assert not any(flow.a.acls.create([ids]).values())
+    wait_for(lambda: ids in flow.a.acls.describe(), SOON, "the broker to know the ACL")
     java = flow.clusters.a.client_properties(RESTRICTED)
     login = {"sasl.mechanism": "PLAIN", "sasl.username": RESTRICTED[0], "sasl.password": RESTRICTED[1]}
     address = {"bootstrap.servers": java["bootstrap.servers"], "security.protocol": "SASL_PLAINTEXT"}

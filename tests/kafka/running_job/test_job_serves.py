@@ -87,7 +87,7 @@ def test_a_look_that_was_waited_for_has_brought_the_change(stage: Stage) -> None
 
 def test_a_look_that_is_not_understood_says_what_is_wrong(stage: Stage) -> None:
     wrong = httpx.post(
-        f"{stage.job.address}/look", content=b"[]", headers={"Content-Type": "application/json"}, timeout=10
+        f"{stage.job.address}/look", content=b"[]", headers={"Content-Type": "application/json"}, timeout=300
     )
     unknown = httpx.post(f"{stage.job.address}/look", json={"flows": ["x->y"]}, timeout=300)
     assert (wrong.status_code, unknown.status_code) == (400, 404)
