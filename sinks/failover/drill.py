@@ -8,7 +8,7 @@ the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +23,7 @@ from sinks.faults import NoAnswer, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.cluster_ports import ClusterPorts
+from sinks.kafka.ports.groups import Offsets
 from sinks.kafka.ports.record_reader import Record, RecordReader
 from sinks.kinds.offsets.direction import GroupOffset
 from sinks.kinds.topics.rules import OWN, is_replicated
@@ -177,10 +178,10 @@ class Drill:
         self.scene.source.cluster.append_log(self.topic, [(b"%d" % number, b"drill") for number in numbers])
 
     def _predict(self, result: DrillResult, source: RecordReader, target: RecordReader) -> None:
-        scene = self.scene
         middle, end = self.records // 2, self.records
         names = self.groups
-        scene.source.groups.commit({names[0]: {self.here: middle}, names[1]: {self.here: end}})
+        committed = {names[0]: {self.here: middle}, names[1]: {self.here: end}}
+        self._wait(lambda: self._commits(committed), "the offsets of its groups to be committed")
         self._write(1)
         seen = target.readable([self.there]).items[self.there].end
         cut = AsItWas(target, {self.there: seen})
@@ -190,6 +191,18 @@ class Drill:
         result.predicted = found.behind.records
         there = all_records(target, {self.there: 0}, {self.there: seen})[self.there] if seen else []
         result.measured = len(not_among(all_records(source, {self.here: 0})[self.here], there))
+
+    def _commits(self, offsets: Mapping[str, Offsets]) -> bool:
+        """Commits on the source. False: a coordinator that is only just being made refuses now. Raises LockstepError
+        for any other fault: without its groups the drill would agree with everything."""
+        source, is_done = self.scene.source, True
+        for group, faults in source.groups.commit(offsets).items():
+            for fault in filter(None, faults.values()):
+                if not fault.retriable:
+                    said = fault.needing("READ", "GROUP", group)
+                    raise LockstepError(f"the offset of {group} cannot be committed on {source.alias}: {said}")
+                is_done = False
+        return is_done
 
     def _fence(self, result: DrillResult) -> None:
         scene = self.scene

@@ -13,7 +13,7 @@ from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kafka.ports.cluster import Faults, TopicSpec
-from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
 from sinks.kafka.ports.transactions import ActiveProducer
 from sinks.ledger.fences import fence_acls
 from streaming.errors import LockstepError, WrongUsage
@@ -211,6 +211,35 @@ def test_a_drill_that_is_copied_agrees_and_leaves_nothing_behind() -> None:
     mirrored(built)
     assert drill_on(built).run().agrees
     assert (TOPIC in built.world.source.topics, COPY in built.world.target.topics) == (False, False)
+
+
+def refusing_once(built: Stage, fault: ItemFault) -> None:
+    """The first commit of groups' offsets is refused on the source."""
+    groups = built.world.source_groups
+    commit = groups.commit
+
+    def refused(offsets: Mapping[str, Offsets]) -> GroupFaults:
+        groups.commit = commit  # type: ignore[method-assign]
+        return {group: dict.fromkeys(of_group, fault) for group, of_group in offsets.items()}
+
+    groups.commit = refused  # type: ignore[method-assign]
+
+
+def test_groups_whose_coordinator_is_only_just_being_made_are_committed_again() -> None:
+    built = stage()
+    mirrored(built)
+    refusing_once(built, ItemFault("NOT_COORDINATOR", "not the coordinator", retriable=True))
+    assert drill_on(built).run().agrees
+    assert built.world.source_groups.offsets.keys() == {f"{TOPIC}-middle", f"{TOPIC}-end"}
+
+
+def test_a_drill_whose_groups_may_not_be_committed_proves_nothing_and_says_why() -> None:
+    built = stage()
+    mirrored(built)
+    refusing_once(built, ItemFault("GROUP_AUTHORIZATION_FAILED", "denied"))
+    with pytest.raises(LockstepError, match=f"{TOPIC}-.* cannot be committed on a: .*READ on GROUP {TOPIC}-.* missing"):
+        drill_on(built).run()
+    assert TOPIC not in built.world.source.topics
 
 
 def test_a_drill_that_leaves_something_behind_fails_and_is_kept_so_whatever_it_measured() -> None:
