@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -97,7 +98,7 @@ def _connections(process: psutil.Process) -> list[Any]:
 
 def spark_says(addresses: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str]]:
     """Pages and REST API of the Spark UI, whichever of these addresses has it."""
-    with httpx.Client(trust_env=False, timeout=60, follow_redirects=True) as client:
+    with httpx.Client(trust_env=False, timeout=300, follow_redirects=True) as client:
         base = _spark_ui(client, list(addresses))
         (app,) = (one["id"] for one in client.get(base + REST).json())
         details = (f"{REST}/{app}/{what}" for what in ("environment", "jobs", "sql?details=true&length=500"))
@@ -120,10 +121,15 @@ def files_since(start: datetime, *folders: Path) -> Iterator[tuple[str, str]]:
     temporary = Path(tempfile.gettempdir())
     made = (path for pattern in SPARKS_OWN for path in temporary.glob(pattern) if path.is_dir())
     for top in (*folders, *made, *(path for path in temporary.iterdir() if path.is_file())):
-        for path in (top, *top.rglob("*")) if top.is_dir() else (top,):
+        for path in _below(top) if top.is_dir() else (top,):
             with suppress(OSError):
                 if path.is_file() and path.stat().st_mtime >= start.timestamp() - 1 and path.stat().st_size < 2**26:
                     yield str(path), path.read_text("latin-1")
+
+
+def _below(top: Path) -> Iterator[Path]:
+    """Its files. Folders that vanish meanwhile are those of other processes."""
+    return (Path(folder, name) for folder, _, names in os.walk(top) for name in names)
 
 
 def command_lines(pids: Iterable[int]) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ from app.local.waiting import wait_for
 from sinks.engine.metrics import Metrics
 from sinks.printable import printable
 
-LIMIT = 10.0
+LIMIT = 60.0
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,8 @@ def test_process_that_is_closed_is_gone() -> None:
     with closing(GatewayProcess()) as started:
         pid = int(started.gateway().jvm.java.lang.ProcessHandle.current().pid())
         assert psutil.pid_exists(pid)
-    assert not psutil.pid_exists(pid)
+    # One that makes the archive of classes writes it first.
+    wait_for(lambda: not psutil.pid_exists(pid), SOON, "the process to be gone")
 
 
 def test_java_that_does_not_start_is_told_with_a_command_that_shows_why(

@@ -206,16 +206,16 @@ def test_group_that_no_acl_names_is_refused_there(clerk: Stage) -> None:
     with closing(Consumer({**clerk.client(TARGET), "group.id": "another", "enable.auto.commit": False})) as consumer:
         consumer.subscribe([REMOTE])
 
-        def refused() -> KafkaError | None:
+        def refused() -> bool:
             try:
                 record = consumer.poll(0.2)
             except KafkaException as error:
-                return error.args[0]
-            return record.error() if record is not None else None
+                return error.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED
+            assert record is None or record.error() is not None
+            return record is not None and record.error().code() == KafkaError.GROUP_AUTHORIZATION_FAILED
 
-        said = wait_for(refused, WITHIN, "the group to be refused")
-        assert said is not None
-        assert said.code() == KafkaError.GROUP_AUTHORIZATION_FAILED
+        # A broker that is busy may be said to be away before.
+        wait_for(refused, WITHIN, "the group to be refused")
 
 
 def test_mm2_is_heard_and_the_topic_is_as_on_the_source(stage: Stage) -> None:
