@@ -108,7 +108,7 @@ class LoginStage:
 
 def hears_mm2(job: LocalJob) -> bool:
     """Whether Spark reads the heartbeats of the target, and no source of its query is left out."""
-    said = httpx.get(f"{job.address}/metrics", timeout=60).text
+    said = httpx.get(f"{job.address}/metrics", timeout=300).text
     running = any(
         "lockstep_query_state" in line and "RUNNING" in line and line.endswith(" 1.0") for line in said.splitlines()
     )

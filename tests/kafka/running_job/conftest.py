@@ -49,7 +49,7 @@ class Stage:
 
     def metrics(self) -> str:
         """What Prometheus gets."""
-        return httpx.get(f"{self.job.address}/metrics", timeout=60).raise_for_status().text
+        return httpx.get(f"{self.job.address}/metrics", timeout=300).raise_for_status().text
 
     def configs(self, *flags: str) -> str:
         """What `lockstep configs` says of Lockstep's own."""

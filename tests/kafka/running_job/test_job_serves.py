@@ -24,9 +24,14 @@ def test_a_new_topic_and_a_later_change_arrive(stage: Stage) -> None:
 
 def test_the_job_serves_its_status_and_its_metrics(stage: Stage) -> None:
     """Without MM2 there is no heartbeat, which is told with the topics that are missing; the kinds are in step."""
-    flow = stage.flow()
-    assert (flow["source"], flow["target"], flow["state"]) == ("a", "b", "NO_HEARTBEAT")
-    assert "a.heartbeats on b" in str(flow["reason"])
+
+    def says_so() -> bool:
+        flow = stage.flow()
+        assert (flow["source"], flow["target"]) == ("a", "b")
+        return flow["state"] == "NO_HEARTBEAT" and "a.heartbeats on b" in str(flow["reason"])
+
+    # On a busy machine a pass may fail for once, and that is the reason until the next one.
+    wait_for(says_so, LOGGED_WITHIN, "the status to name the topics that are missing")
     for line in (
         'lockstep_task_state{kind="topic-config",source="a",state="ACTIVE",target="b"} 1.0',
         'lockstep_drift{kind="topic",source="a",target="b"} 0.0',
@@ -38,21 +43,24 @@ def test_the_job_serves_its_status_and_its_metrics(stage: Stage) -> None:
 
 def test_the_job_serves_a_page_for_people_and_what_it_shows(stage: Stage) -> None:
     """MM2 does not run here, so the target could not take over; what the job changed is there with both sides."""
-    answer = httpx.get(stage.job.address, timeout=60).raise_for_status()
+    answer = httpx.get(stage.job.address, timeout=300).raise_for_status()
     assert answer.headers["content-type"].startswith("text/html")
     api = f"{stage.job.address}/api/v1/flows"
-    document = httpx.get(api, timeout=60).raise_for_status().json()
-    assert document["spark_ui"].startswith("http://")
-    readiness = document["flows"][0]["readiness"]
-    assert readiness["answer"] == "no"
-    # The job says it in other words once it has made a preflight.
-    assert "heartbeat" in readiness["headline"]
-    assert "heartbeat" in str(readiness["findings"])
-    created = httpx.get(f"{api}/a->b/changes", params={"search": "a.orders-new"}, timeout=60).json()["rows"]
+    assert httpx.get(api, timeout=300).raise_for_status().json()["spark_ui"].startswith("http://")
+
+    def lacks_heartbeat() -> bool:
+        readiness = httpx.get(api, timeout=300).raise_for_status().json()["flows"][0]["readiness"]
+        assert readiness["answer"] == "no"
+        # The job says it in other words once it has made a preflight.
+        return "heartbeat" in readiness["headline"] and "heartbeat" in str(readiness["findings"])
+
+    wait_for(lacks_heartbeat, LOGGED_WITHIN, "the page to say what is missing")
+    created = httpx.get(f"{api}/a->b/changes", params={"search": "a.orders-new"}, timeout=300).json()["rows"]
     assert ("topic", "create", None, "applied") in {
         (row["kind"], row["op"], row["before"], row["result"]) for row in created
     }
-    assert httpx.get(f"{stage.job.address}/ready", timeout=60).status_code == 200
+    ready = f"{stage.job.address}/ready"
+    wait_for(lambda: httpx.get(ready, timeout=300).status_code == 200, LOGGED_WITHIN, "the job to be ready")
 
 
 def test_the_job_makes_a_preflight_of_its_own_accord(stage: Stage) -> None:
@@ -63,7 +71,8 @@ def test_the_job_makes_a_preflight_of_its_own_accord(stage: Stage) -> None:
         return bool(found) and (found["ready"], found["trouble"]) == (False, None)
 
     wait_for(made, LOGGED_WITHIN, "a preflight")
-    assert 'lockstep_failover_ready{source="a",target="b"} 0.0' in stage.metrics()
+    line = 'lockstep_failover_ready{source="a",target="b"} 0.0'
+    wait_for(lambda: line in stage.metrics(), LOGGED_WITHIN, line)
 
 
 def test_spark_tells_of_its_batches(stage: Stage) -> None:
@@ -80,8 +89,14 @@ def test_a_look_that_was_waited_for_has_brought_the_change(stage: Stage) -> None
     wait_until_shown(stage.target, "a.orders-looked-at", 1, {})
     alter(stage.source, "orders-looked-at", {"retention.ms": "7200000"})
     body = {"topics": ["orders-looked-at"], "flows": ["a->b"], "wait_seconds": 120}
-    answer = httpx.post(f"{stage.job.address}/look", json=body, timeout=300)
-    assert (answer.status_code, answer.json()["looked"]) == (200, {"a->b": True})
+
+    def looked() -> bool:
+        answer = httpx.post(f"{stage.job.address}/look", json=body, timeout=300)
+        assert answer.status_code == 200
+        return bool(answer.json()["looked"] == {"a->b": True})
+
+    # False: the pass failed, as it may on a busy machine.
+    wait_for(looked, LOGGED_WITHIN, "a look")
     wait_until_shown(stage.target, "a.orders-looked-at", 1, {"retention.ms": "7200000"})
 
 
@@ -100,9 +115,10 @@ def test_lockstep_status_shows_what_the_job_says(stage: Stage) -> None:
 
     def agrees() -> bool:
         run = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=300)
-        assert run.returncode == 0, run.stderr
         shown, told = json.loads(run.stdout)["flows"][0], stage.flow()
         assert shown["kinds"]["topic-config"]["last_success"]
+        if run.returncode:
+            return False
         tasks, states = (
             [{name: kind["task"] for name, kind in one["kinds"].items()} for one in (shown, told)],
             [(one["state"], one["reason"]) for one in (shown, told)],
