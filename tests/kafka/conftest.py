@@ -32,7 +32,7 @@ def jvm() -> Iterator[JavaGateway]:
     finally:
         gateway.shutdown()
         process.stdin.close()
-        process.wait(timeout=300)
+        process.wait(timeout=900)
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ def handler_jar(folder: Path) -> Path:
         pytest.skip("no javac on PATH: it comes with a JDK")
     jar = folder / "acme-login.jar"
     (clients,) = (str(one) for one in connector_jars() if one.name.startswith("kafka-clients"))
-    subprocess.run([compiler, "-cp", clients, "-d", str(folder), str(SOURCE)], check=True, timeout=300)
+    subprocess.run([compiler, "-cp", clients, "-d", str(folder), str(SOURCE)], check=True, timeout=900)
     with zipfile.ZipFile(jar, "w") as file:
         for made in (folder / "acme").glob("*.class"):
             file.write(made, f"acme/{made.name}")

@@ -73,7 +73,7 @@ class Realm:
     def run(self, program: str, *arguments: str) -> None:
         """One of the realm's programs, to its end."""
         done = subprocess.run(
-            [found(program), *arguments], env=self.environment, capture_output=True, text=True, check=False, timeout=300
+            [found(program), *arguments], env=self.environment, capture_output=True, text=True, check=False, timeout=900
         )
         assert done.returncode == 0, done.stderr
 

@@ -60,7 +60,7 @@ class LoginStage:
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """A command of Lockstep's on that file."""
         command = [sys.executable, "-m", "app.main", *arguments, "--config", str(self.folder / "mirror.properties")]
-        return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=300)
+        return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=900)
 
     def all_log_in(
         self, mirror_options: Sequence[str] = (), mirror: Mapping[str, Mapping[str, str]] | None = None
@@ -108,7 +108,7 @@ class LoginStage:
 
 def hears_mm2(job: LocalJob) -> bool:
     """Whether Spark reads the heartbeats of the target, and no source of its query is left out."""
-    said = httpx.get(f"{job.address}/metrics", timeout=300).text
+    said = httpx.get(f"{job.address}/metrics", timeout=900).text
     running = any(
         "lockstep_query_state" in line and "RUNNING" in line and line.endswith(" 1.0") for line in said.splitlines()
     )

@@ -98,7 +98,7 @@ def _connections(process: psutil.Process) -> list[Any]:
 
 def spark_says(addresses: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str]]:
     """Pages and REST API of the Spark UI, whichever of these addresses has it."""
-    with httpx.Client(trust_env=False, timeout=300, follow_redirects=True) as client:
+    with httpx.Client(trust_env=False, timeout=900, follow_redirects=True) as client:
         base = _spark_ui(client, list(addresses))
         (app,) = (one["id"] for one in client.get(base + REST).json())
         details = (f"{REST}/{app}/{what}" for what in ("environment", "jobs", "sql?details=true&length=500"))

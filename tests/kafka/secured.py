@@ -111,7 +111,7 @@ class Stage:
     def run(self, *arguments: str, config: Path | None = None) -> subprocess.CompletedProcess[str]:
         """A command of Lockstep's on the flow's file, or another."""
         command = [sys.executable, "-m", "app.main", *arguments, "--config", str(config or self.config)]
-        return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=300)
+        return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=900)
 
     def alter_right(self, right: Right, what: str) -> None:
         """Adds (`--add`) a right, or takes it away (`--remove`)."""

@@ -32,7 +32,7 @@ def apply(config: Path, user: str, *options: str, code: int = 0) -> str:
     environment = os.environ | {f"LOCKSTEP_CREDENTIAL_{user.upper()}": PASSWORD}
     command = [sys.executable, "-m", "app.main", "apply", "--yes", *options, "--config", str(config)]
     run = subprocess.run(
-        command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False, timeout=300
+        command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False, timeout=900
     )
     assert run.returncode == code, run.stdout + run.stderr
     assert PASSWORD not in run.stdout + run.stderr

@@ -60,7 +60,7 @@ def lockstep(folder: Path, values: Mapping[str, str], *words: str) -> subprocess
     file = folder / "mirror.properties"
     file.write_text("".join(f"{name} = {value}\n" for name, value in values.items()))
     command = [sys.executable, "-m", "app.main", *words, "--config", str(file)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
 
 
 def client(cluster: LocalCluster) -> KafkaCluster:

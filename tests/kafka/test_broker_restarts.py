@@ -290,4 +290,4 @@ def test_a_command_says_that_the_target_is_away_and_works_when_it_is_back(
 
 def run(command: str, config: Path) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-m", "app.main", command, "--config", str(config), "-o", "json"]
-    return subprocess.run(words, cwd=PROJECT, check=False, capture_output=True, text=True, timeout=300)
+    return subprocess.run(words, cwd=PROJECT, check=False, capture_output=True, text=True, timeout=900)

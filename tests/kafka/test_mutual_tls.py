@@ -83,7 +83,7 @@ def jks(folder: Path) -> Settings:
     source = ["-srckeystore", made, "-srcstoretype", "PKCS12", "-srcstorepass", PASSWORD]
     target = ["-destkeystore", str(path), "-deststoretype", "JKS", "-deststorepass", PASSWORD]
     command = ["keytool", "-importkeystore", "-noprompt", *source, *target]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    subprocess.run(command, check=True, capture_output=True, timeout=900)
     return {"keystore.type": "JKS", "keystore.location": str(path), "keystore.password": PASSWORD}
 
 

@@ -151,7 +151,7 @@ def run_with(jars: str, properties: dict[str, str]) -> subprocess.CompletedProce
     command = [sys.executable, "-c", READ_BY_A_COMMAND, json.dumps(properties)]
     environment = {**os.environ, "LOCKSTEP_JARS": jars}
     return subprocess.run(
-        command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False, timeout=300
+        command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False, timeout=900
     )
 
 

@@ -47,7 +47,7 @@ class Standalone:
     def state(self) -> dict[str, Any]:
         """What the master says of its workers and applications; empty while it does not answer."""
         try:
-            return dict(httpx.get(f"{self.page}/json/", timeout=300).json())
+            return dict(httpx.get(f"{self.page}/json/", timeout=900).json())
         except (httpx.HTTPError, ValueError):
             return {}
 

@@ -67,7 +67,7 @@ class Led:
 
     def writes(self) -> float:
         """Requests that changed a cluster, as it counts them itself."""
-        metrics = httpx.get(f"{self.job.address}/metrics", timeout=300).raise_for_status().text
+        metrics = httpx.get(f"{self.job.address}/metrics", timeout=900).raise_for_status().text
         return sum(float(count) for count in re.findall(WRITES, metrics, re.MULTILINE))
 
     def start(self) -> None:
@@ -136,7 +136,7 @@ def lockstep(led: Led, *command: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
 
 

@@ -92,7 +92,7 @@ class Flow:
     def run(self, *arguments: str, config: Path | None = None) -> subprocess.CompletedProcess[str]:
         """A command of Lockstep's, in a process of its own."""
         command = [sys.executable, "-m", "app.main", *arguments, "--config", str(config or self.config)]
-        return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=300)
+        return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=900)
 
     def asked(self, *arguments: str, code: int = 0, config: Path | None = None) -> dict[str, Any]:
         """The command's JSON of the flow."""

@@ -68,7 +68,7 @@ def test_what_differs_is_in_status_metrics_and_api(watched: Watched) -> None:
     assert "lockstep_verified_through_timestamp_seconds{" in metrics
 
     def findings() -> set[tuple[str, str]]:
-        (flow,) = httpx.get(f"{watched.job.address}/api/v1/flows", timeout=300).json()["flows"]
+        (flow,) = httpx.get(f"{watched.job.address}/api/v1/flows", timeout=900).json()["flows"]
         return {(one["about"], one["reason"]) for one in flow["readiness"]["findings"]}
 
     wait_for(lambda: ("records", "1 record MISSING") in findings(), SOON, "the page's document to say it")
@@ -76,7 +76,7 @@ def test_what_differs_is_in_status_metrics_and_api(watched: Watched) -> None:
 
 def scraped(watched: Watched) -> str:
     """The job's metrics."""
-    return httpx.get(f"{watched.job.address}/metrics", timeout=300).text
+    return httpx.get(f"{watched.job.address}/metrics", timeout=900).text
 
 
 def test_a_partition_that_stands_still_is_said(watched: Watched) -> None:

@@ -49,7 +49,7 @@ class Stage:
 
     def metrics(self) -> str:
         """What Prometheus gets."""
-        return httpx.get(f"{self.job.address}/metrics", timeout=300).raise_for_status().text
+        return httpx.get(f"{self.job.address}/metrics", timeout=900).raise_for_status().text
 
     def configs(self, *flags: str) -> str:
         """What `lockstep configs` says of Lockstep's own."""
@@ -60,7 +60,7 @@ class Stage:
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=900,
         )
         assert run.returncode == 0, run.stderr
         return run.stdout

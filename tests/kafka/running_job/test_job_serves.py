@@ -43,24 +43,24 @@ def test_the_job_serves_its_status_and_its_metrics(stage: Stage) -> None:
 
 def test_the_job_serves_a_page_for_people_and_what_it_shows(stage: Stage) -> None:
     """MM2 does not run here, so the target could not take over; what the job changed is there with both sides."""
-    answer = httpx.get(stage.job.address, timeout=300).raise_for_status()
+    answer = httpx.get(stage.job.address, timeout=900).raise_for_status()
     assert answer.headers["content-type"].startswith("text/html")
     api = f"{stage.job.address}/api/v1/flows"
-    assert httpx.get(api, timeout=300).raise_for_status().json()["spark_ui"].startswith("http://")
+    assert httpx.get(api, timeout=900).raise_for_status().json()["spark_ui"].startswith("http://")
 
     def lacks_heartbeat() -> bool:
-        readiness = httpx.get(api, timeout=300).raise_for_status().json()["flows"][0]["readiness"]
+        readiness = httpx.get(api, timeout=900).raise_for_status().json()["flows"][0]["readiness"]
         assert readiness["answer"] == "no"
         # The job says it in other words once it has made a preflight.
         return "heartbeat" in readiness["headline"] and "heartbeat" in str(readiness["findings"])
 
     wait_for(lacks_heartbeat, LOGGED_WITHIN, "the page to say what is missing")
-    created = httpx.get(f"{api}/a->b/changes", params={"search": "a.orders-new"}, timeout=300).json()["rows"]
+    created = httpx.get(f"{api}/a->b/changes", params={"search": "a.orders-new"}, timeout=900).json()["rows"]
     assert ("topic", "create", None, "applied") in {
         (row["kind"], row["op"], row["before"], row["result"]) for row in created
     }
     ready = f"{stage.job.address}/ready"
-    wait_for(lambda: httpx.get(ready, timeout=300).status_code == 200, LOGGED_WITHIN, "the job to be ready")
+    wait_for(lambda: httpx.get(ready, timeout=900).status_code == 200, LOGGED_WITHIN, "the job to be ready")
 
 
 def test_the_job_makes_a_preflight_of_its_own_accord(stage: Stage) -> None:
@@ -91,7 +91,7 @@ def test_a_look_that_was_waited_for_has_brought_the_change(stage: Stage) -> None
     body = {"topics": ["orders-looked-at"], "flows": ["a->b"], "wait_seconds": 120}
 
     def looked() -> bool:
-        answer = httpx.post(f"{stage.job.address}/look", json=body, timeout=300)
+        answer = httpx.post(f"{stage.job.address}/look", json=body, timeout=900)
         assert answer.status_code == 200
         return bool(answer.json()["looked"] == {"a->b": True})
 
@@ -102,9 +102,9 @@ def test_a_look_that_was_waited_for_has_brought_the_change(stage: Stage) -> None
 
 def test_a_look_that_is_not_understood_says_what_is_wrong(stage: Stage) -> None:
     wrong = httpx.post(
-        f"{stage.job.address}/look", content=b"[]", headers={"Content-Type": "application/json"}, timeout=300
+        f"{stage.job.address}/look", content=b"[]", headers={"Content-Type": "application/json"}, timeout=900
     )
-    unknown = httpx.post(f"{stage.job.address}/look", json={"flows": ["x->y"]}, timeout=300)
+    unknown = httpx.post(f"{stage.job.address}/look", json={"flows": ["x->y"]}, timeout=900)
     assert (wrong.status_code, unknown.status_code) == (400, 404)
     assert "x->y" in unknown.json()["error"]
 
@@ -114,7 +114,7 @@ def test_lockstep_status_shows_what_the_job_says(stage: Stage) -> None:
     command = [sys.executable, "-m", "app.main", "status", "-o", "json", "--config", str(stage.config)]
 
     def agrees() -> bool:
-        run = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=300)
+        run = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=900)
         shown, told = json.loads(run.stdout)["flows"][0], stage.flow()
         assert shown["kinds"]["topic-config"]["last_success"]
         if run.returncode:

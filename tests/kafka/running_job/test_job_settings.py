@@ -27,10 +27,10 @@ def test_filter_that_is_changed_in_the_file_holds_without_a_restart(stage: Stage
     stage.config.write_text(sound.replace("orders.*", "orders.*, bills.*"))
     wait_until_shown(stage.target, "a.bills-reloaded", 1, {})
     assert stage.job.pids == before
-    answer = httpx.post(f"{stage.job.address}/reload", timeout=300)
+    answer = httpx.post(f"{stage.job.address}/reload", timeout=900)
     assert (answer.status_code, answer.json()) == (200, {"changed": [], "error": None})
     command = [sys.executable, "-m", "app.main", "audit", "-o", "json", "--config", str(stage.config)]
-    run = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=300)
+    run = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=900)
     settings = [event for event in json.loads(run.stdout)["events"] if event["kind"] == "setting"]
     assert [(event["key"], event["after"]) for event in settings] == [({"name": "topics"}, "orders.*, bills.*")]
 
@@ -47,7 +47,7 @@ def test_override_wins_over_the_file_at_once_and_the_file_holds_again_without_it
     assert f"deleted here, it falls back to orders.*, bills.* ({stage.config}:" in shown
     stage.configs("--alter", "--entity-name", "a->b", "--delete-config", "topics")
     # The command does not wait for a job that is busy.
-    assert httpx.post(f"{stage.job.address}/reload", timeout=300).json()["error"] is None
+    assert httpx.post(f"{stage.job.address}/reload", timeout=900).json()["error"] is None
     for name in ("shop-left-alone", "orders-told-last"):
         create(stage.source, name, 1, {})
     wait_until_shown(stage.target, "a.orders-told-last", 1, {})
@@ -59,7 +59,7 @@ def test_default_of_all_flows_that_somebody_else_wrote_is_taken_over_at_the_next
     """As another machine would: straight into the ledger, without a word to the job."""
     writes = Ledger("lockstep-ledger.a.internal", stage.target, stage.target, 1)
     writes.put({(Entry.OVERRIDE, ("", "config.properties.exclude")): '{"value": "retention.ms"}'})
-    assert httpx.post(f"{stage.job.address}/look", json={"wait_seconds": 60}, timeout=300).is_success
+    assert httpx.post(f"{stage.job.address}/look", json={"wait_seconds": 60}, timeout=900).is_success
     wait_for(lambda: stage.said("changed: a->b.lockstep.config.properties.exclude") == 1, LOGGED_WITHIN, "the change")
     create(stage.source, "orders-overridden", 1, {"retention.ms": "1000", "segment.ms": "60000"})
     wait_until_shown(stage.target, "a.orders-overridden", 1, {"segment.ms": "60000"})
@@ -80,7 +80,7 @@ def test_reporter_begins_and_ends_with_the_line_that_names_it(stage: Stage) -> N
         wait_for(lambda: len(gateway.requests) >= 2, LOGGED_WITHIN, "two pushes")
         assert "lockstep_batch_rows" in gateway.requests[0][3]
         stage.config.write_text(sound)
-        answer = httpx.post(f"{stage.job.address}/reload", timeout=300)
+        answer = httpx.post(f"{stage.job.address}/reload", timeout=900)
         assert (answer.status_code, answer.json()["error"]) == (200, None)
 
         def is_silent() -> bool:

@@ -142,7 +142,7 @@ def test_nothing_that_a_run_leaves_behind_holds_a_secret(stage: Stage) -> None:
 
 def served(stage: Stage, method: str, path: str) -> str:
     """What the job's server says to a client with its token."""
-    return httpx.request(method, stage.job.address + path, headers=stage.job.headers, timeout=300).text
+    return httpx.request(method, stage.job.address + path, headers=stage.job.headers, timeout=900).text
 
 
 def kept(stage: Stage) -> Iterator[subprocess.CompletedProcess[str]]:
