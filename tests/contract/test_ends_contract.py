@@ -43,7 +43,7 @@ def test_the_ends_are_those_of_the_logs(kafka_cluster: KafkaCluster, many: list[
 def test_partitions_that_are_gone_are_errors_and_cost_the_others_little(
     kafka_cluster: KafkaCluster, many: list[TopicPartition], unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Whoever waited for them would wait this long.
+    # A wait for them would last this long.
     monkeypatch.setattr(jvm_ends, "WITHIN", kafka_cluster.admin.timeout)
     gone = [TopicPartition(f"{unique}-none", 0), TopicPartition(unique, MANY)]
     for _ in range(2):

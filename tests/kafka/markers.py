@@ -128,7 +128,7 @@ def files_since(start: datetime, *folders: Path) -> Iterator[tuple[str, str]]:
 
 
 def _below(top: Path) -> Iterator[Path]:
-    """Its files. Folders that vanish meanwhile are those of other processes."""
+    """Its files. Other processes may delete folders meanwhile."""
     return (Path(folder, name) for folder, _, names in os.walk(top) for name in names)
 
 
