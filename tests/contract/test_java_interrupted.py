@@ -16,7 +16,7 @@ def test_ctrl_c_while_java_waits_for_a_cluster_ends_the_command_without_a_word(t
     with SilentClusters("a", "b") as silent:
         file = silent.properties(tmp_path, ["a->b"])
         words = ["configs", "--describe", "--cluster", "a", "--entity-type", "topics", "--entity-name", "t"]
-        command = [*LOCKSTEP, *words, "--timeout", "300", "--config", str(file)]
+        command = [*LOCKSTEP, *words, "--timeout", "60", "--config", str(file)]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
             for _ in ("whether it can be reached", "Java's client"):
                 silent.accept("a")
