@@ -63,26 +63,37 @@ TOPIC_PARTITION = Make("org.apache.kafka.common.TopicPartition", (TEXT, "int"))
 class JavaNames:
     """Java's packages and classes by name. py4j's own `jvm` asks for each part of a name, each time."""
 
+    __slots__ = ("_client", "_known", "_name")
+
     def __init__(self, client: Any, name: str = "") -> None:
         """`client`: py4j's, of a gateway."""
         self._client, self._name = client, name
+        # Not attributes: CPython 3.11 ends with SIGSEGV where threads add attributes to objects of one class.
+        self._known: dict[str, Any] = {}
 
     def __getattr__(self, part: str) -> Any:
         if part.startswith("__"):
             raise AttributeError(part)
-        name = f"{self._name}.{part}" if self._name else part
-        found = KnownClass(name, self._client) if part[0].isupper() else JavaNames(self._client, name)
-        setattr(self, part, found)
+        found = self._known.get(part)
+        if found is None:
+            name = f"{self._name}.{part}" if self._name else part
+            found = KnownClass(name, self._client) if part[0].isupper() else JavaNames(self._client, name)
+            found = self._known.setdefault(part, found)
         return found
 
 
 class KnownClass(JavaClass):  # type: ignore[misc]  # py4j brings no types
     """A class whose static methods, constants and inner classes are asked for once."""
 
+    def __init__(self, name: str, client: Any) -> None:
+        """`client`: as of `JavaNames`."""
+        super().__init__(name, client)
+        self._known: dict[str, Any] = {}
+
     def __getattr__(self, name: str) -> Any:
-        found = super().__getattr__(name)
-        self.__dict__[name] = found
-        return found
+        if name not in self._known:
+            self._known[name] = super().__getattr__(name)
+        return self._known[name]
 
 
 def rows_of(gateway: Any) -> JavaRows:
