@@ -103,7 +103,7 @@ def test_java_options_of_the_users_come_behind_ours_and_so_win() -> None:
 
 @pytest.mark.parametrize("options", [["--deploy-mode", "cluster"], ["--conf", "spark.submit.deployMode=cluster"]])
 def test_the_deploy_mode_cluster_is_refused_with_the_way_to_do_it(options: list[str]) -> None:
-    with pytest.raises(UnsupportedDeployMode, match=r"client mode.*in a pod of its own"):
+    with pytest.raises(UnsupportedDeployMode, match=r"client mode.*a pod of its own"):
         with_lockstep(given_by(options).all(), no_connector)
 
 

@@ -136,7 +136,7 @@ def test_nothing_that_a_run_leaves_behind_holds_a_secret(stage: Stage) -> None:
     everything = "".join(text for _, text in said)
     for seen in ("retention.ms", "acme.size: [hidden] -> [hidden]", "lockstep_build_info", "MicroBatchScan"):
         assert seen in everything, seen
-    assert "PushGatewayReporter" in everything
+    assert "the Pushgateway at" in everything
     assert markers.found_in(said) == []
 
 
