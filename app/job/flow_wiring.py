@@ -63,14 +63,15 @@ def _job_cluster(
 class JobHooks:
     """What a flow has of the job that it runs in.
 
-    Another thread calls `on_signal` when the source's metadata log tells of a change, and while this process may begin
-    to lead. It calls `on_failover` once a command has written how far a failover is. `overrides` sees each ledger that
-    a pass has read. `claims`: of all flows into this target. `listings`, `acls`, `turns`: of all flows of the job.
-    `observers`: get the reports of its passes, beside the flow's own listeners. `comes_again`: whether one pass follows
-    the other by itself.
+    Another thread calls `on_signal` when the source's metadata log tells of a change, and `on_vacant` while this
+    process may begin to lead. It calls `on_failover` once a command has written how far a failover is. `overrides` sees
+    each ledger that a pass has read. `claims`: of all flows into this target. `listings`, `acls`, `turns`: of all flows
+    of the job. `observers`: get the reports of its passes, beside the flow's own listeners. `comes_again`: whether one
+    pass follows the other by itself.
     """
 
     on_signal: Callable[[], None] = lambda: None
+    on_vacant: Callable[[], None] = lambda: None
     on_failover: Callable[[], object] = lambda: None
     overrides: LedgerListener = field(default_factory=NoLedgerListener)
     claims: Claims = field(default_factory=Claims)
@@ -90,7 +91,7 @@ def flow_in_job(
     with ExitStack() as opened:
         here = _job_cluster(settings, flow.flow.source, flow.flow, opened, count, hooks.acls)
         there = _job_cluster(settings, flow.flow.target, flow.flow, opened, count, hooks.acls)
-        leadership = lease(settings, flow, "run", wake=hooks.on_signal, on_failover=hooks.on_failover)
+        leadership = lease(settings, flow, "run", wake=hooks.on_vacant, on_failover=hooks.on_failover)
         led = there.ports.written_with(leadership.check)
         again, beside = hooks.comes_again, begun if hooks.comes_again else at_once
         assembly = Assembly(flow, here.ports, led, comes_again=again, beside=beside, claims=hooks.claims)

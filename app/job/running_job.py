@@ -94,6 +94,7 @@ class Job:
         give = self._passes[flow.flow.target].give
         hooks = JobHooks(
             on_signal=partial(give, flow.flow, Reason.SIGNAL),
+            on_vacant=partial(give, flow.flow, Reason.POLL),
             # The lease is read from the first pass on, and so the task is there.
             on_failover=lambda: self._tasks[flow.flow].request_pass((), 0),
             overrides=self._overrides,

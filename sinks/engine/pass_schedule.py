@@ -23,7 +23,7 @@ class Reason(str, Enum):
     STREAM = "stream"
     """A micro-batch came."""
     POLL = "poll"
-    """A controller wants to poll or to try again, or the full comparison is due."""
+    """A controller wants to poll or to try again, the full comparison is due, or this process may begin to lead."""
     REQUEST = "request"
     """An operator asked for a pass, or the flow's settings changed."""
 
