@@ -123,7 +123,8 @@ def _remote(flow: FlowSettings, clusters: FlowClusters, where: TopicPartition) -
     if name is None:
         raise WrongUsage(f"{flow.flow.name} replicates no topic {where.topic} of {flow.flow.source}")
     if where.partition >= min(listed.source[where.topic], listed.target.get(name, 0)):
-        raise WrongUsage(f"{where.topic} and {name} do not both have a partition {where.partition}")
+        lacking = where.topic if where.partition >= listed.source[where.topic] else name
+        raise WrongUsage(f"{lacking} has no partition {where.partition}")
     return TopicPartition(name, where.partition)
 
 

@@ -90,7 +90,9 @@ class DirectoryCredentialProvider:
         """Reads `lockstep.credential.store`. Raises LockstepError where that is no folder."""
         self._folder = store_path(properties)
         if not self._folder.is_dir():
-            raise LockstepError(f"lockstep.credential.store={self._folder} is no folder of passwords, a file each")
+            raise LockstepError(
+                f"lockstep.credential.store={self._folder} is not a folder. Name one with a file for each user"
+            )
 
     def credential(self, user: str) -> Credential | None:
         # Read before the password: an older version with a newer password is written once more, never left out.

@@ -120,7 +120,7 @@ class Reference(str):
 
 
 class Decoded(str):
-    """An override that its ledger keeps encoded: whatever its key, it is not shown."""
+    """A secret override: the ledger keeps it encoded, and no command shows it, whatever its key."""
 
     __slots__ = ()
 

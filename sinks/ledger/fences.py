@@ -181,7 +181,9 @@ class ReverseFences:
         if not is_fence_key(acl := tuple(rest)):
             if not self._strange:
                 log.warning(
-                    "%s has entries that are no fences: they are left out, the first one is %r", self._topic, rest
+                    "%s has fences that deny no WRITE on a topic. Lockstep ignores them. The first is %r",
+                    self._topic,
+                    rest,
                 )
             self._strange = True
             return

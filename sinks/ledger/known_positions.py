@@ -40,7 +40,7 @@ class LatestSync(NamedTuple):
 
     @property
     def position(self) -> KnownPosition:
-        """The position that it implies."""
+        """The position behind the synced record: everything up to that record is copied."""
         return KnownPosition(self.upstream + 1, self.downstream + 1)
 
 

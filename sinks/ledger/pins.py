@@ -56,7 +56,7 @@ class NoPins:
         return None
 
     def keep(self, flow: Flow, pins: Pins | None) -> None:
-        """Forgets them at once."""
+        """Keep nothing."""
 
 
 class PinFile:

@@ -16,7 +16,7 @@ from streaming.errors import LockstepError
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A user's password. `version` says which one it is, and tells nothing of it: another password, another version.
+    """A user's password. `version` changes with the password and reveals nothing of it.
 
     Neither `repr` nor `str` shows the password. Raises LockstepError for an empty user or password, and for text that
     UTF-8 does not know.

@@ -233,7 +233,7 @@ def run_sums(found: DataFrame) -> DataFrame:
 
 
 def first_of_each(rows: DataFrame, of: Sequence[str | Column], by: str | Column, most: int) -> DataFrame:
-    """So many rows at most: the first ones of each group (`of`), and of all groups as many, as far as they have them.
+    """Return at most `most` rows: the first rows of each group (`of`), the same number of every group that has them.
 
     Were they the first of all, one large group would leave nothing of the others.
     """

@@ -127,7 +127,7 @@ class BrokerConfigRules:
         return self._names.should_replicate_topic(name)
 
     def syncs(self, name: str) -> bool:
-        """Whether it is chosen, and none that is never copied."""
+        """Whether the list names this config and Lockstep may copy it."""
         return self.chooses(name) and why_never(name) is None
 
 

@@ -141,7 +141,7 @@ class ExactOffsets:
     """The exact runs of all partitions of a flow, by their names on the source."""
 
     def __init__(self, ids_of: Callable[[str], str | None]) -> None:
-        """`ids_of`: the ids to which runs of a topic belong, None while they are not known."""
+        """`ids_of`: returns the ids of both topics, to which the runs belong; None while an id is not known."""
         self.ids_of = ids_of
         self._known: dict[TopicPartition, ExactRuns] = {}
         self._broken: dict[TopicPartition, int] = {}
