@@ -30,7 +30,7 @@ class KindFindings:
     _groups: tuple[DriftGroup, ...] | None = ()
 
     def list_compared(self, comparison: Comparison, refused: Sequence[Refusal]) -> None:
-        """Replace the findings by those of a comparison of the whole list. `refused`: what the plan itself refused."""
+        """Replace all findings: the whole list was compared. `refused`: what the plan itself refused."""
         plan, self.unsupported = comparison.plan, comparison.unsupported
         for note in plan.notes:
             if note not in self._notes:
