@@ -118,7 +118,7 @@ def test_a_file_without_a_password_is_that_users_trouble_alone(tmp_path: Path, c
 
 
 def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LockstepError, match=r"lockstep\.credential\.store=.*is no folder"):
+    with pytest.raises(LockstepError, match=r"lockstep\.credential\.store=.*is not a folder"):
         folder(tmp_path / "none")
 
 
