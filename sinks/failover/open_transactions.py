@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 from sinks.failover.scene import Scene, WaitLines
@@ -49,16 +49,18 @@ class NotDrained(LockstepError):
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """`open`: partitions whose last stable offset lies before their end. `unknown`: why it was not told."""
+    """`open`: partitions whose last stable offset lies before their end. `unknown`: why it was not told. `endless`: why
+    their end was not told either."""
 
     open: frozenset[TopicPartition] = frozenset()
     unknown: Mapping[TopicPartition, str] = field(default_factory=dict)
+    endless: Mapping[TopicPartition, ItemFault] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.open or self.unknown)
+        return bool(self.open or self.unknown or self.endless)
 
     def __contains__(self, where: TopicPartition) -> bool:
-        return where in self.open or where in self.unknown
+        return where in self.open or where in self.unknown or where in self.endless
 
 
 def undecided(committed: RecordReader, ends: Mapping[TopicPartition, int]) -> Undecided:
@@ -186,29 +188,36 @@ def await_decided(scene: Scene, partitions: Collection[TopicPartition], lines: W
     On request it ends them, once. `lines`: the wait that this is part of. When that is over, raises NotDrained with the
     names of open transactions.
     """
-    asked = False
+    asked: frozenset[TopicPartition] = frozenset()
+    ends: dict[TopicPartition, int] = {}
+    endless: Collection[TopicPartition] = partitions
     with (
         closing(scene.source.records("read_uncommitted")) as records,
         closing(scene.source.records("read_committed")) as committed,
     ):
-        ends = _ends_of(records, partitions)
-        while left := undecided(committed, ends):
-            if scene.choices.abort_transactions and left.open and not asked:
-                asked = True
-                end_open(scene, left.open)
+        while left := _left(records, committed, ends, endless):
+            new = left.open - asked
+            if scene.choices.abort_transactions and new:
+                asked |= new
+                end_open(scene, new)
             elif lines.is_over:
                 raise NotDrained(_still_open(scene, left, lines.within))
             elif lines.is_due:
-                lines.go_on(_left_open(scene, left))
-            ends = {where: ends[where] for where in (*left.open, *left.unknown)}
+                lines.go_on(f"{scene.settings.flow.source}, since {_left_open(scene, left)}")
+            ends, endless = {where: ends[where] for where in (*left.open, *left.unknown)}, list(left.endless)
             scene.waiting.sleep(DECIDED_POLL_INTERVAL)
 
 
-def _ends_of(records: RecordReader, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-    seen = records.latest(partitions)
-    for where, fault in seen.errors.items():
-        raise NotDrained(f"the end of {where} on {records.alias} cannot be read: {fault}")
-    return dict(seen.items)
+def _left(
+    records: RecordReader,
+    committed: RecordReader,
+    ends: dict[TopicPartition, int],
+    endless: Collection[TopicPartition],
+) -> Undecided:
+    """Returns what is undecided before `ends`. Reads the ends of `endless` first, and adds them to `ends`."""
+    seen = records.latest(endless)
+    ends |= seen.items
+    return replace(undecided(committed, ends), endless=seen.errors)
 
 
 def tell_open(scene: Scene, partitions: Collection[TopicPartition]) -> None:
@@ -217,11 +226,12 @@ def tell_open(scene: Scene, partitions: Collection[TopicPartition]) -> None:
         closing(scene.source.records("read_uncommitted")) as records,
         closing(scene.source.records("read_committed")) as committed,
     ):
-        left = undecided(committed, _ends_of(records, partitions))
+        left = _left(records, committed, {}, partitions)
     if left.open and scene.choices.abort_transactions:
         end_open(scene, left.open)
-    elif left:
-        scene.say(f"{_left_open(scene, left)}. `cutover` waits for that. {_way_out(scene)}")
+        left = replace(left, open=frozenset())
+    if left:
+        scene.say(f"{_left_open(scene, left)}. `cutover` waits for that. {_what_to_do(scene, left)}")
 
 
 def end_open(scene: Scene, partitions: Collection[TopicPartition]) -> None:
@@ -274,6 +284,9 @@ def _left_open(scene: Scene, left: Undecided) -> str:
     if left.unknown:
         untold = [f"{where} ({why})" for where, why in sorted(left.unknown.items())]
         said.append(f"the last stable offset of {shown(untold, 5)} cannot be read")
+    if left.endless:
+        unread = [f"{where} ({fault})" for where, fault in sorted(left.endless.items())]
+        said.append(f"the end of {shown(unread, 5)} cannot be read")
     return "; ".join(said)
 
 
@@ -296,5 +309,8 @@ def _way_out(scene: Scene) -> str:
 
 def _still_open(scene: Scene, left: Undecided, within: float) -> str:
     waited = f"after {within:g} s " if within else ""
-    what_to_do = f"{_way_out(scene)}. Then run" if left.open else "See that their brokers answer, and run"
-    return f"{waited}{_left_open(scene, left)}. {what_to_do} the command again"
+    return f"{waited}{_left_open(scene, left)}. {_what_to_do(scene, left)}. Then run the command again"
+
+
+def _what_to_do(scene: Scene, left: Undecided) -> str:
+    return _way_out(scene) if left.open else "See that brokers lead these partitions and answer"

@@ -8,7 +8,7 @@ import pytest
 
 from sinks.failover.arrival import ArrivalMemory
 from sinks.failover.commands import cutover, drain, fence, promote
-from sinks.failover.open_transactions import NotDrained
+from sinks.failover.open_transactions import NotDrained, tell_open
 from sinks.failover.scene import both_readers
 from sinks.failover.unplanned import failover, predict
 from sinks.failover.unreplicated import unreplicated
@@ -163,6 +163,52 @@ def test_a_partition_whose_last_stable_offset_cannot_be_read_is_not_drained() ->
     built.here.unstable.add(X)
     with pytest.raises(NotDrained, match=r"last stable offset of x-0.*cannot be read"):
         drain(built.scene())
+
+
+def leaderless_until(built: Stage, seconds: float) -> None:
+    """The end of x-0 cannot be read before this time."""
+    log = built.here.logs.pop(X)
+
+    def elect() -> None:
+        if built.now >= seconds:
+            built.here.logs[X] = log
+
+    built.producers.append(elect)
+
+
+def test_a_partition_whose_end_cannot_be_read_is_awaited_like_any_other() -> None:
+    built = stage()
+    fence(built.scene())
+    leaderless_until(built, built.now + 20)
+    assert drain(built.scene()).state is State.DRAINED
+    assert any("waiting for" in line and "the end of x-0 (UNKNOWN_TOPIC" in line for line in built.said)
+
+
+def test_once_time_is_over_the_partition_whose_end_cannot_be_read_is_named_with_the_reason() -> None:
+    built = stage()
+    fence(built.scene())
+    began = built.now
+    leaderless_until(built, began + 1000)
+    with pytest.raises(NotDrained, match=r"after 60 s the end of x-0 \(UNKNOWN_TOPIC.*cannot be read"):
+        drain(built.scene())
+    assert built.now - began >= 60
+
+
+def test_a_transaction_in_a_partition_that_answers_late_is_aborted_on_request() -> None:
+    built = opened()
+    fence(built.scene())
+    built.transactions.write("other", 8, TopicPartition("y", 0), b"c", 1)
+    leaderless_until(built, built.now + 5)
+    built.choices = replace(built.choices, abort_transactions=True)
+    assert drain(built.scene()).state is State.DRAINED
+    assert built.transactions.fenced == {7, 8}
+
+
+def test_a_fence_that_is_proven_stands_although_an_end_cannot_be_read() -> None:
+    built = opened()
+    leaderless_until(built, 1000)
+    tell_open(built.scene(), [X, TopicPartition("y", 0)])
+    assert any("the end of x-0 (UNKNOWN_TOPIC" in line and "cannot be read" in line for line in built.said)
 
 
 def test_what_mm2_copied_in_a_transaction_of_its_own_that_is_open_is_no_copy_yet() -> None:
