@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
+from threading import Lock
 
 from app.settings import Settings
 from app.wiring import admin_of, audit, cluster_ports, connect, guard, lease, ledger
@@ -32,7 +33,6 @@ from sinks.notify.announcements import Announcements, ListenerObserver
 from sinks.notify.log_listener import LogListener
 from sinks.notify.notifier import Patience
 from sinks.plugins.listeners import wants_nothing
-from sinks.protocol.agenda import FullTurns
 from sinks.protocol.claims import Claims
 from streaming.flow import Flow
 
@@ -65,9 +65,9 @@ class JobHooks:
 
     Another thread calls `on_signal` when the source's metadata log tells of a change, and `on_vacant` while this
     process may begin to lead. It calls `on_failover` once a command has written how far a failover is. `overrides` sees
-    each ledger that a pass has read. `claims`: of all flows into this target. `listings`, `acls`, `turns`: of all flows
-    of the job. `observers`: get the reports of its passes, beside the flow's own listeners. `comes_again`: whether one
-    pass follows the other by itself.
+    each ledger that a pass has read. `claims`: of all flows into this target. `listings`, `acls`, `full_turn`: of all
+    flows of the job. `observers`: get the reports of its passes, beside the flow's own listeners. `comes_again`:
+    whether one pass follows the other by itself.
     """
 
     on_signal: Callable[[], None] = lambda: None
@@ -77,7 +77,7 @@ class JobHooks:
     claims: Claims = field(default_factory=Claims)
     listings: SharedListings = field(default_factory=SharedListings)
     acls: SharedJvmAcls = field(default_factory=SharedJvmAcls)
-    turns: FullTurns = field(default_factory=FullTurns)
+    full_turn: Lock = field(default_factory=Lock)
     observers: Sequence[Observer] = ()
     comes_again: bool = False
 
@@ -121,7 +121,7 @@ def flow_in_job(
             observers=[*hooks.observers, *listening],
             overrides=hooks.overrides,
             leadership=leadership,
-            turns=hooks.turns,
+            full_turn=hooks.full_turn,
             claims=hooks.claims,
             opened=opened,
         ),

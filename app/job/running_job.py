@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 from types import FrameType
 
 from pyspark.sql import DataFrame, SparkSession
@@ -43,7 +44,6 @@ from sinks.kafka.jvm.jvm_acls import SharedJvmAcls
 from sinks.kinds.shared_listings import SharedListings
 from sinks.ledger.audit_events import SettingChange
 from sinks.notify.metrics_reporting import Reporters
-from sinks.protocol.agenda import FullTurns
 from sinks.protocol.claims import Claims
 from streaming.flow import Flow
 from streaming.query import STOP_WITHIN, SparkQueries, collect_hints, describe_jobs
@@ -80,7 +80,7 @@ class Job:
         self._histories = {flow.flow: FlowHistory() for flow in settings.flows}
         self._verifiers = JobVerifiers(self._tasks, spark)
         self._batches: dict[str, Batch] = {}
-        self._listings, self._acls, self._turns = SharedListings(), SharedJvmAcls(), FullTurns()
+        self._listings, self._acls, self._full_turn = SharedListings(), SharedJvmAcls(), Lock()
         self._claims: dict[str, Claims] = {flow.flow.target: Claims() for flow in settings.flows}
         for target in sorted({flow.flow.target for flow in settings.flows}):
             passes = self._passes[target] = FlowPasses(self._metrics, settings.job.pass_min_interval)
@@ -101,7 +101,7 @@ class Job:
             claims=self._claims[flow.flow.target],
             listings=self._listings,
             acls=self._acls,
-            turns=self._turns,
+            full_turn=self._full_turn,
             observers=[self._histories[flow.flow]],
             comes_again=not self._once,
         )

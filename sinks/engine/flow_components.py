@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Protocol
 
 from sinks.engine.apply import Writers
@@ -17,7 +18,6 @@ from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal, NoSignal, 
 from sinks.ledger.audit import Audit
 from sinks.ledger.leadership import Leadership, Unled
 from sinks.ledger.ledger import Ledger
-from sinks.protocol.agenda import FullTurns
 from sinks.protocol.claims import Claims
 from sinks.protocol.controller import Controller, PassContext, StreamFollower
 from sinks.protocol.listing import TopicListing
@@ -53,10 +53,10 @@ class NoSourceEnds:
 class FlowComponents:
     """What a flow's passes are made of. `topics`: lists them on both clusters. `target`: tells topics' ids.
     `overrides`: sees the ledger whenever it was read; may raise what stops the flow. `obeys_failover`: nothing is
-    written for a flow that a failover ended. `leadership`: asked before anything is written. `turns`: of the job's full
-    comparisons. `claims`: what the flows of this process want of the target. `reviewed`: a person sees the plan before
-    it is applied. `opened`: the clusters, closed with the flow. `source_epochs`: of the source's clients that look
-    items up.
+    written for a flow that a failover ended. `leadership`: asked before anything is written. `full_turn`: held by the
+    flow of the job that compares everything now. `claims`: what the flows of this process want of the target.
+    `reviewed`: a person sees the plan before it is applied. `opened`: the clusters, closed with the flow.
+    `source_epochs`: of the source's clients that look items up.
     """
 
     topics: TopicListing
@@ -73,7 +73,7 @@ class FlowComponents:
     obeys_failover: bool = True
     source_ends: SourceEnds = field(default_factory=NoSourceEnds)
     leadership: Leadership = field(default_factory=Unled)
-    turns: FullTurns = field(default_factory=FullTurns)
+    full_turn: Lock = field(default_factory=Lock)
     claims: Claims = field(default_factory=Claims)
     reviewed: bool = False
     opened: ExitStack = field(default_factory=ExitStack)

@@ -27,7 +27,7 @@ from sinks.flow_settings import FailoverRules
 from sinks.ledger.audit_events import SettingChange
 from sinks.model.plan import Plan
 from sinks.model.times import utc_now
-from sinks.protocol.agenda import RetrySchedule
+from sinks.protocol.kinds_agenda import RetrySchedule
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 

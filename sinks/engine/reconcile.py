@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from sinks.engine.apply import apply_steps
 from sinks.engine.deletions import Deletions, FollowedLog
+from sinks.engine.flow_agenda import FlowAgenda
 from sinks.engine.flow_components import FlowComponents, close_all
 from sinks.engine.flow_ledger import FlowLedger, check_not_copied
 from sinks.engine.kind_trouble import KindTrouble, stops_flow
@@ -33,7 +34,6 @@ from sinks.ledger.audit_events import SettingChange
 from sinks.ledger.leadership import Leader
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import join_plans
-from sinks.protocol.agenda import Agenda
 from sinks.protocol.comparison import Comparison, ControllerStatus
 from sinks.protocol.controller import Controller, PassContext, Sighting, StreamFollower
 from sinks.protocol.listing import NOTHING_LISTED, Listed, missing_internal_topics
@@ -62,7 +62,7 @@ class FlowReconcile:
         opened, listener = components.open_ledger, components.overrides
         obeys = components.obeys_failover
         self._ledger = FlowLedger(settings.flow, components.guard, opened, listener, obeys_failover=obeys)
-        self._agenda = Agenda(settings.pace, components.turns)
+        self._agenda = FlowAgenda(settings.pace, components.full_turn)
         self._claims, self._claimed_at = components.claims, float("-inf")
         self._log = FollowedLog(components.signal, components.source_epochs)
         self._deletions = Deletions(settings, self._claims, self._log, reviewed=components.reviewed)

@@ -10,9 +10,9 @@ from sinks.faults import NotSupported, RightsMissing
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Key, Kind
 from sinks.model.plan import Plan, Unobserved
-from sinks.protocol.agenda import WHOLE, KindsAgenda
 from sinks.protocol.comparison import Comparison, Polled, Wanted
 from sinks.protocol.controller import PassContext, Sighting
+from sinks.protocol.kinds_agenda import WHOLE, KindsAgenda
 from streaming.flow import Flow
 
 S = TypeVar("S")

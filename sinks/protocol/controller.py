@@ -10,9 +10,9 @@ A kind is four things. A pass (`sinks.engine.reconcile`) calls them in this orde
 Two questions come from elsewhere: `look_up` before deletions (are these items really gone on the source?), and `alike`
 from `lockstep adopt`.
 
-No controller keeps what is dirty, backs off, compares again, waits for what it created, or guards deletions. The agenda
-(`sinks.protocol.agenda`) and the engine do that for every kind. What a controller keeps between two passes is cheap to
-lose: after a restart everything is compared once more.
+No controller keeps what is dirty, backs off, compares again, waits for what it created, or guards deletions. Its agenda
+(`sinks.protocol.kinds_agenda`) and the engine do that for every kind. What a controller keeps between two passes is
+cheap to lose: after a restart everything is compared once more.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from typing import Any, Protocol, runtime_checkable
 from sinks.ledger.adoption import Alike
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Outcome
-from sinks.protocol.agenda import KindsAgenda
 from sinks.protocol.comparison import Comparison, ControllerStatus, Polled
+from sinks.protocol.kinds_agenda import KindsAgenda
 from sinks.protocol.listing import Listed
 from streaming.hints import CheckpointSeen, SyncSeen
 

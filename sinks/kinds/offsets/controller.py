@@ -42,9 +42,9 @@ from sinks.ledger.adoption import Alike
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import Unobserved, make_plan
-from sinks.protocol.agenda import KindsAgenda
 from sinks.protocol.comparison import Comparison, ControllerStatus, GroupSummary, Polled
 from sinks.protocol.controller import Controller, PassContext, Sighting
+from sinks.protocol.kinds_agenda import KindsAgenda
 from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen

@@ -20,9 +20,9 @@ from sinks.kinds.topics.survey import SeenTopics, compare_topics, survey
 from sinks.kinds.topics.writer import TopicWriter
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Key, Kind
-from sinks.protocol.agenda import KindsAgenda
 from sinks.protocol.comparison import Comparison, Polled
 from sinks.protocol.controller import PassContext, Sighting
+from sinks.protocol.kinds_agenda import KindsAgenda
 from sinks.protocol.listing import Listed
 
 

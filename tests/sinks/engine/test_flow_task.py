@@ -24,7 +24,7 @@ from sinks.ledger.failover_record import Command, FailoverRecord, State
 from sinks.ledger.ledger import Entry
 from sinks.model.changes import Kind, Outcome
 from sinks.model.plan import Plan, Unobserved
-from sinks.protocol.agenda import LONGEST_WAIT
+from sinks.protocol.kinds_agenda import LONGEST_WAIT
 from streaming.errors import LockstepError
 from tests.sinks.builders import (
     FLOW,

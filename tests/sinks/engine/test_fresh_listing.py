@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sinks.engine.flow_agenda import SETTLED_AFTER, ListingFreshness
 from sinks.kinds.shared_listings import SharedListings
-from sinks.protocol.agenda import SETTLED_AFTER, FreshListing
 from sinks.protocol.listing import Freshness
 from tests.sinks.builders import World, put_topic
 from tests.sinks.kinds.test_shared_listings import CountedCluster
@@ -13,16 +13,16 @@ from tests.sinks.memory_flow import Clock
 from tests.sinks.one_signal import with_signal
 
 
-def list_at(listing: FreshListing, moment: float, *, everything: bool = False, asked: bool = False) -> Freshness:
+def list_at(listing: ListingFreshness, moment: float, *, everything: bool = False, asked: bool = False) -> Freshness:
     """How fresh a listing at this moment is, which shows no topic."""
     freshness = listing.freshness(everything=everything, asked=asked)
     listing.listed(moment, freshness, {})
     return freshness
 
 
-def listed_at(*moments: float, moved: float = 100.0) -> FreshListing:
+def listed_at(*moments: float, moved: float = 100.0) -> ListingFreshness:
     """A source whose log moved last at one of them, and was listed at the others."""
-    listing = FreshListing()
+    listing = ListingFreshness()
     listing.sampled(moved, silent=True)
     for moment in moments:
         list_at(listing, moment)
@@ -44,7 +44,7 @@ def test_a_signal_ends_it() -> None:
 
 
 def test_a_log_that_was_never_followed_is_not_silent() -> None:
-    listing = FreshListing()
+    listing = ListingFreshness()
     list_at(listing, 1000.0)
     assert listing.freshness(everything=False, asked=False) is Freshness.SOURCE_NOW
 
@@ -59,14 +59,14 @@ def test_a_log_that_was_never_followed_is_not_silent() -> None:
     ],
 )
 def test_who_asks_gets_all_as_it_is_now(everything: bool, asked: bool, wanted: Freshness) -> None:
-    listing = FreshListing()
+    listing = ListingFreshness()
     listing.sampled(100.0, silent=True)
     seen = [list_at(listing, 200.0), list_at(listing, 300.0, everything=everything, asked=asked)]
     assert seen == [Freshness.ALL_NOW, wanted]
 
 
 def test_what_was_written_is_listed_anew_once() -> None:
-    listing = FreshListing()
+    listing = ListingFreshness()
     listing.sampled(100.0, silent=True)
     seen = [list_at(listing, 200.0)]
     listing.want_anew()

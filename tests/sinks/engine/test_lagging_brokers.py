@@ -14,8 +14,8 @@ from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.kinds.polled_controller import PolledController
 from sinks.kinds.topics.controller import TopicController
 from sinks.model.changes import Kind
-from sinks.protocol.agenda import KindsAgenda
 from sinks.protocol.controller import PassContext
+from sinks.protocol.kinds_agenda import KindsAgenda
 from tests.sinks.builders import World, overrides_of, put_topic, set_config
 from tests.sinks.kinds.acls.acl_builders import acl
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from sinks.engine.flow_agenda import FlowAgenda, KindIntervals, Kinds
 from sinks.faults import CoordinatorUnavailable
 from sinks.model.changes import Kind
-from sinks.protocol.agenda import NEVER, Agenda, KindIntervals, Kinds
+from sinks.protocol.absence import NEVER
 
 ACLS, TOPICS, GROUPS = (
     frozenset({Kind.ACL}),
@@ -13,8 +14,8 @@ ACLS, TOPICS, GROUPS = (
 )
 
 
-def due(*wishes: tuple[Kinds, float], idle: Kinds = frozenset(), agenda: Agenda | None = None) -> float:
-    return (agenda or Agenda()).due_at(wishes, idle, [60.0])
+def due(*wishes: tuple[Kinds, float], idle: Kinds = frozenset(), agenda: FlowAgenda | None = None) -> float:
+    return (agenda or FlowAgenda()).due_at(wishes, idle, [60.0])
 
 
 def test_the_earliest_wish_counts() -> None:
@@ -28,7 +29,7 @@ def test_a_controller_all_of_whose_kinds_are_idle_wants_nothing() -> None:
 
 
 def test_a_controller_in_trouble_is_asked_when_it_is_tried_again() -> None:
-    agenda = Agenda()
+    agenda = FlowAgenda()
     agenda.of[GROUPS].failed(CoordinatorUnavailable("away"), 10.0)
     assert due((GROUPS, 1.0), agenda=agenda) == 11.0
 

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from sinks.engine.flow_agenda import FlowAgenda, Kinds
 from sinks.faults import CoordinatorUnavailable, ItemFault
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import Plan, Unobserved, make_plan
-from sinks.protocol.agenda import LAGS, LONGEST_WAIT, Agenda, Kinds
 from sinks.protocol.backoff import wait_after
 from sinks.protocol.comparison import Comparison, Polled
+from sinks.protocol.kinds_agenda import LAGS, LONGEST_WAIT
 from tests.sinks.builders import FLOW, config_change
 
 TOPICS: Kinds = frozenset({Kind.TOPIC, Kind.TOPIC_CONFIG})
@@ -39,7 +40,7 @@ class AgendaMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.now, self.agenda = 1000.0, Agenda()
+        self.now, self.agenda = 1000.0, FlowAgenda()
         self.signalled = dict.fromkeys(EVERY, 0)
         self.failures = dict.fromkeys(EVERY, 0)
         self.retry_at: dict[Kinds, float] = {}
@@ -48,6 +49,7 @@ class AgendaMachine(RuleBasedStateMachine):
         self.there: set[str] = set()
         self.comparisons: dict[str, int] = {}
         self.turns: set[str] = set()
+        self.repeated: set[str] = set()
         self.started = False
         self.denied: set[str] = set()
 
@@ -125,7 +127,7 @@ class AgendaMachine(RuleBasedStateMachine):
         assert keys.begin(there, also, everything=everything) == known - there
         self.comparisons = {key: left for key, left in self.comparisons.items() if key in there}
         self.comparisons |= {key: max(1, self.comparisons.get(key, 0)) for key in (also | turns) & there}
-        self.there, self.turns = there, (self.turns - turns) & there
+        self.there, self.turns, self.repeated = there, (self.turns - turns) & there, set()
 
     @rule(data=st.data())
     def differ(self, data: st.DataObject) -> None:
@@ -152,10 +154,8 @@ class AgendaMachine(RuleBasedStateMachine):
         why = {key: Unobserved(Kind.TOPIC_CONFIG, key) for key in denied & covered.keys()}
         plan = make_plan(FLOW, ())
         mine.compared(Comparison(plan, covered=covered, again=again & covered.keys(), unobserved=why), (), self.now)
-        for key in covered:
-            left = self.comparisons.pop(key, 0) - 1
-            if left > 0 or key in again:
-                self.comparisons[key] = max(left, 1)
+        self.repeated |= {key for key in covered if self.comparisons.pop(key, 0) == 2}
+        self.comparisons |= dict.fromkeys(covered.keys() & (again | self.repeated), 1)
         self.denied = (self.denied - covered.keys()) | why.keys()
 
     @rule(there=st.sets(KEYS))

@@ -6,15 +6,15 @@ from collections.abc import Collection
 
 from sinks.flow_settings import Pace
 from sinks.model.changes import Kind
-from sinks.protocol.agenda import AT_ONCE, IN_TURN, WITH_ALL, DirtyKeys
+from sinks.protocol.kinds_agenda import AT_ONCE, IN_TURN, WITH_ALL, KeysToCompare
 from tests.sinks.builders import World, flow_settings, put_topic
 
 MANY = [f"t{number:04}" for number in range(2 * AT_ONCE + 1)]
 
 
-def started(keys: list[str]) -> DirtyKeys:
+def started(keys: list[str]) -> KeysToCompare:
     """After the pass that compared all of them for the first time."""
-    built = DirtyKeys()
+    built = KeysToCompare()
     built.begin(keys, (), everything=True)
     built.differs(keys)
     built.all_polled(keys)
@@ -22,14 +22,14 @@ def started(keys: list[str]) -> DirtyKeys:
     return built
 
 
-def compare(built: DirtyKeys) -> set[str]:
+def compare(built: KeysToCompare) -> set[str]:
     """Compares what is dirty, and says what that was."""
     dirty = set(built.dirty)
     built.compared(dirty, (), {}, 0.0)
     return dirty
 
 
-def turn(built: DirtyKeys, there: Collection[str] = MANY, *, everything: bool = False) -> set[str]:
+def turn(built: KeysToCompare, there: Collection[str] = MANY, *, everything: bool = False) -> set[str]:
     """What a pass compares in which no poll finds anything."""
     built.begin(there, (), everything=everything)
     return compare(built)

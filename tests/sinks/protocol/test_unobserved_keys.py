@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from sinks.model.changes import Kind
 from sinks.model.plan import Unobserved
-from sinks.protocol.agenda import LONGEST_WAIT, RETRIED_AT_ONCE, DirtyKeys
+from sinks.protocol.kinds_agenda import LONGEST_WAIT, RETRIED_AT_ONCE, KeysToCompare
 
 WHY = Unobserved(Kind.TOPIC_CONFIG, "x on b: TOPIC_AUTHORIZATION_FAILED")
 NONE = float("inf")
 
 
-def unobserved(*topics: str) -> DirtyKeys:
+def unobserved(*topics: str) -> KeysToCompare:
     """As they were found at 0 s."""
-    built = DirtyKeys()
+    built = KeysToCompare()
     built.compared(topics, (), dict.fromkeys(topics, WHY), 0.0)
     return built
 
 
-def tries(built: DirtyKeys, until: float) -> list[float]:
+def tries(built: KeysToCompare, until: float) -> list[float]:
     """When x is compared again, in vain."""
     found = list[float]()
     while (now := built.retry_at()) <= until:

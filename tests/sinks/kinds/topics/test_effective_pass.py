@@ -15,7 +15,7 @@ from sinks.model.changes import Kind
 from sinks.model.effective_drift import DifferingConfig, grouped
 from sinks.model.plan import Plan
 from sinks.protocol.comparison import Comparison
-from sinks.protocol.kind_findings import KindFindings
+from sinks.protocol.kinds_agenda import KindFindings
 from tests.sinks.builders import FLOW, World, config_change, flow_settings, put_topic, set_config
 
 WEEK, DAY, HOUR = "604800000", "86400000", "3600000"

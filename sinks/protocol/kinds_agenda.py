@@ -1,0 +1,456 @@
+"""What is to be done for the kinds of one controller, and what is known of each key. Pure: times are monotonic seconds.
+
+A key is a topic or a group. Whatever is compared as one list (ACLs, users, quotas, brokers) has one key, `WHOLE`.
+
+| state of a key    | kept in            | what leads to it                         | what ends it                     |
+|-------------------|--------------------|------------------------------------------|----------------------------------|
+| clean             | nowhere            | a comparison found both sides equal      | any row below                    |
+| dirty             | `keys.dirty`       | a poll found a difference (then it is    | this pass compares it            |
+|                   |                    | `fresh`, too); an operator asked for it; |                                  |
+|                   |                    | a row below fell due                     |                                  |
+| to be repeated    | `keys.repeated`    | it was `fresh` when it was compared      | the next pass makes it dirty     |
+| owed a turn       | `keys.owed`        | it differed at the start; or its turn    | one of the next passes makes it  |
+|                   |                    | came with a full comparison              | dirty                            |
+| unobserved        | `keys.unobserved`  | a comparison could not see it            | a comparison sees it; dirty      |
+|                   |                    |                                          | again after 1, 2, 4 ... 30 s     |
+| refused by a rule | `findings.refused` | the rules say: the target cannot have it | another comparison of the key    |
+| backed off        | `backed_off`       | the target refused the change            | the target takes it, or the flow |
+|                   |                    |                                          | wants another value, or none     |
+| awaited           | `created`          | the target took the creation and         | the target shows it, or does not |
+|                   |                    | does not show it yet                     | within `LAGS`                    |
+| at rest           | `rests`            | the whole list could not be compared     | the next poll of the list        |
+
+A poll reports a difference once, and the broker that was polled may be ahead of the one that is read. So a key that
+differs is compared in the next pass, too. After a start that is every key: to read all of them twice at once would
+double what a start takes, so they take turns (`owed`). A broker that stays behind for longer hides a change from both
+passes. So a few keys are compared with each full comparison, whatever the polls say.
+
+Deletions wait elsewhere (`sinks.engine.deletions`): they wait for proof, not for time alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from sinks.model.changes import Key, Kind, Op, Outcome
+from sinks.model.effective_drift import DifferingConfig, DriftGroup, grouped
+from sinks.model.plan import Refusal, Unobserved
+from sinks.protocol.absence import NEVER, Absence
+from sinks.protocol.backoff import Backoff
+from sinks.protocol.comparison import Comparison, ControllerStatus, Polled
+from streaming.errors import LockstepError
+from streaming.flow import Flow
+
+log = logging.getLogger(__name__)
+
+OwnedKeys = Callable[[Kind], Collection[Key]]
+
+FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
+"""Seconds until the second try, and between tries in the end."""
+
+
+@dataclass
+class RetrySchedule:
+    """Waits that double from FIRST_WAIT to `longest` while something fails again and again."""
+
+    longest: float = LONGEST_WAIT
+    not_before: float = 0.0
+    failures: int = 0
+
+    def failed(self, now: float, at_least: float = 0.0) -> float:
+        """Notes a failure; returns the seconds until the next try."""
+        wait = max(at_least, min(FIRST_WAIT * 2.0 ** min(self.failures, 10), self.longest))
+        self.failures += 1
+        self.not_before = now + wait
+        return wait
+
+    def succeeded(self) -> None:
+        """The next failure is the first one."""
+        self.failures, self.not_before = 0, 0.0
+
+    def is_due(self, now: float) -> bool:
+        """Whether it may be tried now."""
+        return now >= self.not_before
+
+
+WHOLE = ""
+"""The key of a kind that is compared as one list."""
+
+AT_ONCE = 200
+"""Keys that are compared again in one pass. A change that comes meanwhile waits for it: a third of a second or so."""
+
+WITH_ALL = 500
+"""The same in a pass that compares everything; more, since a kind with an interval of its own has no other passes."""
+
+IN_TURN = 100
+"""Keys that are compared with each full comparison, so that 2,000 are within twenty of them."""
+
+BEHIND_FOR = 30.0
+"""Seconds for which a broker's lists may be behind another broker's."""
+
+RETRIED_AT_ONCE = 500
+"""Unobserved keys that are compared again in one pass: one request describes them."""
+
+
+class KeysToCompare:
+    """Of the kinds of one controller.
+
+    `dirty`: to be compared now. `fresh`: dirty keys that a poll found to differ. `repeated`: keys that were
+    compared since; they are compared in the next pass as well. `owed`: the same, in turns. `unobserved`: why a key
+    could not be compared; it is tried again after 1, 2, 4 ... 30 s.
+    """
+
+    def __init__(self) -> None:
+        self.dirty: set[str] = set()
+        self.fresh: set[str] = set()
+        self.repeated: set[str] = set()
+        self.owed: dict[str, None] = {}
+        self.unobserved: dict[str, Unobserved] = {}
+        self._round: list[str] = []
+        self._first, self._retries = True, RetrySchedule()
+        self._differed: float | None = None
+
+    def begin(self, there: Collection[str], also: Iterable[str], *, everything: bool) -> set[str]:
+        """Begins a pass that polls: adds what earlier passes left to be compared, and `also`.
+
+        Returns the keys that are not `there` any more. Back in a later listing, they are compared like new ones.
+        `everything`: this pass compares everything.
+        """
+        most = WITH_ALL if everything else AT_ONCE
+        # What has not been compared once yet keeps its place.
+        turn = set(islice((key for key in self.owed if key in there and key not in self.dirty), most))
+        wanted = self.dirty.union(turn, self.repeated, also)
+        there = {*there}
+        gone = wanted.union(self.owed) - there
+        self.owed = {key: None for key in self.owed if key in there and key not in turn}
+        self.dirty, self.fresh, self.repeated = wanted & there, self.fresh & there, set()
+        return gone
+
+    def reset(self, dirty: set[str]) -> None:
+        """Only these are to be compared, and nothing once more."""
+        self.dirty, self.fresh, self.repeated = dirty, set(), set()
+
+    def differs(self, found: Collection[str]) -> None:
+        """A poll found these to differ."""
+        self.dirty.update(found)
+        self.fresh.update(found)
+
+    def list_differs(self, now: float) -> None:
+        """A poll of the whole list found it to differ."""
+        self.differs({WHOLE})
+        self._differed = now
+
+    def list_in_doubt(self, now: float) -> bool:
+        """Whether the whole list differed lately, so that a full comparison takes it in: a broker may be behind."""
+        doubted = self._differed is not None
+        if self._differed is not None and now - self._differed >= BEHIND_FOR:
+            self._differed = None
+        return doubted
+
+    def all_polled(self, there: Collection[str]) -> None:
+        """All keys were polled, on both sides: the next few take their turns; after a start all that differ do."""
+        if self._first:
+            self._first = False
+            self._owe(self.fresh)
+            self.fresh = set()
+            return
+        # One that came after a round began waits for the next: keys that come and go keep no other from its turn.
+        self._round = [key for key in self._round if key in there] or sorted(there)
+        some, self._round = self._round[:IN_TURN], self._round[IN_TURN:]
+        self._owe(some)
+
+    def _owe(self, keys: Collection[str]) -> None:
+        # What waits already keeps its place.
+        self.owed |= dict.fromkeys(sorted(set(keys) - self.owed.keys()))
+
+    def retried(self, there: Collection[str], now: float) -> set[str]:
+        """Unobserved keys that are to be compared again now; none before their time. Forgets those that are gone."""
+        if not self.unobserved or not self._retries.is_due(now):
+            return set()
+        self.unobserved = {key: why for key, why in self.unobserved.items() if key in there}
+        self._retries.failed(now)
+        return set(islice(self.unobserved, RETRIED_AT_ONCE))
+
+    def compared(
+        self, covered: Collection[str], again: Collection[str], unobserved: Mapping[str, Unobserved], now: float
+    ) -> None:
+        """`covered` were compared. What is in `again` still differs; what is `unobserved` is tried again later."""
+        self.dirty = self.dirty.difference(covered).union(again)
+        self.repeated |= self.fresh.intersection(covered)
+        self.fresh.difference_update(covered)
+        if not self.unobserved and not unobserved:
+            return
+        is_new = not unobserved.keys() <= self.unobserved.keys()
+        # This turn's keys go to the end, so that all have their turns.
+        self.unobserved = {key: why for key, why in self.unobserved.items() if key not in covered} | dict(unobserved)
+        if is_new:
+            self._retries.succeeded()
+            self._retries.failed(now)
+
+    def retry_at(self) -> float:
+        """When unobserved keys are to be compared again; infinite without any."""
+        return self._retries.not_before if self.unobserved else float("inf")
+
+
+LAGS = 300.0
+"""Seconds after which what was created and never shown counts as missing."""
+
+NOT_SHOWN = "{} took {} creations and does not show them yet; they are tried again if it does not within minutes"
+
+
+class RecentCreations:
+    """What was created a moment ago, and the target does not show yet: it is not created once more.
+
+    A broker that makes 10,000 partitions shows what it acknowledged minutes later. What was shown once and is missing
+    then was deleted, and is created at once. So is what is not shown for longer than `LAGS`. Kinds say in their row
+    (`shown_late`) that this concerns them.
+    """
+
+    def __init__(self) -> None:
+        self._created: dict[Key, float] = {}
+        self._missed: frozenset[Key] = frozenset()
+
+    def learn(self, outcomes: Iterable[Outcome], now: float) -> None:
+        """Takes in what was created."""
+        done = (outcome.change for outcome in outcomes if outcome.error is None and outcome.change.op is Op.CREATE)
+        self._created |= {change.key: now for change in done if change.kind.row.shown_late}
+
+    def awaited(self, is_shown: Callable[[Key], bool], now: float) -> Collection[Key]:
+        """What must not be created again yet. `is_shown`: whether the target shows it now."""
+        kept = ((key, at) for key, at in self._created.items() if now - at < LAGS and not is_shown(key))
+        self._created = dict(kept)
+        self._missed = frozenset(self._created)
+        return self._missed
+
+    @property
+    def missed(self) -> Collection[Key]:
+        """What was awaited when that was asked last; not what was created since."""
+        return self._missed
+
+    def unobserved(self, kind: Kind, wanted: Collection[Key], alias: str) -> list[Unobserved]:
+        """Says of what is still wanted, and was missed, that the target of this alias does not show it yet."""
+        waiting = len(self._missed.intersection(wanted))
+        return [Unobserved(kind, NOT_SHOWN.format(alias, waiting))] if waiting else []
+
+
+Cases = tuple[DifferingConfig, ...]
+
+
+@dataclass
+class KindFindings:
+    """What the last comparisons found, key by key, for status: nothing is planned from it.
+
+    `refused`: by key, what the target would not take. `errors`: what could not be observed of a kind that is one list;
+    `unsupported`: why a cluster has nothing of it."""
+
+    refused: dict[str, Sequence[Refusal]] = field(default_factory=dict)
+    errors: tuple[Unobserved, ...] = ()
+    unsupported: str | None = None
+    _notes: Collection[str] = ()
+    _cases: dict[str, Cases] = field(default_factory=dict)
+    _shared: dict[Cases, Cases] = field(default_factory=dict)
+    _groups: tuple[DriftGroup, ...] | None = ()
+
+    def list_compared(self, comparison: Comparison, refused: Sequence[Refusal]) -> None:
+        """Replace all findings: the whole list was compared. `refused`: what the plan itself refused."""
+        plan, self.unsupported = comparison.plan, comparison.unsupported
+        for note in plan.notes:
+            if note not in self._notes:
+                log.info("%s: %s", plan.flow.name, note)
+        self._notes, self.errors, self.refused = plan.notes, plan.errors, {"": refused} if refused else {}
+
+    def keys_compared(self, covered: Collection[str], comparison: Comparison) -> None:
+        """A comparison of these keys, in place of what was known of them."""
+        if self.refused or comparison.refused:
+            self.refused = {key: why for key, why in self.refused.items() if key not in covered}
+            self.refused |= comparison.refused
+        if self._cases or comparison.drifts:
+            for key in covered:
+                self._replace(key, tuple(comparison.drifts.get(key, ())))
+
+    def _replace(self, key: str, cases: Cases) -> None:
+        # Topics differ in the same configs as a rule, so they share what is kept: 10,000 of them are a dictionary.
+        if cases:
+            self._cases[key] = self._shared.setdefault(cases, cases)
+            self._groups = None
+        elif self._cases.pop(key, None) is not None:
+            self._groups = None
+
+    def drifts(self, keys: Collection[str]) -> tuple[DriftGroup, ...]:
+        """Configs that differ in effect, by case, the most frequent first. Keys that are not there are forgotten."""
+        for gone in [key for key in self._cases if key not in keys]:
+            del self._cases[gone]
+            self._groups = None
+        if self._groups is None:
+            topics = Counter(self._cases.values())
+            self._shared = {cases: cases for cases in topics}
+            counts: Counter[DifferingConfig] = Counter()
+            for cases, count in topics.items():
+                counts.update(dict.fromkeys(cases, count))
+            self._groups = grouped(counts)
+        return self._groups
+
+
+@dataclass
+class KindsAgenda:
+    """What is to be done for the kinds of one controller.
+
+    `signalled`: records of the source's metadata log for which these kinds were not polled yet. `error`: why the
+    controller could not be asked last; `retries`: when it is asked again. `backed_off`: changes that were refused.
+    `created`: what the target took and does not show yet. `keys`: what is to be compared. `written`: what was written,
+    by its name on the target, since the last poll; `unpolled`: keys of that which were not polled since. `inputs`: what
+    the last comparison depended on. `rests`: what could not be compared in full waits for the next poll. `polled`: what
+    the last poll found. `findings`: what comparisons found, for status. `lacked`: kinds without any item on the
+    target, though some were ours.
+    """
+
+    signalled: int = 0
+    error: LockstepError | None = None
+    retries: RetrySchedule = field(default_factory=RetrySchedule)
+    backed_off: Backoff = field(default_factory=Backoff)
+    created: RecentCreations = field(default_factory=RecentCreations)
+    keys: KeysToCompare = field(default_factory=KeysToCompare)
+    written: set[str] = field(default_factory=set)
+    unpolled: set[str] = field(default_factory=set)
+    inputs: object = None
+    rests: bool = False
+    polled: Polled = field(default_factory=lambda: Polled(differs=False))
+    findings: KindFindings = field(default_factory=KindFindings)
+    lacked: Absence[Kind] = field(default_factory=lambda: Absence[Kind]())
+
+    def failed(self, error: LockstepError, now: float) -> None:
+        """It could not be polled or compared, and is asked again ever less often."""
+        self.retries.failed(now)
+        self.error, self.polled = error, replace(self.polled, polled=0)
+
+    def works(self) -> None:
+        """It could."""
+        self.error = None
+        self.retries.succeeded()
+
+    def lacks(self, kind: Kind, flow: Flow, reason: str) -> None:
+        """A cluster has nothing of the kind. It is compared once: other flows wait for what this one wants."""
+        is_news = self.findings.unsupported is None
+        if is_news:
+            log.info("%s: %s is left alone: %s", flow.name, kind, reason)
+        self.findings = KindFindings(unsupported=reason)
+        self.keys.reset({WHOLE} if is_news else set())
+        self.rests = True
+
+    def cannot_be_seen(self, error: Unobserved) -> None:
+        """A poll of the whole list was denied."""
+        self.keys.dirty.add(WHOLE)
+        self.findings.errors, self.findings.refused, self.rests = (error,), {}, True
+
+    def ready(self, comparison: Comparison, owned: OwnedKeys, now: float) -> Comparison:
+        """The comparison without creations that the target will show later, and without changes that are backed off.
+
+        What is compared and wanted no more is forgotten. `owned`: tells what the flow owns of a kind.
+        """
+        plan, covered = comparison.plan, comparison.covered
+        if covered is None:
+            comparison = self._believed(self._without_awaited(comparison, now), owned, now)
+            self.findings.list_compared(comparison, plan.refused)
+            plan = comparison.plan
+            self.backed_off.keep_wanted(plan.changes)
+        else:
+            self.findings.keys_compared(covered.keys(), comparison)
+            self.backed_off.keep_wanted(plan.changes, covered.values())
+        todo, waiting = self.backed_off.split(plan.changes, now)
+        return replace(comparison, plan=replace(plan, changes=tuple(todo), refused=(*plan.refused, *waiting)))
+
+    def _without_awaited(self, comparison: Comparison, now: float) -> Comparison:
+        plan = comparison.plan
+        for kind, present in comparison.present.items():
+            if kind.row.shown_late:
+                awaited = self.created.awaited(present.__contains__, now)
+                waiting = {one.key for one in plan.changes if one.op is Op.CREATE and one.key in awaited}
+                late = self.created.unobserved(kind, waiting, plan.flow.target)
+                changes = tuple(one for one in plan.changes if one.key not in waiting)
+                plan = replace(plan, changes=changes, errors=(*plan.errors, *late))
+        return replace(comparison, plan=plan)
+
+    def _believed(self, comparison: Comparison, owned: OwnedKeys, now: float) -> Comparison:
+        """What the target has. Where some of it was ours, that nothing is there is believed only after a while; what
+        was created and is not shown yet counts as there."""
+        self.rests = bool(comparison.plan.errors) or comparison.unsupported is not None
+        present = dict(comparison.present)
+        for kind, there in comparison.present.items():
+            lacks_ours = not there and bool(owned(kind))
+            self.lacked.observe({kind} if lacks_ours else (), 1, now)
+            if lacks_ours and not self.lacked.lasting():
+                self.rests = True
+                del present[kind]
+            else:
+                present[kind] = {**there, **dict.fromkeys(self.created.missed, "")}
+        return replace(comparison, present=present)
+
+    def writes(self, comparison: Comparison) -> None:
+        """The changes of this comparison are written now.
+
+        What a poll saw before must be forgotten on both sides: going back to it would not look like a change. On the
+        target that was before the write. On the source it may be older than what was compared. A change that came in
+        between is written now; taken back, it would look as if nothing had happened.
+        """
+        names = {change.key[0] for change in comparison.plan.changes}
+        self.written |= names
+        self.unpolled |= {key for key, name in (comparison.covered or {}).items() if name in names}
+
+    def tried(self, outcomes: Collection[Outcome], now: float) -> None:
+        """Backs off what was refused, and waits for what was created."""
+        self.backed_off.learn(outcomes, now)
+        self.created.learn(outcomes, now)
+
+    def compared(self, comparison: Comparison, outcomes: Collection[Outcome], now: float) -> None:
+        """What was compared differs no more, but for what could not be seen, was not written, or passes by itself."""
+        covered, self.inputs = comparison.covered, self.polled.inputs
+        names = {one.change.key[0] for one in outcomes if is_to_compare_again(one)}
+        if covered is not None:
+            keys = self.polled.keys if names else None
+            again = {key for key, name in keys.items() if name in names} if keys else set()
+            self.keys.compared(covered, again.union(comparison.again), comparison.unobserved, now)
+        elif comparison.unsupported is None:
+            # What was planned and not tried, since the plan was refused, differs as before.
+            untried = not {one.change for one in outcomes}.issuperset(comparison.plan.changes)
+            self.rests = self.rests or untried
+            self.keys.compared({WHOLE}, {WHOLE} if self.rests or names else (), {}, now)
+        else:
+            self.keys.reset(set())
+
+    def status(self, now: float) -> ControllerStatus:
+        """What is refused or backed off, what could not be observed, what differs in effect, and when to poll next."""
+        polled, found = self.polled, self.findings
+        keys = polled.keys if polled.keys is not None else (WHOLE,)
+        untaken = [one for key, rows in found.refused.items() if key in keys for one in rows]
+        unobserved = [why for key, why in self.keys.unobserved.items() if key in keys]
+        return ControllerStatus(
+            refused=(*polled.refused, *untaken, *self.backed_off.waiting(now)),
+            errors=(*found.errors, *unobserved, *polled.errors),
+            unsupported=found.unsupported,
+            effective=found.drifts(keys),
+            polled=polled.polled,
+            due=self.due_at(now),
+        )
+
+    def due_at(self, now: float) -> float:
+        """When a pass is due for these kinds without any other reason."""
+        polled, keys = self.polled, self.keys
+        if not polled.possible:
+            return NEVER
+        ready = keys.dirty if polled.comparable is None else keys.dirty.intersection(polled.comparable)
+        if not self.rests and (ready or (polled.follows and (keys.repeated or keys.owed))):
+            return now
+        refused = self.findings.refused and polled.keys is None
+        due = polled.due_if_refused if refused else polled.due
+        return min(due, self.backed_off.next_at(), keys.retry_at())
+
+
+def is_to_compare_again(outcome: Outcome) -> bool:
+    """What passes by itself, and topics just created: without a refused config, or by another hand with others."""
+    if outcome.error is not None:
+        return outcome.error.retriable
+    return outcome.change.kind.row.data and outcome.change.op is Op.CREATE
