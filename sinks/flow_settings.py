@@ -124,12 +124,14 @@ class Listeners:
 class Safety:
     """What protects the target. `cluster_ids`: by alias, as the file says them. `pins`: the local file of ids.
 
+    `ledger_secret`: signs this flow's ledger. `reverse_secret`: signs that of the flow the other way round.
     `ledger_factor`, `audit_factor`: of these topics, when they are created; None: what the target has brokers for.
     """
 
     cluster_ids: Mapping[str, str] = field(default_factory=dict)
     pins: Path | None = None
     ledger_secret: str | None = field(default=None, repr=False)
+    reverse_secret: str | None = field(default=None, repr=False)
     ledger_factor: int | None = None
     audit_factor: int | None = None
 

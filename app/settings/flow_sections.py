@@ -241,6 +241,7 @@ def safety(properties: Properties, flow: Flow) -> Safety:
         cluster_ids={alias: entry.value for alias, entry in said.items() if entry is not None},
         pins=properties.get(keys.CHECKPOINT_DIR) / FILE,
         ledger_secret=properties.get(keys.LEDGER_SECRET, flow),
+        reverse_secret=properties.get(keys.LEDGER_SECRET, flow.reverse),
         ledger_factor=properties.get(keys.LEDGER_REPLICATION_FACTOR, flow),
         audit_factor=properties.get(keys.AUDIT_REPLICATION_FACTOR, flow),
     )

@@ -131,6 +131,6 @@ def check_source_leads(scene: Scene, typed: str | None) -> None:
 def _record_of(scene: Scene, reverse: Flow) -> FailoverRecord | None:
     """Returns the reverse flow's record; None if it has no ledger. Raises LedgerUntrusted, RightsMissing,
     ClusterUnreachable."""
-    seal = Seal(reverse.name, scene.settings.safety.ledger_secret)
+    seal = Seal(reverse.name, scene.settings.safety.reverse_secret)
     ledger = Ledger(scene.settings.internal.reverse_ledger, scene.source.cluster, None, None, seal=seal)
     return ledger.failover() if ledger.exists else None

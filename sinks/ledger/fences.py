@@ -18,7 +18,7 @@ from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, TOPIC, WILDCARD, Ac
 from sinks.kafka.ports.acls import AclList
 from sinks.kafka.ports.cluster import Reader
 from sinks.ledger.ledger_entries import Entry
-from sinks.ledger.seal import unsealed
+from sinks.ledger.seal import Seal, unsealed
 from sinks.model.changes import DENY, Key
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
@@ -139,15 +139,19 @@ log = logging.getLogger(__name__)
 
 
 class ReverseFences:
-    """Reads the reverse flow's ledger on the source, signed or not. Its content can only protect ACLs.
+    """Reads the reverse flow's ledger on the source. Its content can only protect ACLs.
 
     Any client with write access there may have written it. So only keys that look like a fence's ACL are accepted.
+    Any record protects such an ACL. Only one that `seal` trusts ends that: with a secret a signed one, else a tombstone
+    of what was never signed.
     """
 
-    def __init__(self, topic: str, reader: Reader) -> None:
-        self._topic, self._reader = topic, reader
+    def __init__(self, topic: str, reader: Reader, seal: Seal) -> None:
+        self._topic, self._reader, self._seal = topic, reader, seal
         self._read_to = 0
         self._known: set[Key] = set()
+        self._signed_at: dict[bytes, int] = {}
+        self._distrusted: set[Key] = set()
         self._denied = self._strange = False
 
     @property
@@ -166,6 +170,7 @@ class ReverseFences:
             return frozenset(self._known)
         if read.whole:
             self._known.clear()
+            self._signed_at.clear()
         for position, key, value in read.records:
             self._take(key, value)
             self._read_to = position + 1
@@ -187,7 +192,32 @@ class ReverseFences:
                 )
             self._strange = True
             return
-        (self._known.discard if unsealed(value) is None else self._known.add)(acl)
+        (self._known.discard if self._is_lifted(acl, key, value) else self._known.add)(acl)
+
+    def _is_lifted(self, acl: Key, key: bytes, value: bytes | None) -> bool:
+        """Whether a trusted record says that the fence is lifted."""
+        before = self._signed_at.get(key, 0)
+        try:
+            found = self._seal.unwrap(key, value)
+        except LockstepError as error:
+            why = str(error)
+            if not self._seal.signs:
+                self._signed_at[key] = max(before, 1)
+        else:
+            if found.at >= before:
+                self._signed_at[key] = found.at
+                return found.data is None
+            why = "it replaces a record that was signed, or signed later"
+        if unsealed(value) is None and acl not in self._distrusted:
+            self._distrusted.add(acl)
+            log.warning(
+                "%s says that the fence of %s is lifted. Lockstep ignores that and deletes no ACL of that fence: %s. "
+                "Check who can write the topic (`lockstep validate --rights`)",
+                self._topic,
+                acl[1],
+                why,
+            )
+        return False
 
 
 def without_fences(bindings: AclList, fences: Collection[Key]) -> AclList:

@@ -13,6 +13,7 @@ from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.polled_controller import PolledController
 from sinks.ledger.fences import ReverseFences, is_fence_key
 from sinks.ledger.ledger_entries import Entry
+from sinks.ledger.seal import Seal
 from sinks.model.changes import Change, Key, Kind, Op, Outcome
 from sinks.protocol.comparison import Comparison
 from sinks.protocol.controller import PassContext, Sighting
@@ -33,7 +34,9 @@ class AclController(PolledController[BothSides]):
     def __init__(self, assembly: Assembly) -> None:
         super().__init__(assembly.settings.flow, (assembly.source.acl_watch(), assembly.target.acl_watch()))
         self._assembly, self._sides = assembly, (assembly.source.acls, assembly.target.acls)
-        self._reverse = ReverseFences(assembly.settings.internal.reverse_ledger, assembly.source.cluster)
+        settings = assembly.settings
+        seal = Seal(settings.flow.reverse.name, settings.safety.reverse_secret)
+        self._reverse = ReverseFences(settings.internal.reverse_ledger, assembly.source.cluster, seal)
         self._translated = KeptTranslation()
 
     def inputs(self, context: PassContext) -> Hashable:

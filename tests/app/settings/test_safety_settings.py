@@ -54,6 +54,14 @@ def test_secret_and_replication_factors_hold_for_a_flow(tmp_path: Path) -> None:
     found = settings_of(tmp_path, *lines, "lockstep.audit.replication.factor=-1").flows[0].safety
     assert (found.ledger_secret, found.ledger_factor, found.audit_factor) == ("sixteen characters", 2, -1)
     assert "sixteen" not in repr(found)
+    assert found.reverse_secret == "sixteen characters"
+
+
+def test_the_secret_of_the_flow_the_other_way_round_is_known_by_its_own_line(tmp_path: Path) -> None:
+    lines = ("lockstep.ledger.secret=sixteen characters", "b->a.lockstep.ledger.secret=the one of b->a alone")
+    found = settings_of(tmp_path, *lines).flows[0].safety
+    assert (found.ledger_secret, found.reverse_secret) == ("sixteen characters", "the one of b->a alone")
+    assert "alone" not in repr(found)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.ledger.fences import ReverseFences, fence_acls
 from sinks.ledger.ledger_entries import Entry
+from sinks.ledger.seal import Seal
 from sinks.model.changes import Kind
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl, lines
@@ -82,7 +83,7 @@ def test_what_has_not_the_form_of_a_fence_is_none_of_the_flow_the_other_way_roun
     cluster = MemoryCluster("a")
     put_topic(cluster, "its-ledger")
     cluster.append_log("its-ledger", [(orjson.dumps(["FENCE", *key]), b"by somebody")])
-    assert ReverseFences("its-ledger", cluster).current() == frozenset()
+    assert ReverseFences("its-ledger", cluster, Seal("b->a")).current() == frozenset()
 
 
 def test_a_fence_of_the_flow_the_other_way_round_is_not_taken_away_on_the_target() -> None:
