@@ -13,7 +13,7 @@ from sinks.ledger.ownership import is_fresh
 from sinks.model.changes import Kind
 from streaming.flow import Flow
 from tests.sinks.machine.origins import LISTS, Items
-from tests.sinks.machine.surroundings import Difference
+from tests.sinks.machine.surroundings import Difference, kinds_unseen
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Knowledge:
         self.misled.setdefault(flow.source, set()).update(set(blank) - shown)
         if report is None or not report.everything:
             return
-        unseen = {one.kind for one in report.plan.errors} | {*report.trouble.faulted} | report.idle
+        unseen = kinds_unseen(report)
         # Users follow the ACLs that an earlier pass compared; while ACLs are paused, those that the source shows now.
         if Kind.ACL in blank if Kind.ACL in report.idle else flow not in self.acls_seen:
             unseen.add(Kind.SCRAM_USER)

@@ -39,6 +39,7 @@ from tests.sinks.machine.surroundings import (
     SETTLES_WITHIN,
     Difference,
     Heard,
+    kinds_unseen,
     unexplained,
     without_event,
     world_of,
@@ -157,7 +158,7 @@ class Stage(RuleBasedStateMachine):
             unsure |= created
             self.unowned |= created & intended_long_ago(self.ledgers().values() if created else (), self.now())
         elif report.everything:
-            unseen = self.told_later() | report.idle | report.trouble.faulted.keys()
+            unseen = self.told_later() | kinds_unseen(report)
             unsure -= {one for one in unsure if one[0] not in unseen}
 
     def _check_written(self, world: World, written: Collection[Written], report: Report | None) -> None:

@@ -92,11 +92,16 @@ def world_of(
     )
 
 
+def kinds_unseen(report: Report) -> set[Kind]:
+    """Kinds that a pass did not compare: they could not be read, something stopped them, or they rest."""
+    return {one.kind for one in report.plan.errors} | {*report.trouble.faulted} | report.idle
+
+
 def unexplained(report: Report, differences: Collection[Difference]) -> set[Difference]:
     """Those that a report has no word for: no change that failed, no refusal, no kind that is stopped or not seen."""
     said = {(outcome.change.kind, outcome.change.key) for outcome in report.outcomes if outcome.error}
     said |= {(refusal.kind, refusal.key) for refusal in report.plan.refused}
-    kinds = {one.kind for one in report.plan.errors} | {*report.trouble.faulted} | report.idle
+    kinds = kinds_unseen(report)
     return {one for one in differences if one not in said and one[0] not in kinds}
 
 
