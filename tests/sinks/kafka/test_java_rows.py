@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from py4j.java_gateway import JavaObject
 
+from app.local.gateway_client import RELEASED_TOGETHER
 from app.local.java_gateway import process_jvm
 from sinks.kafka.jvm.java_rows import OBJECT, TOPIC_PARTITION, JavaRows, rows_of
 
@@ -66,3 +68,21 @@ def test_many_futures_cost_as_few_calls_as_one(rows: JavaRows, calls: Calls, ite
 
     assert asked() == ["answer"] * items
     assert calls(asked) <= 30
+
+
+def test_java_forgets_many_objects_in_one_call(rows: JavaRows, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, sent = process_jvm()._gateway_client, list[str]()
+    send, made = client.send_command, 10 * RELEASED_TOGETHER
+
+    def counted(command: str, *arguments: Any, **options: Any) -> Any:
+        sent.append(command)
+        return send(command, *arguments, **options)
+
+    monkeypatch.setattr(client, "send_command", counted)
+    kept = JavaObject("GATEWAY_SERVER", client).getGateway().getBindings()
+    before = kept.size()
+    for _ in range(made):
+        rows.jvm.java.util.HashMap()
+    releases = sum(one.startswith("m\n") for one in sent)
+    assert made // RELEASED_TOGETHER - 1 <= releases <= made // RELEASED_TOGETHER + 1
+    assert kept.size() <= before + RELEASED_TOGETHER
