@@ -13,6 +13,7 @@ from app.rights.flow_rights import failover_rights
 from app.rights.rights_check import RightFinding, RightVerdict, check_rights
 from app.settings import Settings
 from app.wiring import FlowClusters
+from sinks.background import awaited, begun
 from sinks.engine.flow_status import age_of
 from sinks.engine.report import Report
 from sinks.failover.arrival import Arrival, ArrivalMemory, ArrivalsSeen, pairs_of, sharing, unlisted
@@ -55,9 +56,10 @@ def observe_readiness(settings: Settings, flow: FlowSettings) -> ReadinessFacts:
         compared = one.compare()
         kinds = [kind for kind in Kind if flow.enabled.get(kind, False)]
         in_step = in_step_of_pass(one.reconcile.report_only(compared), kinds, summary_of(one.group_offsets))
-        newest = newest_heartbeat(flow, one.clusters)
+        heartbeat = begun(lambda: newest_heartbeat(flow, one.clusters), "heartbeat")
         ledger = compared.context.ledger
         facts = ReadinessSurvey(settings, flow, one.clusters).observe(compared.context.listed, in_step, ledger)
+        newest = awaited(heartbeat)
     copied = newest is None or newest.copied
     return replace(
         facts,
@@ -121,9 +123,16 @@ class ReadinessSurvey:
         topics = fenced_topics(self._flow, listed.desired.remote, tuple(self._settings.clusters))
         remote = [listed.desired.remote[topic] for topic in topics]
         pairs = pairs_of(listed.desired.remote, listed.source, topics)
-        seen, now_ms = self._arrivals(pairs, ledger, self._uncounted(listed, topics)), time.time() * 1000
-        seldom = self._seldom = self._seen_seldom(listed, topics, remote)
+        # Side by side, since both clusters are waited for again and again.
         asked = ledger if lost is None else None
+        asked_seldom = begun(lambda: self._seen_seldom(listed, topics, remote), "rights and configs")
+        asked_lost = begun(
+            lambda: self._lost(asked, listed) if asked is not None else lost or {}, "lost before copying"
+        )
+        asked_replicas = begun(lambda: replicas or self._clusters.target.replicas(), "replicas")
+        seen, now_ms = self._arrivals(pairs, ledger, self._uncounted(listed, topics)), time.time() * 1000
+        opened = self._open_transactions(seen, pairs)
+        seldom = self._seldom = awaited(asked_seldom)
         return ReadinessFacts(
             rules=self._flow.failover,
             copier=self._flow.copier,
@@ -137,15 +146,15 @@ class ReadinessSurvey:
             unsynced=seldom.unsynced,
             partitions=_differing(listed, topics),
             remote=remote,
-            replicas=replicas or self._clusters.target.replicas(),
+            replicas=awaited(asked_replicas),
             wanted_in_sync=seldom.wanted_in_sync,
-            undecided=self._open_transactions(seen, pairs),
+            undecided=opened,
             missing_rights=seldom.missing_rights,
             missing_reads=seldom.missing_reads,
             by_job=self._by_job,
             authorizer=seldom.authorizer,
             flags=seldom.flags,
-            lost=self._lost(asked, listed) if asked is not None else lost or {},
+            lost=awaited(asked_lost),
             unwatched=len(pairs.keys() - _watched(asked)) if asked is not None else 0,
         )
 
@@ -160,7 +169,8 @@ class ReadinessSurvey:
     ) -> dict[str, Undecided]:
         """By alias. Keeps the positions of partitions that have none on the target."""
         here, there = self._clusters.ports
-        opened = {here.alias: _undecided(here, seen.source), there.alias: _undecided(there, seen.target)}
+        of_target = begun(lambda: _undecided(there, seen.target), f"open transactions of {there.alias}")
+        opened = {here.alias: _undecided(here, seen.source), there.alias: awaited(of_target)}
         self.positions = {where: at for where, at in seen.positions.items() if pairs[where] not in opened[there.alias]}
         return opened
 
@@ -192,6 +202,7 @@ class ReadinessSurvey:
                 # A broker may be back by now.
                 return replace(known, unsynced=self._unsynced(listed))
             return known
+        rights = begun(lambda: self._missing_rights(listed), "rights")
         authorizer, acls = _acls_of(source)
         lacking = ""
         if self._flow.enabled.get(Kind.ACL):
@@ -200,7 +211,7 @@ class ReadinessSurvey:
             now,
             topics,
             _wanted_in_sync(self._clusters.target, remote),
-            *self._missing_rights(listed),
+            *awaited(rights),
             authorizer,
             [*([lacking] if lacking else []), *red_flags(topics, source.describe_topic_configs(topics).items)],
             self._unsynced(listed),

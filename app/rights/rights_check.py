@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 from app.rights.flow_rights import EVERY, PROBED_NAME, Right, rights_of_flow
 from app.wiring import FlowClusters
+from sinks.background import awaited, begun
 from sinks.faults import NoAnswer
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_rights import ask_allowed
@@ -112,7 +115,7 @@ def check_rights(
     visible = {flow.flow.source: set(remote), flow.flow.target: set(remote.values()) & listed.target.keys()}
     groups = asked_groups(flow, clusters.source.groups, required)
     probe = flow.policy.format_remote_topic(flow.flow.source, PROBED_NAME)
-    allowed: dict[str, Allowed] = {}
+    allowed: dict[str, Future[Allowed]] = {}
     for cluster, topics in zip((clusters.source, clusters.target), visible.values(), strict=True):
         alias = cluster.alias
         mine = [right for right in required if right.cluster == alias and right.resource_type == "TOPIC"]
@@ -120,8 +123,9 @@ def check_rights(
         made = {right.resource_name for right in mine if right.operation == "CREATE"} & named
         if any(right.operation == "CREATE" and right.resource_name not in named for right in mine):
             made.add(probe)
-        allowed[alias] = ask_allowed(cluster.admin, topics | named, made, groups)
-    return right_findings(required, allowed, visible, probe)
+        ask = partial(ask_allowed, cluster.admin, topics | named, made, groups)
+        allowed[alias] = begun(ask, f"rights {alias}")
+    return right_findings(required, {alias: awaited(one) for alias, one in allowed.items()}, visible, probe)
 
 
 def asked_groups(flow: FlowSettings, source: GroupReader, required: Sequence[Right]) -> set[str]:

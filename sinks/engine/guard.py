@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 
 import orjson
 
@@ -105,9 +106,13 @@ class Guard:
 
     def _check_roles(self, ids: Mapping[str, str]) -> None:
         """At first contact: no ledger on either cluster may know these aliases as other clusters."""
+        # By name: a listing of all topics would take long on a large cluster.
+        asked = {
+            alias: begun(partial(one.topic_ids, self._ledgers), f"ledgers on {alias}")
+            for alias, one in self._clusters.items()
+        }
         for alias, cluster in self._clusters.items():
-            # By name: a listing of all topics would take long on a large cluster.
-            there = cluster.topic_ids(self._ledgers)
+            there = awaited(asked[alias])
             # What the flow's own ledger knows is compared when that is read.
             own = self._ledgers_of() if alias == self._flow.target else ""
             for topic in (name for name in self._ledgers if name in there and name != own):

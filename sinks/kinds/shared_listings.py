@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 
 from sinks.background import awaited, begun
 from sinks.flow_settings import FlowSettings
@@ -80,8 +81,14 @@ class FlowListing:
 
     def list_topics(self, freshness: Freshness = Freshness.ALL_NOW) -> Listed:
         """The metadata of both clusters. Raises ClusterUnreachable, RightsMissing."""
-        source = self._listed if freshness is Freshness.QUIET else self._source.list_topics()
-        target = self._shared.topics(self._client, self._target, TARGET_LISTED_FOR[freshness])
+        within = TARGET_LISTED_FOR[freshness]
+        if freshness in ALL:
+            there = begun(partial(self._shared.topics, self._client, self._target, within), "topics of the target")
+            source: Mapping[str, int] = self._source.list_topics()
+            target = awaited(there)
+        else:
+            source = self._listed if freshness is Freshness.QUIET else self._source.list_topics()
+            target = self._shared.topics(self._client, self._target, within)
         if freshness in ALL or source != self._listed:
             self._listed, self._desired = source, desired_topics(source, self._settings)
         return Listed(source, target, self._desired, self._source.listed_ids)

@@ -51,6 +51,10 @@ SENT_ONCE = {"retries": "0"}
 LOGIN_LIMITS = ("sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms", "sasl.login.retry.backoff.max.ms")
 """Of a token's endpoint: Java waits for it as long as it likes. A login takes at most the sum of them."""
 
+RETRIES_AFTER = {"retry.backoff.ms": "20"}
+"""Java's first pause before it asks again; each pause is twice as long as the one before, up to a second (KIP-580). Of
+a classic group Java's client asks twice (KIP-848), so this pause is a part of each answer about groups."""
+
 TURNED_AWAY_PAUSE = 0.2
 """Seconds until a request that was turned away leaves again."""
 
@@ -277,7 +281,14 @@ class JavaAdmin:
         """What a future comes to. Raises Py4JJavaError for its error, ClusterUnreachable for a cluster that has refused
         all connections for a while meanwhile: Java's client would wait its whole time limit for it."""
         until, refused_since = time.monotonic() + asked.within + BEYOND, None
-        while not self._ends(future, asked.unit, LOOK_AFTER_MS) and (now := time.monotonic()) < until:
+        while True:
+            try:
+                return future.get(LOOK_AFTER_MS, asked.unit)
+            except Py4JJavaError:
+                if future.isDone():
+                    return future.get(0, asked.unit)
+                if (now := time.monotonic()) >= until:
+                    raise
             if self._reachability.refusal() is None:
                 refused_since = None
             elif refused_since is None:
@@ -285,7 +296,6 @@ class JavaAdmin:
             elif now - refused_since >= REFUSED_FOR:
                 asked.result = "REFUSED"
                 self._reachability.check(0.0, look=True)
-        return future.get(0, asked.unit)
 
     def _ends(self, future: Any, unit: Any, within_ms: int) -> bool:
         """Whether it does, well or not, within this time."""
@@ -383,7 +393,7 @@ def timeout_ms(alias: str, properties: Mapping[str, str]) -> int:
 def java_properties(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
     """A `Map` for a Java client, which gives up on a silent cluster within its `timeout_ms`."""
     java = jvm.java.util.HashMap()
-    for name, value in properties.items():
+    for name, value in (RETRIES_AFTER | dict(properties)).items():
         java.put(name, value)
     limit = timeout_ms(alias, properties)
     java.put(WHOLE, str(limit))

@@ -17,7 +17,7 @@ import pytest
 from app.local import java_gateway
 from app.local.java_gateway import GatewayProcess, process_jvm
 from sinks.faults import ClusterUnreachable, JavaGone
-from sinks.kafka.jvm.java_admin import BEYOND, LOOK_AFTER_MS, JavaAdmin
+from sinks.kafka.jvm.java_admin import BEYOND, LOOK_AFTER_MS, JavaAdmin, java_properties
 from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_groups import JvmGroups
 from sinks.kafka.jvm.jvm_topics import JvmTopics
@@ -148,6 +148,12 @@ def test_a_cluster_that_goes_down_while_it_is_asked_is_given_up_once_it_refuses_
         ):
             ask(admin)
     assert time.monotonic() - began < 2 * LATEST
+
+
+def test_java_asks_again_soon_unless_the_file_says_when() -> None:
+    jvm = process_jvm().jvm
+    assert java_properties("a", jvm, {}).get("retry.backoff.ms") == "20"
+    assert java_properties("a", jvm, {"retry.backoff.ms": "700"}).get("retry.backoff.ms") == "700"
 
 
 def test_a_class_that_java_does_not_find_is_named_with_what_to_do(brokerless: str) -> None:
