@@ -14,8 +14,6 @@ import typer
 from app.local.jars import PROJECT
 from bench import saved_figures
 from bench.acl_scenario import measure_acls
-from bench.group_scenario import FULL, WAYS, measure_groups
-from bench.group_scenario import RESULTS as RESULTS_OF_GROUPS
 from bench.page import render
 from bench.scenario import SCENARIOS, Result, bench_of, measure
 from streaming.errors import LockstepError
@@ -28,7 +26,6 @@ def main(
     changes: Annotated[int, typer.Option(help="Changes whose arrival is timed, in each way.")] = 50,
     acls: Annotated[bool, typer.Option(help="Whether ACLs are measured as well.")] = True,
     only: Annotated[str, typer.Option(help="Only ways whose name contains one of these, separated by `|`.")] = "",
-    groups: Annotated[bool, typer.Option("--groups", help="The age of synced offsets, and nothing else.")] = False,
     render_only: Annotated[
         bool, typer.Option("--render", help="Write the page from bench/figures/benchmarks.json.")
     ] = False,
@@ -36,10 +33,7 @@ def main(
     """Measures, saves after each way, and writes the page."""
     saved = saved_figures.read(RESULTS)
     results, facts = [Result(**row) for row in saved.get("results", ())], saved.get("facts", {})
-    if groups:
-        # Kept in a file of its own.
-        saved_figures.save(RESULTS_OF_GROUPS, measure_groups(FULL, WAYS, ["lockstep"]))
-    if not (render_only or groups):
+    if not render_only:
         # Otherwise ways that are no longer measured would stand beside ways of another run.
         results = [row for row in results if row.name in {scenario.name for scenario in SCENARIOS}]
         facts |= saved_figures.machine() | {"decoding": _decoding()}
@@ -61,12 +55,12 @@ def _save(results: Sequence[Result], facts: dict[str, Any]) -> None:
 
 def _measure(topics: int, changes: int, only: str) -> Iterator[Result]:
     """One result after the other, so that what was measured is kept when a later way fails."""
-    with bench_of(topics) as bench:
+    with bench_of(topics) as pair:
         for seed, scenario in enumerate(SCENARIOS):
             if any(part in scenario.name for part in only.split("|")):
                 saved_figures.say(f"{topics} topics: {scenario.name}")
                 try:
-                    yield measure(bench, scenario, changes, seed)
+                    yield measure(pair, scenario, topics, changes, seed)
                 except (TimeoutError, LockstepError) as error:
                     saved_figures.say(f"left out: {error}")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 
 from confluent_kafka.admin import (
     AclBindingFilter,
@@ -17,9 +16,9 @@ from confluent_kafka.admin import (
 )
 
 from app.local.waiting import wait_for
-from app.wiring import open_cluster
+from bench.pair import BenchPair
 from bench.saved_figures import quantile, quantiles, table, verdict
-from bench.scenario import Bench, Scenario, bench_of, started
+from bench.scenario import Scenario, bench_of, started
 from bench.topic_changes import topic_name
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
@@ -42,15 +41,11 @@ Seconds = dict[str, dict[str, list[float]]]
 def measure_acls(changes: int) -> Seconds:
     """Each way on the same clusters, one after the other."""
     measured: Seconds = {}
-    with ExitStack() as stack:
-        bench = stack.enter_context(bench_of(TOPICS))
-        source = open_cluster("a", {"bootstrap.servers": bench.source.bootstrap})
-        stack.callback(source.close)
-        many = [read_acl(f"User:app-{n}", topic_name(n % TOPICS)) for n in range(ACLS)]
-        grant_all(source, many)
+    with bench_of(TOPICS) as pair:
+        grant_all(pair.source, [read_acl(f"User:app-{n}", topic_name(n % TOPICS)) for n in range(ACLS)])
         for way in WAYS:
-            with started(bench, way):
-                measured[way.name] = _changes(bench, source, way, changes)
+            with started(pair, way):
+                measured[way.name] = _changes(pair, way, changes)
     return measured
 
 
@@ -64,10 +59,10 @@ def read_acl(principal: str, topic: str) -> AclBinding:
     return AclBinding(TOPIC, topic, LITERAL, principal, "*", "READ", ALLOW)
 
 
-def _changes(bench: Bench, source: KafkaCluster, way: Scenario, changes: int) -> dict[str, list[float]]:
-    target, choice = AdminClient({"bootstrap.servers": bench.target.bootstrap}), random.Random(1)
+def _changes(pair: BenchPair, way: Scenario, changes: int) -> dict[str, list[float]]:
+    target, choice = AdminClient({"bootstrap.servers": pair.b.bootstrap}), random.Random(1)
     name = "lockstep" if way.is_lockstep else "mm2"
-    first = read_acl(f"User:{name}-first", topic_name(0))
+    first, source = read_acl(f"User:{name}-first", topic_name(0)), pair.source
     source.acls.create([first])
     acl_arrives(target, first, there=True)
     seconds: dict[str, list[float]] = {"granted": [], "revoked": []}

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import random
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,15 +23,12 @@ import typer
 
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
-from app.local.local_mirror import mirror_properties
 from app.local.waiting import WaitedTooLong, wait_for
-from app.wiring import open_cluster
 from bench import endurance_page
 from bench.command_loop import CommandLoop
-from bench.every_kind import HERE, KEYS, NAME, THERE, EveryKind, credential_keys, every_kind, tried
+from bench.every_kind import HERE, NAME, THERE, EveryKind, every_kind, kind_keys, tried
+from bench.pair import SYNCS, BenchPair, make_topics, pair_of
 from bench.saved_figures import save, say
-from bench.topic_changes import SYNCS, write_job_file
-from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
@@ -54,12 +50,9 @@ GIVEN_UP_AFTER: Final = 600.0
 class BouncedPair:
     """Both clusters and the job. `bounced`: how often a cluster was."""
 
-    a: LocalCluster
-    b: LocalCluster
-    source: KafkaCluster
+    clusters: BenchPair
     kinds: EveryKind
     job: LocalJob
-    config: Path
     bounced: int = 0
     missing: dict[Kind, str] = field(default_factory=dict)
 
@@ -67,7 +60,7 @@ class BouncedPair:
         """Changes something of every kind on the source, as if MM2 had copied the topic. Raises LockstepError."""
         at = self.kinds.step + 1
         self.kinds.change(at)
-        self.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(HERE, at, at))])
+        self.clusters.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(HERE, at, at))])
         self.kinds.offset = at
 
     def equal(self) -> bool:
@@ -86,37 +79,21 @@ class BouncedPair:
 
 
 @contextmanager
-def pair(root: Path, brokers: int) -> Iterator[BouncedPair]:
+def bounced_pair(brokers: int) -> Iterator[BouncedPair]:
     """Clusters with a topic whose records are on both, as if MM2 had copied them, and the job, once all is equal."""
-    with ExitStack() as stack:
-        a, b = (LocalCluster(alias, root / alias, brokers, heap="384m") for alias in "ab")
-        for cluster in (a, b):
-            stack.callback(cluster.stop)
-            cluster.start(wait=False)
-            cluster.wait_until_ready(STARTS_WITHIN)
-        keys = {**KEYS, **credential_keys(root / "passwords"), "replication.factor": str(brokers)}
-        properties = mirror_properties({"a": a.bootstrap, "b": b.bootstrap}, ["a->b"], **keys)
-        config, port = write_job_file(properties, root)
-        kinds = stack.enter_context(every_kind(config, brokers))
-        source = open_cluster("a", a.client_properties())
-        stack.callback(source.close)
-        _fill(kinds, source, brokers)
-        job = stack.enter_context(LocalJob(config, port, root / "job.log"))
-        made = BouncedPair(a, b, source, kinds, job, config)
-        wait_for(partial(tried, made.change), STARTS_WITHIN, "the source to take a first change")
-        job.wait_until_compared()
-        wait_for(made.equal, GIVEN_UP_AFTER, "the target to be equal before the first bounce")
-        yield made
-
-
-def _fill(kinds: EveryKind, source: KafkaCluster, brokers: int) -> None:
-    records = [(b"%d" % number, b"v") for number in range(RECORDS)]
-    for side, topic in ((kinds.source, NAME), (kinds.target, THERE.topic)):
-        cluster = side.ports.cluster
-        cluster.create_topics({topic: TopicSpec(1, brokers)})
-        wait_for(lambda cluster=cluster, topic=topic: topic in cluster.list_topics(), STARTS_WITHIN, f"{topic}")  # type: ignore[misc]  # bound
-        cluster.append_log(topic, records)
-    source.create_log(SYNCS, brokers, {"cleanup.policy": "compact"})
+    with pair_of("bounces", brokers, heap="384m") as clusters:
+        records = [(b"%d" % number, b"v") for number in range(RECORDS)]
+        for cluster, topic in ((clusters.source, NAME), (clusters.target, THERE.topic)):
+            make_topics(cluster, {topic: TopicSpec(1, brokers)})
+            cluster.append_log(topic, records)
+        clusters.source.create_log(SYNCS, brokers, {"cleanup.policy": "compact"})
+        keys = {**kind_keys(clusters.root), "replication.factor": str(brokers)}
+        with clusters.job(**keys) as job:
+            made = BouncedPair(clusters, every_kind(clusters, brokers), job)
+            wait_for(partial(tried, made.change), STARTS_WITHIN, "the source to take a first change")
+            job.wait_until_compared()
+            wait_for(made.equal, GIVEN_UP_AFTER, "the target to be equal before the first bounce")
+            yield made
 
 
 def bounce(pair: BouncedPair, cluster: LocalCluster, chance: random.Random) -> None:
@@ -146,27 +123,20 @@ def bounce(pair: BouncedPair, cluster: LocalCluster, chance: random.Random) -> N
 def measure(brokers: int, bounces: int, seed: int) -> dict[str, Any]:
     """What `endurance_page` shows of a run."""
     chance = random.Random(seed)
-    with tempfile.TemporaryDirectory(prefix="lockstep-bounces-") as folder, pair(Path(folder), brokers) as made:
-        with CommandLoop(made.config, lambda: made.kinds.step) as commands:
+    with bounced_pair(brokers) as made:
+        with CommandLoop(made.job.config, lambda: made.kinds.step) as commands:
             for _ in range(bounces):
-                for cluster in chance.sample([made.a, made.b], 2):
+                for cluster in chance.sample([made.clusters.a, made.clusters.b], 2):
                     bounce(made, cluster, chance)
             since = time.monotonic()
             wait_for(partial(tried, made.change), GIVEN_UP_AFTER, "the source to take a last change")
             with suppress(WaitedTooLong):
                 wait_for(made.equal, GIVEN_UP_AFTER, "the target to be equal")
             seconds = time.monotonic() - since
-        found: dict[str, Any] = {
-            "brokers": brokers,
-            "bounces": bounces,
-            "seed": seed,
-            "changes": made.kinds.step,
-            "seconds": seconds,
-        }
-        found["missing"] = {kind.value: why for kind, why in made.missing.items()}
-        found["commands"] = endurance_page.summed_up(commands.ran)
         say(f"{'not ' if made.missing else ''}equal after {seconds:.1f} s: {made.missing or made.says()}")
-        return found
+        run = {"brokers": brokers, "bounces": bounces, "seed": seed, "changes": made.kinds.step, "seconds": seconds}
+        missing = {kind.value: why for kind, why in made.missing.items()}
+        return {**run, "missing": missing, "commands": endurance_page.summed_up(commands.ran)}
 
 
 def _pass(seconds: float) -> None:

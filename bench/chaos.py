@@ -7,15 +7,12 @@ Exit 1 if one of these does not hold.
 
 from __future__ import annotations
 
-import os
 import random
 import signal
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -26,26 +23,26 @@ import typer
 
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
-from app.local.local_mirror import LocalMirror, mirror_properties
+from app.local.local_mirror import LocalMirror
 from app.local.waiting import WaitedTooLong, wait_for
 from bench import endurance_page
+from bench.costs import family
 from bench.every_kind import (
     BROKER_CONFIG,
     CREDENTIAL,
     HERE,
-    KEYS,
     NAME,
     QUOTA,
     THERE,
     USER,
     EveryKind,
     KindsSide,
-    credential_keys,
     every_kind,
+    kind_keys,
     tried,
 )
+from bench.pair import BenchPair, intervals, lockstep, make_topics, pair_of
 from bench.saved_figures import save, say
-from bench.topic_changes import write_job_file
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
@@ -78,7 +75,7 @@ def main(
     """Plays the faults, saves after each storm, and prints what came out."""
     ends = time.monotonic() + minutes * 60 if minutes else float("inf")
     found: dict[str, Any] = {"seed": seed, "asked": faults, "faults": [], "equal": False, "foreign": [], "untold": []}
-    with tempfile.TemporaryDirectory(prefix="lockstep-chaos-") as folder, chaos_pair(Path(folder), seed) as pair:
+    with chaos_pair(seed) as pair:
         before = pair.foreign()
         while len(found["faults"]) < faults and time.monotonic() < ends:
             found["faults"] += storm(pair, len(found["faults"]))
@@ -151,17 +148,12 @@ def _kill_broker(alias: str) -> Fault:
     return Fault(alias, lambda pair: pair.cluster(alias).kill(), end)
 
 
-def _freeze_broker(alias: str) -> Fault:
-    def send(pair: ChaosPair, number: signal.Signals) -> None:
-        for pid in pair.cluster(alias).pids:
-            os.kill(pid, number)
-
-    return Fault(alias, lambda pair: send(pair, signal.SIGSTOP), lambda pair: send(pair, signal.SIGCONT))
-
-
-def _freeze_mirror(pair: ChaosPair, number: signal.Signals) -> None:
-    for pid in pair.mirror.pids:
-        os.kill(pid, number)
+def _freeze(touches: str, pids: Callable[[ChaosPair], Iterable[int]]) -> Fault:
+    return Fault(
+        touches,
+        lambda pair: send(pids(pair), signal.SIGSTOP),
+        lambda pair: send(pids(pair), signal.SIGCONT),
+    )
 
 
 def _delete_a_topic(pair: ChaosPair) -> None:
@@ -188,7 +180,7 @@ def _quota_by_hand(pair: ChaosPair) -> None:
 
 
 def _broker_config_by_hand(pair: ChaosPair) -> None:
-    pair.kinds.target.levels.alter({DEFAULT_OF_ALL: {BROKER_CONFIG: pair.chance.choice([None, "777"])}})
+    pair.kinds.target.ports.levels.alter({DEFAULT_OF_ALL: {BROKER_CONFIG: pair.chance.choice([None, "777"])}})
 
 
 def _acls_by_hand(pair: ChaosPair) -> None:
@@ -218,8 +210,8 @@ def _lose_the_ledger(pair: ChaosPair) -> None:
     if LEDGER in cluster.list_topics():
         raise LockstepError(f"{LEDGER} was made anew, although it had been there")
     pair.job.stop()
-    reset = [sys.executable, "-m", "app.main", "ledger", "reset", "--yes", "--config", str(pair.config)]
-    subprocess.run(reset, check=True, capture_output=True, timeout=STARTS_WITHIN)
+    reset = ("ledger", "reset", "--yes", "--config", str(pair.job.config))
+    lockstep(*reset, within=STARTS_WITHIN).check_returncode()
     pair.job.start()
 
 
@@ -230,19 +222,13 @@ def _stopped(pair: ChaosPair) -> bool:
 
 FAULTS: Mapping[str, Fault] = {
     "kill -9 of the job": Fault("job", lambda pair: pair.kill_job(), lambda pair: pair.job.start()),
-    "the job frozen": Fault(
-        "job", lambda pair: pair.signal_job(signal.SIGSTOP), lambda pair: pair.signal_job(signal.SIGCONT)
-    ),
+    "the job frozen": _freeze("job", lambda pair: pair.job.pids),
     "kill -9 of MM2": Fault("mirror", lambda pair: pair.mirror.kill(), lambda pair: pair.mirror.start(wait=False)),
-    "MM2 frozen": Fault(
-        "mirror",
-        lambda pair: _freeze_mirror(pair, signal.SIGSTOP),
-        lambda pair: _freeze_mirror(pair, signal.SIGCONT),
-    ),
+    "MM2 frozen": _freeze("mirror", lambda pair: pair.mirror.pids),
     "kill -9 of the source's broker": _kill_broker("a"),
     "kill -9 of the target's broker": _kill_broker("b"),
-    "the source's broker frozen": _freeze_broker("a"),
-    "the target's broker frozen": _freeze_broker("b"),
+    "the source's broker frozen": _freeze("a", lambda pair: pair.clusters.a.pids),
+    "the target's broker frozen": _freeze("b", lambda pair: pair.clusters.b.pids),
     "a topic of the source deleted": Fault("topics", _delete_a_topic, must_happen=False),
     "a topic of the source recreated": Fault("topics", _recreate_a_topic, must_happen=False),
     "ACLs revoked on the source": Fault("source's ACLs", _revoke_on_the_source, must_happen=False),
@@ -285,9 +271,8 @@ LEDGER: Final = "lockstep-ledger.a.internal"
 RECORDS_A_CHANGE: Final = 7
 
 MIRROR: dict[str, str] = {
-    "refresh.topics.interval.seconds": "5",
-    "emit.checkpoints.interval.seconds": "1",
-    "emit.heartbeats.interval.seconds": "1",
+    **intervals(5, "refresh.topics"),
+    **intervals(1, "emit.checkpoints", "emit.heartbeats"),
     "offset.lag.max": "10",
     "lockstep.scram.users.adopt": USER,
 }
@@ -298,19 +283,17 @@ MIRROR: dict[str, str] = {
 class ChaosPair:
     """`chance`: what is random. `topics`: further topics of the source, `written`: records on the source's topic."""
 
-    a: LocalCluster
-    b: LocalCluster
+    clusters: BenchPair
     mirror: LocalMirror
     job: LocalJob
     kinds: EveryKind
-    config: Path
     chance: random.Random
     topics: list[str] = field(default_factory=list)
     written: int = 0
 
     def cluster(self, alias: str) -> LocalCluster:
         """By its alias."""
-        return self.a if alias == "a" else self.b
+        return self.clusters.a if alias == "a" else self.clusters.b
 
     def change(self) -> None:
         """Changes something of every kind on the source, and the group has read all of it. Raises LockstepError."""
@@ -354,7 +337,7 @@ class ChaosPair:
         side, where = self.kinds.target, TopicPartition(THEIRS, 0)
         cluster, groups = side.ports.cluster, side.ports.groups
         configs = cluster.describe_topic_configs([THEIRS]).items.get(THEIRS, {})
-        levels = side.levels.describe([DEFAULT_OF_ALL]).items[DEFAULT_OF_ALL]
+        levels = side.ports.levels.describe([DEFAULT_OF_ALL]).items[DEFAULT_OF_ALL]
         return {
             "topic": (cluster.topic_ids([THEIRS]), configs["retention.ms"].value, cluster.read_log(THEIRS)),
             "acl": foreign_acl() in side.ports.acls.describe(),
@@ -379,17 +362,15 @@ class ChaosPair:
 
     def kill_job(self) -> None:
         """SIGKILL to all of its processes."""
-        self.signal_job(signal.SIGKILL)
+        send(self.job.pids, signal.SIGKILL)
         self.job.stop()
 
-    def signal_job(self, number: signal.Signals) -> None:
-        """Sends the signal to all processes of the job. Spark's are in a process group of their own."""
-        for pid in self.job.pids:
-            with suppress(psutil.NoSuchProcess):
-                first = psutil.Process(pid)
-                for process in (first, *first.children(recursive=True)):
-                    with suppress(psutil.NoSuchProcess):
-                        process.send_signal(number)
+
+def send(pids: Iterable[int], number: signal.Signals) -> None:
+    """The signal to these processes and all below them. Spark's are in a process group of their own."""
+    for process in family(pids):
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
 
 
 def foreign_acl() -> AclBinding:
@@ -400,40 +381,27 @@ def foreign_acl() -> AclBinding:
 def _put_foreign(kinds: EveryKind) -> None:
     side = kinds.target
     cluster = side.ports.cluster
-    cluster.create_topics({THEIRS: TopicSpec(1, 1, (("retention.ms", "123456789"),))})
-    wait_for(lambda: THEIRS in cluster.list_topics(), STARTS_WITHIN, f"{THEIRS} to be listed")
+    make_topics(cluster, {THEIRS: TopicSpec(1, 1, (("retention.ms", "123456789"),))})
     cluster.append_log(THEIRS, [(b"%d" % number, b"v") for number in range(5)])
     side.ports.acls.create([foreign_acl()])
     side.ports.users.upsert([Upsertion(THEIRS, "SCRAM-SHA-256", 4096, "their own")])
     side.quotas.alter({Entity(THEIRS): {"producer_byte_rate": 7.0}})
-    side.levels.alter({DEFAULT_OF_ALL: {"background.threads": "11"}})
+    side.ports.levels.alter({DEFAULT_OF_ALL: {"background.threads": "11"}})
     side.ports.groups.commit({THEIRS: {TopicPartition(THEIRS, 0): 3}})
 
 
 @contextmanager
-def chaos_pair(root: Path, seed: int) -> Iterator[ChaosPair]:
+def chaos_pair(seed: int) -> Iterator[ChaosPair]:
     """Everything is up and equal, and the foreign items are there."""
-    with ExitStack() as stack:
-        a, b = (LocalCluster(alias, root / alias, heap="512m") for alias in "ab")
-        for cluster in (a, b):
-            stack.callback(cluster.stop)
-            cluster.start(wait=False)
-            cluster.wait_until_ready(STARTS_WITHIN)
-        keys = {**KEYS, **MIRROR, **credential_keys(root / "passwords")}
-        properties = mirror_properties({"a": a.bootstrap, "b": b.bootstrap}, ["a->b"], **keys)
-        config, port = write_job_file(properties, root)
-        kinds = stack.enter_context(every_kind(config, 1))
-        kinds.source.ports.cluster.create_topics({NAME: TopicSpec(1, 1)})
+    with pair_of("chaos", heap="512m") as clusters:
+        kinds, keys = every_kind(clusters), {**kind_keys(clusters.root), **MIRROR}
+        make_topics(clusters.source, {NAME: TopicSpec(1, 1)})
         _put_foreign(kinds)
-        mirror = LocalMirror(properties, root / "mirror")
-        stack.callback(mirror.stop)
-        mirror.start(wait=False)
-        mirror.wait_until_ready(STARTS_WITHIN)
-        job = stack.enter_context(LocalJob(config, port, root / "job.log"))
-        made = ChaosPair(a, b, mirror, job, kinds, config, random.Random(seed))
-        wait_for(partial(tried, made.change), STARTS_WITHIN, "the source to take a first change")
-        wait_for(lambda: not made.missing(), STARTS_WITHIN, "source and target to be equal before the first fault")
-        yield made
+        with clusters.mirror(**keys) as mirror, clusters.job(**keys) as job:
+            made = ChaosPair(clusters, mirror, job, kinds, random.Random(seed))
+            wait_for(partial(tried, made.change), STARTS_WITHIN, "the source to take a first change")
+            wait_for(lambda: not made.missing(), STARTS_WITHIN, "source and target to be equal before the first fault")
+            yield made
 
 
 if __name__ == "__main__":

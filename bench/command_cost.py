@@ -11,23 +11,20 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from app.local.local_cluster import LocalCluster
-from app.local.local_job import LocalJob
-from app.local.local_mirror import mirror_properties
-from bench.topic_changes import create_topics, write_job_file
+from bench.pair import lockstep, make_topics, pair_of
+from bench.topic_changes import bench_topics
 
 FLOW: Final = {"source": "a", "target": "b", "state": "LIVE", "heartbeat_age_seconds": 1.0, "reason": None}
 ANSWER: Final = {"flows": [{**FLOW, "kinds": {}, "effective": {"drift": 0, "configs": []}}]}
@@ -74,7 +71,7 @@ def _job(folder: Path) -> Iterator[Path]:
 def cpu_seconds(arguments: Sequence[str]) -> float:
     """Of one run of `lockstep`, in user and system mode."""
     before = os.times()
-    subprocess.run([sys.executable, "-m", "app.main", *arguments], check=False, capture_output=True)
+    lockstep(*arguments)
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
 
@@ -84,24 +81,20 @@ def wall_seconds(arguments: Sequence[str], runs: int) -> float:
     seconds = []
     for _ in range(runs):
         began = time.monotonic()
-        subprocess.run([sys.executable, "-m", "app.main", *arguments], check=False, capture_output=True)
+        lockstep(*arguments)
         seconds.append(time.monotonic() - began)
     return round(statistics.median(seconds), 2)
 
 
 def whole_commands(topics: int, runs: int) -> dict[str, dict[str, float]]:
     """Seconds of whole commands, on two clusters that `apply` has brought in step."""
-    with tempfile.TemporaryDirectory(prefix="lockstep-bench-commands-") as folder, ExitStack() as stack:
-        root = Path(folder)
-        a, b = (stack.enter_context(LocalCluster(alias, root / alias)) for alias in ("a", "b"))
-        create_topics(a.bootstrap, topics)
-        own = {f"lockstep.sync.{kind}.enabled": "true" for kind in KINDS}
-        clusters = {"a": a.bootstrap, "b": b.bootstrap}
-        config, port = write_job_file(mirror_properties(clusters, ["a->b"], **own), root / "job")
-        file = ["--config", str(config)]
-        cpu_seconds(["apply", "--yes", *file])
+    with pair_of("commands", heap="512m") as pair:
+        make_topics(pair.source, bench_topics(topics))
+        job = pair.job(**{f"lockstep.sync.{kind}.enabled": "true" for kind in KINDS})
+        file = ["--config", str(job.config)]
+        lockstep("apply", "--yes", *file)
         alone = {name: wall_seconds([*command, *file], runs) for name, command in WHOLE.items()}
-        with LocalJob(config, port, root / "job.log") as job:
+        with job:
             job.wait_until_compared()
             beside = {name: wall_seconds([*WHOLE[name], *file], runs) for name in ("status", "plan")}
     return {"without a job": alone, "beside a job": beside}

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
 
 import orjson
 
 from bench.every_kind import GROUP, THERE
+from bench.pair import lockstep
 
 COMMANDS: Mapping[str, Sequence[str]] = {
     "plan": ("plan", "-o", "json"),
@@ -99,9 +98,7 @@ class CommandLoop:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ends.set()
         self._thread.join()
 
@@ -112,10 +109,9 @@ class CommandLoop:
                     self.ran.append(self._one(name, arguments))
 
     def _one(self, name: str, arguments: Sequence[str]) -> Ran:
-        command = [sys.executable, "-m", "app.main", *arguments, "--config", str(self.config)]
         begun = time.monotonic()
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=ENDS_WITHIN, check=False)
+            done = lockstep(*arguments, "--config", str(self.config), within=ENDS_WITHIN)
         except subprocess.TimeoutExpired:
             return Ran(name, ENDS_WITHIN, None, judge(name, None, "", "", self.last()))
         seconds = time.monotonic() - begun

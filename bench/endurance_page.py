@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 from bench.command_loop import COMMANDS, Ran
@@ -72,7 +73,7 @@ def _bounced(run: Mapping[str, Any]) -> list[str]:
 
 def chaos_section(found: Mapping[str, Any]) -> str:
     """From what `bench.chaos` saved."""
-    storms = storms_of(found["faults"])
+    storms = [list(storm) for _, storm in groupby(found["faults"], key=itemgetter("storm"))]
     seconds = [storm[0]["seconds"] for storm in storms if storm[0]["seconds"] is not None]
     intro = CHAOS_INTRO.format(
         asked=found["asked"],
@@ -88,16 +89,6 @@ def chaos_section(found: Mapping[str, Any]) -> str:
     )
     head = ("fault", "times", "equal after, median", "slowest", "given up")
     return intro + "".join(_given_up(found["faults"])) + "\n" + table(head, _by_fault(found["faults"])) + "\n"
-
-
-def storms_of(faults: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """The faults that were there at once. Files without `storm`, the number of its first fault, tell it by what all
-    faults of one have alike."""
-
-    def told(one: Mapping[str, Any]) -> tuple[Any, ...]:
-        return one.get("storm"), one["seconds"], sorted(one["missing"].items())
-
-    return [list(storm) for _, storm in groupby(faults, key=told)]
 
 
 def _given_up(faults: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.settings.load import load
-from app.wiring import both_clusters
+from app.wiring import cluster_ports
+from bench.pair import BenchPair
 from sinks.faults import ClusterUnreachable
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
-from sinks.kafka.ports.cluster_ports import ClusterPorts
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigLevels
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kafka.ports.users import Mechanism, Upsertion
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
-from sinks.kinds.quotas.quota_port import ClientQuotas, Entity
+from sinks.kinds.quotas.quota_port import Entity
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
@@ -43,23 +42,22 @@ KEYS: Mapping[str, str] = {
     "lockstep.sync.client.quotas.enabled": "true",
     "lockstep.credential.provider.class": "lockstep.credentials:DirectoryCredentialProvider",
 }
-"""Of the properties file, beside `credential_keys`."""
 
 
-def credential_keys(folder: Path) -> dict[str, str]:
-    """Of the properties file, once the folder has the user's password."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / USER).write_text("of no use")
-    return {"lockstep.credential.store": str(folder)}
+def kind_keys(root: Path) -> dict[str, str]:
+    """Of the properties file: every kind is on. Writes the user's password into the folder."""
+    passwords = root / "passwords"
+    passwords.mkdir(parents=True, exist_ok=True)
+    (passwords / USER).write_text("of no use")
+    return {**KEYS, "lockstep.credential.store": str(passwords)}
 
 
-@dataclass
 class KindsSide:
     """One cluster, as who changes it or looks at it needs it."""
 
-    ports: ClusterPorts
-    levels: ConfigLevels
-    quotas: ClientQuotas
+    def __init__(self, cluster: KafkaCluster) -> None:
+        self.ports = cluster_ports(cluster)
+        self.quotas = JvmQuotas(self.ports)
 
 
 @dataclass
@@ -92,7 +90,7 @@ class EveryKind:
             Kind.ACL: lambda: source.acls.create([self._acl(NAME)]).values(),
             Kind.SCRAM_USER: lambda: source.users.upsert(user).values(),
             Kind.CLIENT_QUOTA: lambda: self.source.quotas.alter({Entity(USER): quota}).values(),
-            Kind.BROKER_CONFIG: lambda: self.source.levels.alter({DEFAULT_OF_ALL: levels}).values(),
+            Kind.BROKER_CONFIG: lambda: self.source.ports.levels.alter({DEFAULT_OF_ALL: levels}).values(),
             Kind.GROUP_OFFSET: lambda: source.groups.commit({GROUP: {HERE: offset}})[GROUP].values(),
         }
 
@@ -139,23 +137,16 @@ class EveryKind:
         return self.target.quotas.describe().get(Entity(USER), {}).get(QUOTA)
 
     def _broker_config(self) -> str | None:
-        entry = self.target.levels.describe([DEFAULT_OF_ALL]).items.get(DEFAULT_OF_ALL, {}).get(BROKER_CONFIG)
+        entry = self.target.ports.levels.describe([DEFAULT_OF_ALL]).items.get(DEFAULT_OF_ALL, {}).get(BROKER_CONFIG)
         return entry.value if entry else None
 
     def _committed(self) -> int | None:
         return self.target.ports.groups.committed([GROUP]).items.get(GROUP, {}).get(THERE)
 
 
-@contextmanager
-def every_kind(config: Path, brokers: int) -> Iterator[EveryKind]:
-    """Over the clusters of a properties file with one flow, a->b."""
-    settings = load(config)
-    with both_clusters(settings, settings.flows[0]) as clusters:
-        source, target = (KindsSide(ports, ports.levels, JvmQuotas(ports)) for ports in clusters.ports)
-        try:
-            yield EveryKind(source, target, brokers)
-        finally:
-            settings.close()
+def every_kind(pair: BenchPair, brokers: int = 1) -> EveryKind:
+    """Over two clusters that run."""
+    return EveryKind(KindsSide(pair.source), KindsSide(pair.target), brokers)
 
 
 def tried(step: Callable[[], object]) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from bench.drill.run import DrillSeries
-from bench.drill.run import read as read_drill
-from bench.drill.section import section
+from bench.drill.outcome_rows import Line, goals, lines
+from bench.drill.series import DrillSeries
+from bench.drill.series import read as read_drill
 from bench.drill.snapshot import Loss
 from bench.saved_figures import FIGURES, read, table
 
@@ -25,7 +26,7 @@ Brokers, MM2 and Lockstep shared two cores that had other work to do, so seconds
 
 LOSS = """## What would be lost
 
-`python -m bench.drill --rounds {rounds} --many`: {rounds} rounds, MM2 killed in every other. The source counts as lost at a random moment, and once more right after MM2 was killed and copies again. The truth is taken from the records' ids. It is compared with the count that `preflight`, `cutover` and `failover` make with the source.
+`python -m bench.drill --rounds {rounds}`: {rounds} rounds, MM2 killed in every other. The source counts as lost at a random moment, and once more right after MM2 was killed and copies again. The truth is taken from the records' ids. It is compared with the count that `preflight`, `cutover` and `failover` make with the source.
 
 Records; partitions in brackets.
 
@@ -87,7 +88,7 @@ def write(results: Path = CUTOVER, folder: Path | None = None) -> str:
     if predictions is None and drill is not None:
         predictions = _predictions(drill, "")
     parts = [INTRO, *([_losses(drill)] if drill else []), *([predictions] if predictions else [])]
-    parts += [*([section(drill)] if drill else []), *([_cutover(cutover)] if cutover else [])]
+    parts += [*([groups_section(drill)] if drill else []), *([_cutover(cutover)] if cutover else [])]
     text = "\n".join(parts)
     (folder / PAGE).write_text(text)
     return text
@@ -98,7 +99,7 @@ def _losses(drill: DrillSeries) -> str:
 
 
 def _predictions(drill: DrillSeries, options: str) -> str:
-    command = f"`python -m bench.drill --rounds {drill.rounds} --many{' ' if options else ''}{options}`"
+    command = f"`python -m bench.drill --rounds {drill.rounds}{' ' if options else ''}{options}`"
     known = [one for one in drill.losses if one.predicted is not None and one.measured_known is not None]
     rounds = drill.rounds - len(drill.failed)
     return PREDICTION.format(command=command, rounds=rounds, table=table(PREDICTED_HEAD, _rows(known, _predicted_row)))
@@ -168,3 +169,55 @@ NAMES = {"opening": "opening the flow: clients, ledger, ids", "command": "all of
 
 def _steps(seconds: Mapping[str, float]) -> list[tuple[str, str]]:
     return [(NAMES.get(name, name), f"{taken:.1f}") for name, taken in seconds.items()]
+
+
+GROUPS_HEAD = (
+    "groups",
+    "MM2's checkpoints: skipped",
+    "read twice, median",
+    "max",
+    "not synced",
+    "Lockstep: skipped",
+    "read twice, median",
+    "max",
+    "not synced",
+    "least possible, median",
+    "max",
+)
+HEADINGS = {
+    "not killed": "MM2 not killed",
+    "killed": "MM2 killed and restarted, the target has caught up",
+    "while it catches up": "MM2 killed, just restarted and still catching up",
+}
+
+GROUPS = """## Where groups continue
+
+`python -m bench.drill` writes five topics on the source: busy, quiet, compacted, transacted with a fifth aborted, idle. MM2 copies them with checkpoints every second. Groups with known positions commit and stop. Then the source counts as lost. What a group has still to read on the source is compared, record by record, with what it gets on the target.
+
+- *Skipped*: the target has the record, and the group does not get it.
+- *Least possible*: read twice from the best offset there is. After a crash MM2 sends records again.
+- Numbers are records; brackets hold the partitions of groups in a row.
+
+{rounds} rounds of at least {seconds:g} s, MM2 killed (SIGKILL) in every other, {groups} groups for each topic and place. Compaction took {cleaned} records from the source. With `isolation.level=read_committed` MM2 left {aborted} records of aborted transactions on the target. Except in the last table, offsets had {settle:g} s without a change after the target had caught up."""
+
+
+def groups_section(drill: DrillSeries) -> str:
+    """Goals and a table for each moment."""
+    found = lines(drill.rows)
+    reached = [(what, text, "reached" if good else "missed") for what, text, good in goals(drill.rows)]
+    parts = [_groups_intro(drill), table(("Lockstep", "measured", ""), reached) + "\n"]
+    for moment in dict.fromkeys(line.moment for line in found):
+        rows = [_groups_row(line) for line in found if line.moment == moment]
+        parts.append(f"### {HEADINGS[moment]}\n\n" + table(GROUPS_HEAD, rows) + "\n")
+    return "\n".join(parts)
+
+
+def _groups_intro(drill: DrillSeries) -> str:
+    numbers = {"aborted": f"{drill.aborted:,}", "cleaned": f"{drill.cleaned:,}", "rounds": drill.rounds}
+    failed = "".join(f"\n\nA round came to no end and is left out: {text}." for text in drill.failed)
+    return GROUPS.format(**numbers, **asdict(drill.size)) + failed + "\n"
+
+
+def _groups_row(line: Line) -> list[str]:
+    least = [f"{line.least:g}", str(line.most_of_least)]
+    return [f"{line.place}, {line.topic} ({line.count})", *line.checkpoint.cells(), *line.synced.cells(), *least]

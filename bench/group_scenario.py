@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import signal
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
-from confluent_kafka import Producer
 
-from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
-from app.local.local_mirror import LocalMirror
 from app.local.waiting import wait_for
-from app.wiring import open_cluster
-from bench.drill.run import LOCKSTEP, MM2, committing_job, mm2_properties
+from bench.costs import Meter, cost, counted, peak_memory, since
+from bench.drill.source_load import running
+from bench.pair import HEARTBEATS, BenchPair, PlainRecord, intervals, make_topics, opened, pair_of, produce_all
 from bench.saved_figures import FIGURES, MIB, quantile, quantiles, save, say, table, verdict
-from bench.scenario import cost, pass_cost
 from bench.topic_changes import Arrivals
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
@@ -118,63 +114,54 @@ class GroupsSize:
     others: float = 200.0
 
 
-def no_keeping(found: Mapping[str, Any]) -> None:
-    """For who takes what is returned."""
-
-
 FULL: Final = GroupsSize()
 SMOKE: Final = GroupsSize(topics=5, groups=50, commits=6, many=200, idle=10.0, others=20.0)
 
 LOOK_EVERY, AT_ONCE = 0.2, 1000
 """Seconds between two looks at many groups, and groups in one look."""
 
-MM2_DEFAULTS: Final = {"emit.checkpoints.interval.seconds": "60", "refresh.groups.interval.seconds": "600"}
+EVERY_SECOND: Final = intervals(1, "refresh.topics", "refresh.groups", "emit.checkpoints", "sync.group.offsets")
+MM2_DEFAULTS: Final = {**intervals(60, "emit.checkpoints"), **intervals(600, "refresh.groups")}
 """Where MM2 is not timed: every second it would ask for all groups one by one, on the same two cores."""
 
-WAYS: Final = (LOCKSTEP, MM2)
-"""Who commits."""
+LOCKSTEP, MM2 = WAYS = ("lockstep", "mm2")
+"""Who commits on the target: never both."""
 
 
-def measure_groups(
-    size: GroupsSize, ways: Sequence[str], many: Sequence[str], keep: Callable[[Mapping[str, Any]], None] = no_keeping
-) -> dict[str, Any]:
+def measure_groups(size: GroupsSize, ways: Sequence[str], out: Path) -> dict[str, Any]:
     """`{"groups": …, "topics": …, "ages": {way: seconds}, "cpu": {way: …}, "passes": {way: …}}`.
 
-    The keys are `WAYS` with the groups' places. `cpu`: the job's CPU seconds a minute meanwhile. `many`: ways of
-    the pass over many groups. `keep`: gets what there is after each of them, also where one fails.
+    The keys are `WAYS` with the groups' places. `cpu`: the job's CPU seconds a minute meanwhile. Saves
+    what there is after each way, also where one fails.
     """
     found: dict[str, Any] = {"groups": size.groups, "topics": size.topics, "others": size.others}
     found |= {"mm2_defaults": True, "ages": {}, "cpu": {}, "passes": {}}
-    with (
-        tempfile.TemporaryDirectory(prefix="lockstep-bench-groups-") as folder,
-        pair_of(Path(folder), size.topics) as pair,
-    ):
+    with groups_pair(size.topics) as pair:
         for way in ways:
             try:
                 with _started(pair, way, f"age-{way}") as job:
                     _ages(pair, way, size, job, found)
             finally:
-                keep(found)
-        for way in many:
-            found["passes"][way] = _many(pair, way, size)
-            keep(found)
+                save(out, found)
+        found["passes"][LOCKSTEP] = _many(pair, size)
+        save(out, found)
     return found
 
 
 @contextmanager
 def _started(pair: GroupsPair, way: str, groups: str) -> Iterator[LocalJob | None]:
     """MM2, everything copied, and the job where it is the one to commit."""
-    more = {} if way == MM2 else MM2_DEFAULTS
+    more = {"sync.group.offsets.enabled": "true"} if way == MM2 else MM2_DEFAULTS
+    keys = {**EVERY_SECOND, **HEARTBEATS, "topics": "age-.*", "groups": f"{groups}-.*", **more}
     say(f"{way}: MM2 starts, and copies all records")
-    properties = mm2_properties(pair.clusters, way, "age-.*", f"{groups}-.*", **more)
-    with ExitStack() as stack:
-        stack.enter_context(LocalMirror(properties, pair.root / f"mirror-{groups}"))
-        wait_for(lambda: copied(pair), WITHIN, "MM2 to copy all records")
+    with pair.clusters.mirror(**keys):
+        wait_for(lambda: pair.clusters.copied(pair.names, PARTITIONS, RECORDS), WITHIN, "MM2 to copy all records")
         if way == MM2:
             yield None
         else:
             say(f"{way}: the job starts, and compares everything")
-            yield stack.enter_context(committing_job(pair.root / groups, properties))
+            with pair.clusters.committing_job(**keys) as job:
+                yield job
 
 
 def _groups(prefix: str, count: int) -> dict[str, int]:
@@ -195,14 +182,14 @@ def _ages(pair: GroupsPair, way: str, size: GroupsSize, job: LocalJob | None, fo
     for number, place in enumerate(places):
         these = {name: groups[name] for name in chosen[number * size.commits : (number + 1) * size.commits]}
         others = {name: number for name, number in groups.items() if name not in chosen} if place == BUSY else {}
-        before, start = cost(job.pids) if job else None, time.monotonic()
+        before, start = cost(job.pids).cpu_seconds if job else 0.0, time.monotonic()
         say(f"{way}, {place}: {size.commits} commits, one after the other")
         arrivals = Arrivals(pair.synced)
         found["ages"][f"{way}, {place}"] = arrivals.seconds
         with others_commit(pair, others, size.others):
             _commit_in_turn(pair, these, place, chance, arrivals)
-        if job and before:
-            used = cost(job.pids).since(before).cpu_seconds
+        if job:
+            used = cost(job.pids).cpu_seconds - before
             found["cpu"][f"{way}, {place}"] = 60 * used / (time.monotonic() - start)
 
 
@@ -219,16 +206,31 @@ def _commit_in_turn(
         arrivals.wait(WITHIN)
 
 
-def _many(pair: GroupsPair, way: str, size: GroupsSize) -> dict[str, Any]:
-    groups = _groups(f"age-many-{way}", size.many)
+def _many(pair: GroupsPair, size: GroupsSize) -> dict[str, Any]:
+    """What the job needs for it, and for a micro-batch while nothing changes."""
+    groups = _groups(f"age-many-{LOCKSTEP}", size.many)
     pair.commit(groups, BEGINNING)
-    with _started(pair, way, f"age-many-{way}") as job:
-        if job is None:
-            raise LockstepError("the pass over many groups needs the job")
+    with _started(pair, LOCKSTEP, f"age-many-{LOCKSTEP}") as job:
+        assert job is not None
         (first, *others) = groups.items()
-        _sync_one(pair, way, dict([first]))
-        found = pass_cost(job, lambda: _all_at_once(pair, dict(others)), size.idle)
-        return {"groups": size.many, **found}
+        _sync_one(pair, LOCKSTEP, dict([first]))
+        meter = Meter(job)
+        with peak_memory(job.pids) as peak:
+            before = counted(meter.samples())
+            seconds = _all_at_once(pair, dict(others))
+            after = counted(meter.samples())
+            threading.Event().wait(size.idle)
+            later = counted(meter.samples())
+        job.check()
+    batches = later["batches"] - after["batches"]
+    return {
+        "groups": size.many,
+        "seconds": seconds,
+        "requests": since(after, before),
+        "peak": peak,
+        "batch_seconds": (later["batch seconds"] - after["batch seconds"]) / batches if batches else None,
+        "batch_requests": sum(since(later, after).values()) / batches if batches else None,
+    }
 
 
 def _sync_one(pair: GroupsPair, way: str, one: Mapping[str, int]) -> None:
@@ -265,18 +267,17 @@ def _end(number: int, frame: object) -> NoReturn:
 
 def main(
     ways: Annotated[str, typer.Option(help="Who commits, comma separated.")] = ",".join(WAYS),
-    many: Annotated[str, typer.Option(help="The ways of the pass over many groups.")] = LOCKSTEP,
     groups: Annotated[int, typer.Option(help="Groups of that pass.")] = FULL.many,
     smoke: Annotated[bool, typer.Option(help="Few groups and commits: a minute or two for each way.")] = False,
     out: Annotated[Path, typer.Option(help="The file for the results.")] = RESULTS,
 ) -> None:
     """Measures, saves after each way, and prints what came out."""
-    chosen, of_many = ([way for way in text.split(",") if way] for text in (ways, many))
-    if unknown := {*chosen, *of_many} - set(WAYS):
+    chosen = [way for way in ways.split(",") if way]
+    if unknown := {*chosen} - {*WAYS}:
         raise typer.BadParameter(f"{', '.join(unknown)}: of {', '.join(WAYS)}", param_hint="--ways")
     # What was started is stopped then as well, and what was measured is kept.
     signal.signal(signal.SIGTERM, _end)
-    found = measure_groups(SMOKE if smoke else replace(FULL, many=groups), chosen, of_many, partial(save, out))
+    found = measure_groups(SMOKE if smoke else replace(FULL, many=groups), chosen, out)
     sys.stdout.write(section(found))
 
 
@@ -318,11 +319,8 @@ def commit_all(source: KafkaCluster, offsets: Mapping[str, Offsets]) -> None:
 class GroupsPair:
     """Both clusters; `names`: of the topics on the source."""
 
-    clusters: Mapping[str, str]
-    source: KafkaCluster
-    target: KafkaCluster
+    clusters: BenchPair
     names: Sequence[str]
-    root: Path
 
     def partitions(self, number: int) -> list[TopicPartition]:
         """Those that a group reads: one on each of two topics."""
@@ -335,11 +333,13 @@ class GroupsPair:
 
     def commit(self, groups: Mapping[str, int], offset: int) -> None:
         """All these groups (name to number) at this offset; see `commit_all`."""
-        commit_all(self.source, {name: dict.fromkeys(self.partitions(n), offset) for name, n in groups.items()})
+        commit_all(
+            self.clusters.source, {name: dict.fromkeys(self.partitions(n), offset) for name, n in groups.items()}
+        )
 
     def synced(self, groups: Mapping[str, int], past: int = PAST) -> set[str]:
         """The groups whose offsets on the target are all there, and greater than `past`."""
-        seen = self.target.groups.committed(groups).items
+        seen = self.clusters.target.groups.committed(groups).items
         return {
             name
             for name, number in groups.items()
@@ -348,61 +348,33 @@ class GroupsPair:
 
 
 @contextmanager
-def pair_of(root: Path, topics: int) -> Iterator[GroupsPair]:
+def groups_pair(topics: int) -> Iterator[GroupsPair]:
     """New clusters with so many topics and their records on the source."""
-    with ExitStack() as stack:
-        a, b = (stack.enter_context(LocalCluster(alias, root / alias, heap="768m")) for alias in "ab")
-        source, target = (open_cluster(one.alias, {"bootstrap.servers": one.bootstrap}) for one in (a, b))
-        for client in (source, target):
-            stack.callback(client.close)
-        names = [f"age-{number:03d}" for number in range(topics)]
-        source.create_topics({name: TopicSpec(PARTITIONS, 1) for name in names})
-        wait_for(lambda: {*names} <= source.list_topics().keys(), WITHIN, "the topics to be listed")
-        _fill(a.bootstrap, names)
-        yield GroupsPair({"a": a.bootstrap, "b": b.bootstrap}, source, target, names, root)
-
-
-def _fill(bootstrap: str, names: Sequence[str]) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50})
-    for number in range(RECORDS):
-        for name in names:
-            for partition in range(PARTITIONS):
-                producer.produce(name, b"%d" % number, partition=partition)
-        producer.poll(0)
-    if left := producer.flush(WITHIN):
-        raise LockstepError(f"{left} records could not be written within {WITHIN:g} s")
-
-
-def copied(pair: GroupsPair) -> bool:
-    """Whether MM2 has copied all records."""
-    remote = [TopicPartition(f"a.{name}", number) for name in pair.names for number in range(PARTITIONS)]
-    ends = pair.target.groups.ends(remote).items
-    return len(ends) == len(remote) and all(log.end >= RECORDS for log in ends.values())
+    names = [f"age-{number:03d}" for number in range(topics)]
+    with pair_of("groups") as clusters:
+        make_topics(clusters.source, {name: TopicSpec(PARTITIONS, 1) for name in names})
+        where = itertools.product(range(RECORDS), names, range(PARTITIONS))
+        records = (PlainRecord(name, None, b"%d" % number, partition) for number, name, partition in where)
+        produce_all(clusters.a.bootstrap, records)
+        yield GroupsPair(clusters, names)
 
 
 @contextmanager
 def others_commit(pair: GroupsPair, groups: Mapping[str, int], rate: float) -> Iterator[None]:
     """Meanwhile these groups commit one after the other, so many a second, never past half."""
-    stop, client = threading.Event(), open_cluster("a", {"bootstrap.servers": pair.clusters["a"]})
 
-    def run() -> None:
+    def run(stop: threading.Event) -> None:
         offset, names = BEGINNING, list(groups.items())
         a_turn = max(1, round(rate * TURN))
-        while not stop.wait(TURN):
+        while names and not stop.wait(TURN):
             turn, names = names[:a_turn], names[a_turn:] + names[:a_turn]
             offset = BEGINNING + (offset + 1) % (RECORDS // 4)
             client.groups.commit({name: dict.fromkeys(pair.partitions(number), offset) for name, number in turn})
 
-    thread = threading.Thread(target=run, daemon=True)
-    if groups:
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        if groups:
-            thread.join()
-        client.close()
+    with ExitStack() as stack:
+        client = opened(stack, pair.clusters.a)
+        with running({"others": run}):
+            yield
 
 
 if __name__ == "__main__":

@@ -16,47 +16,37 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import httpx
 import typer
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
-from app.wiring import open_cluster
 from bench.acl_scenario import acl_arrives, grant_all, read_acl
+from bench.costs import Meter, idle_costs, peak_memory, resident
 from bench.group_scenario import commit_all
+from bench.pair import SYNCS, PlainRecord, intervals, job_of, make_topics, opened, produce_all
 from bench.saved_figures import FIGURES, MIB, machine, quantile, read, save, say, table, verdict
-from bench.scenario import Meter, idle_costs, peak_memory, resident
-from bench.topic_changes import (
-    SYNCS,
-    Changes,
-    PlainRecord,
-    create_topics,
-    job_of,
-    produce_all,
-    topic_name,
-    wait_for_topics,
-)
+from bench.scenario import WATCHED
+from bench.topic_changes import Changes, bench_topics, topic_name
+from sinks.kafka.kafka_cluster import KafkaCluster
 from streaming.errors import LockstepError
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
 
 # bench/figures/benchmarks-scale.md, from what was measured.
 
-
 PAGE: Final = FIGURES / "benchmarks-scale.md"
 RESULTS: Final = FIGURES / "benchmarks-scale.json"
 NOTES: Final = FIGURES / "benchmarks-scale-notes.md"
 
 FAST: Final = "MM2, intervals of 1 s"
-EVERY_SECOND, EVERY_FIVE = "1", "5"
-"""Mean seconds between two changes, as the results name them."""
 
 INTRO: Final = """# 10,000 topics in four flows
 
@@ -69,100 +59,92 @@ INTRO: Final = """# 10,000 topics in four flows
 {cores} cores and {memory_gib} GiB for five brokers, MM2 or Spark together, Python {python}: compare rows of one column, not machines.
 """
 
-Row = tuple[str, Callable[[Mapping[str, Any]], float]]
+Size = Mapping[str, Any]
+Row = tuple[str, Callable[[Size], float]]
 
 
-def _time(part: str, gap: str, share: float) -> Callable[[Mapping[str, Any]], float]:
-    return lambda size: quantile(size[part]["latencies"][gap], share)
+def _at(path: str, of: Callable[[Any], float] = float) -> Callable[[Size], float]:
+    """Reads what is saved at this path of a size, and sums it up by `of`."""
+
+    def read_figure(size: Any) -> float:
+        for name in path.split("/"):
+            size = size[name]
+        return of(size)
+
+    return read_figure
 
 
-def _together(part: str) -> Callable[[Mapping[str, Any]], float]:
-    return lambda size: sum(size[part]["cpu"].values())
+def _sum(by_name: Mapping[str, float]) -> float:
+    return sum(by_name.values())
 
 
-def _memory(part: str, name: str) -> Callable[[Mapping[str, Any]], float]:
-    return lambda size: sum(size[part][name].values()) / MIB
+def _mib(of: Callable[[Any], float] = float) -> Callable[[Any], float]:
+    return lambda found: of(found) / MIB
 
 
-SECTIONS: Final[Sequence[tuple[str, Sequence[Row]]]] = (
-    (
-        "Starts and full comparisons, seconds",
+P50, P99 = partial(quantile, share=0.5), partial(quantile, share=0.99)
+
+SECTIONS: Final[Mapping[str, Sequence[Row]]] = {
+    "Starts and full comparisons, seconds": (
+        ("empty target: topics and configs made, by the end of the first pass", _at("first/seconds/topic-config")),
+        ("empty target: ACLs made, by the end of the same pass", _at("first/seconds/acl")),
+        ("empty target: all groups synced", _at("first/seconds/groups synced")),
+        ("all groups moved on, from when MM2's records and offset-syncs are there", _at("first/seconds/groups moved")),
+        ("all in step: topics and configs compared", _at("steady/first/topic-config")),
+        ("all in step: ACLs compared", _at("steady/first/acl")),
+        ("all in step: all groups compared", _at("steady/first/groups compared")),
         (
-            (
-                "empty target: topics and configs made, by the end of the first pass",
-                lambda size: size["first"]["seconds"]["topic-config"],
-            ),
-            ("empty target: ACLs made, by the end of the same pass", lambda size: size["first"]["seconds"]["acl"]),
-            ("empty target: all groups synced", lambda size: size["first"]["seconds"]["groups synced"]),
-            (
-                "all groups moved on, from when MM2's records and offset-syncs are there",
-                lambda size: size["first"]["seconds"]["groups moved"],
-            ),
-            ("all in step: topics and configs compared", lambda size: size["steady"]["first"]["topic-config"]),
-            ("all in step: ACLs compared", lambda size: size["steady"]["first"]["acl"]),
-            ("all in step: all groups compared", lambda size: size["steady"]["first"]["groups compared"]),
-            (
-                "full comparison of one flow, after the changes, median",
-                lambda size: statistics.median(size["steady"]["full_later"]["one"]),
-            ),
-            ("the slowest of four at once", lambda size: max(size["steady"]["full_later"]["all"])),
+            "full comparison of one flow, after the changes, median",
+            _at("steady/full_later/one", statistics.median),
         ),
+        ("the slowest of four at once", _at("steady/full_later/all", max)),
     ),
-    (
-        "Changes, seconds",
-        (
-            ("Lockstep, one a second: p50", _time("steady", EVERY_SECOND, 0.5)),
-            ("p99", _time("steady", EVERY_SECOND, 0.99)),
-            (f"{FAST}, one a second: p50", _time("mm2", EVERY_SECOND, 0.5)),
-            ("p99", _time("mm2", EVERY_SECOND, 0.99)),
-            ("Lockstep, one in 5 s: p50", _time("steady", EVERY_FIVE, 0.5)),
-            ("p99", _time("steady", EVERY_FIVE, 0.99)),
-            (f"{FAST}, one in 5 s: p50", _time("mm2", EVERY_FIVE, 0.5)),
-            ("p99", _time("mm2", EVERY_FIVE, 0.99)),
-            ("Lockstep, an ACL that is granted: median", lambda size: statistics.median(size["steady"]["acls"])),
-            ("slowest", lambda size: max(size["steady"]["acls"])),
-        ),
+    "Changes, seconds": (
+        ("Lockstep, one a second: p50", _at("steady/latencies/1", P50)),
+        ("p99", _at("steady/latencies/1", P99)),
+        (f"{FAST}, one a second: p50", _at("mm2/latencies/1", P50)),
+        ("p99", _at("mm2/latencies/1", P99)),
+        ("Lockstep, one in 5 s: p50", _at("steady/latencies/5", P50)),
+        ("p99", _at("steady/latencies/5", P99)),
+        (f"{FAST}, one in 5 s: p50", _at("mm2/latencies/5", P50)),
+        ("p99", _at("mm2/latencies/5", P99)),
+        ("Lockstep, an ACL that is granted: median", _at("steady/acls", statistics.median)),
+        ("slowest", _at("steady/acls", max)),
     ),
-    (
-        "An idle minute, CPU-seconds",
-        (
-            ("Lockstep: job", lambda size: size["steady"]["cpu"]["job"]),
-            ("the four sources' brokers", lambda size: size["steady"]["cpu"]["sources"]),
-            ("the target's broker", lambda size: size["steady"]["cpu"]["target"]),
-            ("together", _together("steady")),
-            (f"{FAST}: MM2", lambda size: size["mm2"]["cpu"]["job"]),
-            ("the four sources' brokers", lambda size: size["mm2"]["cpu"]["sources"]),
-            ("the target's broker", lambda size: size["mm2"]["cpu"]["target"]),
-            ("together", _together("mm2")),
-        ),
+    "An idle minute, CPU-seconds": (
+        ("Lockstep: job", _at("steady/cpu/job")),
+        ("the four sources' brokers", _at("steady/cpu/sources")),
+        ("the target's broker", _at("steady/cpu/target")),
+        ("together", _at("steady/cpu", _sum)),
+        (f"{FAST}: MM2", _at("mm2/cpu/job")),
+        ("the four sources' brokers", _at("mm2/cpu/sources")),
+        ("the target's broker", _at("mm2/cpu/target")),
+        ("together", _at("mm2/cpu", _sum)),
     ),
-    (
-        "Memory, MiB resident",
-        (
-            ("Lockstep, after the changes: JVM", lambda size: size["steady"]["resident"]["jvm"] / MIB),
-            ("Python", lambda size: size["steady"]["resident"]["python"] / MIB),
-            ("at most, each process at its own moment", _memory("steady", "peak")),
-            ("at most while everything is made", _memory("first", "peak")),
-            (FAST, _memory("mm2", "resident")),
-        ),
+    "Memory, MiB resident": (
+        ("Lockstep, after the changes: JVM", _at("steady/resident/jvm", _mib())),
+        ("Python", _at("steady/resident/python", _mib())),
+        ("at most, each process at its own moment", _at("steady/peak", _mib(_sum))),
+        ("at most while everything is made", _at("first/peak", _mib(_sum))),
+        (FAST, _at("mm2/resident", _mib(_sum))),
     ),
-)
+}
 
-GOALS: Final[Sequence[tuple[str, float, str, Callable[[Mapping[str, Any]], float]]]] = (
+GOALS: Final[Sequence[tuple[str, float, str, Callable[[Size], float]]]] = (
     (
         "one change in 5 s: p99, to MM2's at 1 s",
         1.0,
         "of MM2's",
-        lambda size: _time("steady", EVERY_FIVE, 0.99)(size) / _time("mm2", EVERY_FIVE, 0.99)(size),
+        lambda size: _at("steady/latencies/5", P99)(size) / _at("mm2/latencies/5", P99)(size),
     ),
     (
         "CPU of an idle minute, together, to MM2's at 1 s",
         1 / 3,
         "of MM2's",
-        lambda size: _together("steady")(size) / _together("mm2")(size),
+        lambda size: _at("steady/cpu", _sum)(size) / _at("mm2/cpu", _sum)(size),
     ),
-    ("one change a second: p99", 5.0, "s", _time("steady", EVERY_SECOND, 0.99)),
-    ("most memory of the job", 2048.0, "MiB", _memory("steady", "peak")),
+    ("one change a second: p99", 5.0, "s", _at("steady/latencies/1", P99)),
+    ("most memory of the job", 2048.0, "MiB", _at("steady/peak", _mib(_sum))),
 )
 """Of the largest size: what, at most, its unit, and how to read it."""
 
@@ -171,7 +153,7 @@ def page(found: Mapping[str, Any]) -> str:
     """The whole page."""
     sizes = {int(count): of for count, of in found["sizes"].items()}
     parts = [INTRO.format(**found["facts"])]
-    for title, rows in SECTIONS:
+    for title, rows in SECTIONS.items():
         parts.append(f"## {title}\n\n{_table(sizes, rows)}\n")
     parts.append(_goals(sizes))
     if NOTES.exists():
@@ -179,7 +161,7 @@ def page(found: Mapping[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def _table(sizes: Mapping[int, Mapping[str, Any]], rows: Sequence[Row]) -> str:
+def _table(sizes: Mapping[int, Size], rows: Sequence[Row]) -> str:
     counts = sorted(sizes)
     cells = []
     for name, figure in rows:
@@ -190,10 +172,10 @@ def _table(sizes: Mapping[int, Mapping[str, Any]], rows: Sequence[Row]) -> str:
     return table(("", *(f"{count:,} topics" for count in counts), "grows by"), cells)
 
 
-def _value(size: Mapping[str, Any], read: Callable[[Mapping[str, Any]], float]) -> float | None:
+def _value(size: Size, figure: Callable[[Size], float]) -> float | None:
     """None: not measured."""
     try:
-        return read(size)
+        return figure(size)
     except KeyError:
         return None
 
@@ -202,7 +184,7 @@ def _shown(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
 
 
-def _goals(sizes: Mapping[int, Mapping[str, Any]]) -> str:
+def _goals(sizes: Mapping[int, Size]) -> str:
     count, rows = max(sizes), []
     for name, most, unit, figure in GOALS:
         value = _value(sizes[count], figure)
@@ -219,14 +201,10 @@ SELDOM_FROM: Final = 10_000
 """Topics from which on changes that are further apart are timed as well: it takes minutes."""
 
 MIRROR_HEAP: Final = "1g"
-INTERVALS: Final = ("sync.topic.configs", "sync.topic.acls", "refresh.topics")
-PARTS: Final = ("first", "steady", "mm2")
 
 
 def main(
     sizes: Annotated[str, typer.Option(help="Numbers of topics in all, comma separated.")] = "500,2000,10000",
-    parts: Annotated[str, typer.Option(help="What is measured; `steady` needs what `first` made.")] = ",".join(PARTS),
-    keep: Annotated[Path | None, typer.Option(help="Clusters stay in this folder, for another run.")] = None,
     out: Annotated[Path, typer.Option(help="The file for the results.")] = RESULTS,
     render: Annotated[bool, typer.Option("--render", help="Only write the page again.")] = False,
 ) -> None:
@@ -235,54 +213,39 @@ def main(
     if not render:
         found["facts"] = machine()
         for count in (int(size) for size in sizes.split(",")):
-            timed = [CHANGES, *([SELDOM] if count >= SELDOM_FROM else [])]
             of_size = found["sizes"].setdefault(str(count), {})
-            for name, result in _measured(count, parts.split(","), timed, keep):
+            for name, result in _measured(count):
                 of_size[name] = result
                 save(out, found)
     if out == RESULTS:
         PAGE.write_text(page(found))
 
 
-def _measured(
-    count: int, parts: Sequence[str], timed: Sequence[tuple[float, int]], keep: Path | None
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    with _folder(keep, count) as root, scale_clusters(root, count) as clusters:
-        for part in parts:
-            say(f"{count:,} topics: {part}")
+def _measured(count: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    timed = [CHANGES, *([SELDOM] if count >= SELDOM_FROM else [])]
+    parts: Mapping[str, Callable[[ScaleClusters], Mapping[str, Any]]] = {
+        "first": first_contact,
+        "steady": lambda clusters: steady(clusters, timed, seed=1),
+        "mm2": lambda clusters: mirrored(clusters, timed, seed=2),
+    }
+    with scale_clusters(count) as clusters:
+        for name, part in parts.items():
+            say(f"{count:,} topics: {name}")
             try:
-                if part == "first":
-                    yield part, first_contact(clusters)
-                elif part == "steady":
-                    yield part, steady(clusters, timed, seed=1)
-                else:
-                    yield part, mirrored(clusters, timed, seed=2)
+                yield name, part(clusters)
             except (TimeoutError, LockstepError) as error:
                 say(f"left out: {error}")
 
 
-@contextmanager
-def _folder(keep: Path | None, count: int) -> Iterator[Path]:
-    if keep is not None:
-        root = keep / str(count)
-        root.mkdir(parents=True, exist_ok=True)
-        yield root
-    else:
-        with tempfile.TemporaryDirectory(prefix="lockstep-bench-scale-") as folder:
-            yield Path(folder)
-
-
 def mirrored(clusters: ScaleClusters, timed: Sequence[tuple[float, int]], seed: int) -> dict[str, Any]:
     """MM2 alone, its intervals at 1 s, the same four flows."""
-    intervals = {f"{name}.interval.seconds": "1" for name in INTERVALS}
-    properties = mirror_properties(clusters.bootstraps, FLOWS, **intervals)
-    folder = clusters.root / f"mirror-{time.monotonic_ns()}"
+    properties = mirror_properties(clusters.bootstraps, FLOWS, **intervals(1, *WATCHED))
     began = time.monotonic()
-    with LocalMirror(properties, folder, heap=MIRROR_HEAP) as mirror:
+    with LocalMirror(properties, clusters.root / "mirror", heap=MIRROR_HEAP) as mirror:
         say(f"MM2's connectors started after {time.monotonic() - began:.1f} s")
         latencies = changed(clusters, timed, seed)
         cpu = idle_cpu(mirror.pids, clusters)
-        return {"latencies": latencies, "cpu": cpu, "resident": dict(resident(mirror.pids)), "way": FAST}
+        return {"latencies": latencies, "cpu": cpu, "resident": resident(mirror.pids)}
 
 
 # One job with four flows into one target: its start, its full comparisons, its latency, its price.
@@ -336,7 +299,7 @@ def steady(clusters: ScaleClusters, timed: Sequence[tuple[float, int]], seed: in
         acls = _granted(clusters)
         say(f"{IDLE:g} s without a change")
         cpu = idle_cpu(job.pids, clusters)
-        settled = dict(resident(job.pids))
+        settled = resident(job.pids)
         again = _full(job)
     return {"first": first, "full": full, "full_later": again, "latencies": latencies, "acls": acls, "cpu": cpu} | {
         "resident": settled,
@@ -360,27 +323,20 @@ def _granted(clusters: ScaleClusters) -> list[float]:
     """Seconds of ACLs that are granted one after the other, of new principals, on the sources in turn."""
     target, seconds = AdminClient({"bootstrap.servers": clusters.target.bootstrap}), list[float]()
     chance, pause = random.Random(1), threading.Event()
-    sources = {
-        alias: open_cluster(alias, {"bootstrap.servers": at}) for alias, at in clusters.source_bootstraps.items()
-    }
-    try:
-        for number in range(ACLS):
-            alias = [*sources][number % len(sources)]
-            # At any moment of the passes: a matter of time, not of a condition.
-            pause.wait(chance.expovariate(1 / 2))
-            acl = read_acl(f"User:granted-{time.time_ns()}", topic_name(number))
-            sources[alias].acls.create([acl])
-            seconds.append(acl_arrives(target, acl, there=True, source=alias))
-    finally:
-        for one in sources.values():
-            one.close()
+    for number in range(ACLS):
+        alias = SOURCES[number % len(SOURCES)]
+        # At any moment of the passes: a matter of time, not of a condition.
+        pause.wait(chance.expovariate(1 / 2))
+        acl = read_acl(f"User:granted-{number}", topic_name(number))
+        clusters.clients[alias].acls.create([acl])
+        seconds.append(acl_arrives(target, acl, there=True, source=alias))
     say(f"ACLs granted: {min(seconds):.2f} to {max(seconds):.2f} s")
     return seconds
 
 
 @contextmanager
 def _job(clusters: ScaleClusters, name: str) -> Iterator[tuple[LocalJob, float]]:
-    folder = clusters.root / f"{name}-{time.monotonic_ns()}"
+    folder = clusters.root / name
     say(f"{name}: the job starts, its log is {folder}/job.log")
     began = time.monotonic()
     with job_of(mirror_properties(clusters.bootstraps, FLOWS, **OWN), folder) as job:
@@ -414,16 +370,11 @@ def _compared(job: LocalJob, began: float) -> dict[str, float]:
 
 
 def _synced(job: LocalJob) -> float:
-    job.check()
-    verdicts = (one for one in Meter(job).samples() if one.name == "lockstep_offset_verdicts")
-    return sum(one.value for one in verdicts if one.labels["verdict"] == "SYNCED")
+    return Meter(job).total("lockstep_offset_verdicts", verdict="SYNCED")
 
 
 def _moved(job: LocalJob) -> float:
-    job.check()
-    changes = (one for one in Meter(job).samples() if one.name == "lockstep_changes_total")
-    moved = ("group-offset", "update", "applied")
-    return sum(one.value for one in changes if tuple(one.labels[name] for name in ("kind", "op", "result")) == moved)
+    return Meter(job).total("lockstep_changes_total", kind="group-offset", op="update", result="applied")
 
 
 def _full(job: LocalJob) -> Mapping[str, list[float]]:
@@ -451,16 +402,17 @@ SOURCES: Final = ("a", "c", "d", "e")
 TARGET: Final = "b"
 FLOWS: Final = tuple(f"{alias}->{TARGET}" for alias in SOURCES)
 ACLS_A_TOPIC: Final = 5
-FILLED_WITHIN: Final = 900.0
 TOPICS_OF_A_PRODUCER: Final = 250
 """librdkafka asks for all its topics again at each new one."""
 
 
 @dataclass(frozen=True)
 class ScaleClusters:
-    """`topics`: of each source; every source has as many groups, and `ACLS_A_TOPIC` times as many ACLs."""
+    """`clients`: of the sources. `topics`: of each source, which has as many groups, and `ACLS_A_TOPIC` times as many
+    ACLs."""
 
     sources: Mapping[str, LocalCluster]
+    clients: Mapping[str, KafkaCluster]
     target: LocalCluster
     topics: int
     root: Path
@@ -482,60 +434,44 @@ class ScaleClusters:
 
 
 @contextmanager
-def scale_clusters(root: Path, topics: int) -> Iterator[ScaleClusters]:
-    """They run, with `topics` in all on the sources; on folders of an earlier run all is there already."""
-    with ExitStack() as stack:
+def scale_clusters(topics: int) -> Iterator[ScaleClusters]:
+    """They run, with `topics` in all on the sources."""
+    with tempfile.TemporaryDirectory(prefix="lockstep-bench-scale-") as folder, ExitStack() as stack:
+        root = Path(folder)
         sources = {alias: stack.enter_context(LocalCluster(alias, root / alias)) for alias in SOURCES}
         target = stack.enter_context(LocalCluster(TARGET, root / TARGET, heap="1g"))
-        clusters = ScaleClusters(sources, target, topics // len(SOURCES), root)
-        filled = root / "filled"
-        if not filled.exists():
-            for alias in SOURCES:
-                say(f"{clusters.topics:,} topics, as many groups and their ACLs on {alias}")
-                _fill(alias, clusters.sources[alias].bootstrap, clusters.topics)
-            filled.touch()
+        clients = {alias: opened(stack, one) for alias, one in sources.items()}
+        clusters = ScaleClusters(sources, clients, target, topics // len(SOURCES), root)
+        for alias in SOURCES:
+            say(f"{clusters.topics:,} topics, as many groups and their ACLs on {alias}")
+            _fill(clients[alias], sources[alias].bootstrap, clusters.topics)
         yield clusters
 
 
-def _fill(alias: str, bootstrap: str, topics: int) -> None:
-    names = [topic_name(number) for number in range(topics)]
-    create_topics(bootstrap, topics)
-    wait_for_topics(bootstrap, {*names}, FILLED_WITHIN)
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(SYNCS, 1, 1, config={"cleanup.policy": "compact"})])[SYNCS].result()
-    one_record_each(bootstrap, names)
-    cluster = open_cluster(alias, {"bootstrap.servers": bootstrap})
-    try:
-        grant_all(cluster, [read_acl(f"User:app-{n}", name) for name in names for n in range(ACLS_A_TOPIC)])
-        commit_all(
-            cluster,
-            {f"{alias}-group-{number:05d}": {TopicPartition(name, 0): 1} for number, name in enumerate(names)},
-        )
-    finally:
-        cluster.close()
+def _fill(source: KafkaCluster, bootstrap: str, topics: int) -> None:
+    made = bench_topics(topics)
+    make_topics(source, made)
+    source.create_log(SYNCS, 1, {"cleanup.policy": "compact"})
+    one_record_each(bootstrap, [*made])
+    grant_all(source, [read_acl(f"User:app-{n}", name) for name in made for n in range(ACLS_A_TOPIC)])
+    groups = {f"{source.alias}-group-{number:05d}": name for number, name in enumerate(made)}
+    commit_all(source, {group: {TopicPartition(name, 0): 1} for group, name in groups.items()})
 
 
 def one_record_each(bootstrap: str, topics: Sequence[str]) -> None:
     """One record in the only partition of each topic. Raises LockstepError when one is not written."""
     for start in range(0, len(topics), TOPICS_OF_A_PRODUCER):
-        producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50})
-        for name in topics[start : start + TOPICS_OF_A_PRODUCER]:
-            producer.produce(name, b"one", partition=0)
-        if left := producer.flush(FILLED_WITHIN):
-            raise LockstepError(f"{left} records could not be written within {FILLED_WITHIN:g} s")
+        some = topics[start : start + TOPICS_OF_A_PRODUCER]
+        produce_all(bootstrap, (PlainRecord(name, None, b"one") for name in some))
 
 
 def copy_as_mm2_would(clusters: ScaleClusters) -> None:
     """The sources' records in the topics of the target, which are there, and the offset-syncs of all partitions."""
-    copied = clusters.root / "copied"
-    if copied.exists():
-        return
     names = [topic_name(number) for number in range(clusters.topics)]
     one_record_each(clusters.target.bootstrap, [f"{alias}.{name}" for alias in clusters.sources for name in names])
-    syncs = [PlainRecord(*encode_offset_sync(OffsetSync(TopicPartition(name, 0), 0, 0))) for name in names]
     for bootstrap in clusters.source_bootstraps.values():
-        produce_all(bootstrap, SYNCS, syncs)
-    copied.touch()
+        syncs = (encode_offset_sync(OffsetSync(TopicPartition(name, 0), 0, 0)) for name in names)
+        produce_all(bootstrap, (PlainRecord(SYNCS, *sync) for sync in syncs))
 
 
 if __name__ == "__main__":

@@ -12,8 +12,9 @@ from typing import Annotated, Final
 import typer
 
 from app.cli.output import print_table
+from bench.pair import HEARTBEATS
 from bench.saved_figures import say
-from bench.scenario import SCENARIOS, bench_of, mirror_of, started_job
+from bench.scenario import bench_of
 from bench.topic_changes import Changes
 
 ARRIVES_WITHIN: Final = 120.0
@@ -29,13 +30,13 @@ def main(
 ) -> None:
     """Prints a row for each start: seconds until everything was compared, and of its changes."""
     rows = []
-    with bench_of(topics) as bench, mirror_of(bench, SCENARIOS[0]):
+    with bench_of(topics) as pair, pair.mirror(**HEARTBEATS):
         for number in range(starts):
             began = time.monotonic()
-            with started_job(bench, SCENARIOS[0]) as job:
+            with pair.job() as job:
                 job.wait_until_compared()
                 compared = time.monotonic() - began
-                load = Changes({"a": bench.source.bootstrap}, bench.target.bootstrap, topics, seed=number)
+                load = Changes({"a": pair.a.bootstrap}, pair.b.bootstrap, topics, seed=number)
                 seconds = sorted(load.run(changes, gap, ARRIVES_WITHIN)) if changes else []
             slowest = " ".join(f"{one:.2f}" for one in seconds[-SLOWEST:])
             median = f"{seconds[len(seconds) // 2]:.2f}" if seconds else "-"

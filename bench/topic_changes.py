@@ -5,31 +5,16 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Final, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, TypeVar
 
-from confluent_kafka import Producer
-from confluent_kafka.admin import (
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    NewTopic,
-    ResourceType,
-)
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from app.local.local_job import LocalJob
-from app.local.ports import free_ports
 from app.local.waiting import wait_for
+from sinks.kafka.ports.cluster import TopicSpec
 
 TARGET_POLL_INTERVAL = 0.02
 """Seconds between looks at the topics that have changed and not arrived: the resolution of what is measured."""
-
-AT_ONCE = 250
-
-SYNCS: Final = "mm2-offset-syncs.b.internal"
 
 
 def topic_name(number: int) -> str:
@@ -37,26 +22,12 @@ def topic_name(number: int) -> str:
     return f"bench-{number:05d}"
 
 
-def create_topics(bootstrap: str, count: int) -> None:
+def bench_topics(count: int) -> dict[str, TopicSpec]:
     """One partition each, a third of them with an override, as a real cluster has."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    new = [
-        NewTopic(topic_name(n), 1, 1, config={"retention.ms": str(86_400_000 + n)} if n % 3 == 0 else {})
+    return {
+        topic_name(n): TopicSpec(1, 1, (("retention.ms", str(86_400_000 + n)),) if n % 3 == 0 else ())
         for n in range(count)
-    ]
-    for start in range(0, count, AT_ONCE):
-        for future in admin.create_topics(new[start : start + AT_ONCE], request_timeout=60).values():
-            future.result()
-
-
-def wait_for_topics(bootstrap: str, names: set[str], timeout: float) -> None:
-    """Until the cluster shows all of these. Raises TimeoutError that says how many are missing."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    deadline = time.monotonic() + timeout
-    while missing := names - admin.list_topics(timeout=30).topics.keys():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{len(missing)} of {len(names)} topics were not on {bootstrap} after {timeout:g} s")
-        time.sleep(0.5)
+    }
 
 
 T = TypeVar("T")
@@ -134,50 +105,3 @@ class Changes:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in wanted]
         seen = self._target.describe_configs(resources).items()
         return [one.name for one, future in seen if future.result()["retention.ms"].value == wanted[one.name]]
-
-
-WITHIN: Final = 1800.0
-
-
-class PlainRecord(NamedTuple):
-    """`timestamp`: milliseconds since the epoch; 0 is now."""
-
-    key: bytes
-    value: bytes
-    partition: int = 0
-    timestamp: int = 0
-
-
-def produce_all(bootstrap: str, topic: str, records: Iterable[PlainRecord]) -> None:
-    """Returns when all are acknowledged. Raises TimeoutError."""
-    batches = {"linger.ms": 20, "batch.size": 500_000, "enable.idempotence": True}
-    producer = Producer({"bootstrap.servers": bootstrap, "queue.buffering.max.messages": 500_000, **batches})
-    for number, (key, value, partition, timestamp) in enumerate(records):
-        while True:
-            try:
-                producer.produce(topic, value, key, partition, timestamp=timestamp)
-                break
-            except BufferError:
-                producer.poll(0.05)
-        if number % 10_000 == 0:
-            producer.poll(0)
-    if left := producer.flush(WITHIN):
-        raise TimeoutError(f"{left} records were not written to {topic} on {bootstrap} within {WITHIN:g} s")
-
-
-def write_job_file(properties: Mapping[str, str], folder: Path) -> tuple[Path, int]:
-    """`mirror.properties` in a folder that is made where it is missing, and the port where its job will serve."""
-    folder.mkdir(parents=True, exist_ok=True)
-    port = free_ports(1)[0]
-    own = {"lockstep.http.port": str(port), "lockstep.checkpoint.dir": str(folder / "checkpoints")}
-    config = folder / "mirror.properties"
-    config.write_text("".join(f"{name} = {value}\n" for name, value in {**properties, **own}.items()))
-    return config, port
-
-
-@contextmanager
-def job_of(properties: Mapping[str, str], folder: Path) -> Iterator[LocalJob]:
-    """Starts a job with these properties. Its log is `job.log` in the folder."""
-    config, port = write_job_file(properties, folder)
-    with LocalJob(config, port, folder / "job.log") as job:
-        yield job

@@ -6,39 +6,36 @@ batch of Spark's own source with `count()` on each side, and `verify` at level d
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 import psutil
 import typer
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from app.local.jars import PROJECT, kafka_jars
 from app.local.java import JavaProcess
-from app.local.local_cluster import LocalCluster
-from app.local.local_mirror import mirror_properties
 from app.local.waiting import wait_for
+from bench.costs import cost
+from bench.pair import SYNCS, BenchPair, PlainRecord, make_topics, pair_of, produce_all
 from bench.saved_figures import FIGURES, read, save, table
 from bench.standalone import HOST, standalone
-from bench.topic_changes import SYNCS, PlainRecord, produce_all
+from sinks.kafka.ports.cluster import TopicSpec
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
 
 CONSOLE: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 WITHIN: Final = 1800.0
-PARTS: Final = ("plain", "workers", "memory")
 
 
 def main(
@@ -46,56 +43,24 @@ def main(
     sizes: Annotated[str, typer.Option(help="Millions of records for the driver's memory.")] = "1,4,16",
     partitions: Annotated[int, typer.Option(help="Of the topic.")] = 8,
     rounds: Annotated[int, typer.Option(help="Rounds behind the warm-up.")] = 3,
-    parts: Annotated[str, typer.Option(help="What to measure; the page keeps the rest as it was.")] = ",".join(PARTS),
     render: Annotated[bool, typer.Option("--render", help="Write the page from what was measured.")] = False,
 ) -> None:
     """Measures, saves after each part, and writes the page."""
     if not render:
-        with tempfile.TemporaryDirectory(prefix="lockstep-verify-") as folder, ExitStack() as stack:
-            root, clusters = Path(folder), {}
-            for alias in ("a", "b"):
-                cluster = stack.enter_context(LocalCluster(alias, root / alias, heap="1g"))
-                clusters[alias] = cluster.bootstrap
-            found = _kept(parts.split(","), partitions, rounds)
-            load = RunSizes(records, [int(one) for one in sizes.split(",") if one], partitions, rounds)
-            _measure(clusters, root, load, found, parts.split(","))
+        found: dict[str, Any] = {"cores": psutil.cpu_count(), "partitions": partitions, "rounds": rounds, "memory": {}}
+        with pair_of("verify", heap="1g") as pair:
+            written = write_both(pair, records, partitions)
+            found["plain"] = _beside_plain_reading(written, rounds)
+            save(RESULTS, found)
+            found["workers"] = {str(count): _on_workers(written, pair.root, count, rounds) for count in (1, 2)}
+            save(RESULTS, found)
+            for millions in (int(one) for one in sizes.split(",") if one):
+                larger = write_both(pair, millions * 1_000_000, partitions)
+                with standalone(pair.root / f"memory-{millions}", 1) as master:
+                    one = _child(larger, 1, master=master, count=False)
+                found["memory"][str(millions)] = {name: one[name] for name in ("heap_mib", "resident_mib")}
+                save(RESULTS, found)
     PAGE.write_text(page(read(RESULTS)))
-
-
-class RunSizes(NamedTuple):
-    """How much is compared: `sizes` in millions of records, for the memory."""
-
-    records: int
-    sizes: list[int]
-    partitions: int
-    rounds: int
-
-
-def _kept(parts: Sequence[str], partitions: int, rounds: int) -> dict[str, Any]:
-    """What an earlier run found, where this one measures a part of it alone."""
-    if unknown := set(parts) - {*PARTS}:
-        raise typer.BadParameter(f"{', '.join(sorted(unknown))}: one of {', '.join(PARTS)}", param_hint="--parts")
-    found: dict[str, Any] = read(RESULTS) if {*parts} != {*PARTS} else {}
-    return found | {"cores": psutil.cpu_count(), "partitions": partitions, "rounds": rounds}
-
-
-def _measure(clusters: dict[str, str], root: Path, load: RunSizes, found: dict[str, Any], parts: Sequence[str]) -> None:
-    if {"plain", "workers"} & {*parts}:
-        written = write_both(clusters, load.records, load.partitions, root)
-    if "plain" in parts:
-        found["plain"] = _beside_plain_reading(written, load.rounds)
-        save(RESULTS, found)
-    if "workers" in parts:
-        found["workers"] = {str(count): _on_workers(written, root, count, load.rounds) for count in (1, 2)}
-        save(RESULTS, found)
-    if "memory" in parts:
-        found["memory"] = {}
-    for millions in load.sizes if "memory" in parts else ():
-        larger = write_both(clusters, millions * 1_000_000, load.partitions, root)
-        with standalone(root / f"memory-{millions}", 1) as master:
-            one = _child(larger, 1, master=master, count=False)
-        found["memory"][str(millions)] = {"heap_mib": one["heap_mib"], "resident_mib": one["resident_mib"]}
-        save(RESULTS, found)
 
 
 def _beside_plain_reading(written: WrittenLoad, rounds: int) -> dict[str, Any]:
@@ -108,11 +73,10 @@ def _beside_plain_reading(written: WrittenLoad, rounds: int) -> dict[str, Any]:
 
 def _console(written: WrittenLoad) -> float:
     """Seconds in which two consumers read both sides, at the same time."""
-    sides = ((written.sources["a"], written.topic), (written.sources["b"], written.remote))
     began = time.perf_counter()
     with ExitStack() as stack:
         running = []
-        for servers, topic in sides:
+        for servers, topic in written.sides:
             asked = ["--bootstrap-server", servers, "--topic", topic, "--from-beginning"]
             asked += ["--max-messages", str(written.records)]
             running.append(
@@ -143,21 +107,12 @@ def _child(written: WrittenLoad, rounds: int, *, master: str = "local[2]", count
         text=True,
     ) as child:
         while child.poll() is None:
-            most = max(most, _resident(child.pid))
+            most = max(most, cost([child.pid]).memory.total())
             time.sleep(0.5)
         said = child.stdout.read() if child.stdout else ""
     if child.returncode:
         raise SystemExit(f"the driver ended with {child.returncode}: {said}")
     return {**json.loads(said.splitlines()[-1]), "resident_mib": most / 2**20}
-
-
-def _resident(pid: int) -> int:
-    """Bytes of a process and its children."""
-    try:
-        one = psutil.Process(pid)
-        return sum(each.memory_info().rss for each in (one, *one.children(recursive=True)))
-    except psutil.NoSuchProcess:
-        return 0
 
 
 # bench/figures/benchmarks-verify.md, from what was measured.
@@ -237,65 +192,47 @@ SYNCS_A_PARTITION: Final = 16
 VALUE: Final = b"x" * 180
 """With a key and a number in front: records of about 200 bytes, which brokers store as they are."""
 
-WRITTEN_WITHIN: Final = 120.0
-
 
 @dataclass(frozen=True)
 class WrittenLoad:
-    """`records` in all, on both clusters. `config`: a properties file of the flow a->b over this topic alone."""
+    """`records` in all, on both clusters. `sides`: bootstrap servers and the topic's name, of the source and the target.
+    `config`: a properties file of the flow a->b over this topic alone."""
 
     topic: str
     records: int
     partitions: int
-    sources: Mapping[str, str]
+    sides: Sequence[tuple[str, str]]
     config: Path
 
-    @property
-    def remote(self) -> str:
-        """Its name on the target."""
-        return f"a.{self.topic}"
 
-
-def write_both(clusters: Mapping[str, str], records: int, partitions: int, folder: Path) -> WrittenLoad:
-    """The same records on `a` and `b`, by alias their bootstrap servers, and offset-syncs as MM2 leaves them."""
-    written = WrittenLoad(f"verify-{records}", records, partitions, clusters, folder / f"verify-{records}.properties")
-    lines = mirror_properties(dict(clusters), ["a->b"], topics=written.topic)
-    lines["lockstep.checkpoint.dir"] = str(folder / "checkpoints")
-    written.config.write_text("".join(f"{name} = {value}\n" for name, value in lines.items()))
-    _create(clusters["a"], {written.topic: partitions, SYNCS: 1})
-    _create(clusters["b"], {written.remote: partitions})
-    began = int(time.time() * 1000)
+def write_both(pair: BenchPair, records: int, partitions: int) -> WrittenLoad:
+    """The same records on both clusters, and offset-syncs as MM2 leaves them."""
+    topic = f"verify-{records}"
+    config, began = pair.job(topics=topic).config, int(time.time() * 1000)
+    written = WrittenLoad(
+        topic, records, partitions, ((pair.a.bootstrap, topic), (pair.b.bootstrap, f"a.{topic}")), config
+    )
+    pair.source.create_log(SYNCS, 1, {"cleanup.policy": "compact"})
+    for cluster, (_, name) in zip((pair.source, pair.target), written.sides, strict=True):
+        make_topics(cluster, {name: TopicSpec(partitions, 1)})
     with ThreadPoolExecutor() as pool:
-        sides = ((clusters["a"], written.topic), (clusters["b"], written.remote))
-        list(pool.map(lambda side: produce_all(side[0], side[1], _records(written, began)), sides))
-    _write_syncs(clusters["a"], written)
+        list(pool.map(lambda side: produce_all(side[0], _records(written, side[1], began)), written.sides))
+    produce_all(pair.a.bootstrap, _syncs(written))
     return written
 
 
-def _create(bootstrap: str, topics: Mapping[str, int]) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    there = admin.list_topics(timeout=WRITTEN_WITHIN).topics
-    new = [NewTopic(name, count, 1) for name, count in topics.items() if name not in there]
-    for made in admin.create_topics(new).values() if new else ():
-        made.result()
-
-
-def _records(written: WrittenLoad, began: int) -> Iterator[PlainRecord]:
+def _records(written: WrittenLoad, topic: str, began: int) -> Iterator[PlainRecord]:
     for number in range(written.records):
         key, at = b"%09d" % number, number % written.partitions
-        yield PlainRecord(key, key + VALUE, at, began + number // 1000)
+        yield PlainRecord(topic, key, key + VALUE, at, began + number // 1000)
 
 
-def _write_syncs(bootstrap: str, written: WrittenLoad) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
+def _syncs(written: WrittenLoad) -> Iterator[PlainRecord]:
     length = written.records // written.partitions
-    for partition in range(written.partitions):
-        where = TopicPartition(written.topic, partition)
-        for number in range(SYNCS_A_PARTITION):
-            offset = length * number // SYNCS_A_PARTITION
-            key, value = encode_offset_sync(OffsetSync(where, offset, offset))
-            producer.produce(SYNCS, value, key, 0)
-    producer.flush(WRITTEN_WITHIN)
+    for partition, number in itertools.product(range(written.partitions), range(SYNCS_A_PARTITION)):
+        offset = length * number // SYNCS_A_PARTITION
+        sync = OffsetSync(TopicPartition(written.topic, partition), offset, offset)
+        yield PlainRecord(SYNCS, *encode_offset_sync(sync))
 
 
 if __name__ == "__main__":

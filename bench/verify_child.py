@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import sys
 import time
 from collections import defaultdict
@@ -16,13 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
 import typer
 from pyspark.sql import SparkSession
 
 from app.settings import load
 from app.spark.spark_session import session
 from app.verify.flow_check import verify_flow
+from bench.costs import cost
 from sinks.verify.log_survey import ComparisonScope
 from sinks.verify.partition_verdicts import PartitionVerdict, VerifyLevel
 
@@ -37,16 +38,10 @@ class Took:
     @contextmanager
     def measured(self, way: str) -> Iterator[None]:
         """One round of a way."""
-        began, worked = time.perf_counter(), _cpu()
+        began, worked = time.perf_counter(), cost([os.getpid()]).cpu_seconds
         yield
         self.seconds[way].append(time.perf_counter() - began)
-        self.cpu[way].append(_cpu() - worked)
-
-
-def _cpu() -> float:
-    me = psutil.Process()
-    times = [one.cpu_times() for one in (me, *me.children(recursive=True))]
-    return sum(one.user + one.system for one in times)
+        self.cpu[way].append(cost([os.getpid()]).cpu_seconds - worked)
 
 
 def main(config: Path, topic: str, rounds: int = 3, count: bool = True) -> None:

@@ -36,7 +36,7 @@ class LocalJob(Startable):
         if not is_checkout():
             start = [sys.executable, "-m", "app.main", "run"]
         self._command = [*start, "--config", str(config)]
-        self._log = log
+        self.config, self._log = config, log
         self.address = f"http://127.0.0.1:{port}"
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._process: Child | None = None

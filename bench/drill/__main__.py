@@ -1,43 +1,61 @@
-"""`python -m bench.drill`: failovers tried out; prints what came out, and keeps it in a file of JSON."""
+"""`python -m bench.drill`: failovers tried out on one pair of clusters, with one MM2 and one job."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from bench.drill.run import FULL, MANY, RESULTS, SMOKE, WRITERS, Way, drill
-from bench.drill.section import section
-from bench.failover_figures_page import LOSSES, PREDICTIONS
-from bench.failover_figures_page import write as write_losses
+from app.local.waiting import WaitedTooLong
+from bench.drill.round import DrillSize, Ground, play
+from bench.drill.series import DrillSeries
+from bench.drill.snapshot import ISOLATION
+from bench.drill.source_load import CLEANER
+from bench.failover_figures_page import LOSSES, write
+from bench.pair import HEARTBEATS, intervals, pair_of
+from bench.saved_figures import say
+
+SIZE: Final = DrillSize(seconds=12.0, groups=1, settle=10.0)
+KEYS: Final = {
+    **intervals(1, "refresh.topics", "refresh.groups", "emit.checkpoints"),
+    **HEARTBEATS,
+    "topics": "drill-.*",
+    "groups": "drill-.*",
+    "a->b.consumer.isolation.level": ISOLATION,
+    # The job writes MM2's offset-syncs to the ledger with its full comparisons; a round is over before the default one.
+    "lockstep.full.comparison.interval": "5 seconds",
+}
 
 
 def main(
-    rounds: Annotated[int, typer.Option(help="How many; MM2 is killed in every other.")] = 8,
-    writer: Annotated[
-        str, typer.Option(help="Who commits on the target: lockstep, or mm2 with its own sync.")
-    ] = "lockstep",
-    read_committed: Annotated[bool, typer.Option(help="Whether MM2 leaves out aborted transactions.")] = True,
-    verified: Annotated[
-        bool, typer.Option(help="Whether exact offsets of `lockstep verify` are tried as well.")
-    ] = False,
-    smoke: Annotated[bool, typer.Option(help="Short rounds with few groups: two of them take two minutes.")] = False,
-    many: Annotated[
-        bool,
-        typer.Option(help="Shorter rounds, fifty an hour, for bench/figures/benchmarks-failover.md."),
-    ] = False,
-    first: Annotated[int, typer.Option(help="The number of the first round, for rounds that others did not play.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="The file for the results.")] = None,
+    rounds: Annotated[int, typer.Option(help="How many, fifty an hour; MM2 is killed in every other.")] = 50,
+    out: Annotated[Path, typer.Option(help="The file for the results; the page is written beside it.")] = LOSSES,
 ) -> None:
-    """Plays the rounds, saves after each, and prints what came out."""
-    if writer not in WRITERS:
-        raise typer.BadParameter(f"{writer}: one of {', '.join(WRITERS)}", param_hint="--writer")
-    size = MANY if many else SMOKE if smoke else FULL
-    saved = out or (LOSSES if many else RESULTS)
-    found = drill(rounds, Way(writer, read_committed, verified), size, saved, first)
-    sys.stdout.write(write_losses(saved) if saved.resolve() in (LOSSES, PREDICTIONS) else section(found))
+    """Plays the rounds, saves after each, and writes the page."""
+    drill(rounds, out)
+    sys.stdout.write(write(out))
+
+
+def drill(rounds: int, out: Path) -> None:
+    """A round that does not come to its end is told, and left out."""
+    found = DrillSeries(SIZE, 0, [], [], 0, 0, [])
+    with (
+        pair_of("drill", overrides=CLEANER) as pair,
+        pair.mirror(**KEYS) as mirror,
+        pair.committing_job(**KEYS) as job,
+    ):
+        for number in range(rounds):
+            kill = number % 2 == 1
+            say(f"round {number + 1} of {rounds}{', MM2 is killed' if kill else ''}")
+            try:
+                found = found.after(play(Ground(pair, mirror, job), SIZE, number, kill=kill))
+            except WaitedTooLong as error:
+                say(f"left out: {error}")
+                found = replace(found, rounds=found.rounds + 1, failed=[*found.failed, str(error)])
+            found.save(out)
 
 
 if __name__ == "__main__":

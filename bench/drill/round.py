@@ -5,28 +5,19 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from app.application_offsets import translate_each
-from app.local.local_cluster import LocalCluster
+from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror
 from app.local.waiting import wait_for
-from app.settings import load
-from app.spark.spark_session import session
-from app.verify.flow_check import verify_flow
-from bench.drill.outcome_rows import AFTER, CALM, DURING, VERIFIED_AFTER, VERIFIED_CALM, Row, aborted, rows
-from bench.drill.readers import Commits, DrillReader, readers
-from bench.drill.snapshot import ByGroup, Logs, Loss, Snapshot, Target, cut, losses, read_logs, remote
+from bench.drill.outcome_rows import AFTER, CALM, DURING, Row, aborted, rows
+from bench.drill.readers import Commits, readers
+from bench.drill.snapshot import Logs, Loss, Snapshot, Target, cut, losses, read_logs, remote
 from bench.drill.source_load import Load, Topic, create, running
-from sinks.kafka.kafka_cluster import KafkaCluster
-from sinks.kafka.ports.groups import Offsets
-from sinks.kinds.offsets.translation import Answer, Method
-from sinks.verify.log_survey import ComparisonScope
-from streaming.mm2.records import TopicPartition
+from bench.pair import BenchPair
 
 T = TypeVar("T")
 
@@ -64,17 +55,11 @@ class DrillSize:
 
 @dataclass(frozen=True)
 class Ground:
-    """What all rounds share. `check` raises when a program that must run has ended. `isolation`: of MM2's consumer."""
+    """What all rounds share."""
 
-    a: LocalCluster
-    b: LocalCluster
-    source: KafkaCluster
-    target: KafkaCluster
+    pair: BenchPair
     mirror: LocalMirror
-    check: Callable[[], None]
-    isolation: str = "read_committed"
-    config: Path | None = None
-    """Of the job, where exact offsets of `verify` are tried as well."""
+    job: LocalJob
 
 
 @dataclass(frozen=True)
@@ -92,39 +77,31 @@ def play(ground: Ground, size: DrillSize, number: int, *, kill: bool) -> Played:
     chance = random.Random(number)
     # An earlier round that came to no end may have left it dead.
     ground.mirror.start()
-    topics = create(ground.source, NAME.format(number))
+    topics = create(ground.pair.source, NAME.format(number))
     found = readers(topics, size.groups, chance)
-    commits = Commits(ground.source, found, size.seconds, chance)
+    commits = Commits(ground.pair.source, found, size.seconds, chance)
     commits.begin()
-    loads = [Load(ground.a.bootstrap, topic, seed) for seed, topic in enumerate(topics, start=number * len(topics))]
-    with _looking(ground, found, topics) as target:
+    loads = [
+        Load(ground.pair.a.bootstrap, topic, seed) for seed, topic in enumerate(topics, start=number * len(topics))
+    ]
+    partitions = [where for topic in topics for where in topic.partitions]
+    with closing(Target(ground.pair.target, [one.group for one in found], partitions)) as target:
         _begin(ground, target, loads, topics)
         writing = _Writing(ground, target, commits, topics, number)
         during = writing.run(size, loads, chance, kill=kill)
         after = _caught_up(ground, target, size, commits, topics)
     moments = [(AFTER if kill else CALM, after), *([(DURING, during)] if during else [])]
-    if ground.config is not None:
-        verified = replace(after, committed=verified_offsets(ground.config, topics, after.positions))
-        moments.append((VERIFIED_AFTER if kill else VERIFIED_CALM, verified))
-    source, copied = _logs(ground, topics)
+    source = read_logs(ground.pair.a.bootstrap, dict.fromkeys(partitions, 0))
+    copies = read_logs(ground.pair.b.bootstrap, dict.fromkeys(map(remote, partitions), 0))
+    copied: Logs = {where: copies[remote(where)] for where in partitions}
     judged = [row for name, seen in moments for row in rows(number, name, found, seen, source, copied)]
     cleaned = sum(len(topic.written[where]) - len(source[where]) for topic in topics for where in topic.partitions)
     return Played(judged, writing.losses, aborted(found, copied), cleaned)
 
 
-@contextmanager
-def _looking(ground: Ground, found: Sequence[DrillReader], topics: Sequence[Topic]) -> Iterator[Target]:
-    partitions = [where for topic in topics for where in topic.partitions]
-    target = Target(ground.target, [one.group for one in found], partitions)
-    try:
-        yield target
-    finally:
-        target.close()
-
-
 def _begin(ground: Ground, target: Target, loads: Sequence[Load], topics: Sequence[Topic]) -> None:
     names = {f"a.{topic.name}" for topic in topics}
-    wait_for(lambda: names <= ground.target.list_topics().keys(), COPIED_WITHIN, "the remote topics")
+    wait_for(lambda: names <= ground.pair.target.list_topics().keys(), COPIED_WITHIN, "the remote topics")
     for one in loads:
         one.begin()
     count = sum(topic.kind.partitions for topic in topics)
@@ -145,9 +122,8 @@ class _Writing:
     def run(self, size: DrillSize, loads: Sequence[Load], chance: random.Random, *, kill: bool) -> Snapshot | None:
         """For the round's time; with `kill`, what was seen while MM2 caught up."""
         during: Snapshot | None = None
-        with ExitStack() as stack:
-            stack.enter_context(running({f"load-{number}": load.run for number, load in enumerate(loads)}))
-            stack.enter_context(running({"commits": self.commits.run}))
+        writers = {f"load-{number}": load.run for number, load in enumerate(loads)}
+        with running(writers), running({"commits": self.commits.run}):
             end = time.monotonic() + size.seconds
             _pass(size.seconds * chance.uniform(0.3, 0.7))
             self._lose(CALM)
@@ -167,10 +143,8 @@ class _Writing:
         return self.target.moment(self.commits)
 
     def _lose(self, moment: str) -> None:
-        ground = self.ground
-        seen = cut(ground.source, ground.target, self.topics, ground.isolation)
-        sides = (ground.a, ground.source), (ground.b, ground.target)
-        self.losses += losses(self.number, moment, *sides, self.topics, seen, ground.isolation)
+        seen = cut(self.ground.pair, self.topics)
+        self.losses += losses(self.number, moment, self.ground.pair, self.topics, seen)
 
 
 def _pass(seconds: float) -> None:
@@ -183,36 +157,12 @@ def _caught_up(ground: Ground, target: Target, size: DrillSize, commits: Commits
     last = {where: topic.written[where][-1][1] for topic in topics for where in topic.partitions}
 
     def copied() -> bool:
-        ground.check()
-        return target.last_copied(ground.b.bootstrap) == last
+        ground.job.check()
+        return target.last_copied(ground.pair.b.bootstrap) == last
 
     wait_for(copied, COPIED_WITHIN, "the target to have the last records")
     still = Still(lambda: target.moment(commits), size.settle)
     what = f"ends and offsets on the target to stand still for {size.settle:g} s"
     wait_for(still, COPIED_WITHIN + size.settle, what)
-    ground.check()
+    ground.job.check()
     return still.seen
-
-
-def _logs(ground: Ground, topics: Sequence[Topic]) -> tuple[Logs, Logs]:
-    partitions = [where for topic in topics for where in topic.partitions]
-    beginning: dict[TopicPartition, int] = dict.fromkeys(partitions, 0)
-    copied = read_logs(ground.b.bootstrap, {remote(where): 0 for where in partitions})
-    return read_logs(ground.a.bootstrap, beginning), {where: copied[remote(where)] for where in partitions}
-
-
-def verified_offsets(config: Path, topics: Sequence[Topic], positions: Mapping[str, Offsets]) -> ByGroup:
-    """Compares these topics, which writes exact offsets into the flow's ledger, and translates the positions of groups
-    on the source. Positions that only another method could translate are left out."""
-    found: ByGroup = {group: {} for group in positions}
-    with closing(load(config, environ={})) as settings:
-        flow = settings.flows[0]
-        verify_flow(settings, flow, ComparisonScope(tuple(topic.name for topic in topics)), lambda offsets: session())
-        for where in (where for topic in topics for where in topic.partitions):
-            offsets = {at[where] for at in positions.values() if where in at}
-            answers = translate_each(settings, flow, where, sorted(offsets)).answers if offsets else {}
-            for group, at in positions.items():
-                answer = answers.get(at[where]) if where in at else None
-                if isinstance(answer, Answer) and answer.method is Method.VERIFIED:
-                    found[group][where] = answer.downstream
-    return found

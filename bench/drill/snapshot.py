@@ -11,9 +11,9 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as RdTopicPartition
 
-from app.local.local_cluster import LocalCluster
 from bench.drill.readers import Commits
 from bench.drill.source_load import Entry, Topic, name_of
+from bench.pair import BenchPair
 from sinks.failover.arrival import Arrival, arrivals
 from sinks.failover.cut_reader import AsItWas
 from sinks.failover.unplanned import predicted
@@ -29,6 +29,8 @@ from streaming.mm2.records import TopicPartition
 
 READ_WITHIN = 60.0
 CHECKPOINTS: Final = "a.checkpoints.internal"
+ISOLATION: Final = "read_committed"
+"""Of MM2's consumer: it leaves out what was aborted."""
 
 Logs = Mapping[TopicPartition, list[Entry]]
 ByGroup = dict[str, dict[TopicPartition, int]]
@@ -41,7 +43,7 @@ def remote(where: TopicPartition) -> TopicPartition:
 
 def read_logs(bootstrap: str, starts: Mapping[TopicPartition, int]) -> Logs:
     """Committed records from these offsets to the end that the log has now."""
-    config = {"bootstrap.servers": bootstrap, "group.id": "drill-reader", "isolation.level": "read_committed"}
+    config = {"bootstrap.servers": bootstrap, "group.id": "drill-reader", "isolation.level": ISOLATION}
     options = {"enable.partition.eof": True, "enable.auto.commit": False, "fetch.wait.max.ms": 20}
     consumer = Consumer({**config, **options, "auto.offset.reset": "earliest"})
     logs: dict[TopicPartition, list[Entry]] = {where: [] for where in starts}
@@ -162,14 +164,14 @@ class Cut:
     predictions: Mapping[TopicPartition, Arrival]
 
 
-def cut(source: KafkaCluster, target: KafkaCluster, topics: Sequence[Topic], isolation: str) -> Cut:
+def cut(pair: BenchPair, topics: Sequence[Topic]) -> Cut:
     """Now. The ledger comes first, as for `failover`: what it says of the target lies in the past."""
     partitions = [where for topic in topics for where in topic.partitions]
-    ledger = Ledger(LEDGER, target, None, 1)
+    ledger = Ledger(LEDGER, pair.target, None, 1)
     names = {topic.name: remote(topic.partitions[0]).topic for topic in topics}
     kept = {topic: one for topic, one in kept_end_offsets(ledger).items() if topic in names}
     histories = dict(stored_histories(ledger))
-    with closing(source.records(isolation)) as ours, closing(target.records("read_committed")) as theirs:
+    with closing(pair.source.records(ISOLATION)) as ours, closing(pair.target.records(ISOLATION)) as theirs:
         there = theirs.ends([remote(where) for where in partitions]).items
         here = ours.readable(partitions).items
         as_it_was = AsItWas(theirs, {copy: log.end for copy, log in there.items()})
@@ -182,22 +184,14 @@ def cut(source: KafkaCluster, target: KafkaCluster, topics: Sequence[Topic], iso
     )
 
 
-def losses(
-    number: int,
-    moment: str,
-    source: tuple[LocalCluster, KafkaCluster],
-    target: tuple[LocalCluster, KafkaCluster],
-    topics: Sequence[Topic],
-    seen: Cut,
-    isolation: str,
-) -> Iterator[Loss]:
+def losses(number: int, moment: str, pair: BenchPair, topics: Sequence[Topic], seen: Cut) -> Iterator[Loss]:
     """A row for each partition, from both clusters as they were at the cut."""
     pairs = {where: remote(where) for where in seen.source}
-    with closing(source[1].records(isolation)) as ours, closing(target[1].records()) as theirs:
+    with closing(pair.source.records(ISOLATION)) as ours, closing(pair.target.records()) as theirs:
         ends = {remote(where): log.end for where, log in seen.target.items()}
         counted = arrivals(AsItWas(ours, seen.source), AsItWas(theirs, ends), pairs)
-    here = read_logs(source[0].bootstrap, dict.fromkeys(pairs, 0))
-    there = read_logs(target[0].bootstrap, dict.fromkeys(pairs.values(), 0))
+    here = read_logs(pair.a.bootstrap, dict.fromkeys(pairs, 0))
+    there = read_logs(pair.b.bootstrap, dict.fromkeys(pairs.values(), 0))
     copied: Logs = {where: there[copy] for where, copy in pairs.items()}
     for topic in topics:
         for where in topic.partitions:

@@ -13,7 +13,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from app.local.waiting import wait_for
+from bench.pair import make_topics
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.errors import LockstepError
@@ -78,10 +78,7 @@ class Topic:
 def create(source: KafkaCluster, prefix: str) -> list[Topic]:
     """A topic of each kind, named after it. Raises LockstepError where one cannot be made."""
     topics = [Topic(f"{prefix}-{kind.name}", kind) for kind in TOPIC_KINDS]
-    made = source.create_topics({one.name: TopicSpec(one.kind.partitions, 1, one.kind.configs) for one in topics})
-    if faults := {name: str(fault) for name, fault in made.items() if fault is not None}:
-        raise LockstepError(f"topics of the drill could not be created: {faults}")
-    wait_for(lambda: made.keys() <= source.list_topics().keys(), FLUSH_WITHIN, "the drill's topics to be listed")
+    make_topics(source, {one.name: TopicSpec(one.kind.partitions, 1, one.kind.configs) for one in topics})
     return topics
 
 

@@ -16,7 +16,7 @@ import typer
 from app.local.jar_sets import PROJECT
 from bench.matrix.releases import MIRRORS, RELEASES
 from bench.matrix.row import VersionRow, run
-from bench.saved_figures import read, save
+from bench.saved_figures import read, save, table
 
 ROWS = (
     VersionRow("3.9", "4.3", "3.9"),
@@ -133,15 +133,14 @@ def render(rows: Mapping[str, Found]) -> str:
 
 
 def _overview(rows: Sequence[Found]) -> str:
-    lines = ["## Rows", "| source | target | MM2 | steps | seconds |", "|---|---|---|---|---|"]
+    lines = []
     for row in rows:
         failed = [step["name"] for step in row["steps"] if step["result"] != "ok"]
         good = len(row["steps"]) - len(failed)
         state = f"all {good}" if not failed else f"{good} of {len(row['steps'])}; not {', '.join(failed)}"
-        lines.append(
-            f"| {_brokers(row, 'source')} | {_brokers(row, 'target')} | {_mirror(row)} | {state} | {row['seconds']:.0f} |"
-        )
-    return "\n".join(lines) + "\n"
+        sides = (_brokers(row, side) for side in ("source", "target"))
+        lines.append((*sides, row["versions"]["mirror"], state, f"{row['seconds']:.0f}"))
+    return "## Rows\n" + table(("source", "target", "MM2", "steps", "seconds"), lines) + "\n"
 
 
 def _brokers(row: Found, side: str) -> str:
@@ -149,28 +148,19 @@ def _brokers(row: Found, side: str) -> str:
     return f"{row['versions'][side]} {mode}"
 
 
-def _mirror(row: Found) -> str:
-    return str(row["versions"]["mirror"])
-
-
 def _kinds(rows: Sequence[Found]) -> str:
     names = list(dict.fromkeys(step["name"] for row in rows for step in row["steps"] if step["name"].startswith(KIND)))
-    lines = [
-        "## A change of each kind",
-        "Seconds from the change on the source until the target has it, with the job running.",
-        f"| source → target, MM2 | {' | '.join(name.removeprefix(KIND) for name in names)} |",
-        "|---" * (len(names) + 1) + "|",
-    ]
-    lines.insert(2, "")
+    head = ("source → target, MM2", *(name.removeprefix(KIND) for name in names))
+    lines = []
     for row in rows:
         steps = {step["name"]: step for step in row["steps"]}
-        cells = [_cell(steps.get(name)) for name in names]
-        lines.append(f"| {_title(row)} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        lines.append([_title(row), *(_cell(steps.get(name)) for name in names)])
+    intro = "Seconds from the change on the source until the target has it, with the job running."
+    return f"## A change of each kind\n{intro}\n\n{table(head, lines)}\n"
 
 
 def _title(row: Found) -> str:
-    return f"{_brokers(row, 'source')} → {_brokers(row, 'target')}, {_mirror(row)}"
+    return f"{_brokers(row, 'source')} → {_brokers(row, 'target')}, {row['versions']['mirror']}"
 
 
 def _cell(step: Found | None) -> str:
@@ -180,14 +170,11 @@ def _cell(step: Found | None) -> str:
 
 
 def _failed(rows: Sequence[Found]) -> str:
-    return "\n".join(["## What did not work, and what was said", *(_said(rows) or ["Nothing.\n"])])
+    said = [line for row in rows for line in _said(row)]
+    return "\n".join(["## What did not work, and what was said", *(said or ["Nothing.\n"])])
 
 
-def _said(rows: Sequence[Found]) -> list[str]:
-    return [line for row in rows for line in _said_of(row)]
-
-
-def _said_of(row: Found) -> Iterator[str]:
+def _said(row: Found) -> Iterator[str]:
     failed = [step for step in row["steps"] if step["result"] != "ok"]
     if failed:
         yield f"**{_title(row)}**\n"

@@ -5,31 +5,30 @@ A step that fails is kept with what it said, and the row goes on where it can.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
+from subprocess import TimeoutExpired
 from typing import Any, Final
 
 import javaproperties
 import orjson
 
 from app.local.broker import Node
-from app.local.jar_sets import PROJECT
 from app.local.java import QUICK_START, JavaProcess
 from app.local.java_logging import logging_options
-from app.local.local_cluster import LocalCluster, started
+from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
-from app.local.local_mirror import LocalMirror, mirror_properties
+from app.local.local_mirror import LocalMirror
 from app.local.ports import HOST, free_ports
 from app.local.waiting import wait_for
-from bench.every_kind import GROUP, HERE, KEYS, NAME, THERE, EveryKind, credential_keys, every_kind
+from bench.every_kind import GROUP, HERE, NAME, THERE, EveryKind, every_kind, kind_keys
 from bench.matrix.releases import MIRRORS, RELEASES, Release, version_of
-from bench.topic_changes import write_job_file
+from bench.pair import BenchPair, intervals, job_of, lockstep, make_topics, started_pair
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
@@ -47,9 +46,10 @@ INTERNAL: Final = (f"{NAME}.own.internal", f"{NAME}-own-internal")
 """Topics of an application that MM2 3 takes for internal ones, and MM2 4 does not."""
 
 QUICK_MM2: Final = {
-    f"{name}.interval.seconds": "1"
-    for name in ("emit.heartbeats", "emit.checkpoints", "refresh.topics", "refresh.groups")
-} | {"offset.lag.max": "0", "offset.flush.interval.ms": "1000"}
+    **intervals(1, "emit.heartbeats", "emit.checkpoints", "refresh.topics", "refresh.groups"),
+    "offset.lag.max": "0",
+    "offset.flush.interval.ms": "1000",
+}
 
 OK, FAILED, SKIPPED = "ok", "failed", "skipped"
 
@@ -83,15 +83,6 @@ class RowStep:
     said: list[str] = field(default_factory=list)
 
 
-@dataclass
-class EndedCommand:
-    """A command that ended."""
-
-    code: int
-    out: dict[str, Any]
-    said: list[str]
-
-
 class StepFailed(Exception):
     """`said`: lines."""
 
@@ -105,29 +96,25 @@ class RowClusters:
     """What a row works with. `steps`: those that are over; `kept`: kinds that the source has."""
 
     row: VersionRow
-    root: Path
-    a: LocalCluster
-    b: LocalCluster
+    clusters: BenchPair
     mirror: LocalMirror
     job: LocalJob
-    config: Path
     kinds: EveryKind
     steps: list[RowStep] = field(default_factory=list)
     kept: list[Kind] = field(default_factory=list)
 
-    def lockstep(self, *words: str, config: Path | None = None, codes: Sequence[int] = (0,)) -> EndedCommand:
-        """A command of a process of its own. Raises StepFailed where it ended with another code."""
-        command = [sys.executable, "-m", "app.main", *words, "--config", str(config or self.config), "-o", "json"]
+    def lockstep(self, *words: str, config: Path | None = None, codes: Sequence[int] = (0,)) -> dict[str, Any]:
+        """What a command printed. Raises StepFailed where it ended with another code."""
+        file = str(config or self.job.config)
         try:
-            done = subprocess.run(
-                command, cwd=PROJECT, capture_output=True, text=True, timeout=ENDS_WITHIN, check=False
-            )
-        except subprocess.TimeoutExpired:
+            done = lockstep(*words, "--config", file, "-o", "json", within=ENDS_WITHIN)
+        except TimeoutExpired:
             raise StepFailed([f"`lockstep {' '.join(words)}` did not end within {ENDS_WITHIN:g} s"]) from None
         said = [line for line in done.stderr.splitlines() if line.strip()]
         if done.returncode not in codes or "Traceback" in done.stderr:
             raise StepFailed([f"`lockstep {' '.join(words)}`: exit code {done.returncode}", *said[-6:]])
-        return EndedCommand(done.returncode, orjson.loads(done.stdout) if done.stdout.strip() else {}, said)
+        printed: dict[str, Any] = orjson.loads(done.stdout) if done.stdout.strip() else {}
+        return printed
 
     @contextmanager
     def step(self, name: str) -> Iterator[list[str]]:
@@ -181,38 +168,30 @@ def cluster_of(release: Release, alias: str, root: Path) -> LocalCluster:
 @contextmanager
 def pair(row: VersionRow, root: Path) -> Iterator[RowClusters]:
     """Clusters that run, and a file with every kind; neither MM2 nor the job has started."""
-    with ExitStack() as stack:
-        a, b = (cluster_of(RELEASES[name], alias, root) for name, alias in ((row.source, "a"), (row.target, "b")))
-        begun = time.monotonic()
-        stack.enter_context(started(a, b))
-        seconds = round(time.monotonic() - begun, 1)
+    a, b = (cluster_of(RELEASES[name], alias, root) for name, alias in ((row.source, "a"), (row.target, "b")))
+    begun = time.monotonic()
+    with started_pair(a, b, root) as clusters:
+        begins = RowStep("brokers start", OK, round(time.monotonic() - begun, 1))
         own = {
             "lockstep.failover.fence.proof": "1 second",
             "lockstep.trigger.interval": "2 seconds",
             "lockstep.mm2.version": row.mirror[0],
         }
-        keys = {**KEYS, **QUICK_MM2, **own, **credential_keys(root / "passwords")}
-        properties = mirror_properties({"a": a.bootstrap, "b": b.bootstrap}, ["a->b"], **keys)
-        config, port = write_job_file(properties, root)
-        kinds = stack.enter_context(every_kind(config, 1))
+        properties = clusters.properties(**kind_keys(root), **QUICK_MM2, **own)
         mirror = LocalMirror(properties, root / "mirror", java_options=QUICK_START, jars=MIRRORS[row.mirror])
-        stack.callback(mirror.stop)
-        job = LocalJob(config, port, root / "job.log")
-        stack.callback(job.stop)
-        made = RowClusters(row, root, a, b, mirror, job, config, kinds)
-        made.steps.append(RowStep("brokers start", OK, seconds))
-        yield made
+        job = job_of(properties, root)
+        try:
+            yield RowClusters(row, clusters, mirror, job, every_kind(clusters), [begins])
+        finally:
+            job.stop()
+            mirror.stop()
 
 
 def prepare(made: RowClusters) -> None:
     """Topics, records and a group on the source."""
     with made.step("source has topics, a group"):
-        source = made.kinds.source.ports
         names = (NAME, *INTERNAL)
-        faults = source.cluster.create_topics(dict.fromkeys(names, TopicSpec(1, 1)))
-        if any(faults.values()):
-            raise StepFailed([str(fault) for fault in faults.values() if fault])
-        wait_for(lambda: set(names) <= source.cluster.list_topics().keys(), SOON, "the topics to be listed")
+        make_topics(made.clusters.source, dict.fromkeys(names, TopicSpec(1, 1)))
         for name in names:
             made.write(name)
     made.kinds.offset = made.end(HERE)
@@ -225,13 +204,13 @@ def prepare(made: RowClusters) -> None:
 def look(made: RowClusters) -> None:
     """What writes nothing, and `apply`. MM2 starts meanwhile."""
     with made.step("validate") as said:
-        said += [row["message"] for row in made.lockstep("validate").out["warnings"]]
+        said += [row["message"] for row in made.lockstep("validate")["warnings"]]
     made.mirror.start(wait=False)
     with made.step("plan") as said:
-        found = made.lockstep("plan", codes=(0, 3)).out["flows"][0]
+        found = made.lockstep("plan", codes=(0, 3))["flows"][0]
         said += [f"{row['kind']}: {row['reason']}" for row in [*found["refused"], *found["errors"]]]
     with made.step("apply") as said:
-        found = made.lockstep("apply", "--yes").out["flows"][0]
+        found = made.lockstep("apply", "--yes")["flows"][0]
         said += [f"{row['kind']}: {row['reason']}" for row in [*found["refused"], *found["errors"]]]
     with made.step("MM2 copies"):
         made.mirror.wait_until_ready()
@@ -258,10 +237,10 @@ def keep(made: RowClusters) -> None:
                 _change(change)
                 _wait_until_equal(made, kind)
     with made.step("offsets") as said:
-        rows = made.lockstep("offsets", "--group", GROUP).out["flows"][0]["offsets"]
+        rows = made.lockstep("offsets", "--group", GROUP)["flows"][0]["offsets"]
         said += [f"{row['verdict']} by {row['method']}" for row in rows]
     with made.step("status") as said:
-        flow = made.lockstep("status", codes=(0, 4)).out["flows"][0]
+        flow = made.lockstep("status", codes=(0, 4))["flows"][0]
         said += [flow["state"]]
         said += [f"{kind}: {row['task']}: {row['reason']}" for kind, row in flow["kinds"].items() if row["reason"]]
         if flow["state"] != "LIVE":
@@ -273,7 +252,7 @@ def keep(made: RowClusters) -> None:
 def ready(made: RowClusters) -> None:
     """Could the flow fail over?"""
     with made.step("preflight") as said:
-        flow = made.lockstep("preflight", codes=(0, 3)).out["flows"][0]
+        flow = made.lockstep("preflight", codes=(0, 3))["flows"][0]
         said += _checks(flow)
         if not flow["ready"]:
             raise StepFailed([])
@@ -304,30 +283,31 @@ def move(made: RowClusters) -> None:
     with made.step("cutover"):
         made.lockstep("cutover", "--yes", "--within", "60")
     with made.step("failback"):
-        made.lockstep("failback", "--out", str(made.root / "first-back.properties"))
+        made.lockstep("failback", "--out", str(made.clusters.root / "first-back.properties"))
         made.lockstep("failback", "--done", "--yes", "unknown")
 
 
 def lose_source(made: RowClusters) -> None:
     """The source is killed while it is written to."""
     made.write()
-    made.a.kill()
+    made.clusters.a.kill()
     with made.step("failover, source dead") as said:
-        found = made.lockstep("failover", "--dry-run").out["flows"][0]["prediction"]
+        found = made.lockstep("failover", "--dry-run")["flows"][0]["prediction"]
         said.append(f"predicts {found['records']}")
         made.lockstep("failover", "--yes", "unknown" if found["records"] is None else str(found["records"]))
 
 
 def lead_back(made: RowClusters) -> None:
     """The source comes back, and the way back with an MM2 of its own."""
-    reverse = made.root / "back.properties"
+    root = made.clusters.root
+    reverse = root / "back.properties"
     with made.step("source comes back"):
-        made.a.start()
+        made.clusters.a.start()
     with made.step("failback, counted"):
         made.lockstep("failback", "--discard", "1000000", "--out", str(reverse))
     made.mirror.stop()
     made.kinds.target.ports.cluster.create_topics({BACK: TopicSpec(1, 1)})
-    with LocalMirror({}, made.root / "back", java_options=QUICK_START, file=reverse, jars=MIRRORS[made.row.mirror]):
+    with LocalMirror({}, root / "back", java_options=QUICK_START, file=reverse, jars=MIRRORS[made.row.mirror]):
         with made.step("way back: apply"):
             made.lockstep("apply", "--yes", config=reverse)
         with made.step("way back: cutover"):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from bench.endurance_page import chaos_section
 
 
@@ -16,9 +14,7 @@ def fault(name: str, storm: int, seconds: float | None) -> dict[str, Any]:
 FAULTS = [fault("x", 1, 3.0), fault("y", 1, 3.0), fault("x", 3, 9.0), fault("y", 4, None), fault("z", 4, None)]
 
 
-@pytest.mark.parametrize("left_out", [(), ("storm",)])
-def test_faults_that_were_there_at_once_are_one_storm_whose_time_counts_once(left_out: tuple[str, ...]) -> None:
-    faults = [{key: value for key, value in one.items() if key not in left_out} for one in FAULTS]
-    said = chaos_section({"seed": 1, "asked": 5, "faults": faults, "equal": True, "foreign": [], "untold": []})
+def test_faults_that_were_there_at_once_are_one_storm_whose_time_counts_once() -> None:
+    said = chaos_section({"seed": 1, "asked": 5, "faults": FAULTS, "equal": True, "foreign": [], "untold": []})
     assert "5 faults in 3 storms of up to 2 at once" in said
     assert "Until equal, median 6.0 s, slowest 9.0 s. Storms given up: 1." in said

@@ -60,7 +60,10 @@ def test_table_of_bounces_counts_what_failed_and_what_was_wrong() -> None:
 
 def test_table_of_chaos_has_each_fault_with_its_median_and_what_was_given_up() -> None:
     missing = {10.0: {}, 20.0: {}, None: {"group-offset": "3, not 10"}}
-    faults = [{"fault": "kill -9 of MM2", "seconds": one, "missing": left} for one, left in missing.items()]
+    faults = [
+        {"storm": storm, "fault": "kill -9 of MM2", "seconds": one, "missing": left}
+        for storm, (one, left) in enumerate(missing.items())
+    ]
     page = chaos_section({"seed": 1, "asked": 3, "faults": faults, "equal": True, "foreign": [], "untold": ["acl x"]})
     assert "| kill -9 of MM2 | 3 | 15.0 s | 20.0 s | 1 |" in page
     assert "event in the audit topic: 1." in page

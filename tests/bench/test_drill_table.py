@@ -9,7 +9,6 @@ from bench.drill.outcome_rows import (
     AFTER,
     CALM,
     DURING,
-    VERIFIED_AFTER,
     Line,
     OutcomeSide,
     Row,
@@ -19,10 +18,10 @@ from bench.drill.outcome_rows import (
 )
 from bench.drill.readers import ANYWHERE, END, NEAR, DrillReader
 from bench.drill.round import DrillSize, Still
-from bench.drill.run import DrillSeries, Way, read
-from bench.drill.section import section
+from bench.drill.series import DrillSeries, read
 from bench.drill.snapshot import Snapshot
 from bench.drill.source_load import TOPIC_KINDS, Topic
+from bench.failover_figures_page import groups_section
 from streaming.mm2.records import TopicPartition
 
 BUSY = TOPIC_KINDS[0]
@@ -41,7 +40,7 @@ def row(
 
 
 def drill(*found: Row, failed: str = "") -> DrillSeries:
-    return DrillSeries(Way(), DrillSize(40.0, 4, 10.0), 2, list(found), [], 3, 500, [failed] if failed else [])
+    return DrillSeries(DrillSize(40.0, 4, 10.0), 2, list(found), [], 3, 500, [failed] if failed else [])
 
 
 def reader(place: str = END) -> DrillReader:
@@ -111,7 +110,7 @@ def test_no_results_where_there_is_no_file(tmp_path: Path) -> None:
 
 
 def test_page_shows_a_table_for_each_moment_and_says_what_was_left_out() -> None:
-    page = section(drill(row(), row(moment=AFTER), failed="waited 3 s for the target, in vain"))
+    page = groups_section(drill(row(), row(moment=AFTER), failed="waited 3 s for the target, in vain"))
     assert page.count("| groups |") == 2
     assert "| near the end, busy (1) | 0 | 100 | 100 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |" in page
     assert "A round came to no end and is left out: waited 3 s for the target, in vain." in page
@@ -143,9 +142,3 @@ def test_still_is_what_has_not_changed_for_long_enough() -> None:
     still = Still(lambda: next(seen), 5.0, lambda: next(now))
     assert [still(), still(), still(), still()] == [False, False, False, True]
     assert still.seen == 2
-
-
-def test_exact_offsets_of_verify_have_a_goal_of_their_own_and_are_no_synced_ones() -> None:
-    found = goals([row(), row(ours=(0, 3), moment=VERIFIED_AFTER), row(ours=None, moment=VERIFIED_AFTER)])
-    assert found[0] == ("skipped and read twice by exact offsets of `verify`", "0 and 3, of 1 (goal: 0 and 0)", False)
-    assert [good for _, _, good in found[1:]] == [True, True, True]

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.drill.outcome_rows import CALM, DURING
 from bench.drill.round import DrillSize
-from bench.drill.run import DrillSeries, Way, read
+from bench.drill.series import DrillSeries, read
 from bench.drill.snapshot import Loss
 from bench.failover_figures_page import CUTOVER, HEAD, LOSSES, PAGE, PREDICTED_HEAD, PREDICTIONS, write
 from bench.saved_figures import save
@@ -20,7 +20,7 @@ def loss(counted: int | None = 3, measured: int = 3, **other: Any) -> Loss:
 
 
 def series(*found: Loss, rounds: int = 1) -> DrillSeries:
-    return DrillSeries(Way(), DrillSize(1.0, 1, 1.0), rounds, [], list(found), 0, 0, [])
+    return DrillSeries(DrillSize(1.0, 1, 1.0), rounds, [], list(found), 0, 0, [])
 
 
 def written(folder: Path, *found: Loss, head: Sequence[str] = HEAD) -> list[list[str]]:
@@ -53,7 +53,7 @@ def test_predictions_stand_as_a_run_of_their_own_measured_them(tmp_path: Path) -
     series(loss(), loss(predicted=4), rounds=2).save(tmp_path / PREDICTIONS.name)
     rows = written(tmp_path, loss(), head=PREDICTED_HEAD)
     assert rows[0][3] == "1 of 2"
-    assert f"--rounds 2 --many --out bench/figures/{PREDICTIONS.name}`: 2 rounds" in (tmp_path / PAGE).read_text()
+    assert f"--rounds 2 --out bench/figures/{PREDICTIONS.name}`: 2 rounds" in (tmp_path / PAGE).read_text()
 
 
 def test_each_moment_and_topic_has_a_row_and_all_have_the_last(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from prometheus_client.samples import Sample
 
+from bench.costs import counted, since
 from bench.group_scenario import section
-from bench.scenario import counted, since
 
 PASS: dict[str, Any] = {
     "groups": 10_000,
