@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,17 +24,17 @@ import typer
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.waiting import WaitedTooLong, wait_for
-from bench import endurance_page
-from bench.command_loop import CommandLoop
+from bench.command_loop import COMMANDS, CommandLoop, Ran
 from bench.every_kind import HERE, NAME, THERE, EveryKind, every_kind, kind_keys, tried
 from bench.pair import SYNCS, BenchPair, make_topics, pair_of
-from bench.saved_figures import save, say
+from bench.saved_figures import FIGURES, save, say, table
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync
 
+RESULTS: Final = FIGURES / "benchmarks-bounces.json"
 RECORDS: Final = 8000
 LIMIT: Final = 30.0
 """Seconds from when the last cluster serves again until the target has everything."""
@@ -121,7 +121,7 @@ def bounce(pair: BouncedPair, cluster: LocalCluster, chance: random.Random) -> N
 
 
 def measure(brokers: int, bounces: int, seed: int) -> dict[str, Any]:
-    """What `endurance_page` shows of a run."""
+    """What the page shows of a run."""
     chance = random.Random(seed)
     with bounced_pair(brokers) as made:
         with CommandLoop(made.job.config, lambda: made.kinds.step) as commands:
@@ -136,7 +136,7 @@ def measure(brokers: int, bounces: int, seed: int) -> dict[str, Any]:
         say(f"{'not ' if made.missing else ''}equal after {seconds:.1f} s: {made.missing or made.says()}")
         run = {"brokers": brokers, "bounces": bounces, "seed": seed, "changes": made.kinds.step, "seconds": seconds}
         missing = {kind.value: why for kind, why in made.missing.items()}
-        return {**run, "missing": missing, "commands": endurance_page.summed_up(commands.ran)}
+        return {**run, "missing": missing, "commands": summed_up(commands.ran)}
 
 
 def _pass(seconds: float) -> None:
@@ -148,16 +148,67 @@ def main(
     nodes: Annotated[str, typer.Option(help="Brokers of each cluster, comma separated: a run for each.")] = "1,3",
     bounces: Annotated[int, typer.Option(help="Of each cluster.")] = 10,
     seed: Annotated[int, typer.Option(help="Of what is random.")] = 1,
-    out: Annotated[Path, typer.Option(help="The file for the results.")] = endurance_page.BOUNCES,
+    out: Annotated[Path, typer.Option(help="The file for the results.")] = RESULTS,
 ) -> None:
     """Measures, saves after each run, and prints what came out."""
     runs = []
     for brokers in map(int, nodes.split(",")):
         runs.append(measure(brokers, bounces, seed))
         save(out, {"limit": LIMIT, "runs": runs})
-    sys.stdout.write(endurance_page.bounces_section({"limit": LIMIT, "runs": runs}))
+    sys.stdout.write(section({"limit": LIMIT, "runs": runs}))
     held = all(not run["missing"] and run["seconds"] <= LIMIT and not run["commands"]["wrong"] for run in runs)
     raise typer.Exit(0 if held else 1)
+
+
+# Of bench/figures/benchmarks.md, the part on brokers that go down.
+
+
+INTRO: Final = """## Brokers that go down without notice
+`python -m bench.bounces`, every kind is on. Brokers are killed (SIGKILL) and started again at random moments, one alone or all at once, away for up to 20 s. The source changes meanwhile. `plan`, `apply --yes`, `status` and `offsets` run beside the job without a pause. Seconds from when the last cluster serves again until the target has the last change of every kind; the goal is {limit:g}. A command may fail with a reason; it must not crash, hang or say what is not so.
+
+"""
+
+HEAD: Final = (
+    "brokers of each cluster",
+    "bounces of each",
+    "changes of every kind",
+    "equal after",
+    "commands (failed with a reason)",
+    "wrong",
+    "slowest command",
+)
+
+
+def summed_up(ran: Sequence[Ran]) -> dict[str, Any]:
+    """By command how many ran, how many of them failed with a reason, and the slowest; and all that was wrong."""
+    by_name = {name: [one for one in ran if one.command == name] for name in COMMANDS}
+    counts = {
+        name: {
+            "ran": len(rows),
+            "failed": sum(one.code == 1 for one in rows),
+            "slowest": max((one.seconds for one in rows), default=0.0),
+        }
+        for name, rows in by_name.items()
+    }
+    reasons = sorted({f"{one.command}: {one.said}" for one in ran if one.code == 1})
+    return {"by_name": counts, "reasons": reasons, "wrong": [f"{one.command}: {one.wrong}" for one in ran if one.wrong]}
+
+
+def section(found: Mapping[str, Any]) -> str:
+    """From what `bench.bounces` saved."""
+    return INTRO.format(**found) + table(HEAD, map(_bounced, found["runs"])) + "\n"
+
+
+def _bounced(run: Mapping[str, Any]) -> list[str]:
+    commands = run["commands"]["by_name"].values()
+    late = f"not within {run['seconds']:.0f} s: {', '.join(run['missing'])}"
+    return [
+        *(str(run[name]) for name in ("brokers", "bounces", "changes")),
+        late if run["missing"] else f"{run['seconds']:.1f} s",
+        f"{sum(one['ran'] for one in commands)} ({sum(one['failed'] for one in commands)})",
+        str(len(run["commands"]["wrong"])),
+        f"{max(one['slowest'] for one in commands):.0f} s",
+    ]
 
 
 if __name__ == "__main__":

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import random
 import signal
+import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -25,7 +28,6 @@ from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror
 from app.local.waiting import WaitedTooLong, wait_for
-from bench import endurance_page
 from bench.costs import family
 from bench.every_kind import (
     BROKER_CONFIG,
@@ -42,7 +44,7 @@ from bench.every_kind import (
     tried,
 )
 from bench.pair import BenchPair, intervals, lockstep, make_topics, pair_of
-from bench.saved_figures import save, say
+from bench.saved_figures import FIGURES, save, say, table
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
@@ -55,6 +57,7 @@ from sinks.model.changes import Key, Kind
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
+RESULTS: Final = FIGURES / "benchmarks-chaos.json"
 MOST_AT_ONCE: Final = 4
 LASTS: Final = (1.0, 12.0)
 """Seconds that faults last, between these."""
@@ -70,7 +73,7 @@ def main(
     faults: Annotated[int, typer.Option(help="How many, at least.")] = 100,
     seed: Annotated[int, typer.Option(help="Of what is random.")] = 1,
     minutes: Annotated[float, typer.Option(help="No new storm after so long; 0: no limit.")] = 0,
-    out: Annotated[Path, typer.Option(help="The file for the results.")] = endurance_page.CHAOS,
+    out: Annotated[Path, typer.Option(help="The file for the results.")] = RESULTS,
 ) -> None:
     """Plays the faults, saves after each storm, and prints what came out."""
     ends = time.monotonic() + minutes * 60 if minutes else float("inf")
@@ -87,7 +90,7 @@ def main(
         ]
         found["untold"] = pair.untold()
     save(out, found)
-    sys.stdout.write(endurance_page.chaos_section(found))
+    sys.stdout.write(section(found))
     raise typer.Exit(0 if found["equal"] and not found["foreign"] and not found["untold"] else 1)
 
 
@@ -402,6 +405,59 @@ def chaos_pair(seed: int) -> Iterator[ChaosPair]:
             wait_for(partial(tried, made.change), STARTS_WITHIN, "the source to take a first change")
             wait_for(lambda: not made.missing(), STARTS_WITHIN, "source and target to be equal before the first fault")
             yield made
+
+
+# Of bench/figures/benchmarks.md, the part on chaos.
+
+
+INTRO: Final = """## Chaos
+`python -m bench.chaos --faults {asked}`: {faults} faults in {storms} storms of up to {most} at once, seed {seed}, on two clusters of one broker with MM2 and the job. Changes of every kind go with each storm. Seconds from a storm's end until source and target are equal, restarts included.
+
+- Equal after the last storm: {equal}. {times} Storms given up: {given_up}.
+- Foreign items on the target that were deleted or changed: {foreign}.
+- Writes on the target without an event in the audit topic: {untold}.
+"""
+
+
+def section(found: Mapping[str, Any]) -> str:
+    """From what `bench.chaos` saved."""
+    storms = [list(storm) for _, storm in groupby(found["faults"], key=itemgetter("storm"))]
+    seconds = [storm[0]["seconds"] for storm in storms if storm[0]["seconds"] is not None]
+    intro = INTRO.format(
+        asked=found["asked"],
+        seed=found["seed"],
+        faults=len(found["faults"]),
+        storms=len(storms),
+        most=max(map(len, storms)),
+        equal="yes" if found["equal"] else "no",
+        times=_times(seconds),
+        given_up=len(storms) - len(seconds),
+        foreign=len(found["foreign"]),
+        untold=len(found["untold"]),
+    )
+    head = ("fault", "times", "equal after, median", "slowest", "given up")
+    return intro + "".join(_given_up(found["faults"])) + "\n" + table(head, _by_fault(found["faults"])) + "\n"
+
+
+def _given_up(faults: Sequence[Mapping[str, Any]]) -> list[str]:
+    left = dict.fromkeys(
+        f"{kind} {why}" for one in faults if one["seconds"] is None for kind, why in one["missing"].items()
+    )
+    return [f"- Given up, and equal after a later storm: {', '.join(left)}.\n"] if left else []
+
+
+def _times(seconds: Sequence[float]) -> str:
+    if not seconds:
+        return "Never equal."
+    return f"Until equal, median {statistics.median(seconds):.1f} s, slowest {max(seconds):.1f} s."
+
+
+def _by_fault(faults: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
+    for name in sorted({one["fault"] for one in faults}):
+        these = [one["seconds"] for one in faults if one["fault"] == name]
+        known = [seconds for seconds in these if seconds is not None]
+        figures = [f"{statistics.median(known):.1f} s", f"{max(known):.1f} s"] if known else ["-", "-"]
+        yield [name, str(len(these)), *figures, str(len(these) - len(known))]
 
 
 if __name__ == "__main__":

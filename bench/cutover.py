@@ -6,10 +6,9 @@ Writes bench/figures/benchmarks-cutover.json; bench/figures/benchmarks-failover.
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,25 +18,26 @@ import typer
 
 from app.failover_facts import InStep, ReadinessSurvey
 from app.failover_session import FailoverCall, failover_session
-from app.local.local_cluster import LocalCluster
-from app.local.local_mirror import LocalMirror, mirror_properties
+from app.local.local_mirror import mirror_properties
 from app.local.waiting import wait_for
 from app.settings import Settings, load
-from app.wiring import both_clusters, open_cluster
+from app.wiring import both_clusters
 from bench.failover_figures_page import CUTOVER, write
+from bench.pair import PlainRecord, make_topics, pair_of, produce_all
 from bench.saved_figures import save
 from sinks.failover import commands
 from sinks.failover.scene import Scene
 from sinks.failover.steps import failover_steps
-from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.shared_listings import list_both
 from sinks.ledger.failover_record import Step
-from streaming.mm2.records import TopicPartition
 
 SOON = 600.0
 RECORDS = 20
 """In each topic of the cutover."""
+
+OWN = {"sync.topic.acls.enabled": "false"}
+"""MM2 would copy the fence."""
 
 Seconds = dict[str, float]
 
@@ -48,56 +48,32 @@ def main(
     out: Annotated[Path, typer.Option(help="The file for the results.")] = CUTOVER,
 ) -> None:
     """Measures, saves, and writes the page."""
-    with tempfile.TemporaryDirectory(prefix="lockstep-cutover-") as folder:
-        found = {"topics": topics, "fenced": fenced} | _measured(Path(folder), topics, fenced)
-    save(out, found)
+    save(out, {"topics": topics, "fenced": fenced} | _measured(topics, fenced))
     sys.stdout.write(write(out))
 
 
-def _measured(root: Path, topics: int, fenced: int) -> dict[str, Any]:
-    with ExitStack() as stack:
-        a, b = (stack.enter_context(LocalCluster(alias, root / alias, heap="768m")) for alias in "ab")
-        source = stack.enter_context(closing(open_cluster("a", {"bootstrap.servers": a.bootstrap})))
-        target = stack.enter_context(closing(open_cluster("b", {"bootstrap.servers": b.bootstrap})))
-        # MM2 would copy the fence.
-        own = {"sync.topic.acls.enabled": "false"}
-        keys = {"topics": "rto-.*", "refresh.topics.interval.seconds": "1", "offset.lag.max": "0", **own}
-        properties = mirror_properties({"a": a.bootstrap, "b": b.bootstrap}, ["a->b"], **keys)
-        _make(source, "rto", topics, RECORDS)
-        stack.enter_context(LocalMirror(properties, root / "mirror"))
-        copies = [TopicPartition(f"a.{name}", 0) for name in _names("rto", topics)]
-        wait_for(partial(_copied, target, copies), SOON, "MM2 to copy all topics")
-        settings = _settings(root / "rto.properties", properties)
-        preflight = _preflight(settings)
-        cutover = _timed(settings, commands.cutover)
-        _make(source, "fence", fenced, 0)
-        pair = {"c": a.bootstrap, "d": b.bootstrap}
-        other = _settings(root / "fence.properties", mirror_properties(pair, ["c->d"], topics="fence-.*", **own))
-        fence = _timed(other, commands.fence)
-        fence |= {"LIFT_FENCE": _timed(other, commands.unfence)["LIFT_FENCE"]}
+def _measured(topics: int, fenced: int) -> dict[str, Any]:
+    with pair_of("cutover") as pair:
+        moved, names = _names("rto", topics), _names("fence", fenced)
+        make_topics(pair.source, dict.fromkeys(moved, TopicSpec(1, 1)))
+        produce_all(pair.a.bootstrap, (PlainRecord(name, None, b"r") for name in moved for _ in range(RECORDS)))
+        keys = {"topics": "rto-.*", "refresh.topics.interval.seconds": "1", "offset.lag.max": "0", **OWN}
+        with pair.mirror(**keys):
+            wait_for(lambda: pair.copied(moved, 1, RECORDS), SOON, "MM2 to copy all topics")
+            settings = _settings(pair.root / "rto.properties", pair.properties(**keys))
+            preflight = _preflight(settings)
+            cutover = _timed(settings, commands.cutover)
+            make_topics(pair.source, dict.fromkeys(names, TopicSpec(1, 1)))
+            aliases = {"c": pair.a.bootstrap, "d": pair.b.bootstrap}
+            properties = mirror_properties(aliases, ["c->d"], topics="fence-.*", **OWN)
+            other = _settings(pair.root / "fence.properties", properties)
+            fence = _timed(other, commands.fence)
+            fence |= {"LIFT_FENCE": _timed(other, commands.unfence)["LIFT_FENCE"]}
     return {"preflight": preflight, "cutover": cutover, "fence": fence}
 
 
 def _names(prefix: str, count: int) -> list[str]:
     return [f"{prefix}-{number:04}" for number in range(count)]
-
-
-def _make(source: KafkaCluster, prefix: str, count: int, records: int) -> None:
-    names = _names(prefix, count)
-    for start in range(0, count, 250):
-        made = source.create_topics({name: TopicSpec(1, 1) for name in names[start : start + 250]})
-        assert not any(made.values()), made
-    wait_for(lambda: set(names) <= source.list_topics().keys(), SOON, f"{count} topics to be listed")
-    for name in names if records else ():
-        source.append_log(name, [(b"%d" % number, b"record") for number in range(records)])
-
-
-def _copied(target: KafkaCluster, copies: list[TopicPartition]) -> bool:
-    there = target.list_topics()
-    if any(where.topic not in there for where in copies):
-        return False
-    ends = target.groups.ends(copies).items
-    return len(ends) == len(copies) and all(log.end >= RECORDS for log in ends.values())
 
 
 def _settings(path: Path, properties: Mapping[str, str]) -> Settings:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from bench.drill.outcome_rows import Line, goals, lines
-from bench.drill.series import DrillSeries
-from bench.drill.series import read as read_drill
+from bench.drill.outcome_rows import MOMENTS, Row, goals
+from bench.drill.readers import PLACES
+from bench.drill.round import DrillSeries
+from bench.drill.round import read as read_drill
 from bench.drill.snapshot import Loss
 from bench.saved_figures import FIGURES, read, table
 
@@ -203,12 +205,11 @@ GROUPS = """## Where groups continue
 
 def groups_section(drill: DrillSeries) -> str:
     """Goals and a table for each moment."""
-    found = lines(drill.rows)
     reached = [(what, text, "reached" if good else "missed") for what, text, good in goals(drill.rows)]
     parts = [_groups_intro(drill), table(("Lockstep", "measured", ""), reached) + "\n"]
-    for moment in dict.fromkeys(line.moment for line in found):
-        rows = [_groups_row(line) for line in found if line.moment == moment]
-        parts.append(f"### {HEADINGS[moment]}\n\n" + table(GROUPS_HEAD, rows) + "\n")
+    for moment in MOMENTS:
+        if found := [row for row in drill.rows if row.moment == moment]:
+            parts.append(f"### {HEADINGS[moment]}\n\n" + table(GROUPS_HEAD, _groups_rows(found)) + "\n")
     return "\n".join(parts)
 
 
@@ -218,6 +219,19 @@ def _groups_intro(drill: DrillSeries) -> str:
     return GROUPS.format(**numbers, **asdict(drill.size)) + failed + "\n"
 
 
-def _groups_row(line: Line) -> list[str]:
-    least = [f"{line.least:g}", str(line.most_of_least)]
-    return [f"{line.place}, {line.topic} ({line.count})", *line.checkpoint.cells(), *line.synced.cells(), *least]
+def _groups_rows(found: Sequence[Row]) -> Iterator[list[str]]:
+    """A line for each place and topic."""
+    topics = dict.fromkeys(row.topic for row in found)
+    for place, topic in itertools.product(PLACES, topics):
+        if these := [row for row in found if (row.place, row.topic) == (place, topic)]:
+            least = [row.least for row in these]
+            sides = (_side([row.checkpoint for row in these]), _side([row.synced for row in these]))
+            yield [f"{place}, {topic} ({len(these)})", *sides[0], *sides[1], *_middle_and_most(least)]
+
+
+def _side(found: Sequence[tuple[int, int] | None]) -> list[str]:
+    """Of one way of syncing: records skipped, those read twice, and partitions for which it gave no offset."""
+    there = [pair for pair in found if pair is not None]
+    again = [pair[1] for pair in there]
+    shown = [f"{one(again):,.10g}" if again else "-" for one in (statistics.median, max)]
+    return [str(sum(pair[0] for pair in there)), *shown, str(len(found) - len(there))]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import acl_scenario, endurance_page, group_scenario
+from bench import acl_scenario, bounces, chaos, group_scenario
 from bench.saved_figures import MIB, quantile, quantiles, read, table, verdict
 from bench.scenario import DEFAULT, Result
 
@@ -62,13 +62,9 @@ def render(results: Sequence[Result], facts: dict[str, Any], folder: Path) -> No
     if "acls" in facts:
         parts.append(acl_scenario.section(facts["acls"]))
     # Each of these has a bench and a file of its own.
-    for file, section in (
-        (group_scenario.RESULTS, group_scenario.section),
-        (endurance_page.BOUNCES, endurance_page.bounces_section),
-        (endurance_page.CHAOS, endurance_page.chaos_section),
-    ):
-        if found := read(folder / file.name):
-            parts.append(section(found))
+    for bench in (group_scenario, bounces, chaos):
+        if found := read(folder / bench.RESULTS.name):
+            parts.append(bench.section(found))
     notes = folder / "benchmarks-notes.md"
     if notes.exists():
         parts.append(notes.read_text())

@@ -15,26 +15,28 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import psutil
+import pyspark
 import typer
 
 from app.local.jars import PROJECT, kafka_jars
 from app.local.java import JavaProcess
+from app.local.ports import HOST, free_ports
 from app.local.waiting import wait_for
 from bench.costs import cost
 from bench.pair import SYNCS, BenchPair, PlainRecord, make_topics, pair_of, produce_all
 from bench.saved_figures import FIGURES, read, save, table
-from bench.standalone import HOST, standalone
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
 
 CONSOLE: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+SPARK: Final = Path(pyspark.__file__).parent
 WITHIN: Final = 1800.0
 
 
@@ -90,6 +92,28 @@ def _on_workers(written: WrittenLoad, root: Path, workers: int, rounds: int) -> 
     with standalone(root / f"workers-{workers}", workers) as master:
         found: list[float] = _child(written, rounds, master=master, count=False)["seconds"]["digests"][1:]
         return found
+
+
+@contextmanager
+def standalone(folder: Path, workers: int) -> Iterator[str]:
+    """A master, and so many workers of one core."""
+    port, page_port, *others = free_ports(2 + workers)
+    url = f"spark://{HOST}:{port}"
+    environment = {"SPARK_HOME": str(SPARK), "SPARK_LOCAL_IP": HOST, "SPARK_SCALA_VERSION": "2.13"}
+
+    def start(name: str, arguments: list[str], log: str) -> JavaProcess:
+        main = f"org.apache.spark.deploy.{name.lower()}.{name}"
+        return JavaProcess(main, arguments, [SPARK / "jars" / "*"], folder / f"{log}.log", ["-Xmx256m"], environment)
+
+    with ExitStack() as stack:
+        asked = ["--host", HOST, "--port", str(port), "--webui-port", str(page_port)]
+        master = stack.enter_context(start("Master", asked, "master"))
+        for number, worker_page in enumerate(others):
+            own = ["--host", HOST, "--webui-port", str(worker_page), "--cores", "1", "--memory", "1g"]
+            stack.enter_context(start("Worker", [*own, "--work-dir", str(folder / "work"), url], f"worker-{number}"))
+        what = f"{workers} workers (see {folder})"
+        wait_for(lambda: master.output().count("Registering worker") >= workers, 120.0, what)
+        yield url
 
 
 def _child(written: WrittenLoad, rounds: int, *, master: str = "local[2]", count: bool = True) -> dict[str, Any]:

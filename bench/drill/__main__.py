@@ -10,8 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from app.local.waiting import WaitedTooLong
-from bench.drill.round import DrillSize, Ground, play
-from bench.drill.series import DrillSeries
+from bench.drill.round import DrillSeries, DrillSize, Ground, play
 from bench.drill.snapshot import ISOLATION
 from bench.drill.source_load import CLEANER
 from bench.failover_figures_page import LOSSES, write

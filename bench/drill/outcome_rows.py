@@ -1,4 +1,4 @@
-"""From what was seen of both clusters to a row for each group and partition, and from rows to lines of a table."""
+"""From what was seen of both clusters to a row for each group and partition, and whether the goals are reached."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ CALM, AFTER, DURING = MOMENTS = ("not killed", "killed", "while it catches up")
 class Row:
     """One partition of one group at one moment of one round.
 
-    `least`: records that would be read twice from the best offset there is. `missing`: needed ones without a copy on
-    the target. `checkpoint` is MM2's, `synced` the offset committed on the target; of each what is skipped and read
+    `least`: records that would be read twice from the best offset there is. `checkpoint` is MM2's, `synced` the offset committed on the target; of each what is skipped and read
     again, both None where there is no offset.
     """
 
@@ -29,7 +28,6 @@ class Row:
     topic: str
     place: str
     least: int
-    missing: int
     checkpoint: tuple[int, int] | None
     synced: tuple[int, int] | None
 
@@ -49,7 +47,6 @@ def rows(
                 one.topic.kind.name,
                 one.place,
                 partition.least(position),
-                partition.missing(position),
                 _of(partition, position, seen.checkpoints[one.group].get(where)),
                 _of(partition, position, seen.committed[one.group].get(where)),
             )
@@ -66,64 +63,6 @@ def aborted(readers: Sequence[DrillReader], target: Logs) -> int:
     for one in readers:
         written |= {where: {name for _, name in one.topic.written[where]} for where in one.topic.partitions}
     return sum(name not in written[where] for where, log in target.items() for _, name in log)
-
-
-@dataclass(frozen=True, slots=True)
-class OutcomeSide:
-    """What one way of syncing came to, over some rows. `median` and `most`: of records read twice.
-
-    `absent`: rows for which it gave no offset.
-    """
-
-    skipped: int
-    median: float | None
-    most: int | None
-    absent: int
-
-    def cells(self) -> list[str]:
-        """Of a table."""
-        shown = ["-" if value is None else f"{value:,.10g}" for value in (self.median, self.most)]
-        return [str(self.skipped), *shown, str(self.absent)]
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """All rows of one place and topic at one kind of moment."""
-
-    moment: str
-    place: str
-    topic: str
-    count: int
-    least: float
-    most_of_least: int
-    checkpoint: OutcomeSide
-    synced: OutcomeSide
-
-
-def lines(found: Sequence[Row]) -> list[Line]:
-    """In the order of `MOMENTS`, `PLACES` and topics as they came."""
-    topics = list(dict.fromkeys(row.topic for row in found))
-    keys = [(moment, place, topic) for moment in MOMENTS for place in PLACES for topic in topics]
-    grouped = {key: [row for row in found if (row.moment, row.place, row.topic) == key] for key in keys}
-    return [_line(*key, of_key) for key, of_key in grouped.items() if of_key]
-
-
-def _line(moment: str, place: str, topic: str, found: Sequence[Row]) -> Line:
-    least = [row.least for row in found]
-    sides = _side([row.checkpoint for row in found]), _side([row.synced for row in found])
-    return Line(moment, place, topic, len(found), statistics.median(least), max(least), *sides)
-
-
-def _side(found: Sequence[tuple[int, int] | None]) -> OutcomeSide:
-    there = [pair for pair in found if pair is not None]
-    again = [pair[1] for pair in there]
-    skipped = sum(pair[0] for pair in there)
-    return OutcomeSide(
-        skipped,
-        statistics.median(again) if again else None,
-        max(again) if again else None,
-        len(found) - len(there),
-    )
 
 
 def goals(found: Sequence[Row]) -> list[tuple[str, str, bool]]:
@@ -182,10 +121,6 @@ class Partition:
         last = {name: offset for offset, name in self._copied()}
         needed = (last[name] for name in self._needed(position) if name in last)
         return min(needed, default=self.end)
-
-    def missing(self, position: int) -> int:
-        """Number of records that a group at `position` needs and the target does not have. No offset could help."""
-        return len(self._needed(position) - {name for _, name in self._copied()})
 
     def _skipped(self, position: int, start: int) -> int:
         below = {name for offset, name in self._copied() if offset < start}

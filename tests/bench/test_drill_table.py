@@ -9,16 +9,12 @@ from bench.drill.outcome_rows import (
     AFTER,
     CALM,
     DURING,
-    Line,
-    OutcomeSide,
     Row,
     goals,
-    lines,
     rows,
 )
-from bench.drill.readers import ANYWHERE, END, NEAR, DrillReader
-from bench.drill.round import DrillSize, Still
-from bench.drill.series import DrillSeries, read
+from bench.drill.readers import ANYWHERE, END, NEAR, PLACES, DrillReader
+from bench.drill.round import DrillSeries, DrillSize, Still, read
 from bench.drill.snapshot import Snapshot
 from bench.drill.source_load import TOPIC_KINDS, Topic
 from bench.failover_figures_page import groups_section
@@ -36,7 +32,7 @@ def row(
     moment: str = CALM,
     topic: str = "busy",
 ) -> Row:
-    return Row(1, moment, topic, place, 0, 0, mm2, ours)
+    return Row(1, moment, topic, place, 0, mm2, ours)
 
 
 def drill(*found: Row, failed: str = "") -> DrillSeries:
@@ -51,22 +47,29 @@ def reader(place: str = END) -> DrillReader:
 
 
 def test_line_counts_skipped_records_and_takes_median_and_most_of_those_read_twice() -> None:
-    found = lines([row(ours=(1, 4)), row(ours=(2, 8)), row(ours=(0, 30)), row(ours=None)])
-    assert found == [Line(CALM, NEAR, "busy", 4, 0, 0, OutcomeSide(0, 100, 100, 0), OutcomeSide(3, 8, 30, 1))]
+    page = groups_section(drill(row(ours=(1, 4)), row(ours=(2, 8)), row(ours=(0, 30)), row(ours=None)))
+    assert "| near the end, busy (4) | 0 | 100 | 100 | 0 | 3 | 8 | 30 | 1 | 0 | 0 |" in page
 
 
 def test_lines_come_by_moment_then_place() -> None:
-    found = lines([row(moment=DURING), row(ANYWHERE), row(END, moment=AFTER), row(END)])
-    assert [(line.moment, line.place) for line in found] == [
-        (CALM, END),
-        (CALM, ANYWHERE),
-        (AFTER, END),
-        (DURING, NEAR),
+    page = groups_section(drill(row(moment=DURING), row(ANYWHERE), row(END, moment=AFTER), row(END)))
+    starts = ("### ", *(f"| {place}" for place in PLACES))
+    lines = [line.split(" (")[0] for line in page.splitlines() if line.startswith(starts)]
+    assert lines == [
+        "### MM2 not killed",
+        "| at the end, busy",
+        "| anywhere, busy",
+        "### MM2 killed and restarted, the target has caught up",
+        "| at the end, busy",
+        "### MM2 killed, just restarted and still catching up",
+        "| near the end, busy",
     ]
 
 
 def test_side_without_any_offset_has_no_median() -> None:
-    assert OutcomeSide(0, None, None, 2).cells() == ["0", "-", "-", "2"]
+    assert "| near the end, busy (2) | 0 | 100 | 100 | 0 | 0 | - | - | 2 |" in groups_section(
+        drill(row(ours=None), row(ours=None))
+    )
 
 
 def test_goals_are_reached_by_exact_offsets() -> None:
@@ -94,8 +97,8 @@ def test_row_compares_what_a_group_needs_with_what_it_gets_in_each_partition() -
     target = {HERE: [(0, 100), (1, 101), (2, 102)], OTHER: [(0, 200)]}
     seen = Snapshot({"g": {HERE: 1, OTHER: 1}}, {"g": {HERE: 2}}, {"g": {HERE: 0, OTHER: 1}}, {HERE: 3, OTHER: 1})
     assert list(rows(7, CALM, [one], seen, source, target)) == [
-        Row(7, CALM, "busy", END, 0, 0, checkpoint=(0, 1), synced=(1, 0)),
-        Row(7, CALM, "busy", END, 0, 0, checkpoint=(0, 0), synced=None),
+        Row(7, CALM, "busy", END, 0, checkpoint=(0, 1), synced=(1, 0)),
+        Row(7, CALM, "busy", END, 0, checkpoint=(0, 0), synced=None),
     ]
 
 
