@@ -78,6 +78,8 @@ Found = Mapping[str, Any]
 
 INTRO: Final = """# What it runs with
 
+Lockstep works with brokers from 2.8 on (KRaft or ZooKeeper), MM2 from 3.9 on, Spark 4.1 to 4.3, Python from 3.10 on, and Java 17 or 21. Spark 4.3 needs Python 3.11 and runs on Java 25 too.
+
 `make matrix` ran real brokers, one for each cluster, and a real MM2 of each version, with every kind turned on. The rows ran on {dates}.
 
 A row goes through these steps, in this order:
@@ -93,7 +95,7 @@ The rows shared a busy machine, so seconds are an upper bound.
 """
 
 RULES: Final = """## What a version lacks
-`lockstep validate` asks both clusters and names what they lack.
+`lockstep validate` asks both clusters and names what they lack. `plan` and `status` list a config as refused that the target's brokers do not know, or whose value they refuse (`segment.bytes` below 1 MiB from 4.0 on).
 
 | version | lacks | what Lockstep does |
 |---|---|---|
@@ -118,7 +120,7 @@ Maven Central has no MM2 of 4.4.0.
 | 3.14.10 | 21 | 4.3.0 | all unit tests; `tests/kafka/test_whole_pass.py` between real brokers; `validate`, `plan`, `apply`, `run --once` between brokers of 3.9.2 | 2026-11-24 |
 | 3.13.0 | 25 | 4.3.0 | the unit tests of clients; `tests/kafka/test_whole_pass.py` between real brokers | 2026-11-23 |
 
-Spark 4.3 needs Python 3.11. For 3.14 all packages have wheels. Java 21 ran with Python 3.14 alone. Java 25 was not tried with Spark 4.1 and 4.2.
+For 3.14 all packages have wheels. Java 21 ran with Python 3.14 alone. Java 25 was not tried with Spark 4.1 and 4.2.
 
 ## Clients of 4.4 and a moved address
 Clients of 4.4 say which cluster and node they expect (KIP-1242, `metadata.cluster.check.enable`). Another broker of 4.4 refuses them, and they begin again at `bootstrap.servers`. So a producer follows a moved address to another cluster at once (`tests/kafka/test_moved_address.py`). That helps a planned move. It is also why Lockstep compares each cluster's id with the pinned one: [safety.md](safety.md#the-right-clusters).
