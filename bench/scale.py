@@ -86,12 +86,10 @@ P50, P99 = partial(quantile, share=0.5), partial(quantile, share=0.99)
 
 SECTIONS: Final[Mapping[str, Sequence[Row]]] = {
     "Starts and full comparisons, seconds": (
-        ("empty target: topics and configs made, by the end of the first pass", _at("first/seconds/topic-config")),
-        ("empty target: ACLs made, by the end of the same pass", _at("first/seconds/acl")),
+        ("empty target: topics, configs and ACLs made, by the end of the first pass", _at("first/seconds/compared")),
         ("empty target: all groups synced", _at("first/seconds/groups synced")),
         ("all groups moved on, from when MM2's records and offset-syncs are there", _at("first/seconds/groups moved")),
-        ("all in step: topics and configs compared", _at("steady/first/topic-config")),
-        ("all in step: ACLs compared", _at("steady/first/acl")),
+        ("all in step: topics, configs and ACLs compared", _at("steady/first/compared")),
         ("all in step: all groups compared", _at("steady/first/groups compared")),
         (
             "full comparison of one flow, after the changes, median",
@@ -258,15 +256,14 @@ SETTLED_AFTER: Final = 30.0
 source's log is sampled more often."""
 FULL_ROUNDS: Final = 3
 ACLS: Final = 12
-KINDS: Final = ("topic", "topic-config", "acl", "group-offset")
 OWN: Final = {"lockstep.sync.group.offsets.enabled": "true", "sync.full.acl.enabled": "true"}
 
 
 def first_contact(clusters: ScaleClusters) -> dict[str, Any]:
     """What a job with an empty target needs.
 
-    Seconds from its start until each kind is in step and all groups are synced. Seconds from MM2's records and
-    offset-syncs until all groups have moved on. The most memory meanwhile. Seconds from SIGTERM to the job's end.
+    Seconds from its start until every kind is in step and all groups are synced. Seconds from MM2's records and
+    offset-syncs until all groups have moved on. The most memory meanwhile.
     """
     with _job(clusters, "first") as (job, began), peak_memory(job.pids) as peak:
         seconds = _compared(job, began)
@@ -279,29 +276,26 @@ def first_contact(clusters: ScaleClusters) -> dict[str, Any]:
         wait_for(lambda: _moved(job) >= groups, WITHIN, "all groups to move on")
         seconds["groups moved"] = time.monotonic() - copied
         say(f"groups moved on: {seconds['groups moved']:.1f} s after the offset-syncs were there")
-        ends = time.monotonic()
-        job.stop()
-    return {"seconds": seconds, "peak": peak, "stop": time.monotonic() - ends}
+    return {"seconds": seconds, "peak": peak}
 
 
 def steady(clusters: ScaleClusters, timed: Sequence[tuple[float, int]], seed: int) -> dict[str, Any]:
     """What a job needs that finds everything in step.
 
-    Seconds until each kind was compared, of full comparisons of one flow and of all side by side, and of changes, by
+    Seconds until every kind was compared, of full comparisons of one flow and of all side by side, and of changes, by
     their mean gap (`timed`: gap and count). The price of an idle minute. Memory.
     """
     with _job(clusters, "steady") as (job, began), peak_memory(job.pids) as peak:
         first = _compared(job, began)
         wait_for(lambda: _synced(job) >= clusters.topics * len(FLOWS), WITHIN, "all groups to be compared")
         first["groups compared"] = time.monotonic() - began
-        full = _full(job)
         latencies = changed(clusters, timed, seed)
         acls = _granted(clusters)
         say(f"{IDLE:g} s without a change")
         cpu = idle_cpu(job.pids, clusters)
         settled = resident(job.pids)
-        again = _full(job)
-    return {"first": first, "full": full, "full_later": again, "latencies": latencies, "acls": acls, "cpu": cpu} | {
+        full = _full(job)
+    return {"first": first, "full_later": full, "latencies": latencies, "acls": acls, "cpu": cpu} | {
         "resident": settled,
         "peak": peak,
     }
@@ -353,20 +347,11 @@ def idle_cpu(pids: Sequence[int], clusters: ScaleClusters) -> dict[str, float]:
 
 
 def _compared(job: LocalJob, began: float) -> dict[str, float]:
-    """Seconds by kind until every flow has compared it and left nothing to do."""
-    seconds: dict[str, float] = {}
-
-    def done() -> bool:
-        job.check()
-        kinds = [flow["kinds"] for flow in job.status().get("flows", [])]
-        for name in KINDS:
-            if name not in seconds and len(kinds) == len(FLOWS) and all(one[name]["last_success"] for one in kinds):
-                seconds[name] = time.monotonic() - began
-                say(f"{name}: compared after {seconds[name]:.1f} s")
-        return len(seconds) == len(KINDS)
-
-    wait_for(done, WITHIN, "every kind to be compared")
-    return seconds
+    """Seconds until every flow has compared every kind once."""
+    job.wait_until_compared()
+    seconds = time.monotonic() - began
+    say(f"every kind compared after {seconds:.1f} s")
+    return {"compared": seconds}
 
 
 def _synced(job: LocalJob) -> float:

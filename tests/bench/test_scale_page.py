@@ -14,7 +14,7 @@ def size(factor: float, **parts: Any) -> dict[str, Any]:
     """All of one size; every figure of Lockstep is `factor`."""
     cpu = {"job": factor, "sources": factor, "target": factor}
     memory = {"jvm": factor * MIB, "python": factor * MIB}
-    seconds = {"topic-config": factor, "acl": factor}
+    seconds = {"compared": factor}
     return {
         "first": {"seconds": seconds | {"groups synced": factor, "groups moved": factor}, "peak": memory},
         "steady": {
@@ -41,7 +41,7 @@ def made(**sizes: dict[str, Any]) -> str:
 def test_each_figure_says_how_it_grows_from_the_smallest_size_to_the_largest() -> None:
     text = made(_10000=size(6.0), _500=size(2.0))
     assert "| | 500 topics | 10,000 topics | grows by |" in text
-    assert "| empty target: ACLs made, by the end of the same pass | 2.00 | 6.00 | 3.0 |" in text
+    assert "| empty target: topics, configs and ACLs made, by the end of the first pass | 2.00 | 6.00 | 3.0 |" in text
 
 
 def test_what_was_not_measured_at_a_size_is_a_dash() -> None:
