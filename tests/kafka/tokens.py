@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import ClassVar
 from urllib.parse import parse_qs
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from tests.http_servers import served
 
 CLIENT, SECRET, SCOPE = "lockstep", "cl1ent-s3cret", "kafka"
 LOGIN = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
@@ -83,7 +84,5 @@ def key_set() -> dict[str, object]:
 @contextmanager
 def token_endpoint() -> Iterator[str]:
     """The address of a running one."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), TokenEndpoint) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/token"
-        server.shutdown()
+    with served(TokenEndpoint) as port:
+        yield f"http://127.0.0.1:{port}/token"

@@ -6,9 +6,8 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import httpx
@@ -24,6 +23,7 @@ from app.http.neighbour import is_job, refuse_beside_another_job
 from app.local.ports import free_ports
 from app.settings import Settings, load
 from sinks.engine.metrics import Metrics
+from tests.http_servers import served
 
 BASE = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"
 TOKEN = "0123456789abcdef"
@@ -79,13 +79,11 @@ def test_where_nobody_listens_the_command_says_how_to_start_a_job(tmp_path: Path
 
 
 def test_a_server_of_somebody_else_is_called_no_job_of_ours(tmp_path: Path) -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
-        threading.Thread(target=other.serve_forever, daemon=True).start()
-        try:
-            with pytest.raises(NoJobAnswers, match=r"is no job of Lockstep's: lockstep\.http\.host"):
-                ask_reload(settings(tmp_path, other.server_port))
-        finally:
-            other.shutdown()
+    with (
+        served(BaseHTTPRequestHandler) as other,
+        pytest.raises(NoJobAnswers, match=r"is no job of Lockstep's: lockstep\.http\.host"),
+    ):
+        ask_reload(settings(tmp_path, other))
 
 
 @pytest.mark.parametrize(
@@ -211,10 +209,8 @@ def test_a_program_that_is_no_job_gets_no_token(tmp_path: Path) -> None:
         def log_message(self, *_: object) -> None:
             """Nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as other:
-        threading.Thread(target=other.serve_forever, daemon=True).start()
-        ours = settings(tmp_path, other.server_port, f"lockstep.http.token={TOKEN}\n")
+    with served(Handler) as other:
+        ours = settings(tmp_path, other, f"lockstep.http.token={TOKEN}\n")
         with pytest.raises(NoJobAnswers, match="is no job of Lockstep's"):
             ask(ours.job, "GET", "/status", 20)
-        other.shutdown()
     assert asked == [None]

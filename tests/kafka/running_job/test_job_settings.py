@@ -11,9 +11,9 @@ import httpx
 from app.local.jars import PROJECT
 from app.local.waiting import wait_for
 from sinks.ledger.ledger import Entry, Ledger
+from tests.http_servers import answering_server
 from tests.kafka.running_job.conftest import LOGGED_WITHIN, Stage
 from tests.kafka.staging import create, wait_until_shown
-from tests.sinks.notify.gateways import gateway_on_a_free_port
 
 
 def test_filter_that_is_changed_in_the_file_holds_without_a_restart(stage: Stage) -> None:
@@ -70,7 +70,7 @@ def test_default_of_all_flows_that_somebody_else_wrote_is_taken_over_at_the_next
 def test_reporter_begins_and_ends_with_the_line_that_names_it(stage: Stage) -> None:
     """It gets the job's metrics, once more when it ends, and then no more."""
     sound = stage.config.read_text()
-    with gateway_on_a_free_port() as gateway:
+    with answering_server("/t0ps3cr3t/") as gateway:
         lines = (
             "lockstep.metric.reporters = lockstep.reporters:PushGatewayReporter",
             f"lockstep.metric.push.url = {gateway.address}",
@@ -78,7 +78,7 @@ def test_reporter_begins_and_ends_with_the_line_that_names_it(stage: Stage) -> N
         )
         stage.config.write_text("\n".join((sound, *lines, "")))
         wait_for(lambda: len(gateway.requests) >= 2, LOGGED_WITHIN, "two pushes")
-        assert "lockstep_batch_rows" in gateway.requests[0][3]
+        assert b"lockstep_batch_rows" in gateway.requests[0][3]
         stage.config.write_text(sound)
         answer = httpx.post(f"{stage.job.address}/reload", timeout=900)
         assert (answer.status_code, answer.json()["error"]) == (200, None)

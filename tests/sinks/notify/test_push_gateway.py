@@ -26,14 +26,14 @@ from sinks.notify.push_gateway import (
 from streaming.durations import seconds_of
 from streaming.errors import LockstepError
 from streaming.reconfiguration import Reconfigurable
-from tests.sinks.notify.gateways import Gateway, gateway_on_a_free_port
+from tests.http_servers import AnsweringServer, answering_server
 
 SOON = 60.0
 
 
 @pytest.fixture
-def gateway() -> Iterator[Gateway]:
-    with gateway_on_a_free_port() as listening:
+def gateway() -> Iterator[AnsweringServer]:
+    with answering_server("/t0ps3cr3t/") as listening:
         yield listening
 
 
@@ -51,23 +51,23 @@ def pushed(made: PushGatewayReporter) -> None:
     made.close()
 
 
-def test_a_run_that_ends_before_its_first_interval_pushes_once(gateway: Gateway) -> None:
+def test_a_run_that_ends_before_its_first_interval_pushes_once(gateway: AnsweringServer) -> None:
     pushed(reporter(gateway.address))
     ((method, path, headers, body),) = gateway.requests
     assert (method, path) == ("PUT", "/t0ps3cr3t/metrics/job/lockstep")
     assert "Authorization" not in headers
-    assert 'lockstep_build_info{version="1.2.3"} 1.0' in body
+    assert b'lockstep_build_info{version="1.2.3"} 1.0' in body
 
 
-def test_what_is_pushed_is_what_the_registry_says_at_that_moment(gateway: Gateway) -> None:
+def test_what_is_pushed_is_what_the_registry_says_at_that_moment(gateway: AnsweringServer) -> None:
     metrics, made = Metrics("1"), reporter(gateway.address)
     made.init(metrics.registry)
     metrics.batch(0.4, 12, {})
     made.close()
-    assert "lockstep_batch_rows 12.0" in gateway.requests[-1][3]
+    assert b"lockstep_batch_rows 12.0" in gateway.requests[-1][3]
 
 
-def test_it_is_pushed_at_every_interval_and_at_the_end(gateway: Gateway) -> None:
+def test_it_is_pushed_at_every_interval_and_at_the_end(gateway: AnsweringServer) -> None:
     made = reporter(gateway.address, interval="10 ms", job="nightly")
     made.init(Metrics("1").registry)
     wait_for(lambda: len(gateway.requests) >= 3, SOON, "three pushes")
@@ -76,14 +76,14 @@ def test_it_is_pushed_at_every_interval_and_at_the_end(gateway: Gateway) -> None
     assert len(gateway.requests) >= 4
 
 
-def test_a_user_and_a_password_are_sent_where_there_are_some(gateway: Gateway) -> None:
+def test_a_user_and_a_password_are_sent_where_there_are_some(gateway: AnsweringServer) -> None:
     pushed(reporter(gateway.address, username="me", password="hünter2"))
     sent = gateway.requests[0][2]["Authorization"]
     assert base64.b64decode(sent.removeprefix("Basic ")).decode() == "me:hünter2"
 
 
 def test_other_properties_hold_from_the_next_push_on_and_a_shorter_interval_ends_a_longer_one(
-    gateway: Gateway,
+    gateway: AnsweringServer,
 ) -> None:
     made = reporter("http://127.0.0.1:1/")
     assert isinstance(made, Reconfigurable)
@@ -97,7 +97,7 @@ def test_other_properties_hold_from_the_next_push_on_and_a_shorter_interval_ends
     assert gateway.requests[0][1] == "/t0ps3cr3t/metrics/job/other"
 
 
-def test_an_outage_is_logged_once_and_so_is_its_end(gateway: Gateway, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_outage_is_logged_once_and_so_is_its_end(gateway: AnsweringServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     gateway.statuses = [503, 500, 404]
     made = reporter(gateway.address, interval="10 ms", username="me", password="hunter2")
@@ -113,7 +113,7 @@ def test_an_outage_is_logged_once_and_so_is_its_end(gateway: Gateway, caplog: py
     assert "hunter2" not in caplog.text
 
 
-def test_a_redirect_is_not_followed(gateway: Gateway, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_redirect_is_not_followed(gateway: AnsweringServer, caplog: pytest.LogCaptureFixture) -> None:
     gateway.statuses = [302]
     pushed(reporter(gateway.address, username="me", password="hunter2"))
     assert len(gateway.requests) == 1
@@ -121,7 +121,7 @@ def test_a_redirect_is_not_followed(gateway: Gateway, caplog: pytest.LogCaptureF
 
 
 def test_a_gateway_that_does_not_answer_holds_up_the_end_no_longer_than_its_limit(
-    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    gateway: AnsweringServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("sinks.notify.push_gateway.GATEWAY_ANSWERS_WITHIN", 0.05)
     gateway.silent.set()
@@ -138,7 +138,7 @@ def test_an_address_where_nobody_listens_breaks_nothing(caplog: pytest.LogCaptur
 
 
 def test_a_registry_that_cannot_be_read_breaks_nothing_and_its_words_are_not_logged(
-    gateway: Gateway, caplog: pytest.LogCaptureFixture
+    gateway: AnsweringServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken:
         def collect(self) -> None:
@@ -155,7 +155,7 @@ def test_a_registry_that_cannot_be_read_breaks_nothing_and_its_words_are_not_log
     assert caplog.messages[0].endswith("does: RuntimeError")
 
 
-def test_with_all_that_stands_around_it_one_run_is_one_push(gateway: Gateway) -> None:
+def test_with_all_that_stands_around_it_one_run_is_one_push(gateway: AnsweringServer) -> None:
     metrics = Metrics("1")
     reporters = Reporters(metrics.registry, metrics.count_reporter)
     reporters.adopt({"sinks.notify.push_gateway:PushGatewayReporter": reporter(gateway.address)})

@@ -7,10 +7,7 @@ import hmac
 import logging
 import re
 import socket
-import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,56 +19,17 @@ from sinks.notify.webhook import WEBHOOK_SECRET_NAME, WEBHOOK_URL_NAME, WebhookF
 from sinks.plugins.listeners import DefaultGroupListener
 from streaming.errors import LockstepError
 from streaming.flow import Flow
+from tests.http_servers import AnsweringServer, answering_server
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "listeners.md"
 KEY = "correct horse battery staple"
 NOON = 1709208000.0
-SLOW = 5.0
-"""Seconds that the slow server takes at most; more than the listener waits."""
-
-
-@dataclass
-class Server:
-    """A web server that answers with `statuses` in turn, 200 when there are none left; `silent`: with nothing."""
-
-    statuses: list[int] = field(default_factory=list)
-    silent: threading.Event = field(default_factory=threading.Event)
-    requests: list[tuple[str, Mapping[str, str], bytes]] = field(default_factory=list)
-    port: int = 0
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}/hooks/t0ps3cr3t?key=t0ps3cr3t"
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    known, done = Server(), threading.Event()
-
-    class Requests(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            known.requests.append((self.path, dict(self.headers), body))
-            if known.silent.is_set():
-                done.wait(SLOW)
-                return
-            self.send_response(known.statuses.pop(0) if known.statuses else 200)
-            self.send_header("Location", "/elsewhere")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Not on stderr."""
-
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Requests)
-    known.port = listening.server_port
-    thread = threading.Thread(target=listening.serve_forever, args=(0.05,))
-    thread.start()
-    yield known
-    done.set()
-    listening.shutdown()
-    thread.join()
-    listening.server_close()
+def server() -> Iterator[AnsweringServer]:
+    with answering_server("/hooks/t0ps3cr3t?key=t0ps3cr3t") as listening:
+        yield listening
 
 
 def properties(url: str) -> dict[str, str]:
@@ -84,9 +42,9 @@ def webhook(url: str, first_wait: float = 0.01) -> WebhookListener:
     return listener
 
 
-def test_topics_are_posted_with_both_of_their_names(server: Server) -> None:
+def test_topics_are_posted_with_both_of_their_names(server: AnsweringServer) -> None:
     webhook(server.address).topics_changed({"users": "a.users", "orders": "a.orders"})
-    ((path, headers, body),) = server.requests
+    ((_, path, headers, body),) = server.requests
     assert path == "/hooks/t0ps3cr3t?key=t0ps3cr3t"
     assert headers["Content-Type"] == "application/json"
     assert orjson.loads(body) == {
@@ -97,21 +55,21 @@ def test_topics_are_posted_with_both_of_their_names(server: Server) -> None:
     }
 
 
-def test_groups_are_posted_sorted(server: Server) -> None:
+def test_groups_are_posted_sorted(server: AnsweringServer) -> None:
     webhook(server.address).groups_changed(frozenset({"billing", "audit"}))
-    assert orjson.loads(server.requests[0][2])["groups"] == ["audit", "billing"]
+    assert orjson.loads(server.requests[0][3])["groups"] == ["audit", "billing"]
 
 
-def test_the_signature_is_the_hmac_of_the_body_and_the_timestamp_is_in_both(server: Server) -> None:
+def test_the_signature_is_the_hmac_of_the_body_and_the_timestamp_is_in_both(server: AnsweringServer) -> None:
     webhook(server.address).topics_changed({"orders": "a.orders"})
-    ((_, headers, body),) = server.requests
+    ((_, _, headers, body),) = server.requests
     expected = hmac.digest(KEY.encode(), body, hashlib.sha256).hex()
     assert hmac.compare_digest(headers["X-Lockstep-Signature"], f"sha256={expected}")
     assert headers["X-Lockstep-Timestamp"] == "1709208000000" == str(orjson.loads(body)["timestamp"])
 
 
 def test_the_documented_check_takes_what_is_ours_and_refuses_what_is_changed_old_or_signed_otherwise(
-    server: Server,
+    server: AnsweringServer,
 ) -> None:
     example = re.search(r"```python\n(import hashlib.*?)```", DOCS.read_text(), re.DOTALL)
     assert example is not None
@@ -121,7 +79,7 @@ def test_the_documented_check_takes_what_is_ours_and_refuses_what_is_changed_old
     listener = WebhookListener()
     listener.configure(properties(server.address))
     listener.groups_changed(frozenset({"billing"}))
-    ((_, headers, body),) = server.requests
+    ((_, _, headers, body),) = server.requests
     signature = headers["X-Lockstep-Signature"]
     assert check(body, signature, KEY.encode())["groups"] == ["billing"]
     for wrong in (
@@ -135,14 +93,14 @@ def test_the_documented_check_takes_what_is_ours_and_refuses_what_is_changed_old
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_what_may_pass_is_tried_again_with_the_same_body(server: Server, status: int) -> None:
+def test_what_may_pass_is_tried_again_with_the_same_body(server: AnsweringServer, status: int) -> None:
     server.statuses = [status, status]
     webhook(server.address).topics_changed({"orders": "a.orders"})
     assert len(server.requests) == 3
-    assert len({body for _, _, body in server.requests}) == 1
+    assert len({body for _, _, _, body in server.requests}) == 1
 
 
-def test_tries_have_a_limit(server: Server) -> None:
+def test_tries_have_a_limit(server: AnsweringServer) -> None:
     server.statuses = [503] * 9
     with pytest.raises(WebhookFailed, match=r"^the webhook at http://127\.0\.0\.1:\d+ answered 503$"):
         webhook(server.address).topics_changed({})
@@ -150,14 +108,14 @@ def test_tries_have_a_limit(server: Server) -> None:
 
 
 @pytest.mark.parametrize(("status", "said"), [(404, "answered 404"), (307, "redirects are not followed, mend")])
-def test_what_will_not_pass_is_tried_once(server: Server, status: int, said: str) -> None:
+def test_what_will_not_pass_is_tried_once(server: AnsweringServer, status: int, said: str) -> None:
     server.statuses = [status]
     with pytest.raises(WebhookFailed, match=said):
         webhook(server.address).groups_changed(frozenset())
-    assert [path for path, _, _ in server.requests] == ["/hooks/t0ps3cr3t?key=t0ps3cr3t"]
+    assert [path for _, path, _, _ in server.requests] == ["/hooks/t0ps3cr3t?key=t0ps3cr3t"]
 
 
-def test_a_server_that_does_not_answer_is_a_failure(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_does_not_answer_is_a_failure(server: AnsweringServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sinks.notify.webhook.WEBHOOK_ANSWERS_WITHIN", 0.05)
     server.silent.set()
     with pytest.raises(WebhookFailed, match="did not answer: ReadTimeout"):
@@ -171,13 +129,13 @@ def test_an_address_where_nobody_listens_is_a_failure() -> None:
             webhook(f"http://127.0.0.1:{taken.getsockname()[1]}/").topics_changed({})
 
 
-def test_a_server_without_tls_behind_https_is_a_failure(server: Server) -> None:
+def test_a_server_without_tls_behind_https_is_a_failure(server: AnsweringServer) -> None:
     with pytest.raises(WebhookFailed, match="did not answer: ConnectError"):
         webhook(server.address.replace("http:", "https:")).topics_changed({})
 
 
 def test_neither_the_address_beyond_its_host_nor_the_secret_is_logged(
-    server: Server, caplog: pytest.LogCaptureFixture
+    server: AnsweringServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     server.statuses = [200, 503, 404]
