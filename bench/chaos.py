@@ -72,15 +72,13 @@ COPIED_WITHIN: Final = 900.0
 def main(
     faults: Annotated[int, typer.Option(help="How many, at least.")] = 100,
     seed: Annotated[int, typer.Option(help="Of what is random.")] = 1,
-    minutes: Annotated[float, typer.Option(help="No new storm after so long; 0: no limit.")] = 0,
     out: Annotated[Path, typer.Option(help="The file for the results.")] = RESULTS,
 ) -> None:
     """Plays the faults, saves after each storm, and prints what came out."""
-    ends = time.monotonic() + minutes * 60 if minutes else float("inf")
     found: dict[str, Any] = {"seed": seed, "asked": faults, "faults": [], "equal": False, "foreign": [], "untold": []}
     with chaos_pair(seed) as pair:
         before = pair.foreign()
-        while len(found["faults"]) < faults and time.monotonic() < ends:
+        while len(found["faults"]) < faults:
             found["faults"] += storm(pair, len(found["faults"]))
             save(out, found)
         found["equal"] = not pair.missing() or _seconds_until_equal(pair) is not None
