@@ -13,14 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from pyspark.sql import SparkSession
-
 from app.local.jar_sets import PROJECT
-from app.local.jars import connector_jars
 from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
-from app.spark.submit_options import JAVA_OPTIONS, with_lockstep
+from app.spark import class_archive
 
 ARCHIVES: Final = PROJECT / ".lockstep" / "class-archives"
 """In no folder that others share: an archive does not tell whose classes are in it."""
@@ -55,35 +52,16 @@ def _archive_kafka(folder: Path, target: Path) -> None:
         wait_for(lambda: not cluster.pids, WRITTEN_WITHIN, "a broker to end, and to archive its classes")
 
 
-def _archive_spark(folder: Path, target: Path) -> None:
-    given = {JAVA_OPTIONS: " ".join(_making(target)), "spark.sql.warehouse.dir": str(folder / "warehouse")}
-    builder = SparkSession.builder.master("local[2]").config(map=with_lockstep(given, connector_jars))
-    session = builder.getOrCreate()
-    gateway = session.sparkContext._gateway
-    assert gateway is not None
-    stream = session.readStream.format("rate").load().writeStream
-    stream.foreachBatch(lambda batch, _: batch.collect()).trigger(availableNow=True).start().awaitTermination()
-    session.createDataFrame([(1, "a")], ["number", "word"]).createOrReplaceTempView("one")
-    session.sql("SELECT word, sum(number) FROM one GROUP BY word").collect()
-    session.stop()
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait(WRITTEN_WITHIN)
-
-
 def main() -> None:
-    """Makes both side by side, and moves each to its name once both are whole."""
-    # Spark's UI goes by this variable alone.
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    """Makes both side by side, and moves each to its name once it is whole."""
     ARCHIVES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ARCHIVES) as work, ThreadPoolExecutor() as threads:
         folder = Path(work)
         kafka = threads.submit(_archive_kafka, folder / "kafka", folder / KAFKA)
-        _archive_spark(folder / "spark", folder / SPARK)
+        class_archive.main()
         kafka.result()
         # The last one is what make waits for.
-        for archive in (SPARK, KAFKA):
-            (folder / archive).replace(ARCHIVES / archive)
+        (folder / KAFKA).replace(ARCHIVES / KAFKA)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ if __name__ == "__main__":
 
 import javaproperties
 
+from app.local.jar_sets import own_home
 from app.local.jars import connector_jars, named_jars
 from streaming.errors import LockstepError
 
@@ -35,6 +36,9 @@ DEPLOY_MODE = "spark.submit.deployMode"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 SHELL = "pyspark-shell"
 """The last word of PYSPARK_SUBMIT_ARGS, which Spark insists on."""
+
+OTHERS_MAY_WRITE = 0o022
+"""Bits of a file's mode."""
 
 LOAD_SPARK_DEFAULTS = "--load-spark-defaults"
 """Of spark-submit: reads `spark-defaults.conf` beside `--properties-file`, whose lines win."""
@@ -79,13 +83,33 @@ def with_lockstep(
     if given.get(DEPLOY_MODE, "").strip() == "cluster":
         raise UnsupportedDeployMode(CLUSTER_MODE)
     merged = {**defaults(), **({AUTHENTICATE: "true"} if local else {}), **given}
-    merged[JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={LOG4J.as_uri()} {given.get(JAVA_OPTIONS, '')}".strip()
+    said = given.get(JAVA_OPTIONS, "")
+    merged[JAVA_OPTIONS] = " ".join([f"-Dlog4j2.configurationFile={LOG4J.as_uri()}", *_archived(said), said]).strip()
     own = [jar for jar in given.get(JARS, "").split(",") if jar] + [str(jar) for jar in named_jars()]
     if own:
         merged[JARS] = ",".join(own)
     if not any(CONNECTOR in named for named in (given.get(PACKAGES, ""), *own)):
         merged[JARS] = ",".join([*own, *map(str, connector())])
     return merged
+
+
+def class_archive() -> Path:
+    """The file of classes that `app.spark.class_archive` makes. Raises LockstepError where others can write it."""
+    return own_home() / "class-archives" / "spark.jsa"
+
+
+def _archived(said: str) -> Sequence[str]:
+    """Java's options to load classes from the archive, if that is there and only this user, or root, can write it.
+    What the user `said` of archives wins. Java says nothing of one that is not for it."""
+    if "Archive" in said:
+        return ()
+    try:
+        archive = class_archive()
+        found = [archive.stat(), archive.parent.stat()]
+    except (OSError, LockstepError):
+        return ()
+    ours = all(one.st_uid in (0, os.geteuid()) and not one.st_mode & OTHERS_MAY_WRITE for one in found)
+    return (f"-XX:SharedArchiveFile={archive}", "-Xlog:cds*=off") if ours else ()
 
 
 @dataclass(frozen=True)

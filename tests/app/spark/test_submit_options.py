@@ -14,6 +14,7 @@ from app.spark.submit_options import (
     JAVA_OPTIONS,
     SPARK_DEFAULTS,
     UnsupportedDeployMode,
+    class_archive,
     defaults,
     given_by,
     split_environment,
@@ -96,9 +97,37 @@ def test_a_package_that_is_no_connector_leaves_ours_in_place() -> None:
 
 
 def test_java_options_of_the_users_come_behind_ours_and_so_win() -> None:
-    ours, theirs = merged("--driver-java-options", "-Dlog4j2.configurationFile=mine")[JAVA_OPTIONS].split(" ")
+    ours, *_, theirs = merged("--driver-java-options", "-Dlog4j2.configurationFile=mine")[JAVA_OPTIONS].split(" ")
     assert ours.endswith("/log4j2.properties")
     assert theirs == "-Dlog4j2.configurationFile=mine"
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LOCKSTEP_HOME", str(tmp_path))
+    place = class_archive()
+    place.parent.mkdir(mode=0o755)
+    place.touch(0o644)
+    return place
+
+
+def test_classes_come_from_an_archive_that_is_there(archive: Path) -> None:
+    assert f"-XX:SharedArchiveFile={archive}" in merged()[JAVA_OPTIONS].split(" ")
+    archive.unlink()
+    assert "Archive" not in merged()[JAVA_OPTIONS]
+
+
+def test_an_archive_that_another_user_could_write_is_not_used(archive: Path) -> None:
+    archive.chmod(0o664)
+    assert "Archive" not in merged()[JAVA_OPTIONS]
+    archive.chmod(0o644)
+    archive.parent.chmod(0o777)
+    assert "Archive" not in merged()[JAVA_OPTIONS]
+
+
+@pytest.mark.parametrize("option", ["-XX:SharedArchiveFile=/mine.jsa", "-XX:ArchiveClassesAtExit=/mine.jsa"])
+def test_what_the_user_says_of_archives_wins(archive: Path, option: str) -> None:
+    assert str(archive) not in merged("--driver-java-options", option)[JAVA_OPTIONS]
 
 
 @pytest.mark.parametrize("options", [["--deploy-mode", "cluster"], ["--conf", "spark.submit.deployMode=cluster"]])
