@@ -12,7 +12,8 @@ LONGEST_REST = 0.5
 """Seconds that a long pass, of a first comparison say, keeps the next one waiting at most."""
 
 POLL_REST = 0.5
-"""Seconds from a pass to the next one that only a due poll asks for: what is compared once more must not spin."""
+"""Seconds from the start of a pass to that of the next one that only a due poll asks for: what is compared once more
+must not spin. From its end, a group that commits during a pass would wait for the pass and for these seconds."""
 
 
 class Reason(str, Enum):
@@ -55,7 +56,7 @@ class PassSchedule:
         rest = max(self.shortest, min(self._took * (1 / BUSY_SHARE - 1), LONGEST_REST))
         if self._reasons:
             return self._ended + rest
-        return max(self.due, self._ended + max(rest, POLL_REST))
+        return max(self.due, self._ended + rest, self._ended - self._took + POLL_REST)
 
     def begin(self) -> frozenset[Reason]:
         """A pass begins now: its reasons. Those that come from now on are the next one's."""

@@ -35,7 +35,11 @@ def test_a_reason_is_answered_once_the_shortest_distance_is_over(reason: Reason)
 
 
 def test_what_is_only_due_again_at_once_rests_longer_than_a_reason() -> None:
-    assert after_a_pass(due=100.0).next_at() == 100.0 + POLL_REST
+    assert after_a_pass(took=0.1, due=100.0).next_at() == pytest.approx(99.9 + POLL_REST)
+
+
+def test_a_poll_that_is_due_does_not_rest_once_more_after_a_pass_as_long_as_its_rest() -> None:
+    assert after_a_pass(took=0.45, due=100.0).next_at() == pytest.approx(100.2)
 
 
 def test_a_long_pass_makes_the_next_one_wait_unless_somebody_asked() -> None:
