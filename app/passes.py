@@ -10,7 +10,7 @@ from functools import partial
 
 from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, lease, ledger
-from sinks.engine.deletions import LOOKS_AGAIN_S
+from sinks.engine.admission import SECOND_LOOK_AFTER_S
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.flow_status import first_statuses, status_without_job
 from sinks.engine.reconcile import FlowReconcile
@@ -69,7 +69,7 @@ class SinglePass:
         compared = self.reconcile.compare(everything=True, force=force)
         if self.reviewed or all(one.kind.row.data for one in compared.waiting):
             return compared
-        self.wait(LOOKS_AGAIN_S)
+        self.wait(SECOND_LOOK_AFTER_S)
         return self.reconcile.compare(everything=True, force=force)
 
     @property

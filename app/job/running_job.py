@@ -33,7 +33,7 @@ from app.reloading import ChangedLine, Reloading
 from app.settings import Settings
 from app.settings.plugin_reconfiguration import reconfigure_plugins
 from app.verify.flow_verifier import JobVerifiers
-from sinks.engine.deletions import LOOKS_AGAIN_S
+from sinks.engine.admission import SECOND_LOOK_AFTER_S
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.pass_schedule import Reason
@@ -234,11 +234,11 @@ class Job:
             if not self._stop.is_set():
                 passes.compare_everything()
             self._wait_to_lead(target, passes)
-            # Each flow has said by now what it wants: what was held for that can go. What is to be deleted is looked at
-            # once more.
-            again = any(task.looks_again for flow, task in self._tasks.items() if flow.target == target)
+            # Each flow has said by now what it wants: what was held for that can go. A second look comes before
+            # what is to be deleted.
+            again = any(task.awaits_second_look for flow, task in self._tasks.items() if flow.target == target)
             waits = self._claims[target].waiting() or again
-            if waits and not self._stop.wait(LOOKS_AGAIN_S if again else 0.0):
+            if waits and not self._stop.wait(SECOND_LOOK_AFTER_S if again else 0.0):
                 passes.compare_everything()
 
     def _wait_to_lead(self, target: str, passes: FlowPasses) -> None:

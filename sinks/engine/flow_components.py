@@ -56,7 +56,7 @@ class FlowComponents:
     written for a flow that a failover ended. `leadership`: asked before anything is written. `full_turn`: held by the
     flow of the job that compares everything now. `claims`: what the flows of this process want of the target.
     `reviewed`: a person sees the plan before it is applied. `opened`: the clusters, closed with the flow.
-    `source_epochs`: of the source's clients that look items up.
+    `source_epochs`: of the source's clients that take the second look.
     """
 
     topics: TopicListing

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
-from sinks.engine.deletions import only_ours
+from sinks.engine.admission import only_ours
 from sinks.engine.guard import Guard
 from sinks.failover.last_drill import last_drill
 from sinks.failover.lost_before_copying import kept_lost, unacknowledged

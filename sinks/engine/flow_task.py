@@ -229,9 +229,9 @@ class FlowTask:
         self._reconcile.leadership.check()
 
     @property
-    def looks_again(self) -> bool:
-        """As `FlowReconcile.looks_again`."""
-        return self._reconcile.looks_again
+    def awaits_second_look(self) -> bool:
+        """As `FlowReconcile.awaits_second_look`."""
+        return self._reconcile.awaits_second_look
 
     @property
     def leads(self) -> bool:

@@ -17,8 +17,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from sinks.engine.admission import Admission, FollowedLog
 from sinks.engine.apply import apply_steps
-from sinks.engine.deletions import Deletions, FollowedLog
 from sinks.engine.flow_agenda import FlowAgenda
 from sinks.engine.flow_components import FlowComponents, close_all
 from sinks.engine.flow_ledger import FlowLedger, check_not_copied
@@ -65,7 +65,7 @@ class FlowReconcile:
         self._agenda = FlowAgenda(settings.pace, components.full_turn)
         self._claims, self._claimed_at = components.claims, float("-inf")
         self._log = FollowedLog(components.signal, components.source_epochs)
-        self._deletions = Deletions(settings, self._claims, self._log, reviewed=components.reviewed)
+        self._admission = Admission(settings, self._claims, self._log, reviewed=components.reviewed)
         self._recorder = Recorder(components.audit, components.target)
         self._warnings = tuple[str, ...]()
         self._internal = [where for where, role in settings.told_in.items() if role.flow is not None]
@@ -116,10 +116,10 @@ class FlowReconcile:
         self._agenda.intervals.polled(frozenset(Kind) - context.idle - trouble.faulted.keys(), context.now)
         plan = join_plans(self.settings.flow, [comparison.plan for _, comparison in found])
 
-        # Second look: no deletion and no flood leaves but through this door.
-        look_up = partial(self._look_up, context, trouble)
-        plan = self._deletions.admit(plan, found, context, look_up, force=force)
-        trouble.note_stopped(self._deletions.stopped, self._deletions.held)
+        # Admission, with a second look at what is to be deleted: no deletion and no flood leaves but through this door.
+        second_look = partial(self._second_look, context, trouble)
+        plan = self._admission.admit(plan, found, context, second_look, force=force)
+        trouble.note_stopped(self._admission.stopped, self._admission.held)
         if context.everything:
             self._warnings = file_warnings(self.settings, context.listed)
         watch.lap("plan")
@@ -135,7 +135,7 @@ class FlowReconcile:
 
         # Write; what was written is owned and audited, whatever ends it.
         outcomes = self._write(compared, progress)
-        self._deletions.note_created(outcomes, context.now)
+        self._admission.note_created(outcomes, context.now)
         compared.watch.lap("apply")
 
         # Record what each kind has to do next.
@@ -172,7 +172,7 @@ class FlowReconcile:
             listed = self._list(everything=everything, asked=asked)
             check_not_copied(self.settings, listed, ledger.topic)
         idle, now = resting | stopped, self._clock()
-        confirming = self._deletions.due(now) - idle
+        confirming = self._admission.due(now) - idle
         return PassContext(now, listed, ledger, signal.works, requested, everything, idle, confirming)
 
     def _list(self, *, everything: bool, asked: bool) -> Listed:
@@ -222,10 +222,10 @@ class FlowReconcile:
             found.append((controller, agenda.ready(comparison, context.ledger.owned, context.now)))
         return found
 
-    def _look_up(
+    def _second_look(
         self, context: PassContext, trouble: KindTrouble, controller: Controller, keys: Collection[Key]
     ) -> Mapping[Key, Sighting]:
-        return self._ask(controller, context, trouble, partial(controller.look_up, context, keys)) or {}
+        return self._ask(controller, context, trouble, partial(controller.second_look, context, keys)) or {}
 
     def _ask(
         self, controller: Controller, context: PassContext, trouble: KindTrouble, step: Callable[[], T]
@@ -301,7 +301,7 @@ class FlowReconcile:
             if isinstance(controller, StreamFollower):
                 controller.written(context, tried)
             if (wanted := comparison.wanted) is not None and wanted.kind.row.of_principals:
-                self._deletions.remember(wanted, context.ledger)
+                self._admission.remember(wanted, context.ledger)
 
     def _claim_all_the_same(self) -> None:
         """Publishes what this flow wants though another process leads it: flows of this process wait for its claims."""
@@ -315,7 +315,7 @@ class FlowReconcile:
         due = self._poll(context, trouble, [kind for kind in Kind if kind.row.of_principals])
         for _, comparison in self._survey(due, context, trouble):
             if (wanted := comparison.wanted) is not None and wanted.kind.row.of_principals:
-                self._deletions.publish(wanted, context)
+                self._admission.publish(wanted, context)
 
     def _report(self, compared: Compared, outcomes: tuple[Outcome, ...]) -> Report:
         context, ended = compared.context, self._ledger.ended
@@ -357,7 +357,7 @@ class FlowReconcile:
         passes."""
         now, awake = context.now, self.settings.synced - self._ledger.paused
         observers = [observer.due_at(now) for observer in self._components.observers]
-        waiting = self._deletions.next_at(context.idle)
+        waiting = self._admission.next_at(context.idle)
         return [self._agenda.full.due_at(now), *self._agenda.intervals.waking(awake, now), waiting, *observers]
 
     @property
@@ -366,9 +366,9 @@ class FlowReconcile:
         return self._ledger.paused
 
     @property
-    def looks_again(self) -> bool:
-        """Whether something is deleted once another pass, `LOOKS_AGAIN_S` later, confirms that the source lost it."""
-        return self._deletions.waits
+    def awaits_second_look(self) -> bool:
+        """Whether another pass, `SECOND_LOOK_AFTER_S` later, deletes what it finds gone from the source again."""
+        return self._admission.waits
 
     @property
     def leader(self) -> Leader | None:

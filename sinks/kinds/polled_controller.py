@@ -65,8 +65,8 @@ class PolledController(ABC, Generic[S]):
         """The plan for all of the kind; what could not be observed is in its `errors`. Asks no cluster."""
 
     @abstractmethod
-    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """As `Controller.look_up`."""
+    def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """As `Controller.second_look`."""
 
     def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
         """Whether a list differs from the last poll, what it is compared by differs, or a refused change is due."""

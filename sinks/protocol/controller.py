@@ -7,8 +7,8 @@ A kind is four things. A pass (`sinks.engine.reconcile`) calls them in this orde
 3. `desired`: what should the target have, and what differs? Pure: the answer is a `Comparison`, values alone.
 4. `Writer.write`: changes to outcomes.
 
-Two questions come from elsewhere: `look_up` before deletions (are these items really gone on the source?), and `alike`
-from `lockstep adopt`.
+Two questions come from elsewhere: `second_look` before deletions (are these items really gone on the source?), and
+`alike` from `lockstep adopt`.
 
 No controller keeps what is dirty, backs off, compares again, waits for what it created, or guards deletions. Its agenda
 (`sinks.protocol.kinds_agenda`) and the engine do that for every kind. What a controller keeps between two passes is
@@ -84,7 +84,7 @@ class Controller(Protocol):
     def desired(self, context: PassContext, seen: Any) -> Comparison:
         """The changes that the target needs now, backed-off ones among them. Asks no cluster."""
 
-    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+    def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """Asks the source afresh for what the target should have no more, by name. What is not in the answer is not
         known."""
 

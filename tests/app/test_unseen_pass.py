@@ -9,7 +9,7 @@ import pytest
 
 from app.passes import SinglePass
 from app.wiring import FlowClusters
-from sinks.engine.deletions import LOOKS_AGAIN_S
+from sinks.engine.admission import SECOND_LOOK_AFTER_S
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.model.changes import Kind
 from tests.sinks.builders import World, flow_settings, put_topic
@@ -44,7 +44,7 @@ def command(world: World, *, reviewed: bool) -> SinglePass:
 def test_what_the_source_lacks_twice_goes(world: World) -> None:
     one, began = command(world, reviewed=False), world.clock.now
     compared = one.compare()
-    assert world.clock.now == began + LOOKS_AGAIN_S
+    assert world.clock.now == began + SECOND_LOOK_AFTER_S
     one.reconcile.apply(compared)
     assert world.target_acls.bindings == {OTHER_THERE}
     assert compared.waiting == ()

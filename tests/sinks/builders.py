@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, cast
 
-from sinks.engine.deletions import LOOKS_AGAIN_S
+from sinks.engine.admission import SECOND_LOOK_AFTER_S
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.guard import Guard
 from sinks.engine.reconcile import FlowReconcile
@@ -236,7 +236,7 @@ class World:
     def run_until_deleted(self, *, after: float = 1.0) -> Report:
         """A pass, and the one that looks again at what the first one would delete."""
         self.run_pass(after=after)
-        return self.run_pass(after=LOOKS_AGAIN_S)
+        return self.run_pass(after=SECOND_LOOK_AFTER_S)
 
     def settle(self) -> None:
         """Passes until one has nothing to do, then counts writes from zero."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import Acls
 from sinks.kinds.acls.staged_writes import staged_entries
-from sinks.kinds.acls.survey import BothSides, Fences, KeptTranslation, compare_acls, look_up_acls, survey_acls
+from sinks.kinds.acls.survey import BothSides, Fences, KeptTranslation, compare_acls, second_look_at_acls, survey_acls
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.polled_controller import PolledController
 from sinks.ledger.fences import ReverseFences, is_fence_key
@@ -60,10 +60,10 @@ class AclController(PolledController[BothSides]):
         staged = staged_entries(found.staged, context.ledger.values(Entry.STAGED))
         return replace(found.comparison, remembered=staged)
 
-    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """As `look_up_acls`."""
+    def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """As `second_look_at_acls`."""
         fences = _fences(context, self._reverse)
-        return look_up_acls(self._assembly.settings, *self._sides, context.listed, keys, fences)
+        return second_look_at_acls(self._assembly.settings, *self._sides, context.listed, keys, fences)
 
 
 def assemble(assembly: Assembly) -> Assembled:

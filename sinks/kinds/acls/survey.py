@@ -185,7 +185,7 @@ def compare_acls(
     return ComparedAcls(found, desired.principals, desired.staged)
 
 
-def look_up_acls(
+def second_look_at_acls(
     settings: FlowSettings,
     source: AclReader,
     target: AclReader,

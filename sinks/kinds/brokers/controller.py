@@ -65,9 +65,9 @@ class BrokerController(PolledController["SeenLevels"]):
         """As `compare_brokers`."""
         return compare_brokers(self._settings, self._configs, seen, context.ledger.owned(Kind.BROKER_CONFIG))
 
-    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """As `look_up_brokers`."""
-        return look_up_brokers(self._source, self._settings.flow.source, keys)
+    def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """As `second_look_at_brokers`."""
+        return second_look_at_brokers(self._source, self._settings.flow.source, keys)
 
 
 def assemble(assembly: Assembly) -> Assembled:
@@ -186,7 +186,7 @@ def compare_brokers(
     return Comparison(plan, {Kind.BROKER_CONFIG: present}, wanted, alike=alike)
 
 
-def look_up_brokers(source: LevelReader, alias: str, keys: Collection[Key]) -> dict[Key, Sighting]:
+def second_look_at_brokers(source: LevelReader, alias: str, keys: Collection[Key]) -> dict[Key, Sighting]:
     """What the source has of these: in its cluster-wide default, and in force at one of its brokers, who is asked
     itself. Raises ClusterUnreachable, RightsMissing."""
     default, followed = _described(source, DEFAULT_OF_ALL, alias), any_broker(source, alias)

@@ -227,7 +227,7 @@ class OffsetController:
         if self._emit is not None:
             self._emit([row for group in groups for row in self._rows.get(group, ())])
 
-    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+    def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """Nothing: a group's offsets are its own, and never deleted."""
         return {}
 

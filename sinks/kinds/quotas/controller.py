@@ -40,9 +40,9 @@ class QuotaController(PolledController[tuple[Quotas, Quotas]]):
         """As `compare_quotas`."""
         return compare_quotas(self._assembly.settings, context.ledger.owned(Kind.CLIENT_QUOTA), *seen)
 
-    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """As `look_up_quotas`."""
-        return look_up_quotas(self._assembly, self._source, keys)
+    def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """As `second_look_at_quotas`."""
+        return second_look_at_quotas(self._assembly, self._source, keys)
 
 
 def assemble(assembly: Assembly) -> Assembled:
@@ -75,7 +75,7 @@ def compare_quotas(
     return Comparison(plan, {Kind.CLIENT_QUOTA: dict.fromkeys(existing, "")}, wanted, alike=Alike(same))
 
 
-def look_up_quotas(assembly: Assembly, source: ClientQuotas, keys: Collection[Key]) -> dict[Key, Sighting]:
+def second_look_at_quotas(assembly: Assembly, source: ClientQuotas, keys: Collection[Key]) -> dict[Key, Sighting]:
     """What the source says of quotas of these users, client ids and addresses now. Raises ClusterUnreachable,
     RightsMissing, NotSupported."""
     acls, upstream = assembly.settings.acls, source.describe()

@@ -13,7 +13,7 @@ from sinks.kafka.ports.watches import Watch
 from sinks.kinds.assembly import Assembled, Assembly, CompareProgress, no_progress
 from sinks.kinds.topics.adoptable import adoptable_topics
 from sinks.kinds.topics.config_writer import ConfigWriter
-from sinks.kinds.topics.deletions import look_up_topics, surplus_topics
+from sinks.kinds.topics.deletions import second_look_at_topics, surplus_topics
 from sinks.kinds.topics.poll_schedule import TURN, PollSchedule
 from sinks.kinds.topics.rules import is_still_wanted
 from sinks.kinds.topics.survey import SeenTopics, compare_topics, survey
@@ -167,9 +167,9 @@ class TopicController:
         """The copies that MM2 made."""
         return adoptable_topics(self._settings, context.listed, self._target.topic_ids)
 
-    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+    def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """What both clusters say of these topics now."""
-        return look_up_topics(self._settings, self._source, self._target, context, keys)
+        return second_look_at_topics(self._settings, self._source, self._target, context, keys)
 
 
 def assemble(assembly: Assembly) -> Assembled:

@@ -6,7 +6,7 @@
 - a broker of the source, asked for it by name, says UNKNOWN_TOPIC_OR_PARTITION. It is asked for every name that
   another separator would read from the copy's: the separator may be another one than when the copy was made.
 
-What else must be true: `sinks.engine.deletions`.
+What else must be true: `sinks.engine.admission`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _upstream_by_any_separator(alias: str, name: str) -> set[str]:
     return {rest[at:] for at in range(min(1, separators), separators + 1)} - {"", ".", ".."}
 
 
-def look_up_topics(
+def second_look_at_topics(
     settings: FlowSettings, source: Reader, target: Reader, context: PassContext, keys: Collection[Key]
 ) -> dict[Key, Sighting]:
     """Those that are gone on the source, and still the same on the target. Raises ClusterUnreachable, RightsMissing."""

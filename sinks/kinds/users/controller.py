@@ -85,12 +85,12 @@ class UserController(PolledController["SeenUsers"]):
         """As `compare_users`."""
         return compare_users(self._assembly.settings, seen, context.ledger, self._assembly.claims)
 
-    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """As `look_up_users`."""
+    def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """As `second_look_at_users`."""
         principals = _named_now(self._assembly, context, keys)
         if principals is None:
             return {}
-        return look_up_users(self._assembly.settings, self._assembly.source.users, principals, keys)
+        return second_look_at_users(self._assembly.settings, self._assembly.source.users, principals, keys)
 
 
 class RevokedUserController(PolledController[Iterations]):
@@ -112,10 +112,10 @@ class RevokedUserController(PolledController[Iterations]):
         """Plans the removal of the credentials that Lockstep made. The file asks for none any more."""
         return compare_revoked(self._assembly.settings, seen, context.ledger)
 
-    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """As `look_up_revoked`."""
+    def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """As `second_look_at_revoked`."""
         principals = _named_now(self._assembly, context, keys)
-        return {} if principals is None else look_up_revoked(self._assembly.source.users, principals, keys)
+        return {} if principals is None else second_look_at_revoked(self._assembly.source.users, principals, keys)
 
 
 def _named_now(assembly: Assembly, context: PassContext, keys: Collection[Key]) -> PrincipalsOfAcls | None:
@@ -251,7 +251,7 @@ def keys_of(users: Iterations) -> dict[Key, str]:
     return {(user, mechanism): "" for user, mechanisms in users.items() for mechanism in mechanisms}
 
 
-def look_up_revoked(source: UserReader, named: PrincipalsOfAcls, keys: Collection[Key]) -> dict[Key, Sighting]:
+def second_look_at_revoked(source: UserReader, named: PrincipalsOfAcls, keys: Collection[Key]) -> dict[Key, Sighting]:
     """Whether the source still has these users of the target, so that only the file left them out."""
     asked = {user for user, _ in keys}
     names = {known_as: user for known_as, user in users_of(named.all).items() if user in asked}
@@ -260,7 +260,7 @@ def look_up_revoked(source: UserReader, named: PrincipalsOfAcls, keys: Collectio
     return {key: Sighting.LEFT_OUT if key in there else Sighting.GONE for key in keys}
 
 
-def look_up_users(
+def second_look_at_users(
     settings: FlowSettings, source: UserReader, named: PrincipalsOfAcls, keys: Collection[Key]
 ) -> dict[Key, Sighting]:
     """What the source says of these users of the target now: whether it has them, and its ACLs name them. Raises as

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.engine.deletions import LOOKS_AGAIN_S
+from sinks.engine.admission import SECOND_LOOK_AFTER_S
 from sinks.flow_settings import AclRules
 from sinks.kafka.jvm.jvm_acls import RECENT
 from sinks.kafka.memory.memory_acls import MemoryAcls
@@ -120,7 +120,7 @@ class KeptAcls(MemoryAcls):
         return self.kept
 
 
-def test_second_comparison_and_look_up_ask_the_source_each_for_itself() -> None:
+def test_second_comparison_and_second_look_ask_the_source_each_for_itself() -> None:
     world = in_step()
     acls = world.source_acls = KeptAcls(world.clock, world.source_acls.bindings)
     world.restart()
@@ -134,10 +134,10 @@ def test_second_comparison_and_look_up_ask_the_source_each_for_itself() -> None:
     compared = world.reconcile.compare(everything=False)
     assert not compared.plan.changes
     assert acls.asked == before
-    world.clock.now += LOOKS_AGAIN_S
+    world.clock.now += SECOND_LOOK_AFTER_S
     compared = world.reconcile.compare(everything=False)
     assert {one.kind for one in compared.plan.changes} == {Kind.ACL, Kind.SCRAM_USER}
-    # Of each kind, the comparison and the look-up.
+    # Of each kind, the comparison and the second look.
     assert acls.asked == before + 4
 
 
@@ -402,7 +402,7 @@ def test_what_a_mapping_called_otherwise_is_held_once_the_mapping_is_taken_back(
     assert Kind.ACL in report.trouble.held
 
 
-def test_command_looks_up_at_once_and_shows_what_is_held_as_refused() -> None:
+def test_command_takes_the_second_look_at_once_and_shows_what_is_held_as_refused() -> None:
     world = in_step()
     renamed(world, {"topics.exclude": "orders"})
     world.reviewed = True
@@ -421,13 +421,13 @@ def test_command_looks_up_at_once_and_shows_what_is_held_as_refused() -> None:
 
 def test_run_once_knows_that_another_pass_would_delete_something() -> None:
     world = in_step()
-    assert not world.reconcile.looks_again
+    assert not world.reconcile.awaits_second_look
     lose_alice(world)
     world.run_pass(after=POLL)
-    assert world.reconcile.looks_again
+    assert world.reconcile.awaits_second_look
     for _ in range(4):
         world.run_pass(after=POLL)
-    assert not world.reconcile.looks_again
+    assert not world.reconcile.awaits_second_look
 
 
 def take_all(world: World) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.deletions import LOOKS_AGAIN_S, beyond_limit
+from sinks.engine.admission import SECOND_LOOK_AFTER_S, beyond_limit
 from sinks.engine.reconcile import FlowReconcile
 from sinks.flow_settings import Limits
 from sinks.kafka.memory.memory_acls import MemoryAcls
@@ -83,7 +83,7 @@ def test_acl_that_a_command_deleted_and_somebody_added_again_is_not_deleted_by_t
     command.run_pass()
     assert world.target_acls.bindings == {WRITE_THERE}
     world.target_acls.bindings.add(READ_THERE)
-    world.clock.now += LOOKS_AGAIN_S
+    world.clock.now += SECOND_LOOK_AFTER_S
     report = job.run_pass()
     assert world.target_acls.bindings == {READ_THERE, WRITE_THERE}
     assert [(refusal.key, "not Lockstep's" in refusal.reason) for refusal in report.plan.refused] == [
@@ -97,7 +97,7 @@ def test_deletion_of_a_kind_that_a_command_paused_meanwhile_is_not_made(world: W
     job, _ = beside_a_command(world)
     world.ledger().put({(Entry.PAUSED, (Kind.ACL.value,)): ""})
     world.source_acls.bindings = {WRITE}
-    for seconds in (REST, LOOKS_AGAIN_S):
+    for seconds in (REST, SECOND_LOOK_AFTER_S):
         world.clock.now += seconds
         report = job.run_pass()
     assert [refusal.key for refusal in report.plan.refused] == [READ_THERE.key]

@@ -93,7 +93,7 @@ def all_gone(context: PassContext, keys: Collection[Key]) -> dict[Key, Sighting]
 
 
 class BelievingMachine(ListsMachine):
-    """No look-up follows: what lists lack, or the file leaves out, counts as gone."""
+    """No second look follows: what lists lack, or the file leaves out, counts as gone."""
 
     def populate(self) -> None:
         super().populate()
@@ -106,7 +106,7 @@ class BelievingMachine(ListsMachine):
     def _believe(self) -> None:
         for one in self.world.controllers:
             if isinstance(one, PolledController):
-                vars(one)["look_up"] = all_gone
+                vars(one)["second_look"] = all_gone
 
 
 @pytest.mark.hypothesis

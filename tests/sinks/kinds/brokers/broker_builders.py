@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sinks.engine.deletions import LOOKS_AGAIN_S
+from sinks.engine.admission import SECOND_LOOK_AFTER_S
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.guard import Guard
 from sinks.engine.reconcile import FlowReconcile
@@ -105,4 +105,4 @@ class BrokerWorld:
     def run_until_deleted(self) -> Report:
         """A pass, and the one that looks again at what the first one would delete."""
         self.run_pass()
-        return self.run_pass(after=LOOKS_AGAIN_S)
+        return self.run_pass(after=SECOND_LOOK_AFTER_S)

@@ -1,4 +1,6 @@
-"""The one door for deletions: what must be true before Lockstep deletes an item of a kind that it owns.
+"""What a plan may write: the one door for deletions, and the limit of creations.
+
+What must be true before Lockstep deletes an item of a kind that it owns:
 
 | what must be true                                                       | otherwise                                |
 |-------------------------------------------------------------------------|------------------------------------------|
@@ -12,10 +14,11 @@
 | the plan deletes no more of the kind than the limit allows              | nothing of the kind is written           |
 | the ledger, read right before the write, says that Lockstep owns it     | refused                                  |
 
-Creations have a limit as well: a source that was made to flood the target is stopped (`_without_flood`).
+The second look is the fourth row: Lockstep asks the source for the item by its name. Creations have a limit: a source
+that was made to flood the target is stopped (`_without_flood`).
 
 A kind cannot go around it: `FlowReconcile` hands every plan through. A kind only says what it wants (`Wanted`), and
-looks single items up (`Controller.look_up`). A command whose plan a person reviews does not wait: it looks up at once.
+takes the second look (`Controller.second_look`). A command whose plan a person reviews takes it at once.
 """
 
 from __future__ import annotations
@@ -37,9 +40,9 @@ from sinks.protocol.controller import Controller, PassContext, Sighting
 from streaming.errors import LockstepError
 from streaming.number_of import number_of
 
-LOOKS_AGAIN_S = 3.0
-"""Seconds between the first comparison that lacks an item and the look-up by name after which it is deleted. Brokers
-follow the controller's log within a fraction of that."""
+SECOND_LOOK_AFTER_S = 3.0
+"""Seconds from the first comparison that lacks an item to the second look. Brokers follow the controller's log within a
+fraction of that."""
 
 HELD_FOR_S = 60.0
 """Seconds until the source is asked again for an item whose deletion is held."""
@@ -93,8 +96,8 @@ FLOOD = (
 )
 GIVEN_UP = "the ledger says by now that it is not Lockstep's, or that the kind is paused: it is compared again"
 
-LookUp = Callable[[Controller, Collection[Key]], Mapping[Key, Sighting]]
-"""Asks a controller; nothing comes back where it cannot answer."""
+SecondLook = Callable[[Controller, Collection[Key]], Mapping[Key, Sighting]]
+"""Has a controller ask the source for items by name; nothing comes back where it cannot answer."""
 
 
 class FollowedLog:
@@ -102,7 +105,7 @@ class FollowedLog:
     what it knew then."""
 
     def __init__(self, signal: MetadataSignal, asked: MetadataEpochs) -> None:
-        """`asked`: of the clients that look items up."""
+        """`asked`: of the clients that take the second look."""
         self._signal, self._asked = signal, asked
         self._highest = -1
 
@@ -134,23 +137,23 @@ class _Standing:
 @dataclass
 class _Seen:
     """What earlier comparisons of a kind found. `unclaimed`: what this flow claimed and a list of its source lacks now.
-    `looked`: held items, when the source was asked for each and what it
-    said. `others`: what other flows claimed when one of them kept an item."""
+    `second_looks`: held items, when the source was asked for each and what it said. `others`: what other flows claimed
+    when one of them kept an item. `postponed`: no pass is due before that."""
 
     absence: Absence[Key]
     unclaimed: Absence[Key]
-    looked: dict[Key, tuple[float, Sighting | None]] = field(default_factory=dict)
+    second_looks: dict[Key, tuple[float, Sighting | None]] = field(default_factory=dict)
     others: object = None
     postponed: float = 0.0
 
     def next_at(self) -> float:
         """When the kind is to be compared again for a deletion that waits."""
-        looked = min((at + HELD_FOR_S for at, _ in self.looked.values()), default=NEVER)
-        return max(self.postponed, min(self.absence.next_at(), self.unclaimed.next_at(), looked))
+        held = min((at + HELD_FOR_S for at, _ in self.second_looks.values()), default=NEVER)
+        return max(self.postponed, min(self.absence.next_at(), self.unclaimed.next_at(), held))
 
 
-class Deletions:
-    """Of one flow. Times are monotonic seconds."""
+class Admission:
+    """Of one flow: lets through what may be written now. Times are monotonic seconds."""
 
     def __init__(self, settings: FlowSettings, claims: Claims, log: FollowedLog, *, reviewed: bool) -> None:
         """`claims`: of all flows of the process into this target. `log`: the source's. `reviewed`: a person sees the
@@ -188,7 +191,7 @@ class Deletions:
 
     @property
     def waits(self) -> bool:
-        """Whether another comparison in `LOOKS_AGAIN_S` may delete something."""
+        """Whether another comparison in `SECOND_LOOK_AFTER_S` may delete something."""
         quick = [seen for kind, seen in self._seen.items() if not kind.row.data]
         return any(seen.absence.has_any or seen.unclaimed.has_any for seen in quick)
 
@@ -243,7 +246,7 @@ class Deletions:
         plan: Plan,
         found: Sequence[tuple[Controller, Comparison]],
         context: PassContext,
-        look_up: LookUp,
+        second_look: SecondLook,
         *,
         force: bool,
     ) -> Plan:
@@ -254,7 +257,7 @@ class Deletions:
         compared = frozenset[Kind]().union(*(controller.kinds for controller, _ in found))
         for kind in context.confirming:
             # Also where it could not be compared: a deletion that waits never asks for one pass after the other.
-            self._seen[kind].postponed = context.now + LOOKS_AGAIN_S
+            self._seen[kind].postponed = context.now + SECOND_LOOK_AFTER_S
         self._confirmed = force
         before = [one for kind, one in self._standing.items() if kind not in compared]
         self._standing = {kind: one for kind, one in self._standing.items() if kind not in compared}
@@ -263,7 +266,7 @@ class Deletions:
                 self.publish(wanted, context)
                 plan = plan.noting((), self._stays(wanted, context.ledger))
             for kind in sorted(controller.kinds):
-                kept = self._not_proven(kind, controller, comparison, context, look_up, force)
+                kept = self._not_proven(kind, controller, comparison, context, second_look, force)
                 if kept:
                     plan = replace(plan, changes=tuple(one for one in plan.changes if one not in kept))
         now = [one for kind, one in self._standing.items() if kind in compared]
@@ -278,7 +281,7 @@ class Deletions:
         controller: Controller,
         comparison: Comparison,
         context: PassContext,
-        look_up: LookUp,
+        second_look: SecondLook,
         force: bool,
     ) -> set[Change]:
         """The deletions of a kind that must not leave now; why, is noted."""
@@ -287,7 +290,7 @@ class Deletions:
         wanted, source = comparison.wanted, self._flow.source
         standing = self._standing[kind] = _Standing()
         seen.absence.observe(deletions, wanted.shown if wanted else 0, context.now)
-        looked, seen.looked, seen.others = seen.looked, {}, None
+        before, seen.second_looks, seen.others = seen.second_looks, {}, None
         if wanted is None or not wanted.shown:
             seen.unclaimed.observe((), 0, context.now)
         if not deletions:
@@ -304,41 +307,45 @@ class Deletions:
         ready = {one.key for one in free}
         if not self._reviewed:
             ready &= seen.absence.lasting()
-        seen.looked = {key: said for key, said in looked.items() if key in ready}
-        sightings = self._looked_up(seen, controller, ready, context, look_up, force)
+        seen.second_looks = {key: said for key, said in before.items() if key in ready}
+        sightings = self._second_looks(seen, controller, ready, context, second_look, force)
         if self._is_renamed(kind, context.ledger):
             sightings = {key: Sighting.RENAMED if said is Sighting.GONE else said for key, said in sightings.items()}
         left = {key for key in ready if _may_go(sightings.get(key), force)}
         self._explain(standing, kind, [one for one in free if one.key not in left], sightings, seen.absence)
         return {one for key, one in deletions.items() if key not in left}
 
-    def _looked_up(
+    def _second_looks(
         self,
         seen: _Seen,
         controller: Controller,
         keys: Collection[Key],
         context: PassContext,
-        look_up: LookUp,
+        second_look: SecondLook,
         force: bool,
     ) -> dict[Key, Sighting | None]:
         """What the source says of these; of what is held, as it said less than a minute ago."""
         anew = force or context.everything
-        known = {key: said for key, (at, said) in seen.looked.items() if context.now - at < HELD_FOR_S and not anew}
+        known = {
+            key: said for key, (at, said) in seen.second_looks.items() if context.now - at < HELD_FOR_S and not anew
+        }
         unknown = {key for key in keys if key not in known}
-        answers = self._asked(look_up, controller, unknown) if unknown else {}
+        answers = self._ask_source(second_look, controller, unknown) if unknown else {}
         said = {key: answers[key] if key in answers else known.get(key) for key in keys}
         for key in unknown:
             if said[key] in (Sighting.GONE, Sighting.WANTED, Sighting.BEHIND):
-                seen.looked.pop(key, None)
+                seen.second_looks.pop(key, None)
             else:
-                seen.looked[key] = context.now, said[key]
+                seen.second_looks[key] = context.now, said[key]
         return said
 
-    def _asked(self, look_up: LookUp, controller: Controller, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+    def _ask_source(
+        self, second_look: SecondLook, controller: Controller, keys: Collection[Key]
+    ) -> Mapping[Key, Sighting]:
         """What the source says; of what is gone, only from brokers that know all that was known before."""
         # Before and after: a client with several connections may ask two brokers.
         behind = self._log.is_behind()
-        answers = look_up(controller, keys)
+        answers = second_look(controller, keys)
         if Sighting.GONE not in answers.values() or not (self._log.is_behind() or behind):
             return answers
         return {key: Sighting.BEHIND if said is Sighting.GONE else said for key, said in answers.items()}
@@ -407,7 +414,7 @@ def _with(plan: Plan, standing: Sequence[_Standing]) -> Plan:
 
 def _absence(kind: Kind) -> Absence[Key]:
     """Records cannot be made again, so topics wait for a minute; all else can be."""
-    return Absence() if kind.row.data else Absence(observations=2, seconds=LOOKS_AGAIN_S)
+    return Absence() if kind.row.data else Absence(observations=2, seconds=SECOND_LOOK_AFTER_S)
 
 
 def _may_go(said: Sighting | None, force: bool) -> bool:
