@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from app.overrides.with_overrides import load_with_overrides
-from app.passes import single_pass
 from app.settings import Settings
+from app.single_pass import single_pass
 from app.wiring import FlowClusters, both_clusters, guard, ledger
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings

@@ -8,14 +8,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from app.passes import newest_heartbeat, single_pass
 from app.rights.flow_rights import failover_rights
 from app.rights.rights_check import RightFinding, RightVerdict, check_rights
 from app.settings import Settings
+from app.single_pass import newest_heartbeat, single_pass
 from app.wiring import FlowClusters
 from sinks.background import awaited, begun
 from sinks.engine.flow_status import age_of
 from sinks.engine.report import Report
+from sinks.every_kind.comparison import GroupSummary
+from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import Arrival, ArrivalMemory, ArrivalsSeen, pairs_of, sharing, unlisted
 from sinks.failover.divergence import as_at_takeover
 from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
@@ -41,8 +43,6 @@ from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
 from sinks.model.times import utc_now
-from sinks.protocol.comparison import GroupSummary
-from sinks.protocol.listing import Listed
 from streaming.mm2.records import TopicPartition
 
 SELDOM = 600.0

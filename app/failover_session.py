@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from app.passes import group_offsets, single_pass
 from app.settings import Settings
+from app.single_pass import group_offsets, single_pass
 from app.verify.spark_jobs import SparkOnDemand
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
 from sinks.engine.reconcile import FlowReconcile
+from sinks.every_kind.controller import Controller
 from sinks.failover.fence_notes import OtherLedgers
 from sinks.failover.fence_proof import Proof
 from sinks.failover.journal import Journal, StateObserver
@@ -31,7 +32,6 @@ from sinks.ledger.failover_record import Begun
 from sinks.ledger.fences import shown
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
-from sinks.protocol.controller import Controller
 from sinks.verify.differences import Difference
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport
 from streaming.errors import LockstepError

@@ -10,7 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.failures import Failures, with_failures
-from app.cli.options import (
+from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
+from app.cli.plan_text import paused_lines
+from app.cli.shared_options import (
     DEFAULT_CONFIG,
     ConfigOption,
     FlowOption,
@@ -20,10 +22,8 @@ from app.cli.options import (
     need_terminal,
     with_overrides,
 )
-from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
-from app.cli.plan_text import paused_lines
-from app.passes import SinglePass, expected_claims, single_pass
 from app.settings import Settings
+from app.single_pass import SinglePass, expected_claims, single_pass
 from app.wiring import audit, guard
 from sinks.engine.adopting import Adoptable, adoptable, take_over
 from sinks.faults import DigestMismatch

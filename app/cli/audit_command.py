@@ -14,8 +14,8 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, parse_since
 from app.cli.output import Output, complain, print_json, print_line, print_table
+from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, parse_since
 from app.wiring import both_clusters
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings

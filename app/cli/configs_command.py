@@ -16,9 +16,9 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.failures import Failed, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption, chosen, loaded, need_terminal, seconds
 from app.cli.output import DONE, FAILED, Output, closed_at_end, complain, print_json, print_line
 from app.cli.running import ask_reload
+from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, OutputOption, chosen, loaded, need_terminal, seconds
 from app.configs_tool.alter import ABSENT_ENTITY, Alteration, checked, known_configs, named, said, validate, write
 from app.configs_tool.canary import Canary
 from app.configs_tool.flags import EntityType, Flags, check_flags, entity_of, resolved, wanted_configs

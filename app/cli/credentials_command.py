@@ -14,8 +14,8 @@ from typing import Annotated
 import javaproperties
 import typer
 
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, need_terminal, whole
 from app.cli.output import DONE, FAILED, Output, closed_at_end, complain, print_json, print_line, print_table
+from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, need_terminal, whole
 from app.credentials.credential_providers import load_provider, password_in, read_password
 from app.credentials.rotation import UserCluster, Written, rotate
 from app.credentials.store import CredentialStore, open_store, provider_class

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from app.cli.failover_run import DryRunOption, OneFlowOption, one_flow, spoken
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption, seconds, whole
 from app.cli.output import DONE, PENDING, Output, print_json, print_line, print_table
+from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, OutputOption, seconds, whole
 from app.failover_session import FailoverCall, failover_session, group_rows
 from app.rights.flow_rights import rights_on_names
 from app.rights.rights_check import RightVerdict, check_rights

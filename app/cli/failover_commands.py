@@ -29,8 +29,8 @@ from app.cli.failover_run import (
     called,
     say_of,
 )
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption, YesOption, need_terminal, whole
 from app.cli.output import Output, complain
+from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, OutputOption, YesOption, need_terminal, whole
 from app.failover_session import FailoverCall
 from app.private_files import replace_file
 from sinks.failover import commands

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from app.cli.options import seconds, whole, with_overrides
 from app.cli.output import Output, complain, print_json, print_line
+from app.cli.shared_options import seconds, whole, with_overrides
 from app.cli.wrong_names import refuse_wrong_topics
 from app.failover_session import FailoverCall, failover_session
 from app.settings import Settings

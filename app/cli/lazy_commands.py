@@ -208,7 +208,7 @@ def examples(*commands: str) -> str:
 def complete_help(command: Any, path: str) -> None:
     """Adds all of it to a command of Click's and to those below it. `path`: how it is called, without `lockstep`."""
     # The JVM starts before these are imported.
-    from app.cli.options import add_shared
+    from app.cli.shared_options import add_shared
 
     add_shared(command, path)
     for one in command.params:

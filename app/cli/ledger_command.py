@@ -11,8 +11,8 @@ from typing import Annotated
 import orjson
 import typer
 
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, YesOption, loaded
 from app.cli.output import complain, print_line, print_table
+from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, YesOption, loaded
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger, with_ledger_in_use
 from sinks.failover.lost_before_copying import (
     LostRecords,

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, seconds
 from app.cli.output import DONE, FAILED, PENDING, Output, print_json, print_line
 from app.cli.plan_text import paused_lines
 from app.cli.running import JobRefused, ask, ask_reload
+from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, seconds
 from sinks.model.changes import Kind
 
 

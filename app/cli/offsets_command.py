@@ -10,7 +10,8 @@ import typer
 
 from app.application_offsets import Translated, translate_each
 from app.cli.failures import Failed, Failures, with_failures
-from app.cli.options import (
+from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
+from app.cli.shared_options import (
     DEFAULT_CONFIG,
     ConfigOption,
     FlowOption,
@@ -21,10 +22,9 @@ from app.cli.options import (
     whole,
     with_overrides,
 )
-from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
 from app.cli.wrong_names import wrong_group
-from app.passes import SinglePass, single_pass
 from app.settings import Settings
+from app.single_pass import SinglePass, single_pass
 from app.wiring import FlowClusters, both_clusters, guard
 from sinks.engine.report import Compared
 from sinks.flow_settings import FlowSettings

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, KindArgument, loaded
 from app.cli.output import complain, print_line
 from app.cli.running import ask
+from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, KindArgument, loaded
 from app.settings import Settings
 from app.wiring import audit as flow_audit
 from app.wiring import both_clusters, guard, ledger

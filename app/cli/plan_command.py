@@ -14,7 +14,9 @@ import orjson
 import typer
 
 from app.cli.failures import Failed, Failures, with_failures
-from app.cli.options import (
+from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json
+from app.cli.plan_text import kinds_by_reason, print_outcomes, print_plan
+from app.cli.shared_options import (
     DEFAULT_CONFIG,
     ConfigOption,
     FlowOption,
@@ -25,12 +27,10 @@ from app.cli.options import (
     progress_bar,
     with_overrides,
 )
-from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json
-from app.cli.plan_text import kinds_by_reason, print_outcomes, print_plan
 from app.held_interrupts import held_interrupts
-from app.passes import SinglePass, expected_claims, single_pass
 from app.private_files import check_writable, replace_file
 from app.settings import Settings
+from app.single_pass import SinglePass, expected_claims, single_pass
 from sinks.engine.report import Compared
 from sinks.faults import DigestMismatch, IncrementalUnsupported
 from sinks.model.changes import Kind, Outcome

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.failures import Failures, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
+from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
 from app.failover_facts import observe_readiness
 from app.private_files import check_writable, write_report
 from sinks.failover.lost_before_copying import lost_as_json

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import DONE, Output, print_json, print_line, print_table
+from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.rights.flow_rights import EVERY, Right, drill_rights, failover_rights, rights_of_flow, unnamed_copies
 from app.rights.rights_check import RightFinding, RightVerdict
 from app.settings import Settings

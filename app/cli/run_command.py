@@ -14,8 +14,8 @@ from typing import Annotated
 import orjson
 import typer
 
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, with_overrides
 from app.cli.output import DONE, FAILED, complain
+from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, with_overrides
 from app.http.neighbour import refuse_beside_another_job
 from app.overrides.with_overrides import encode_again
 from app.settings import Settings

@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.cli.failures import FailureDocument, with_failure, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, of_each_flow, with_overrides
 from app.cli.output import DONE, FAILED, PENDING, STALE, Output, complain, print_json, print_line, print_table
 from app.cli.running import JobRefused, NoJobAnswers, address, ask
+from app.cli.shared_options import (
+    DEFAULT_CONFIG,
+    ConfigOption,
+    FlowOption,
+    OutputOption,
+    loaded,
+    of_each_flow,
+    with_overrides,
+)
 from app.cli.status_text import file_lines, print_status
 from app.properties.mistakes import ConfigurationError, UnreadableFile, WrongFlow
 from app.settings import JobSettings, load_job
@@ -132,7 +140,7 @@ def _seen(config: Path, flow: list[str] | None) -> StatusSeen:
 
     begin_jvm()
     # What asks a job does without Kafka's clients, which take as long to import as all else together.
-    from app.passes import status_now
+    from app.single_pass import status_now
 
     settings = with_overrides(config, flow)
     return StatusSeen([status_now(settings, one, silent).as_json() for one in settings.flows])
@@ -164,8 +172,8 @@ def of_job(job: JobSettings, flows: Collection[str]) -> StatusSeen:
 
 def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
     """The topics that are replicated now, with their name on both sides."""
+    from sinks.every_kind.listing import replicated_topics
     from sinks.kinds.shared_listings import list_both
-    from sinks.protocol.listing import replicated_topics
 
     def found(one: FlowSettings, clusters: FlowClusters) -> list[dict[str, str]]:
         found = replicated_topics(list_both(one, clusters.source, clusters.target))

@@ -12,12 +12,13 @@ from typing import Annotated, Any, Final
 import typer
 
 from app.cli.failures import Failed, failure_of, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
 from app.cli.rights_command import as_json, ledger_line, print_rights, who_writes_ledger
+from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
 from app.rights.rights_check import RightVerdict, check_rights
 from app.settings import ConfigurationError, Mistake, Settings
 from app.wiring import FlowClusters, both_clusters, client_mistakes, guard, ledger, with_ledger_in_use
+from sinks.every_kind.listing import Listed
 from sinks.faults import IncrementalUnsupported, NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings, Incremental
 from sinks.kafka.jvm.epoch_signal import follows_metadata_log
@@ -30,7 +31,6 @@ from sinks.kinds.quotas.quota_port import ClientQuotas, QuotaReader
 from sinks.kinds.topics.config_writer import REPLACES
 from sinks.kinds.topics.rules import desired_topics, internal_topic_warnings
 from sinks.model.changes import Kind
-from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 
 RightsOption = Annotated[

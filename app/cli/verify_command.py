@@ -12,8 +12,8 @@ import orjson
 import typer
 
 from app.cli.failures import Failures, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, parse_since, with_overrides
 from app.cli.output import DONE, FAILED, PENDING, Output, print_json, print_line, print_table
+from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, parse_since, with_overrides
 from app.cli.status_text import lost_line
 from app.cli.wrong_names import topics_of_flows
 from app.private_files import check_writable, make_new_folder, write_report

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 
 from app.settings import Settings
 from app.wiring import both_clusters, guard
+from sinks.every_kind.listing import Listed
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.shared_listings import list_both
 from sinks.kinds.topics.rules import is_replicated
-from sinks.protocol.listing import Listed
 from streaming.errors import WrongUsage
 from streaming.nearest import nearest
 

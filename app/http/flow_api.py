@@ -19,9 +19,9 @@ from app.http.paging import PageQuery, paged
 from app.http.protection import as_json
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.status import FlowStatus
+from sinks.every_kind.comparison import GroupRow
 from sinks.model.plan import Refusal
 from sinks.model.times import utc_now, utc_text
-from sinks.protocol.comparison import GroupRow
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

@@ -16,6 +16,7 @@ from sinks.engine.flow_ledger import LedgerListener, NoLedgerListener
 from sinks.engine.metrics import Metrics
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Observer
+from sinks.every_kind.claims import Claims
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.epoch_signal import EpochSignal
@@ -33,7 +34,6 @@ from sinks.notify.announcements import Announcements, ListenerObserver
 from sinks.notify.log_listener import LogListener
 from sinks.notify.notifier import Patience
 from sinks.plugins.listeners import wants_nothing
-from sinks.protocol.claims import Claims
 from streaming.flow import Flow
 
 

@@ -17,6 +17,7 @@ from app.settings import Settings
 from app.wiring import both_clusters, guard, ledger
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.status import FlowState, in_step_of_status
+from sinks.every_kind.listing import Listed
 from sinks.failover.journal import mirrors
 from sinks.failover.preflight import Preflight, next_preflight, preflight_of, without_answer
 from sinks.failover.readiness_facts import FailoverLoss, ReadinessFacts
@@ -25,7 +26,6 @@ from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.topics.rules import desired_topics
 from sinks.model.times import utc_now
-from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

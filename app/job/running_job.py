@@ -39,12 +39,12 @@ from sinks.engine.metrics import Metrics
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.status import FlowState, FlowStatus, Task
+from sinks.every_kind.claims import Claims
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_acls import SharedJvmAcls
 from sinks.kinds.shared_listings import SharedListings
 from sinks.ledger.audit_events import SettingChange
 from sinks.notify.metrics_reporting import Reporters
-from sinks.protocol.claims import Claims
 from streaming.flow import Flow
 from streaming.query import STOP_WITHIN, SparkQueries, collect_hints, describe_jobs
 from streaming.restarts import QueryState, QueryStatus

@@ -11,6 +11,7 @@ from functools import partial
 from app.rights.flow_rights import EVERY, PROBED_NAME, Right, rights_of_flow
 from app.wiring import FlowClusters
 from sinks.background import awaited, begun
+from sinks.every_kind.listing import Listed
 from sinks.faults import NoAnswer
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_rights import ask_allowed
@@ -18,7 +19,6 @@ from sinks.kafka.ports.acls import Allowed
 from sinks.kafka.ports.groups import GroupReader
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.shared_listings import list_both
-from sinks.protocol.listing import Listed
 from streaming.number_of import number_of
 
 

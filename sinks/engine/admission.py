@@ -26,6 +26,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from sinks.every_kind.absence import NEVER, Absence
+from sinks.every_kind.claims import Claims
+from sinks.every_kind.comparison import Comparison, Wanted
+from sinks.every_kind.controller import Controller, PassContext, Sighting
 from sinks.flow_settings import FlowSettings, Limits
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal
@@ -33,10 +37,6 @@ from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Change, Key, Kind, Op, Outcome, count_by, key_as_text
 from sinks.model.plan import CONFIRM, SEE_PLAN, Plan, Refusal, Unobserved
-from sinks.protocol.absence import NEVER, Absence
-from sinks.protocol.claims import Claims
-from sinks.protocol.comparison import Comparison, Wanted
-from sinks.protocol.controller import Controller, PassContext, Sighting
 from streaming.errors import LockstepError
 from streaming.number_of import number_of
 

@@ -8,10 +8,10 @@ from itertools import groupby
 from typing import TypeVar
 
 from sinks.engine.kind_trouble import stops_flow, stops_flow_at_the_end
+from sinks.every_kind.controller import Writer
 from sinks.faults import CoordinatorUnavailable, ItemFault, JavaGone, NoAnswer
 from sinks.model.changes import Change, Kind, Outcome
 from sinks.model.plan import Plan
-from sinks.protocol.controller import Writer
 from streaming.errors import LockstepError
 
 T = TypeVar("T")

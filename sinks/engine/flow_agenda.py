@@ -18,12 +18,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from threading import Lock
 
+from sinks.every_kind.absence import NEVER
+from sinks.every_kind.comparison import Polled
+from sinks.every_kind.kinds_agenda import KindsAgenda
+from sinks.every_kind.listing import Freshness
 from sinks.flow_settings import Pace
 from sinks.model.changes import Kind
-from sinks.protocol.absence import NEVER
-from sinks.protocol.comparison import Polled
-from sinks.protocol.kinds_agenda import KindsAgenda
-from sinks.protocol.listing import Freshness
 
 Kinds = frozenset[Kind]
 """Those that one controller keeps."""

@@ -13,14 +13,14 @@ from sinks.engine.flow_ledger import LedgerListener, NoLedgerListener
 from sinks.engine.guard import Guard
 from sinks.engine.recorder import TopicIdReader
 from sinks.engine.report import Observer
+from sinks.every_kind.claims import Claims
+from sinks.every_kind.controller import Controller, PassContext, StreamFollower
+from sinks.every_kind.listing import TopicListing
 from sinks.failover.position_memory import Positions
 from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal, NoSignal, no_epochs
 from sinks.ledger.audit import Audit
 from sinks.ledger.leadership import Leadership, Unled
 from sinks.ledger.ledger import Ledger
-from sinks.protocol.claims import Claims
-from sinks.protocol.controller import Controller, PassContext, StreamFollower
-from sinks.protocol.listing import TopicListing
 
 
 class SourceEnds(Protocol):

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from sinks.engine.admission import only_ours
 from sinks.engine.guard import Guard
+from sinks.every_kind.listing import Listed
 from sinks.failover.last_drill import last_drill
 from sinks.failover.lost_before_copying import kept_lost, unacknowledged
 from sinks.failover.preflight import NEVER_READ, NOT_READ, FailoverStatus
@@ -18,7 +19,6 @@ from sinks.ledger.failover_record import FailoverRecord
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
 from sinks.model.plan import Plan
-from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

@@ -22,6 +22,7 @@ from sinks.engine.status import (
     silence,
     standing_by,
 )
+from sinks.every_kind.comparison import GroupSummary
 from sinks.failover.preflight import NEVER_READ, FailoverStatus
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
@@ -31,7 +32,6 @@ from sinks.model.effective_drift import DriftGroup
 from sinks.model.kind_row import FlowSide
 from sinks.model.plan import Refusal
 from sinks.model.times import utc_now
-from sinks.protocol.comparison import GroupSummary
 from streaming.hints import age_seconds, replaces
 from streaming.number_of import number_of
 

@@ -20,6 +20,7 @@ from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus, Heartbeats
 from sinks.engine.verify_status import VerifyStatus
+from sinks.every_kind.kinds_agenda import RetrySchedule
 from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import Preflight, not_checked
 from sinks.faults import NoAnswer, NotLeading
@@ -27,7 +28,6 @@ from sinks.flow_settings import FailoverRules
 from sinks.ledger.audit_events import SettingChange
 from sinks.model.plan import Plan
 from sinks.model.times import utc_now
-from sinks.protocol.kinds_agenda import RetrySchedule
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 

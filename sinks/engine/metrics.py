@@ -15,10 +15,10 @@ from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import Report
 from sinks.engine.status import STATES_IN_A_JOB, FlowStatus, Task
 from sinks.engine.verify_status import VerifyStatus
+from sinks.every_kind.comparison import GroupSummary
 from sinks.ledger.failover_record import State
 from sinks.model.changes import Kind
 from sinks.printable import one_line
-from sinks.protocol.comparison import GroupSummary
 from streaming.flow import Flow
 from streaming.restarts import QueryState, QueryStatus
 

@@ -25,6 +25,9 @@ from sinks.engine.flow_ledger import FlowLedger, check_not_copied
 from sinks.engine.kind_trouble import KindTrouble, stops_flow
 from sinks.engine.recorder import Recorder
 from sinks.engine.report import Compared, Report, Stopwatch, notify, with_status
+from sinks.every_kind.comparison import Comparison, ControllerStatus
+from sinks.every_kind.controller import Controller, PassContext, Sighting, StreamFollower
+from sinks.every_kind.listing import NOTHING_LISTED, Listed, missing_internal_topics
 from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import FailoverStatus
 from sinks.faults import NotLeading
@@ -34,9 +37,6 @@ from sinks.ledger.audit_events import SettingChange
 from sinks.ledger.leadership import Leader
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import join_plans
-from sinks.protocol.comparison import Comparison, ControllerStatus
-from sinks.protocol.controller import Controller, PassContext, Sighting, StreamFollower
-from sinks.protocol.listing import NOTHING_LISTED, Listed, missing_internal_topics
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sinks.engine.kind_trouble import KindTrouble
+from sinks.every_kind.comparison import Comparison, ControllerStatus, GroupSummary
+from sinks.every_kind.controller import Controller, PassContext
+from sinks.every_kind.listing import Listed
 from sinks.failover.preflight import FailoverStatus
 from sinks.model.changes import Kind, Outcome
 from sinks.model.effective_drift import DriftGroup
 from sinks.model.plan import Plan, Refusal
-from sinks.protocol.comparison import Comparison, ControllerStatus, GroupSummary
-from sinks.protocol.controller import Controller, PassContext
-from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 
 log = logging.getLogger(__name__)

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
+from sinks.every_kind.comparison import GroupSummary
 from sinks.failover.preflight import FailoverStatus
 from sinks.failover.readiness import Readiness, readiness
 from sinks.failover.readiness_facts import InStep, JobFacts, ReadinessFacts
@@ -18,7 +19,6 @@ from sinks.model.changes import Kind
 from sinks.model.effective_drift import DriftGroup, effective_as_json
 from sinks.model.plan import Refusal
 from sinks.model.times import utc_text
-from sinks.protocol.comparison import GroupSummary
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
+from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import pairs_of, unlisted
 from sinks.failover.fence_notes import NO_OTHERS, OtherLedgers
 from sinks.failover.fence_proof import Proof, Waiting
@@ -16,7 +17,6 @@ from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.shared_listings import list_both
 from sinks.ledger.failover_record import Step
 from sinks.ledger.fences import check_names, fenced_topics, shown
-from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 

@@ -10,6 +10,8 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 
 from sinks.background import DaemonExecutor
+from sinks.every_kind.absence import Absence
+from sinks.every_kind.controller import PassContext
 from sinks.failover.arrival import pairs_of
 from sinks.failover.lost_before_copying import (
     Lost,
@@ -44,8 +46,6 @@ from sinks.ledger.known_positions import KnownPosition, LatestSync
 from sinks.ledger.ledger import TOPIC_GONE, Ledger
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.changes import Key
-from sinks.protocol.absence import Absence
-from sinks.protocol.controller import PassContext
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 

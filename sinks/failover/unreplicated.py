@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import Arrival, arrivals, pairs_of, unlisted
 from sinks.failover.cut_reader import AsItWas, TooManyRecords, all_records
 from sinks.failover.divergence import Divergence, divergences, takeover_ends
@@ -15,7 +16,6 @@ from sinks.failover.tails import fingerprint_of
 from sinks.kafka.ports.record_reader import Record
 from sinks.ledger.fences import fenced_topics, shown, topics_of
 from sinks.ledger.kept_end_offsets import UNSEEN
-from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 

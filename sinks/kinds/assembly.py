@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 from sinks.background import Beside, at_once
+from sinks.every_kind.claims import Claims
+from sinks.every_kind.controller import Controller, Writer
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.model.changes import Kind
-from sinks.protocol.claims import Claims
-from sinks.protocol.controller import Controller, Writer
 
 CompareProgress = Callable[[int, int], None]
 """Called with (topics compared, topics to compare)."""

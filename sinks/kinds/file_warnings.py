@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 
+from sinks.every_kind.listing import Listed
 from sinks.faults import Observed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.topics.rules import is_internal_to_kafka_3, is_replicated
-from sinks.protocol.listing import Listed
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_filters import DefaultGroupFilter, DefaultTopicFilter
 from streaming.mm2.replication_policy import is_written_by_mm2_alone

@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Mapping
 from typing import Generic, Protocol, TypeVar
 
+from sinks.every_kind.comparison import Comparison, Polled, Wanted
+from sinks.every_kind.controller import PassContext, Sighting
+from sinks.every_kind.kinds_agenda import WHOLE, KindsAgenda
 from sinks.faults import NotSupported, RightsMissing
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Key, Kind
 from sinks.model.plan import Plan, Unobserved
-from sinks.protocol.comparison import Comparison, Polled, Wanted
-from sinks.protocol.controller import PassContext, Sighting
-from sinks.protocol.kinds_agenda import WHOLE, KindsAgenda
 from streaming.flow import Flow
 
 S = TypeVar("S")

@@ -15,13 +15,13 @@ from itertools import islice
 from typing import TypeVar
 
 from sinks.engine.report import Report
+from sinks.every_kind.listing import Listed, replicated_topics
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.offsets.direction import ClusterGroups, forward
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import replicated_offsets
 from sinks.notify.notifier import CallResult, Notifier, Patience
 from sinks.plugins.listeners import GroupListener, TopicListener, wants_nothing
-from sinks.protocol.listing import Listed, replicated_topics
 from streaming.flow import Flow
 
 T = TypeVar("T")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from sinks.every_kind.listing import Listed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import Checked, ExactOffsets, ExactRuns, remember
@@ -16,7 +17,6 @@ from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.shared_listings import list_both
 from sinks.ledger.ledger import Ledger
-from sinks.protocol.listing import Listed
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.flow_progress import FlowProgress, PartitionPair
 from sinks.verify.log_survey import (

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sinks.every_kind.listing import Listed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.groups import LogRange
@@ -15,7 +16,6 @@ from sinks.kinds.offsets.history import History, Pair, Restart
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.same_offsets import same_pairs
 from sinks.kinds.offsets.translation import without_truncated
-from sinks.protocol.listing import Listed
 from sinks.verify.differences import Difference
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel

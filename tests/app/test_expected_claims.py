@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.passes import expected_claims
 from app.settings import load
+from app.single_pass import expected_claims
 from sinks.model.changes import Change, Kind
 from streaming.flow import Flow
 

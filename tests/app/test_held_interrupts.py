@@ -11,7 +11,7 @@ import pytest
 
 from app.cli.plan_command import Planned, write
 from app.held_interrupts import SIGNALS, held_interrupts
-from app.passes import SinglePass
+from app.single_pass import SinglePass
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.cluster import Faults, TopicSpec
 from sinks.ledger.ledger_entries import Entry

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from app.passes import SinglePass
+from app.single_pass import SinglePass
 from app.wiring import FlowClusters
 from sinks.engine.admission import SECOND_LOOK_AFTER_S
 from sinks.kafka.memory.memory_acls import MemoryAcls

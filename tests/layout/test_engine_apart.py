@@ -38,7 +38,7 @@ def test_the_engine_names_no_kind() -> None:
         ("if change.kind is Kind.TOPIC: ...", ["Kind.TOPIC"]),
         ('known = Kind("acl")', ["Kind('acl')"]),
         ("from sinks.kinds.offsets.history import History", ["sinks.kinds.offsets.history"]),
-        ("from sinks.protocol.listing import Listed\nkinds = [kind for kind in Kind if kind.row.owned]", []),
+        ("from sinks.every_kind.listing import Listed\nkinds = [kind for kind in Kind if kind.row.owned]", []),
         ("kind = Kind(name)", []),
     ],
 )

@@ -12,6 +12,8 @@ from sinks.engine.flow_components import FlowComponents
 from sinks.engine.guard import Guard
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Observer, Report
+from sinks.every_kind.claims import Claims
+from sinks.every_kind.controller import Controller, Writer
 from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Pace
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_cluster import MemoryCluster
@@ -35,8 +37,6 @@ from sinks.ledger.leadership import Leadership, Unled
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.pins import NoPins, PinStore
 from sinks.model.changes import Change, Kind
-from sinks.protocol.claims import Claims
-from sinks.protocol.controller import Controller, Writer
 from streaming.flow import Flow
 from streaming.mm2.internal_topics import internal_topics
 from streaming.mm2.replication_filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sinks.every_kind.listing import Freshness, Listed, TopicListing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
 from sinks.kafka.memory.memory_cluster import PlainWatch
@@ -19,7 +20,6 @@ from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.watches import PlainGroupWatch
 from sinks.kinds.shared_listings import FlowListing, SharedListings, list_both
 from sinks.plugins.credential_provider import Credential
-from sinks.protocol.listing import Freshness, Listed, TopicListing
 
 
 class Passwords:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 
+from sinks.every_kind.comparison import Comparison
+from sinks.every_kind.controller import PassContext, Sighting
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import Acls
 from sinks.kinds.acls.staged_writes import staged_entries
@@ -15,8 +17,6 @@ from sinks.ledger.fences import ReverseFences, is_fence_key
 from sinks.ledger.ledger_entries import Entry
 from sinks.ledger.seal import Seal
 from sinks.model.changes import Change, Key, Kind, Op, Outcome
-from sinks.protocol.comparison import Comparison
-from sinks.protocol.controller import PassContext, Sighting
 
 REST = 2.0
 """Seconds between two polls where no metadata log tells of changes: each asks a broker for all ACLs."""

@@ -7,6 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
+from sinks.every_kind.comparison import Comparison, Wanted
+from sinks.every_kind.controller import Sighting
+from sinks.every_kind.listing import Listed
 from sinks.flow_settings import AclRules, FlowSettings
 from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, TOPIC, AclBinding
 from sinks.kafka.ports.acls import AclList, AclReader
@@ -18,9 +21,6 @@ from sinks.ledger.fences import could_be_fence, without_fences
 from sinks.model.changes import Key, Kind
 from sinks.model.plan import make_plan
 from sinks.model.principals import PrincipalFilter
-from sinks.protocol.comparison import Comparison, Wanted
-from sinks.protocol.controller import Sighting
-from sinks.protocol.listing import Listed
 from streaming.number_of import number_of
 
 

@@ -7,6 +7,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sinks.every_kind.comparison import Comparison, Wanted
+from sinks.every_kind.controller import PassContext, Sighting
 from sinks.faults import IncrementalUnsupported, ItemFault
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Faults, Origin
@@ -36,8 +38,6 @@ from sinks.kinds.topics.effective import Drift, effective_side, groups_of, warni
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import Unobserved, make_plan
-from sinks.protocol.comparison import Comparison, Wanted
-from sinks.protocol.controller import PassContext, Sighting
 
 REST = 10.0
 """Seconds between two polls without a metadata-change signal."""

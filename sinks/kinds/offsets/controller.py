@@ -11,6 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from sinks.every_kind.comparison import Comparison, ControllerStatus, GroupSummary, Polled
+from sinks.every_kind.controller import Controller, PassContext, Sighting
+from sinks.every_kind.kinds_agenda import KindsAgenda
+from sinks.every_kind.listing import Listed
 from sinks.faults import ItemFault, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Cluster
@@ -42,10 +46,6 @@ from sinks.ledger.adoption import Alike
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import Unobserved, make_plan
-from sinks.protocol.comparison import Comparison, ControllerStatus, GroupSummary, Polled
-from sinks.protocol.controller import Controller, PassContext, Sighting
-from sinks.protocol.kinds_agenda import KindsAgenda
-from sinks.protocol.listing import Listed
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint

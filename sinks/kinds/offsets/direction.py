@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sinks.every_kind.comparison import GroupSummary
+from sinks.every_kind.listing import Listed
 from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
@@ -15,8 +17,6 @@ from sinks.kinds.offsets.polled_groups import PolledGroups
 from sinks.kinds.offsets.translation import Answer, Unanswered
 from sinks.kinds.offsets.verdicts import Judgement, Verdict, written
 from sinks.model.changes import Change, Key, Kind
-from sinks.protocol.comparison import GroupSummary
-from sinks.protocol.listing import Listed
 from streaming.mm2.records import TopicPartition
 
 NO_PARTITION = TopicPartition("", 0)

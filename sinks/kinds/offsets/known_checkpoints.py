@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+from sinks.every_kind.absence import MissingForLong
+from sinks.every_kind.listing import Listed, replicated_topics
 from sinks.kafka.ports.cluster import LogChunk
 from sinks.kafka.ports.groups import GroupPartition
 from sinks.kinds.offsets.history import NOWHERE, Pair
 from sinks.kinds.offsets.mirror_records import checkpoints_of
-from sinks.protocol.absence import MissingForLong
-from sinks.protocol.listing import Listed, replicated_topics
 from streaming.hints import CheckpointSeen
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.topic_names import topic_name_fault

@@ -14,6 +14,7 @@ from sys import getsizeof
 from threading import Lock
 from typing import NamedTuple
 
+from sinks.every_kind.absence import MissingForLong
 from sinks.kafka.ports.cluster import Placed, Reader
 from sinks.kafka.ports.groups import GroupPartition
 from sinks.kinds.offsets.histories import Histories
@@ -31,7 +32,6 @@ from sinks.kinds.offsets.stored_memory import (
 )
 from sinks.kinds.offsets.translation import Answer
 from sinks.ledger.ledger import Ledger
-from sinks.protocol.absence import MissingForLong
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.topic_names import topic_name_fault

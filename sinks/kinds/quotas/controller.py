@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from sinks.every_kind.comparison import Comparison, Wanted
+from sinks.every_kind.controller import PassContext, Sighting
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.polled_controller import PolledController
@@ -14,8 +16,6 @@ from sinks.ledger.adoption import Alike
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import make_plan
 from sinks.model.principals import PrincipalFilter
-from sinks.protocol.comparison import Comparison, Wanted
-from sinks.protocol.controller import PassContext, Sighting
 
 PORT = "client-quotas"
 REST = 10.0

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from sinks.every_kind.listing import Listed
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.topics.rules import OWN
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Key
-from sinks.protocol.listing import Listed
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 OTHERS_WRITE = "its name does not say that only MM2 writes it: another source, or a program, may feed the same topic"

@@ -7,6 +7,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
+from sinks.every_kind.comparison import Comparison, Polled
+from sinks.every_kind.controller import PassContext, Sighting
+from sinks.every_kind.kinds_agenda import KindsAgenda
+from sinks.every_kind.listing import Listed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.watches import Watch
@@ -20,10 +24,6 @@ from sinks.kinds.topics.survey import SeenTopics, compare_topics, survey
 from sinks.kinds.topics.writer import TopicWriter
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Key, Kind
-from sinks.protocol.comparison import Comparison, Polled
-from sinks.protocol.controller import PassContext, Sighting
-from sinks.protocol.kinds_agenda import KindsAgenda
-from sinks.protocol.listing import Listed
 
 
 class TopicController:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from sinks.every_kind.controller import PassContext, Sighting
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.model.changes import Key, Kind
-from sinks.protocol.controller import PassContext, Sighting
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 

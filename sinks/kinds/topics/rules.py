@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
+from sinks.every_kind.backoff import BackedOff
+from sinks.every_kind.listing import DesiredTopics
 from sinks.flow_settings import FlowSettings, MirrorVersion
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.model.changes import Change, Kind, Op
 from sinks.model.plan import Refusal
-from sinks.protocol.backoff import BackedOff
-from sinks.protocol.listing import DesiredTopics
 from streaming.errors import NamingError
 from streaming.mm2.replication_policy import replicates
 from streaming.mm2.topic_names import check_topic_name

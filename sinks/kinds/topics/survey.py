@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sinks.every_kind.comparison import Comparison, Wanted
+from sinks.every_kind.listing import Listed
 from sinks.faults import ItemFault, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader, TopicConfigs
@@ -19,8 +21,6 @@ from sinks.kinds.topics.rules import plan_topic_deletions, plan_topics
 from sinks.kinds.topics.target_rules import split, split_overrides
 from sinks.model.changes import Change, Key, Kind
 from sinks.model.plan import Refusal, Unobserved, make_plan
-from sinks.protocol.comparison import Comparison, Wanted
-from sinks.protocol.listing import Listed
 
 TOPICS_IN_A_REQUEST = 500
 """Topics in one describe request: larger ones are no faster (3,500 topics/s) and show less progress."""

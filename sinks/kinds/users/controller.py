@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sinks.every_kind.claims import Claims
+from sinks.every_kind.comparison import Comparison, Wanted
+from sinks.every_kind.controller import Controller, PassContext, Sighting
 from sinks.faults import ItemFault, Observed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.users import Upsertion, UserFaults, UserReader, Users
@@ -25,9 +28,6 @@ from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Op, Outcome, ScramSpec
 from sinks.model.plan import make_plan
 from sinks.plugins.credential_provider import CredentialProvider, known_versions, provider_fault
-from sinks.protocol.claims import Claims
-from sinks.protocol.comparison import Comparison, Wanted
-from sinks.protocol.controller import Controller, PassContext, Sighting
 
 REST = 10.0
 """Seconds between two polls without a metadata-change signal: a new password of the provider gives none."""

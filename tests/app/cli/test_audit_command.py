@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.cli.audit_command import EVENT_COLUMNS, AnswerWatch, EventFilter, _as_json, _row, _wanted
-from app.cli.options import BEGINNING
+from app.cli.shared_options import BEGINNING
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.ledger.audit_events import EVENT_KINDS, PAUSE, SETTING, Event
 from sinks.model.changes import Kind

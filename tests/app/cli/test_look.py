@@ -23,11 +23,11 @@ from app.settings import load
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.status import Task
+from sinks.every_kind.controller import PassContext
+from sinks.every_kind.kinds_agenda import KindsAgenda
 from sinks.faults import RightsMissing
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind
-from sinks.protocol.controller import PassContext
-from sinks.protocol.kinds_agenda import KindsAgenda
 from tests.sinks.builders import FLOW, World, put_topic, set_config
 
 BASE = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from app.cli.lazy_commands import app
-from app.cli.options import BEGINNING, SINCE, parse_since
+from app.cli.shared_options import BEGINNING, SINCE, parse_since
 from app.local.jars import PROJECT
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)

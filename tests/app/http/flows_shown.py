@@ -15,6 +15,8 @@ from sinks.engine.metrics import Metrics
 from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus, Heartbeats, flow_state
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
+from sinks.every_kind.comparison import GroupSummary
+from sinks.every_kind.listing import DesiredTopics, Listed
 from sinks.failover.last_drill import LastDrill
 from sinks.failover.preflight import FailoverStatus, Preflight
 from sinks.failover.readiness_facts import FailoverLoss, ReadinessFacts, TopicLoss
@@ -28,8 +30,6 @@ from sinks.model.changes import Kind, Op, Outcome
 from sinks.model.effective_drift import DifferingConfig, DriftGroup
 from sinks.model.plan import Plan, Refusal
 from sinks.model.times import utc_now, utc_text
-from sinks.protocol.comparison import GroupSummary
-from sinks.protocol.listing import DesiredTopics, Listed
 from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import config_change, flow_settings, topic_change

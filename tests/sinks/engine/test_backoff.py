@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
+from sinks.every_kind.backoff import DENIED_TRIED, DENIED_WAIT, FIRST_WAIT, LONGEST_WAIT, Backoff, wait_after
 from sinks.faults import ItemFault
 from sinks.model.changes import Change, Outcome
-from sinks.protocol.backoff import DENIED_TRIED, DENIED_WAIT, FIRST_WAIT, LONGEST_WAIT, Backoff, wait_after
 from tests.sinks.builders import config_change
 
 REFUSED = ItemFault("INVALID_CONFIG", "not on this cluster")

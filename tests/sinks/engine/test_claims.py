@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sinks.every_kind.claims import Claims
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_users import MemoryUsers, Stored
@@ -14,7 +15,6 @@ from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Change, Kind
-from sinks.protocol.claims import Claims
 from streaming.flow import Flow
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl

@@ -13,6 +13,7 @@ from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.metrics import Metrics
 from sinks.engine.report import Report
 from sinks.engine.status import FlowState, Heartbeats, Task
+from sinks.every_kind.kinds_agenda import LONGEST_WAIT
 from sinks.faults import (
     ClusterUnreachable,
     ItemFault,
@@ -24,7 +25,6 @@ from sinks.ledger.failover_record import Command, FailoverRecord, State
 from sinks.ledger.ledger import Entry
 from sinks.model.changes import Kind, Outcome
 from sinks.model.plan import Plan, Unobserved
-from sinks.protocol.kinds_agenda import LONGEST_WAIT
 from streaming.errors import LockstepError
 from tests.sinks.builders import (
     FLOW,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sinks.engine.flow_agenda import SETTLED_AFTER, ListingFreshness
+from sinks.every_kind.listing import Freshness
 from sinks.kinds.shared_listings import SharedListings
-from sinks.protocol.listing import Freshness
 from tests.sinks.builders import World, put_topic
 from tests.sinks.kinds.test_shared_listings import CountedCluster
 from tests.sinks.memory_flow import Clock

@@ -14,6 +14,7 @@ from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import Report
 from sinks.engine.status import STATES_IN_A_JOB, FlowState, FlowStatus, KindStatus, Task
 from sinks.engine.verify_status import STALLED, VerifyStatus
+from sinks.every_kind.comparison import GroupSummary
 from sinks.failover.preflight import FailoverStatus, Preflight
 from sinks.faults import ItemFault, LedgerUntrusted
 from sinks.kinds.offsets.verdicts import Verdict
@@ -21,7 +22,6 @@ from sinks.ledger.failover_record import State
 from sinks.model.changes import Kind, Outcome
 from sinks.model.plan import Plan
 from sinks.printable import printable
-from sinks.protocol.comparison import GroupSummary
 from streaming.restarts import QueryState, QueryStatus
 from tests.sinks.builders import FLOW, config_change, topic_change
 from tests.sinks.engine.promised_metrics import PROMISED

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sinks.engine.flow_agenda import FlowAgenda, KindIntervals, Kinds
+from sinks.every_kind.absence import NEVER
 from sinks.faults import CoordinatorUnavailable
 from sinks.model.changes import Kind
-from sinks.protocol.absence import NEVER
 
 ACLS, TOPICS, GROUPS = (
     frozenset({Kind.ACL}),

@@ -7,6 +7,7 @@ from collections.abc import Collection
 import pytest
 
 from sinks.engine.report import Report
+from sinks.every_kind.absence import OBSERVATIONS
 from sinks.faults import (
     ItemFault,
     Observed,
@@ -16,7 +17,6 @@ from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.ledger.ledger import Entry
 from sinks.model.changes import Kind
-from sinks.protocol.absence import OBSERVATIONS
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config, world_in_step
 
 INTERVAL = 60.0

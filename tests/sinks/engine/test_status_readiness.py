@@ -14,6 +14,8 @@ from sinks.engine.metrics import Metrics
 from sinks.engine.report import Report
 from sinks.engine.status import Failing, FlowState, FlowStatus, KindStatus, Task, as_far_as_known, silence, standing_by
 from sinks.engine.verify_status import STALLED, VerifyStatus
+from sinks.every_kind.backoff import Backoff
+from sinks.every_kind.comparison import GroupSummary
 from sinks.failover.preflight import FailoverStatus, Preflight
 from sinks.failover.readiness import Readiness, ReadinessAnswer
 from sinks.failover.readiness_checks import GOES_ON
@@ -25,8 +27,6 @@ from sinks.ledger.failover_record import Begun, Command, FailoverRecord, State
 from sinks.model.changes import Kind, Op, Outcome
 from sinks.model.effective_drift import DifferingConfig, DriftGroup
 from sinks.model.plan import SEE_PLAN, Plan, Refusal
-from sinks.protocol.backoff import Backoff
-from sinks.protocol.comparison import GroupSummary
 from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import config_change

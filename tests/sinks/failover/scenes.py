@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from sinks.every_kind.controller import PassContext
 from sinks.failover.fence_proof import Proof, Waiting
 from sinks.failover.journal import Journal
 from sinks.failover.scene import Choices, Scene
@@ -22,7 +23,6 @@ from sinks.ledger.failover_record import Begun, FailoverRecord, Step
 from sinks.ledger.kept_end_offsets import kept_end_offsets
 from sinks.ledger.known_positions import LatestSync
 from sinks.ledger.ledger import Ledger
-from sinks.protocol.controller import PassContext
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
 from tests.sinks.builders import NOON, World, flow_settings, memory_ports, put_topic

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from sinks.every_kind.controller import PassContext
 from sinks.failover import lost_before_copying, source_end_offsets
 from sinks.failover.lost_before_copying import (
     FIRST_OFFSETS,
@@ -34,7 +35,6 @@ from sinks.kinds.offsets.histories import Histories
 from sinks.ledger.kept_end_offsets import kept_end_offsets
 from sinks.ledger.known_positions import KnownPosition, LatestSync
 from sinks.ledger.ledger import Ledger
-from sinks.protocol.controller import PassContext
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
 from tests.sinks.builders import put_topic

@@ -11,13 +11,13 @@ from app.failover_facts import in_step_of_pass
 from sinks.engine.flow_status import kind_status
 from sinks.engine.report import Report
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, in_step_of_status
+from sinks.every_kind.comparison import GroupSummary
 from sinks.failover.lost_before_copying import Lost
 from sinks.failover.preflight import NEVER_READ, FailoverStatus, Preflight, preflight_of, without_answer
 from sinks.failover.readiness import readiness
 from sinks.failover.readiness_facts import ReadinessFacts, TopicLoss
 from sinks.model.changes import Kind, Op
 from sinks.model.plan import Plan, Refusal
-from sinks.protocol.comparison import GroupSummary
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import FLOW, NOON, World, config_change, put_topic
 from tests.sinks.failover.test_readiness import WELL

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sinks.protocol.absence import NEVER, SECONDS, Absence
+from sinks.every_kind.absence import NEVER, SECONDS, Absence
 
 
 def missing_at(*seen: tuple[bool, float]) -> list[bool]:

@@ -8,9 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
+from sinks.every_kind.claims import Claims
 from sinks.kinds.quotas.controller import PORT
 from sinks.model.changes import Kind
-from sinks.protocol.claims import Claims
 from streaming.flow import Flow
 from tests.sinks.builders import World, flow_settings
 from tests.sinks.machine.faulty_lists import FaultyAcls, FaultyQuotas, FaultyUsers

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from sinks.engine.report import Report
+from sinks.every_kind.claims import Claims
 from sinks.ledger.lease_log import MARGIN
 from sinks.model.changes import Kind
-from sinks.protocol.claims import Claims
 from tests.sinks.builders import World
 from tests.sinks.engine.leases import SECONDS, Processes
 from tests.sinks.machine.hazards import Written

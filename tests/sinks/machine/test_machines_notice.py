@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from sinks.every_kind.controller import PassContext, Sighting
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
 from sinks.kafka.ports.cluster import Faults
 from sinks.kafka.ports.groups import GroupFaults, Offsets
 from sinks.kinds.polled_controller import PolledController
 from sinks.model.changes import Key, Kind
-from sinks.protocol.controller import PassContext, Sighting
 from tests.sinks.machine.faulty_lists import FaultyAcls, FaultyGroups
 from tests.sinks.machine.hazards import FaultyCluster
 from tests.sinks.machine.lists_aspect import FOREIGN

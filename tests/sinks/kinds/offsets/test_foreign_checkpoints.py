@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 import pytest
 
+from sinks.every_kind.listing import DesiredTopics, Listed
 from sinks.kafka.ports.groups import GroupPartition
 from sinks.kinds.offsets.controller import offset_memory
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
-from sinks.protocol.listing import DesiredTopics, Listed
 from streaming.hints import CheckpointSeen
 from streaming.mm2.codec import encode_checkpoint
 from streaming.mm2.records import Checkpoint, TopicPartition

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from sinks.every_kind.absence import OBSERVATIONS, SECONDS
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Faults
 from sinks.model.changes import Kind
-from sinks.protocol.absence import OBSERVATIONS, SECONDS
 from streaming.mm2.replication_policy import SEPARATOR_KEY, DefaultReplicationPolicy, IdentityReplicationPolicy
 from tests.sinks.builders import World, flow_settings, put_topic
 

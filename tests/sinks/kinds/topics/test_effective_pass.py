@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import EFFECTIVE, Metrics
 from sinks.engine.reconcile import Report
+from sinks.every_kind.comparison import Comparison
+from sinks.every_kind.kinds_agenda import KindFindings
 from sinks.model.changes import Kind
 from sinks.model.effective_drift import DifferingConfig, grouped
 from sinks.model.plan import Plan
-from sinks.protocol.comparison import Comparison
-from sinks.protocol.kinds_agenda import KindFindings
 from tests.sinks.builders import FLOW, World, config_change, flow_settings, put_topic, set_config
 
 WEEK, DAY, HOUR = "604800000", "86400000", "3600000"

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from sinks.every_kind.backoff import BackedOff
 from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings, MirrorVersion
 from sinks.kinds.topics.rules import (
@@ -17,7 +18,6 @@ from sinks.kinds.topics.rules import (
 )
 from sinks.model.changes import Change, Kind, Op
 from sinks.model.plan import Refusal
-from sinks.protocol.backoff import BackedOff
 from streaming.mm2.replication_policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 from tests.sinks.builders import config_change, flow_settings, topic_change
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from sinks.every_kind.kinds_agenda import LONGEST_WAIT, RETRIED_AT_ONCE, KeysToCompare
 from sinks.model.changes import Kind
 from sinks.model.plan import Unobserved
-from sinks.protocol.kinds_agenda import LONGEST_WAIT, RETRIED_AT_ONCE, KeysToCompare
 
 WHY = Unobserved(Kind.TOPIC_CONFIG, "x on b: TOPIC_AUTHORIZATION_FAILED")
 NONE = float("inf")

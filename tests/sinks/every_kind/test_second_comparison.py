@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from sinks.every_kind.kinds_agenda import AT_ONCE, IN_TURN, WITH_ALL, KeysToCompare
 from sinks.flow_settings import Pace
 from sinks.model.changes import Kind
-from sinks.protocol.kinds_agenda import AT_ONCE, IN_TURN, WITH_ALL, KeysToCompare
 from tests.sinks.builders import World, flow_settings, put_topic
 
 MANY = [f"t{number:04}" for number in range(2 * AT_ONCE + 1)]

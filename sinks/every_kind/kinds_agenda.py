@@ -36,12 +36,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from sinks.every_kind.absence import NEVER, Absence
+from sinks.every_kind.backoff import Backoff
+from sinks.every_kind.comparison import Comparison, ControllerStatus, Polled
 from sinks.model.changes import Key, Kind, Op, Outcome
 from sinks.model.effective_drift import DifferingConfig, DriftGroup, grouped
 from sinks.model.plan import Refusal, Unobserved
-from sinks.protocol.absence import NEVER, Absence
-from sinks.protocol.backoff import Backoff
-from sinks.protocol.comparison import Comparison, ControllerStatus, Polled
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

@@ -16,6 +16,8 @@ from sinks.engine.flow_status import first_statuses, status_without_job
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Compared
 from sinks.engine.status import Failing, FlowState, FlowStatus, Heartbeats, as_far_as_known
+from sinks.every_kind.claims import Claims
+from sinks.every_kind.controller import Controller, StreamFollower
 from sinks.failover.arrival import pairs_of
 from sinks.failover.preflight import NEVER_READ
 from sinks.failover.scene import both_readers
@@ -31,8 +33,6 @@ from sinks.ledger.ledger import Ledger
 from sinks.ledger.seal import Seal
 from sinks.model.changes import Kind
 from sinks.model.times import utc_now
-from sinks.protocol.claims import Claims
-from sinks.protocol.controller import Controller, StreamFollower
 from streaming.errors import LockstepError, MalformedRecord
 from streaming.mm2.codec import decode_heartbeat
 

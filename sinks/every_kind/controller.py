@@ -11,7 +11,7 @@ Two questions come from elsewhere: `second_look` before deletions (are these ite
 `alike` from `lockstep adopt`.
 
 No controller keeps what is dirty, backs off, compares again, waits for what it created, or guards deletions. Its agenda
-(`sinks.protocol.kinds_agenda`) and the engine do that for every kind. What a controller keeps between two passes is
+(`sinks.every_kind.kinds_agenda`) and the engine do that for every kind. What a controller keeps between two passes is
 cheap to lose: after a restart everything is compared once more.
 """
 
@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Protocol, runtime_checkable
 
+from sinks.every_kind.comparison import Comparison, ControllerStatus, Polled
+from sinks.every_kind.kinds_agenda import KindsAgenda
+from sinks.every_kind.listing import Listed
 from sinks.ledger.adoption import Alike
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Outcome
-from sinks.protocol.comparison import Comparison, ControllerStatus, Polled
-from sinks.protocol.kinds_agenda import KindsAgenda
-from sinks.protocol.listing import Listed
 from streaming.hints import CheckpointSeen, SyncSeen
 
 

@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from sinks.every_kind.absence import NEVER
 from sinks.ledger.adoption import Alike
 from sinks.ledger.ownership import Entries
 from sinks.model.changes import Key, Kind
 from sinks.model.effective_drift import DifferingConfig, DriftGroup
 from sinks.model.plan import Plan, Refusal, Unobserved
-from sinks.protocol.absence import NEVER
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from sinks.engine.flow_agenda import FlowAgenda, Kinds
+from sinks.every_kind.backoff import wait_after
+from sinks.every_kind.comparison import Comparison, Polled
+from sinks.every_kind.kinds_agenda import LAGS, LONGEST_WAIT
 from sinks.faults import CoordinatorUnavailable, ItemFault
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import Plan, Unobserved, make_plan
-from sinks.protocol.backoff import wait_after
-from sinks.protocol.comparison import Comparison, Polled
-from sinks.protocol.kinds_agenda import LAGS, LONGEST_WAIT
 from tests.sinks.builders import FLOW, config_change
 
 TOPICS: Kinds = frozenset({Kind.TOPIC, Kind.TOPIC_CONFIG})
