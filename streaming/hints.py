@@ -64,7 +64,7 @@ class CheckpointSeen(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class HeartbeatSeen:
+class NewestHeartbeat:
     """The newest heartbeat of a flow in a batch.
 
     `timestamp_ms`: when its connector emitted it, at the latest when it arrived: one from the future says no more than
@@ -89,8 +89,8 @@ class Hints:
     batch was read, by the driver's clock.
     """
 
-    heartbeats: Mapping[Flow, HeartbeatSeen] = field(default_factory=dict)
-    emitted: Mapping[Flow, HeartbeatSeen] = field(default_factory=dict)
+    heartbeats: Mapping[Flow, NewestHeartbeat] = field(default_factory=dict)
+    emitted: Mapping[Flow, NewestHeartbeat] = field(default_factory=dict)
     syncs: Mapping[Flow, Sequence[SyncSeen]] = field(default_factory=dict)
     checkpoints: Mapping[Flow, Sequence[CheckpointSeen]] = field(default_factory=dict)
     undecodable: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -100,8 +100,8 @@ class Hints:
 
 def hints_of(summaries: Iterable[Summary], read_ms: int) -> Hints:
     """The hints of one batch, read at `read_ms` (ms since the epoch)."""
-    heartbeats: dict[Flow, HeartbeatSeen] = {}
-    emitted: dict[Flow, HeartbeatSeen] = {}
+    heartbeats: dict[Flow, NewestHeartbeat] = {}
+    emitted: dict[Flow, NewestHeartbeat] = {}
     syncs: dict[Flow, list[SyncSeen]] = {}
     checkpoints: dict[Flow, list[CheckpointSeen]] = {}
     undecodable: dict[tuple[str, str], int] = {}
@@ -144,13 +144,13 @@ def _flow(summary: Summary) -> Flow | None:
     return Flow(summary.source, summary.target)
 
 
-def _heartbeat(summary: Summary, newest_ms: int, read_ms: int) -> HeartbeatSeen:
+def _heartbeat(summary: Summary, newest_ms: int, read_ms: int) -> NewestHeartbeat:
     emitted_ms = min(newest_ms, read_ms)
     if not summary.replicated:
-        return HeartbeatSeen(emitted_ms, None)
+        return NewestHeartbeat(emitted_ms, None)
     appended_ms = summary.appended_ms or 0
     arrived_ms = appended_ms if appended_ms > newest_ms else read_ms
-    return HeartbeatSeen(emitted_ms, max(0, arrived_ms - newest_ms))
+    return NewestHeartbeat(emitted_ms, max(0, arrived_ms - newest_ms))
 
 
 def replaces(seen_ms: int, known_ms: int | None, now_ms: int) -> bool:
@@ -174,8 +174,8 @@ class LatestHeartbeats:
     """
 
     def __init__(self) -> None:
-        self._copied: dict[Flow, HeartbeatSeen] = {}
-        self._emitted: dict[Flow, HeartbeatSeen] = {}
+        self._copied: dict[Flow, NewestHeartbeat] = {}
+        self._emitted: dict[Flow, NewestHeartbeat] = {}
 
     def note(self, hints: Hints, flows: Iterable[Flow]) -> None:
         """Takes a batch's hints of these flows; one that was read before changes nothing.
@@ -189,6 +189,6 @@ class LatestHeartbeats:
                 if seen is not None and replaces(seen.timestamp_ms, before, hints.read_ms):
                     known[flow] = seen
 
-    def of(self, flow: Flow) -> HeartbeatSeen | None:
+    def of(self, flow: Flow) -> NewestHeartbeat | None:
         """The newest that counts, or None if there was none."""
         return self._copied.get(flow) or self._emitted.get(flow)

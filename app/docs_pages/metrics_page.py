@@ -28,6 +28,14 @@ def _words(words: Iterable[str | Enum]) -> str:
     return ", ".join(f"`{word.value if isinstance(word, Enum) else word}`" for word in words)
 
 
+REASONS: Mapping[Reason, str] = {
+    Reason.SIGNAL: "the source's metadata log told of a change.",
+    Reason.STREAM: "a micro-batch brought what MM2 wrote to its topics.",
+    Reason.POLL: "a kind was to be polled, compared or written again, everything was to be compared, or this process "
+    "could begin to lead.",
+    Reason.REQUEST: "an operator asked (`lockstep look`), or the settings of the flow changed.",
+}
+
 LABELS: Mapping[str, str] = {
     "evidence": "The refused evidence of MM2: `sync`, `checkpoint`.",
     "source": "The alias of the flow's source.",
@@ -46,7 +54,7 @@ LABELS: Mapping[str, str] = {
     "verdict": f"{_words(Verdict)}; `lockstep offsets` says why.",
     "group": f"The consumer group; only the {WORST:,} largest values are shown.",
     "phase": f"{_words(PHASES)}.",
-    "reason": f"{_words(Reason)}.",
+    "reason": f"Why a pass was due. {' '.join(f'`{one.value}`: {text}' for one, text in REASONS.items())}",
     "error": "What ended a pass: `ClusterUnreachable`, `LedgerUntrusted`, `WrongCluster` … or an error of Python.",
     "reporter": "The class, as `metric.reporters` names it.",
     "version": "The version of Lockstep.",

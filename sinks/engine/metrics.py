@@ -53,12 +53,6 @@ class Metrics:
         self._state = self._gauge("flow_state", *flow, "state")
         self._task = self._gauge("task_state", *flow, "kind", "state")
         self._last = self._gauge("last_success_timestamp_seconds", *flow, "kind")
-        self._failover = self._gauge("failover_state", *flow, "state")
-        self._ready = self._gauge("failover_ready", *flow)
-        self._at_risk = self._gauge("failover_records_at_risk", *flow)
-        self._risk_age = self._gauge("failover_seconds_at_risk", *flow)
-        self._preflight = self._gauge("failover_preflight_seconds", *flow)
-        self._lost = self._gauge("lost_before_copying_records", *flow)
         self._leads = self._gauge("leader", *flow)
         self._changes = self._counter("changes", *flow, "kind", "op", "result")
         self._passes = self._counter("passes", *flow, "reason")
@@ -68,11 +62,6 @@ class Metrics:
         self._reporters = self._counter("reporter_failures", "reporter")
         self._undecodable = self._counter("undecodable", "topic")
         self._failures = self._counter("pass_failures", *flow, "error")
-        self._verdicts = self._gauge("offset_verdicts", *flow, "verdict")
-        self._bounds = self._gauge("offset_error_bound_records", *flow, "group")
-        self._evidence = self._counter("offset_evidence_refused", *flow, "evidence")
-        self._summary: dict[Flow, GroupSummary] = {}
-        self._shown: dict[Flow, frozenset[str]] = {}
         self._reconcile = self._histogram("reconcile_seconds", *flow, "phase")
         self._batch_seconds = self._histogram("batch_seconds")
         self._batch_rows = self._gauge("batch_rows")
@@ -84,6 +73,8 @@ class Metrics:
         self._query_rows = self._counter("query_rows", "target")
         self._query_seconds = self._gauge("query_batch_seconds", "target")
         self._query_seen = self._gauge("query_batch_timestamp_seconds", "target")
+        self._groups = GroupMetrics(self._gauge, self._counter)
+        self._failover = FailoverMetrics(self._gauge)
         self._verify = VerifyMetrics(self._gauge)
         self._file = self._gauge("file_rejected")
         self._file.set(0)
@@ -161,7 +152,7 @@ class Metrics:
         """What a pass did."""
         flow = report.plan.flow
         if report.groups is not None:
-            self._groups(flow, report.groups)
+            self._groups.show(flow, report.groups)
         for phase, seconds in report.seconds.items():
             self._reconcile.labels(flow.source, flow.target, phase).observe(seconds)
         for outcome in report.outcomes:
@@ -170,7 +161,62 @@ class Metrics:
             if outcome.error and not outcome.error.retriable:
                 self._refusals.labels(flow.source, flow.target, kind).inc()
 
-    def _groups(self, flow: Flow, groups: GroupSummary) -> None:
+    def status(self, status: FlowStatus) -> None:
+        """How a flow stands after a pass."""
+        flow = (status.flow.source, status.flow.target)
+        if status.heartbeat_age_seconds is not None:
+            self._heartbeat_age.labels(*flow).set(status.heartbeat_age_seconds)
+        if status.replication_latency_ms is not None:
+            self._latency.labels(*flow).set(status.replication_latency_ms / 1000)
+        for state in STATES_IN_A_JOB:
+            self._state.labels(*flow, state.value).set(state is status.state)
+        self._failover.show(status, self._now_ms())
+        self._verify.show(status.flow, status.verify)
+        self._leads.labels(*flow).set(status.leader is not None and status.leader.here)
+        effective = status.effective
+        self._drift.labels(*flow, EFFECTIVE).set(
+            math.nan if effective is None else sum(group.configs for group in effective)
+        )
+        for kind, of_kind in status.kinds.items():
+            self._kind(flow, kind, of_kind.task)
+            self._drift.labels(*flow, kind.value).set(math.nan if of_kind.drift is None else of_kind.drift)
+            if of_kind.last_success is not None:
+                self._last.labels(*flow, kind.value).set(of_kind.last_success.timestamp())
+
+    def preflight(self, status: FlowStatus) -> None:
+        """What the last preflight came to."""
+        self._failover.preflight(status, self._now_ms())
+
+    def _kind(self, flow: tuple[str, str], kind: Kind, task: Task) -> None:
+        for state in Task:
+            self._task.labels(*flow, kind.value, state.value).set(state is task)
+
+
+class MakeGauge(Protocol):
+    """Makes a gauge, and lists it."""
+
+    def __call__(self, name: str, *labels: str) -> Gauge: ...
+
+
+class MakeCounter(Protocol):
+    """Makes a counter, and lists it."""
+
+    def __call__(self, name: str, *labels: str) -> Counter: ...
+
+
+class GroupMetrics:
+    """Of the consumer groups of all flows."""
+
+    def __init__(self, gauge: MakeGauge, counter: MakeCounter) -> None:
+        flow = ("source", "target")
+        self._verdicts = gauge("offset_verdicts", *flow, "verdict")
+        self._bounds = gauge("offset_error_bound_records", *flow, "group")
+        self._evidence = counter("offset_evidence_refused", *flow, "evidence")
+        self._summary: dict[Flow, GroupSummary] = {}
+        self._shown: dict[Flow, frozenset[str]] = {}
+
+    def show(self, flow: Flow, groups: GroupSummary) -> None:
+        """How a flow's groups stand."""
         if self._summary.get(flow) is groups:
             return
         before = self._summary[flow].refused if flow in self._summary else {}
@@ -190,60 +236,45 @@ class Metrics:
             self._bounds.labels(flow.source, flow.target, group).set(bound)
         self._shown[flow] = frozenset(worst)
 
-    def status(self, status: FlowStatus) -> None:
-        """How a flow stands after a batch."""
-        flow = (status.flow.source, status.flow.target)
-        if status.heartbeat_age_seconds is not None:
-            self._heartbeat_age.labels(*flow).set(status.heartbeat_age_seconds)
-        if status.replication_latency_ms is not None:
-            self._latency.labels(*flow).set(status.replication_latency_ms / 1000)
-        for state in STATES_IN_A_JOB:
-            self._state.labels(*flow, state.value).set(state is status.state)
-        failover = status.failover
-        for step in State:
-            known = failover.unknown is None
-            self._failover.labels(*flow, step.value).set(step is failover.record.state if known else math.nan)
-        if failover.preflight is not None:
-            self.preflight(status)
-        lost = sum(one.records or 0 for one in failover.lost.values())
-        self._lost.labels(*flow).set(lost if failover.unknown is None else math.nan)
-        self._verify.show(status.flow, status.verify)
-        self._leads.labels(*flow).set(status.leader is not None and status.leader.here)
-        effective = status.effective
-        self._drift.labels(*flow, EFFECTIVE).set(
-            math.nan if effective is None else sum(group.configs for group in effective)
-        )
-        for kind, of_kind in status.kinds.items():
-            self._kind(flow, kind, of_kind.task)
-            self._drift.labels(*flow, kind.value).set(math.nan if of_kind.drift is None else of_kind.drift)
-            if of_kind.last_success is not None:
-                self._last.labels(*flow, kind.value).set(of_kind.last_success.timestamp())
 
-    def preflight(self, status: FlowStatus) -> None:
+class FailoverMetrics:
+    """Of the failovers of all flows."""
+
+    def __init__(self, gauge: MakeGauge) -> None:
+        flow = ("source", "target")
+        self._state = gauge("failover_state", *flow, "state")
+        self._ready = gauge("failover_ready", *flow)
+        self._at_risk = gauge("failover_records_at_risk", *flow)
+        self._risk_age = gauge("failover_seconds_at_risk", *flow)
+        self._preflight = gauge("failover_preflight_seconds", *flow)
+        self._lost = gauge("lost_before_copying_records", *flow)
+
+    def show(self, status: FlowStatus, now_ms: float) -> None:
+        """How a flow's failover stands."""
+        flow, failover = (status.flow.source, status.flow.target), status.failover
+        known = failover.unknown is None
+        for step in State:
+            self._state.labels(*flow, step.value).set(step is failover.record.state if known else math.nan)
+        if failover.preflight is not None:
+            self.preflight(status, now_ms)
+        lost = sum(one.records or 0 for one in failover.lost.values())
+        self._lost.labels(*flow).set(lost if known else math.nan)
+
+    def preflight(self, status: FlowStatus, now_ms: float) -> None:
         """What the last preflight came to. NaN: it does not count any more, or there is none."""
         flow, failover = status.flow, status.failover
         made = failover.preflight
         counts = made if failover.not_checked is None else None
-        age = counts.seconds_at_risk(self._now_ms()) if counts else None
+        age = counts.seconds_at_risk(now_ms) if counts else None
         found = (status.readiness().ready, counts.records, age) if counts else (None,) * 3
         seen = (*found, made.seconds if made else None)
         gauges = (self._ready, self._at_risk, self._risk_age, self._preflight)
         for gauge, value in zip(gauges, seen, strict=True):
             gauge.labels(flow.source, flow.target).set(math.nan if value is None else value)
 
-    def _kind(self, flow: tuple[str, str], kind: Kind, task: Task) -> None:
-        for state in Task:
-            self._task.labels(*flow, kind.value, state.value).set(state is task)
-
 
 WORST_ROWS = 100
 """Topics and kinds of a flow that are shown: those with the most differences."""
-
-
-class MakeGauge(Protocol):
-    """Makes a gauge, and lists it."""
-
-    def __call__(self, name: str, *labels: str) -> Gauge: ...
 
 
 class VerifyMetrics:

@@ -1,4 +1,4 @@
-"""What `status`, the metrics and the page say of a flow: one value, replaced after every batch."""
+"""What `status`, the metrics and the page say of a flow: one value, replaced after every pass."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Task(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class KindStatus:
-    """`drift`: differences known and not mended; None while they are not known. `last_success`: when a batch last left
+    """`drift`: differences known and not mended; None while they are not known. `last_success`: when a pass last left
     this kind as it should be. `since`: from when on the task is UNKNOWN. `remedy`: what to do; "" where the reason says
     it."""
 

@@ -12,9 +12,9 @@ from streaming.flow import Flow
 from streaming.hints import (
     TOLERANCE_MS,
     CheckpointSeen,
-    HeartbeatSeen,
     Hints,
     LatestHeartbeats,
+    NewestHeartbeat,
     Summary,
     SyncSeen,
     age_seconds,
@@ -45,8 +45,8 @@ def test_a_batch_of_the_clock_alone_says_nothing() -> None:
 
 def test_copied_heartbeats_and_emitted_ones_are_told_apart() -> None:
     hints = hints_of([heartbeat(AB, 9_000), heartbeat(AB, 9_900, replicated=False)], READ_MS)
-    assert hints.heartbeats == {AB: HeartbeatSeen(9_000, latency_ms=1_000)}
-    assert hints.emitted == {AB: HeartbeatSeen(9_900, latency_ms=None)}
+    assert hints.heartbeats == {AB: NewestHeartbeat(9_000, latency_ms=1_000)}
+    assert hints.emitted == {AB: NewestHeartbeat(9_900, latency_ms=None)}
     assert hints.rows == 6
 
 
@@ -115,30 +115,30 @@ def test_whatever_aliases_a_record_carries_hints_are_made_and_every_row_counted(
 
 def test_a_flow_whose_heartbeats_are_not_copied_is_measured_by_those_emitted() -> None:
     latest = LatestHeartbeats()
-    latest.note(Hints(emitted={AB: HeartbeatSeen(5, None)}), [AB])
-    assert latest.of(AB) == HeartbeatSeen(5, None)
+    latest.note(Hints(emitted={AB: NewestHeartbeat(5, None)}), [AB])
+    assert latest.of(AB) == NewestHeartbeat(5, None)
     assert latest.of(CB) is None
 
 
 def test_when_copying_stops_emitted_heartbeats_are_no_sign_of_life() -> None:
     latest = LatestHeartbeats()
-    latest.note(Hints(heartbeats={AB: HeartbeatSeen(5, 1)}), [AB])
-    latest.note(Hints(emitted={AB: HeartbeatSeen(900, None)}), [AB])
-    assert latest.of(AB) == HeartbeatSeen(5, 1)
+    latest.note(Hints(heartbeats={AB: NewestHeartbeat(5, 1)}), [AB])
+    latest.note(Hints(emitted={AB: NewestHeartbeat(900, None)}), [AB])
+    assert latest.of(AB) == NewestHeartbeat(5, 1)
 
 
 def test_a_batch_that_comes_twice_changes_nothing() -> None:
     latest = LatestHeartbeats()
-    latest.note(Hints(heartbeats={AB: HeartbeatSeen(7, 1)}), [AB])
-    latest.note(Hints(heartbeats={AB: HeartbeatSeen(5, 9)}), [AB])
-    assert latest.of(AB) == HeartbeatSeen(7, 1)
+    latest.note(Hints(heartbeats={AB: NewestHeartbeat(7, 1)}), [AB])
+    latest.note(Hints(heartbeats={AB: NewestHeartbeat(5, 9)}), [AB])
+    assert latest.of(AB) == NewestHeartbeat(7, 1)
 
 
 def test_a_flow_that_no_one_asked_for_is_not_kept_however_many_a_record_may_name() -> None:
     latest = LatestHeartbeats()
-    forged = {Flow(f"x{number}", "b"): HeartbeatSeen(5, 1) for number in range(100)}
-    latest.note(Hints(heartbeats={AB: HeartbeatSeen(7, 1), **forged}, emitted=forged), [AB])
-    assert latest.of(AB) == HeartbeatSeen(7, 1)
+    forged = {Flow(f"x{number}", "b"): NewestHeartbeat(5, 1) for number in range(100)}
+    latest.note(Hints(heartbeats={AB: NewestHeartbeat(7, 1), **forged}, emitted=forged), [AB])
+    assert latest.of(AB) == NewestHeartbeat(7, 1)
     assert not any(latest.of(flow) for flow in forged)
 
 

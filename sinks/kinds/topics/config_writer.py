@@ -36,7 +36,10 @@ UNREADABLE = ItemFault(
 
 
 class ConfigWriter:
-    """Writes to one target. Remembers whether its brokers turned out to lack the incremental API."""
+    """Writes to one target. Remembers whether its brokers turned out to lack the incremental API.
+
+    It never asks for the lease: the port it writes through does, before each request (`sinks.kafka.ports.permitted`).
+    """
 
     def __init__(self, target: Cluster, mode: Incremental) -> None:
         self._target = target

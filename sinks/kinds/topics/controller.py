@@ -17,13 +17,13 @@ from sinks.kafka.ports.watches import Watch
 from sinks.kinds.assembly import Assembled, Assembly, CompareProgress, no_progress
 from sinks.kinds.topics.adoptable import adoptable_topics
 from sinks.kinds.topics.config_writer import ConfigWriter
-from sinks.kinds.topics.deletions import second_look_at_topics, surplus_topics
-from sinks.kinds.topics.poll_schedule import TURN, PollSchedule
+from sinks.kinds.topics.poll_schedule import PollSchedule
 from sinks.kinds.topics.rules import is_still_wanted
 from sinks.kinds.topics.survey import SeenTopics, compare_topics, survey
 from sinks.kinds.topics.writer import TopicWriter
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Key, Kind
+from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 
 class TopicController:
@@ -53,54 +53,53 @@ class TopicController:
 
     def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
         """Adds what differs from the last poll to what must be compared."""
-        listed, now = context.listed, context.now
-        remote = listed.desired.remote
+        listed, now, remote = context.listed, context.now, context.listed.desired.remote
+        self._owes_ids |= context.everything
         self._schedule.members(remote)
         self._schedule.follow(context.signal_works)
-        self._owes_ids |= context.everything
         if agenda.backed_off.has_any:
             agenda.backed_off.keep(partial(is_still_wanted, frozenset(remote.values()), listed.target))
         # Whether or not configs are polled now, so that a time that has come does not stay.
         retried = agenda.keys.retried(remote, now)
-        active = (self.kinds & self._settings.synced) - context.idle
         awaited = agenda.created.awaited(lambda key: key[0] in listed.target, now)
-        wanted = {(name,) for name in remote.values()} if awaited else ()
-        lacks = lacking(listed, awaited)
-        polled, explained = 0, 0
-        if Kind.TOPIC_CONFIG in active:
+        active, lacks = (self.kinds & self._settings.synced) - context.idle, lacking(listed, awaited)
+
+        polls_configs, polled, explained = Kind.TOPIC_CONFIG in active, 0, 0
+        if polls_configs:
             polled, explained = self._poll_configs(context, agenda, retried)
-        elif not self._settings.enabled[Kind.TOPIC_CONFIG]:
+        else:
+            self._leave_configs(agenda, remote, lacks)
+
+        known = surplus = agenda.inputs or {}
+        differs = self._once or Kind.TOPIC in context.confirming
+        if Kind.TOPIC in active:
+            # A full comparison settles the intents of a process that died, while they are fresh.
+            owes_settling = context.everything and bool(context.ledger.unsettled(Kind.TOPIC))
+            surplus = surplus_topics(self._settings, context)
+            differs = differs or surplus != known or bool(lacks) or owes_settling
+        wanted = {(name,) for name in remote.values()} if awaited else ()
+        return Polled(
+            differs=differs or (polls_configs and bool(agenda.keys.dirty)),
+            due=self._schedule.due(now, polls=polls_configs, relists=agenda.signalled > 0 and active == {Kind.TOPIC}),
+            inputs=surplus if Kind.TOPIC in active else {},
+            keys=remote,
+            comparable=comparable(listed, lacks, active),
+            follows=polls_configs,
+            polled=polled,
+            explained=explained,
+            refused=listed.desired.refused,
+            errors=agenda.created.unobserved(Kind.TOPIC, wanted, self._target.alias),
+        )
+
+    def _leave_configs(self, agenda: KindsAgenda, remote: Mapping[str, str], lacks: Collection[str]) -> None:
+        """Configs are not polled in this pass."""
+        if not self._settings.enabled[Kind.TOPIC_CONFIG]:
             # A topic that is there has nothing else that could be compared.
             agenda.keys.dirty = {topic for topic in agenda.keys.dirty if remote.get(topic) in lacks}
             agenda.written, agenda.unpolled = set(), set()
         elif agenda.signalled:
             # A signal comes once; the kind looks for it when its interval is over.
             self._schedule.owe(agenda.signalled)
-        known = agenda.inputs or {}
-        surplus = surplus_topics(self._settings, context) if Kind.TOPIC in active else known
-        dirty = agenda.keys.dirty if Kind.TOPIC_CONFIG in active else ()
-        due = self._schedule.due(now, polls=Kind.TOPIC_CONFIG in active)
-        if agenda.signalled and active == {Kind.TOPIC}:
-            # The listing may be of a broker that is behind the log, and no poll comes back to it.
-            due = min(due, now + TURN)
-        return Polled(
-            differs=bool(
-                surplus != known
-                or Kind.TOPIC in context.confirming
-                or (Kind.TOPIC in active and (lacks or owes_settling(context)))
-                or self._once
-                or dirty
-            ),
-            due=due,
-            inputs=surplus if Kind.TOPIC in active else {},
-            keys=remote,
-            comparable=comparable(listed, lacks, active),
-            follows=Kind.TOPIC_CONFIG in active,
-            polled=polled,
-            explained=explained,
-            refused=listed.desired.refused,
-            errors=agenda.created.unobserved(Kind.TOPIC, wanted, self._target.alias),
-        )
 
     def _poll_configs(self, context: PassContext, agenda: KindsAgenda, retried: Collection[str]) -> tuple[int, int]:
         """How many topics were polled, and how many signalled changes their differences explain."""
@@ -212,12 +211,6 @@ def comparable(listed: Listed, lacks: Collection[str], active: Collection[Kind])
     return upstream_of(listed.desired.remote, lacks if Kind.TOPIC in active else ())
 
 
-def owes_settling(context: PassContext) -> bool:
-    """Whether this full comparison must settle the intents of a process that died, while they are fresh. Paused configs
-    do not keep it from that."""
-    return context.everything and bool(context.ledger.unsettled(Kind.TOPIC))
-
-
 def ours_to_recognize(context: PassContext, compared: Collection[str] | None) -> set[str]:
     """Topics on the target that are ours, or may be, and whose ids are asked for: those that were compared, and those
     whose id is not known yet; None: all. Who deletes asks for itself.
@@ -229,3 +222,62 @@ def ours_to_recognize(context: PassContext, compared: Collection[str] | None) ->
     if compared is not None:
         ours &= {key[0] for key in unsettled}.union(compared)
     return ours & context.listed.target.keys()
+
+
+# Which topics of ours the source lacks, and what both clusters say of them by name. Data is gone with a topic.
+#
+# - `lockstep.sync.topic.deletes.enabled` asks for it;
+# - Lockstep created the topic, and it is still the same one, by its id;
+# - its name says that it is a copy of the source's topic, so that no other source feeds it;
+# - a broker of the source, asked for it by name, says UNKNOWN_TOPIC_OR_PARTITION. It is asked for every name that
+#   another separator would read from the copy's: the separator may be another one than when the copy was made.
+#
+# What else must be true: `sinks.engine.admission`.
+
+
+def surplus_topics(settings: FlowSettings, context: PassContext) -> dict[str, str]:
+    """Lockstep's own topics that the source's listing lacks, replicated or not: names on the target, ids."""
+    if not settings.topic_deletes:
+        return {}
+    listed, policy, alias = context.listed, settings.policy, settings.flow.source
+    found: dict[str, str] = {}
+    for name, known in context.ledger.owned_ids(Kind.TOPIC).items():
+        upstream = policy.upstream_topic(name)
+        if upstream is None or not known or name not in listed.target or name in listed.desired.upstream:
+            continue
+        if policy.format_remote_topic(alias, upstream) != name or not is_written_by_mm2_alone(policy, alias, upstream):
+            continue
+        # A policy before this one may have kept names as they are.
+        if listed.source.keys().isdisjoint({name, *_upstream_by_any_separator(alias, name)}):
+            found[name] = known
+    return found
+
+
+SEPARATING = "._-"
+"""What may separate an alias from a topic's name, one of them or several."""
+
+
+def _upstream_by_any_separator(alias: str, name: str) -> set[str]:
+    """What a copy of this name may be called on the source, whichever separator it was named with."""
+    if not name.startswith(alias):
+        return set()
+    rest = name.removeprefix(alias)
+    separators = len(rest) - len(rest.lstrip(SEPARATING))
+    # Without a separator at all only where the name has none: a right on `x` covers no question for `.x`.
+    return {rest[at:] for at in range(min(1, separators), separators + 1)} - {"", ".", ".."}
+
+
+def second_look_at_topics(
+    settings: FlowSettings, source: Reader, target: Reader, context: PassContext, keys: Collection[Key]
+) -> dict[Key, Sighting]:
+    """Those that are gone on the source, and still the same on the target. Raises ClusterUnreachable, RightsMissing."""
+    policy, alias = settings.policy, settings.flow.source
+    asked = {
+        name: {topic, *_upstream_by_any_separator(alias, name)}
+        for (name,) in keys
+        if (topic := policy.upstream_topic(name)) is not None
+    }
+    absent = source.confirmed_absent({topic for topics in asked.values() for topic in topics})
+    gone = {name for name, topics in asked.items() if topics <= absent}
+    known, ids = context.ledger.owned_ids(Kind.TOPIC), target.topic_ids(gone) if gone else {}
+    return {(name,): Sighting.GONE for name in gone if known.get(name) and ids.get(name) == known[name]}

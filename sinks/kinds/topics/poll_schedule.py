@@ -114,15 +114,17 @@ class PollSchedule:
         if unexplained:
             self.owe(unexplained)
 
-    def due(self, now: float, *, polls: bool = True) -> float:
-        """When the next turn is wanted without any signal. `polls`: False while nothing could be polled in it."""
+    def due(self, now: float, *, polls: bool = True, relists: bool = False) -> float:
+        """When the next turn is wanted without any signal. `polls`: False while nothing could be polled in it.
+        `relists`: after a signal; the listing may be of a broker that is behind, and no poll comes back to it."""
+        latest = now + TURN if relists else float("inf")
         if self._signal_works and not (polls and self._owed):
-            return float("inf")
+            return latest
         if not self._shards:
             return now + TURN
         wait = self._budget.wait_for(len(self._shards[self._next]))
         # A round that found nothing gives the brokers a moment before the next one.
-        return now + (wait if self._owed % len(self._shards) else max(wait, TURN))
+        return min(latest, now + (wait if self._owed % len(self._shards) else max(wait, TURN)))
 
     def _until_explained(self, now: float) -> Iterator[list[Sequence[str]]]:
         """One shard at a time, each once: the one that explains the signal spares all that would come after it."""

@@ -179,7 +179,7 @@ def _compare_topic(
 
 def _note_fault(found: SeenTopics, kind: Kind, topic: str, alias: str, name: str, fault: ItemFault) -> None:
     if fault.retriable:
-        # Gone in between, or not everywhere yet: the next batch's listing tells which.
+        # Gone in between, or not everywhere yet: the next pass's listing tells which.
         found.again.add(topic)
         return
     found.denied += fault.code in DENIED_TOPIC

@@ -21,7 +21,8 @@ class TopicWriter:
     """Writes changes of the kind `topic` that have one operation.
 
     The outcome of a creation shows the configs that the topic has from us. Each of the others has an outcome of its
-    own, of the kind `topic-config`, whether that kind is synced or not.
+    own, of the kind `topic-config`, whether that kind is synced or not. The port asks for the lease before each request
+    (`sinks.kafka.ports.permitted`).
     """
 
     def __init__(self, target: Cluster, configs: ConfigWriter) -> None:
