@@ -22,7 +22,7 @@ from sinks.failover.arrival import pairs_of
 from sinks.failover.preflight import NEVER_READ
 from sinks.failover.scene import both_readers
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.assembly import EVERY_GROUP, Assembly, CompareProgress, GroupScope, assemble, no_progress
+from sinks.kinds.assembly import EVERY_GROUP, Assembly, CompareProgress, GroupScope, assemble
 from sinks.kinds.offsets.controller import OffsetController
 from sinks.kinds.offsets.direction import GroupOffset
 from sinks.kinds.offsets.same_offsets import CopiedEnds
@@ -91,7 +91,7 @@ def single_pass(
     writes: str | Leadership | None = None,
     kinds: Collection[Kind] = tuple(Kind),
     scope: GroupScope = EVERY_GROUP,
-    progress: CompareProgress = no_progress,
+    progress: CompareProgress | None = None,
     claims: Claims | None = None,
     obeys_failover: bool = True,
     reviewed: bool = False,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from sinks.engine.apply import is_event
 from sinks.engine.flow_task import FlowTask
-from sinks.engine.recorder import is_event
 from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus
 from sinks.model.changes import Outcome, key_as_json, value_as_json

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from sinks.engine.report import KindTrouble
 from sinks.every_kind.absence import NEVER, Absence
 from sinks.every_kind.claims import Claims
 from sinks.every_kind.comparison import Comparison, Wanted
@@ -165,25 +166,15 @@ class Admission:
         self._created: list[tuple[float, Kind, int]] = []
         self._confirmed = self._counted_earlier = False
 
-    @property
-    def stopped(self) -> Mapping[Kind, str]:
-        """Kinds that delete more than the limit allows, each with the reason."""
-        return {kind: one.stopped for kind, one in self._standing.items() if one.stopped}
-
-    @property
-    def held(self) -> Mapping[Kind, str]:
-        """Kinds with deletions that only the settings cause, each with the reason."""
-        return {kind: one.held for kind, one in self._standing.items() if one.held}
-
     def due(self, now: float) -> frozenset[Kind]:
         """Kinds that are to be compared now, because a deletion waits for it."""
         return frozenset(
-            kind for kind, seen in self._seen.items() if seen.next_at() <= now or self._is_freed(kind, seen)
+            kind
+            for kind, seen in self._seen.items()
+            # Other flows may claim something else than when they kept a deletion from leaving.
+            if seen.next_at() <= now
+            or (seen.others is not None and seen.others != self._claims.of_others(self._flow, kind))
         )
-
-    def _is_freed(self, kind: Kind, seen: _Seen) -> bool:
-        """Whether other flows claim something else than when they kept a deletion from leaving."""
-        return seen.others is not None and seen.others != self._claims.of_others(self._flow, kind)
 
     def next_at(self, idle: Collection[Kind]) -> float:
         """When a pass is wanted for that. `idle`: kinds that would not be compared."""
@@ -246,13 +237,15 @@ class Admission:
         plan: Plan,
         found: Sequence[tuple[Controller, Comparison]],
         context: PassContext,
+        trouble: KindTrouble,
         second_look: SecondLook,
         *,
         force: bool,
     ) -> Plan:
         """The plan without the deletions that must not leave now, and without kinds that would delete too many.
 
-        `found`: what the plan was joined from. `force`: a person confirms what the settings leave out, and any number.
+        `found`: what the plan was joined from. `trouble`: learns which kinds wait for a person. `force`: a person
+        confirms what the settings leave out, and any number.
         """
         compared = frozenset[Kind]().union(*(controller.kinds for controller, _ in found))
         for kind in context.confirming:
@@ -273,6 +266,8 @@ class Admission:
         if not self._counted_earlier:
             self._created, self._counted_earlier = created_earlier(context), True
         plan = self._limited(_with(plan, now), context.now, force)
+        stopped = {kind: one.stopped for kind, one in self._standing.items() if one.stopped}
+        trouble.note_stopped(stopped, {kind: one.held for kind, one in self._standing.items() if one.held})
         return _with(plan, before)
 
     def _not_proven(

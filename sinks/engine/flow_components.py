@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Protocol
 
-from sinks.engine.apply import Writers
+from sinks.engine.apply import TopicIdReader, Writers
 from sinks.engine.flow_ledger import LedgerListener, NoLedgerListener
 from sinks.engine.guard import Guard
-from sinks.engine.recorder import TopicIdReader
 from sinks.engine.report import Observer
 from sinks.every_kind.claims import Claims
 from sinks.every_kind.controller import Controller, PassContext, StreamFollower

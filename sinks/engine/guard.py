@@ -85,21 +85,21 @@ class Guard:
         return ids
 
     def _check_known(self, alias: str, found: str) -> None:
+        said, pins = self._said.get(alias), self._pins.of(self._flow)
+        pinned = pins.ids.get(alias) if pins else self._seen.get(alias)
+        if {said, pinned} <= {None, found}:
+            return
         leads = f"{self._flow.name}: {alias}.bootstrap.servers leads to the cluster {found}"
-        said = self._said.get(alias)
-        if said is not None and said != found:
+        if said not in (None, found):
             raise WrongCluster(
                 f"{leads}, but {alias}.{ID_KEY} says {said}: nothing is written. Mend whichever of the two is wrong"
             )
-        pins = self._pins.of(self._flow)
-        pinned = pins.ids.get(alias) if pins else self._seen.get(alias)
-        if pinned is not None and pinned != found:
-            where = f" ({self._pins.where})" if pins else ""
-            raise WrongCluster(
-                f"{leads}, but at first contact it led to {pinned}{where}: nothing is written. Mend the address. If "
-                f"the cluster {alias} was replaced on purpose, stop the job, delete the topic {self._ledgers_of()} if "
-                "the target still has the old one, say `lockstep ledger reset`, and start the job"
-            )
+        where = f" ({self._pins.where})" if pins else ""
+        raise WrongCluster(
+            f"{leads}, but at first contact it led to {pinned}{where}: nothing is written. Mend the address. If "
+            f"the cluster {alias} was replaced on purpose, stop the job, delete the topic {self._ledgers_of()} if "
+            "the target still has the old one, say `lockstep ledger reset`, and start the job"
+        )
 
     def _ledgers_of(self) -> str:
         return next(iter(self._ledgers), f"lockstep-ledger.{self._flow.source}.internal")

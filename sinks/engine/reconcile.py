@@ -18,16 +18,14 @@ from functools import partial
 from typing import TypeVar
 
 from sinks.engine.admission import Admission, FollowedLog
-from sinks.engine.apply import apply_steps
+from sinks.engine.apply import Recorder, apply_steps
 from sinks.engine.flow_agenda import FlowAgenda
 from sinks.engine.flow_components import FlowComponents, close_all
 from sinks.engine.flow_ledger import FlowLedger, check_not_copied
-from sinks.engine.kind_trouble import KindTrouble, stops_flow
-from sinks.engine.recorder import Recorder
-from sinks.engine.report import Compared, Report, Stopwatch, notify, with_status
+from sinks.engine.report import Compared, KindTrouble, Report, Stopwatch, notify, stops_flow, with_status
 from sinks.every_kind.comparison import Comparison, ControllerStatus
 from sinks.every_kind.controller import Controller, PassContext, Sighting, StreamFollower
-from sinks.every_kind.listing import NOTHING_LISTED, Listed, missing_internal_topics
+from sinks.every_kind.listing import NOTHING_LISTED
 from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import FailoverStatus
 from sinks.faults import NotLeading
@@ -71,7 +69,7 @@ class FlowReconcile:
         self._internal = [where for where, role in settings.told_in.items() if role.flow is not None]
 
     def run_pass(self, requested: Collection[str] = (), everything: bool = False) -> Report:
-        """Once through. Raises what stops this flow (`kind_trouble.stops_flow`), NotLeading where another leads it."""
+        """Once through. Raises what stops this flow (`report.stops_flow`), NotLeading where another leads it."""
         try:
             with self.leading():
                 return self.apply(self.compare(requested, everything))
@@ -118,14 +116,13 @@ class FlowReconcile:
 
         # Admission, with a second look at what is to be deleted: no deletion and no flood leaves but through this door.
         second_look = partial(self._second_look, context, trouble)
-        plan = self._admission.admit(plan, found, context, second_look, force=force)
-        trouble.note_stopped(self._admission.stopped, self._admission.held)
+        plan = self._admission.admit(plan, found, context, trouble, second_look, force=force)
         if context.everything:
             self._warnings = file_warnings(self.settings, context.listed)
         watch.lap("plan")
         return Compared(context, plan, found, trouble, watch)
 
-    def apply(self, compared: Compared, progress: WriteProgress = lambda done, total: None) -> Report:
+    def apply(self, compared: Compared, progress: WriteProgress | None = None) -> Report:
         """Writes what was compared, records and tells it. Raises what stops the flow, after recording."""
         context = compared.context
 
@@ -169,18 +166,13 @@ class FlowReconcile:
             agenda.signal((one.kinds for one in self._components.controllers), signalled)
         listed = NOTHING_LISTED
         if not self._ledger.ended:
-            listed = self._list(everything=everything, asked=asked)
+            began, freshness = self._clock(), agenda.listing.freshness(everything=everything, asked=asked)
+            listed = self._components.topics.list_topics(freshness)
+            agenda.listing.listed(began, freshness, listed.source)
             check_not_copied(self.settings, listed, ledger.topic)
         idle, now = resting | stopped, self._clock()
         confirming = self._admission.due(now) - idle
         return PassContext(now, listed, ledger, signal.works, requested, everything, idle, confirming)
-
-    def _list(self, *, everything: bool, asked: bool) -> Listed:
-        began, agenda = self._clock(), self._agenda.listing
-        freshness = agenda.freshness(everything=everything, asked=asked)
-        listed = self._components.topics.list_topics(freshness)
-        agenda.listed(began, freshness, listed.source)
-        return listed
 
     def _poll(
         self, context: PassContext, trouble: KindTrouble, kinds: Collection[Kind] = tuple(Kind)
@@ -262,7 +254,7 @@ class FlowReconcile:
             for kind, present in comparison.present.items():
                 ledger.recognize(kind, present)
 
-    def _write(self, compared: Compared, progress: WriteProgress) -> tuple[Outcome, ...]:
+    def _write(self, compared: Compared, progress: WriteProgress | None) -> tuple[Outcome, ...]:
         plan, ledger = compared.plan, compared.context.ledger
         if self._ledger.ended or not plan.changes:
             return ()
@@ -279,7 +271,8 @@ class FlowReconcile:
                 outcomes += step.outcomes
                 if step.stopped is not None:
                     compared.trouble.note(frozenset({step.kind}), step.stopped)
-                progress(min(len(outcomes), len(plan.changes)), len(plan.changes))
+                if progress is not None:
+                    progress(min(len(outcomes), len(plan.changes)), len(plan.changes))
         finally:
             # Recorded whatever ends the pass, Ctrl-C too: sent changes are owned and audited, unsent ones are not.
             self._recorder.record(plan, outcomes, sent, ledger)
@@ -318,7 +311,9 @@ class FlowReconcile:
                 self._admission.publish(wanted, context)
 
     def _report(self, compared: Compared, outcomes: tuple[Outcome, ...]) -> Report:
-        context, ended = compared.context, self._ledger.ended
+        context, ended, flow = compared.context, self._ledger.ended, self.settings.flow
+        topics = {flow.source: context.listed.source, flow.target: context.listed.target}
+        missing = [f"{topic} on {alias}" for alias, topic in self._internal if topic not in topics[alias]]
         controllers = () if ended else self._components.controllers
         seen = [self._status(controller, context) for controller in controllers]
         for controller, one in zip(controllers, seen, strict=True):
@@ -336,7 +331,7 @@ class FlowReconcile:
             ended=ended,
             failover=self._ledger.failover,
             idle=context.idle,
-            missing_topics=() if ended else missing_internal_topics(self.settings.flow, self._internal, context.listed),
+            missing_topics=() if ended else tuple(missing),
             groups=next((one.groups for one in seen if one.groups is not None), None),
             effective=tuple(group for one in seen for group in one.effective),
             listed=context.listed,

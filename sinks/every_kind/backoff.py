@@ -116,10 +116,6 @@ class Backoff:
         """What has a change to try again now, by what its key begins with: remote topics, or groups."""
         return {backed_off.key[0] for backed_off in self._changes.values() if backed_off.due <= now}
 
-    def is_due(self, now: float) -> bool:
-        """Whether any change is to be tried again now."""
-        return any(backed_off.due <= now for backed_off in self._changes.values())
-
     def next_at(self) -> float:
         """When the next change is to be tried again; infinite without any."""
         return min((backed_off.due for backed_off in self._changes.values()), default=float("inf"))

@@ -69,7 +69,7 @@ class Controller(Protocol):
     """Keeps one or a few kinds of one flow. `agenda`: that of these kinds.
 
     `poll` and `survey` raise `LockstepError`: what concerns this controller's kinds alone stops them and no others
-    (`sinks.engine.kind_trouble`).
+    (`sinks.engine.report`).
     """
 
     @property

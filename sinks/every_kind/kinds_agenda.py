@@ -212,7 +212,8 @@ class RecentCreations:
 
     def __init__(self) -> None:
         self._created: dict[Key, float] = {}
-        self._missed: frozenset[Key] = frozenset()
+        self.missed: frozenset[Key] = frozenset()
+        """What was awaited when that was asked last; not what was created since."""
 
     def learn(self, outcomes: Iterable[Outcome], now: float) -> None:
         """Takes in what was created."""
@@ -223,17 +224,12 @@ class RecentCreations:
         """What must not be created again yet. `is_shown`: whether the target shows it now."""
         kept = ((key, at) for key, at in self._created.items() if now - at < LAGS and not is_shown(key))
         self._created = dict(kept)
-        self._missed = frozenset(self._created)
-        return self._missed
-
-    @property
-    def missed(self) -> Collection[Key]:
-        """What was awaited when that was asked last; not what was created since."""
-        return self._missed
+        self.missed = frozenset(self._created)
+        return self.missed
 
     def unobserved(self, kind: Kind, wanted: Collection[Key], alias: str) -> list[Unobserved]:
         """Says of what is still wanted, and was missed, that the target of this alias does not show it yet."""
-        waiting = len(self._missed.intersection(wanted))
+        waiting = len(self.missed.intersection(wanted))
         return [Unobserved(kind, NOT_SHOWN.format(alias, waiting))] if waiting else []
 
 

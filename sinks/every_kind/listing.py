@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Protocol
 
 from sinks.model.plan import Refusal
-from streaming.flow import Flow
-from streaming.mm2.internal_topics import TopicOn
 
 
 class Freshness(Enum):
@@ -66,9 +64,3 @@ class TopicListing(Protocol):
 def replicated_topics(listed: Listed) -> dict[str, str]:
     """Those that are on the target: name on the source to name there, as `lockstep topics` shows them."""
     return {topic: remote for topic, remote in sorted(listed.desired.remote.items()) if remote in listed.target}
-
-
-def missing_internal_topics(flow: Flow, internal: Iterable[TopicOn], listed: Listed) -> tuple[str, ...]:
-    """MM2's `internal` topics that do not exist yet, each with its cluster."""
-    topics = {flow.source: listed.source, flow.target: listed.target}
-    return tuple(f"{topic} on {alias}" for alias, topic in internal if topic not in topics[alias])

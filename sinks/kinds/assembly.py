@@ -21,10 +21,6 @@ CompareProgress = Callable[[int, int], None]
 """Called with (topics compared, topics to compare)."""
 
 
-def no_progress(done: int, total: int) -> None:
-    """For those who do not show any."""
-
-
 @dataclass(frozen=True)
 class GroupScope:
     """Which groups a command asks for: None all. `back`: from the target to the source. `shown`: they are listed
@@ -64,14 +60,10 @@ class Assembly:
     once: bool = False
     comes_again: bool = False
     beside: Beside = at_once
-    progress: CompareProgress = no_progress
+    progress: CompareProgress | None = None
     scope: GroupScope = EVERY_GROUP
     principals: SyncedPrincipals = field(default_factory=SyncedPrincipals)
     claims: Claims = field(default_factory=Claims)
-
-    def is_enabled(self, kind: Kind) -> bool:
-        """As the flow's settings have it."""
-        return self.settings.enabled.get(kind, False)
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class PolledController(ABC, Generic[S]):
         unshown = context.everything and bool(agenda.created.missed)
         doubted = context.everything and agenda.keys.list_in_doubt(now)
         confirms = kind in context.confirming
-        also = inputs != agenda.inputs or agenda.backed_off.is_due(now) or unshown or doubted or confirms
+        also = inputs != agenda.inputs or agenda.backed_off.next_at() <= now or unshown or doubted or confirms
         agenda.keys.begin({WHOLE}, {WHOLE} if also else (), everything=context.everything)
         rest = self.signalled_rest if context.signal_works else self.rest
         refused_rest = max(rest, self.refused_rest)

@@ -17,10 +17,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sinks.compact_json import compact_json
 from sinks.ledger.ledger_entries import Entry
 from sinks.ledger.ownership import Entries
-from sinks.model.changes import Key, Kind, key_as_json
+from sinks.model.changes import Key, Kind, compact_json, key_as_json
 from streaming.flow import Flow
 
 ADOPT = "adopt"

@@ -27,12 +27,11 @@ from sinks.ledger.audit_events import (
     of_outcome,
     of_refusal,
     of_setting,
-    record_key,
     result_of,
     side,
 )
 from sinks.ledger.seal import Seal
-from sinks.model.changes import Key, Kind, Op, Outcome
+from sinks.model.changes import Key, Kind, Op, Outcome, compact_json
 from sinks.model.plan import Plan, Refusal
 from sinks.model.times import utc_now
 from streaming.errors import LockstepError
@@ -152,7 +151,10 @@ class Audit:
         return {"at": self._now(), "source": flow.source, "target": flow.target, "who": self._who, "digest": digest}
 
     def _append(self, events: Sequence[Event]) -> None:
-        left = deque(self._record(event) for event in events)
+        left = deque[Record]()
+        for event in events:
+            key, at = compact_json([event.kind, *event.key]), round(event.at.timestamp() * 1000)
+            left.append((key, self._seal.wrap(key, EVENT_SCHEMA.encode(event.as_dict()), at)))
         try:
             self.flush()
             while left:
@@ -160,10 +162,6 @@ class Audit:
                 self.flush()
         finally:
             self._wait(left)
-
-    def _record(self, event: Event) -> Record:
-        key, at = record_key(event), round(event.at.timestamp() * 1000)
-        return key, self._seal.wrap(key, EVENT_SCHEMA.encode(event.as_dict()), at)
 
     def _wait(self, records: Collection[Record]) -> None:
         self.dropped += max(0, len(self._waiting) + len(records) - MOST_WAITING_EVENTS)

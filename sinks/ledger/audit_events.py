@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from sinks.compact_json import compact_json
 from sinks.faults import LedgerUntrusted
 from sinks.kafka.ports.cluster import Reader, Record
 from sinks.ledger.avro import SingleObject
@@ -145,11 +144,6 @@ def result_of(error: str | None) -> str:
 def side(value: Value | None) -> str | None:
     """A value as it stands in an event."""
     return None if value is None else orjson.dumps(value_as_json(value)).decode()
-
-
-def record_key(event: Event) -> bytes:
-    """The key of an event's record."""
-    return compact_json([event.kind, *event.key])
 
 
 def read_audit(topic: str, reader: Reader, seal: Seal = UNSIGNED) -> list[Event]:

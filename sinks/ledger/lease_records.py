@@ -18,7 +18,7 @@ LEASE_SCHEMA = SingleObject("leader-lease")
 LEADER_KEY = "LEADER"
 """Begins the key of these records, whose values have a schema of their own."""
 
-BEGINS = b'["LEADER",'
+LEASE_KEYS_BEGIN = b'["LEADER",'
 """As their keys are spelt."""
 
 
@@ -71,10 +71,8 @@ def lease_key(flow: str) -> bytes:
     return orjson.dumps([LEADER_KEY, flow])
 
 
-def lease_flow(key: bytes) -> str | None:
-    """The flow that such a key is about; None for any other key."""
-    if not key.startswith(BEGINS):
-        return None
+def lease_flow(key: bytes) -> str:
+    """The flow that such a key is about."""
     _, flow = orjson.loads(key)
     return str(flow)
 

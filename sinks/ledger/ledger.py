@@ -16,8 +16,7 @@ from sinks.ledger import ownership
 from sinks.ledger.failover_record import FailoverRecord
 from sinks.ledger.fences import is_fence_key
 from sinks.ledger.lease_records import LeaseRecord
-from sinks.ledger.ledger_contents import Contents
-from sinks.ledger.ledger_entries import Entry, EntryKey, Remembered, entry_record, history_record
+from sinks.ledger.ledger_entries import Contents, Entry, EntryKey, Remembered, entry_record, history_record
 from sinks.ledger.seal import Seal
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.times import boot_clock, milliseconds, utc_now
@@ -223,7 +222,7 @@ class Ledger:
 
     def values(self, entry: Entry) -> dict[Key, str]:
         """All that is remembered under a kind of entry, by key."""
-        return self._contents.values(entry)
+        return {key: found.value for key, found in self._contents.entries.of(entry).items()}
 
     def versions(self, kind: Kind) -> dict[Key, str]:
         """Which version of its secret was written last, by key."""
@@ -280,7 +279,8 @@ class Ledger:
     ) -> None:
         """Notes created items as owned, and forgets deleted ones. `ids`: of created topics, by name. `never_sent`:
         creations whose intents are withdrawn."""
-        self.put(ownership.recorded(outcomes, ids or {}, self._begun) | ownership.withdrawn(never_sent, self._begun))
+        withdrawn = ownership.intents(never_sent).keys() & self._begun
+        self.put(ownership.recorded(outcomes, ids or {}, self._begun) | dict.fromkeys(withdrawn))
 
     def unsettled(self, kind: Kind) -> set[Key]:
         """Keys for which `settle` wants to know whether they exist."""

@@ -20,8 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
-from sinks.ledger.ledger_contents import Contents
-from sinks.ledger.ledger_entries import Entry, EntryKey
+from sinks.ledger.ledger_entries import Contents, Entry, EntryKey
 from sinks.model.changes import Change, Key, Kind, Op, Outcome, ScramSpec
 
 UNLEARNED = "?"
@@ -46,11 +45,6 @@ def intents(changes: Iterable[Change]) -> Entries:
     """What to put before these changes are applied: an intent for each creation of something that can be owned."""
     creations = (change for change in changes if change.op is Op.CREATE and change.kind.row.owned)
     return {(Entry.INTENT, (change.kind.value, *change.key)): "" for change in creations}
-
-
-def withdrawn(never_sent: Iterable[Change], begun: Collection[EntryKey]) -> Entries:
-    """What to put for changes that did not leave before the pass ended. `begun`: as `recorded`."""
-    return dict.fromkeys(intents(never_sent).keys() & set(begun))
 
 
 def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str], begun: Collection[EntryKey]) -> Entries:
@@ -113,7 +107,8 @@ def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], fresh: F
     entries: Entries = {}
     if not (waiting := unsettled(contents, kind)):
         return entries
-    confirmed = {value.split(" ")[1] for value in contents.values(Entry.TOPIC_IDS).values() if value.count(" ") > 1}
+    known = (found.value for found in contents.entries.of(Entry.TOPIC_IDS).values())
+    confirmed = {value.split(" ")[1] for value in known if value.count(" ") > 1}
     for key in waiting:
         item, seen = (kind.value, *key), present.get(key)
         intent, owned = contents.entries.get((Entry.INTENT, item)), contents.entries.get((Entry.OWNED, item))

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from sinks.faults import ItemFault
 from sinks.kafka.ports.acl_binding import ALLOW as ALLOW
 from sinks.kafka.ports.acl_binding import DENY as DENY
@@ -149,3 +151,12 @@ def count_by(changes: Iterable[Change]) -> dict[Kind, dict[Op, int]]:
     for change in changes:
         counts.setdefault(change.kind, dict.fromkeys(Op, 0))[change.op] += 1
     return counts
+
+
+def compact_json(value: Any, option: int | None = None) -> bytes:
+    """As `orjson.dumps`, in as many bytes of memory as it has.
+
+    What orjson returns keeps the room that it was written in: 4 KiB for a few words (seen with 3.13). A key of 50 bytes
+    that a ledger remembers would take eighty times that.
+    """
+    return bytes(memoryview(orjson.dumps(value, option=option)))

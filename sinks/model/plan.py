@@ -14,8 +14,7 @@ from typing import Any
 
 import orjson
 
-from sinks.compact_json import compact_json
-from sinks.model.changes import Change, Key, Kind, Op, count_by, key_as_json, key_as_text
+from sinks.model.changes import Change, Key, Kind, Op, compact_json, count_by, key_as_json, key_as_text
 from sinks.model.effective_drift import DriftGroup
 from streaming.flow import Flow
 

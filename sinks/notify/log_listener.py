@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
 
-from sinks.compact_json import compact_json
 from sinks.kafka.ports.cluster import Cluster, Record
 from sinks.ledger.ledger import LEDGER_TOPIC_CONFIGS
+from sinks.model.changes import compact_json
 
 RECORDS_IN_A_WRITE = 10_000
 """Records in one append: a client's queue holds 100,000."""

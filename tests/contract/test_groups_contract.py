@@ -19,7 +19,7 @@ from app.wiring import open_cluster
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.watches import GroupWatch
-from sinks.kinds.offsets.commit_ends import CommitEnds, commit_partition
+from sinks.kinds.offsets.polled_groups import CommitEnds, commit_partition
 from streaming.mm2.records import TopicPartition
 from tests.contract.group_looks import RECORDS, SOON, Stage, commit, in_memory, of_broker
 from tests.quick_java import QUICK_KAFKA

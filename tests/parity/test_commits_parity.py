@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sinks.kinds.offsets.commit_ends import commit_partition
+from sinks.kinds.offsets.polled_groups import commit_partition
 from tests.parity.kafka_classes import Kafka
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=40)

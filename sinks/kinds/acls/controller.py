@@ -68,7 +68,7 @@ class AclController(PolledController[BothSides]):
 
 def assemble(assembly: Assembly) -> Assembled:
     """The kind `acl` of one flow."""
-    if not assembly.is_enabled(Kind.ACL):
+    if Kind.ACL not in assembly.settings.synced:
         return Assembled()
     return Assembled([AclController(assembly)], {Kind.ACL: AclWriter(assembly.target.acls)})
 

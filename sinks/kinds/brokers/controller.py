@@ -72,7 +72,7 @@ class BrokerController(PolledController["SeenLevels"]):
 
 def assemble(assembly: Assembly) -> Assembled:
     """The kind `broker-config` of one flow."""
-    if not assembly.is_enabled(Kind.BROKER_CONFIG):
+    if Kind.BROKER_CONFIG not in assembly.settings.synced:
         return Assembled()
     source, target = assembly.source.levels, assembly.target.levels
     return Assembled([BrokerController(assembly, source, target)], {Kind.BROKER_CONFIG: BrokerWriter(target)})

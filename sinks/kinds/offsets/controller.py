@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from sinks.every_kind.absence import NEVER
 from sinks.every_kind.comparison import Comparison, ControllerStatus, GroupSummary, Polled
 from sinks.every_kind.controller import Controller, PassContext, Sighting
 from sinks.every_kind.kinds_agenda import KindsAgenda
@@ -20,7 +21,6 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Cluster
 from sinks.kafka.ports.groups import GroupReader, Groups
 from sinks.kinds.assembly import Assembled, Assembly, GroupScope
-from sinks.kinds.offsets.commit_ends import COMMITS_TOPIC
 from sinks.kinds.offsets.direction import (
     ClusterGroups,
     Direction,
@@ -37,7 +37,7 @@ from sinks.kinds.offsets.match_cache import MatchCache, open_matches
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading, PacedReading
 from sinks.kinds.offsets.mirror_records import mirror_topics
-from sinks.kinds.offsets.polled_groups import PolledGroups
+from sinks.kinds.offsets.polled_groups import COMMITS_TOPIC, PolledGroups
 from sinks.kinds.offsets.same_offsets import SameRecords, check_leads_back, same_records
 from sinks.kinds.offsets.survey import read_states, replicated_offsets, survey_offsets
 from sinks.kinds.offsets.translation import Unanswered
@@ -94,21 +94,18 @@ class OffsetController:
 
     def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
         """Takes in what the stream brought, and says whether any group is due to be compared."""
-        return Polled(differs=self._poll(context, agenda))
-
-    def _poll(self, context: PassContext, agenda: KindsAgenda) -> bool:
         self.memory.histories.are_whole, self._owes_all = False, self._owes_all | context.everything
         if not self._reading.is_done(context.ledger, to_the_end=self._owes_all and self._scope is None):
-            return False
+            return Polled(differs=False)
         self._ledger = context.ledger
         if (taken_in := self.memory.drain()) is None:
-            return False
+            return Polled(differs=False)
         everything, self._owes_all = self._owes_all, False
         if everything and self._scope is None:
             self._keep(context)
         self.memory.histories.are_whole = True
         if not self._active or (Kind.GROUP_OFFSET in context.idle and not self._shown):
-            return False
+            return Polled(differs=False)
         partitions = context.listed.source.get(COMMITS_TOPIC, 0) if self._scope is None else 0
         moved = self._ends.polled.poll(context.now, everything, partitions)
         if moved.gone:
@@ -124,7 +121,7 @@ class OffsetController:
             resent = groups_on(taken_in.restarted, context.listed.desired.remote, self._rows)
             affected = not_settled(taken_in.groups, self._rows) | resent
             self._schedule.checkpointed(affected & chosen, context.now)
-        return self._schedule.is_due(context.now)
+        return Polled(differs=self._schedule.next_at() <= context.now)
 
     @property
     def _active(self) -> bool:
@@ -251,15 +248,10 @@ class OffsetController:
         return ControllerStatus(
             refused=refused,
             groups=self._summary,
-            due=self._due(context),
+            due=min(self._ends.polled.due, self._schedule.next_at()) if self._active else NEVER,
             stream_moved=moved,
             warnings=self._ends.polled.unmatched,
         )
-
-    def _due(self, context: PassContext) -> float:
-        if not self._active:
-            return float("inf")
-        return min(self._ends.polled.due, self._schedule.next_at())
 
     def close(self) -> None:
         """Writes to the ledger what came since the last full comparison. A command leaves that to the job."""
@@ -279,7 +271,7 @@ class OffsetController:
 def assemble(assembly: Assembly) -> Assembled:
     """The kind `group-offset` of one flow. A job keeps the histories even where no offset is written."""
     settings, source, target = assembly.settings, assembly.source, assembly.target
-    if assembly.once and not (assembly.is_enabled(Kind.GROUP_OFFSET) or assembly.scope.shown):
+    if assembly.once and not (Kind.GROUP_OFFSET in assembly.settings.synced or assembly.scope.shown):
         return Assembled()
     if assembly.scope.back:
         check_leads_back(settings)

@@ -75,10 +75,6 @@ class GroupSchedule:
         """When the next group is due; infinite if none is."""
         return min(self._due.values(), default=float("inf"))
 
-    def is_due(self, now: float) -> bool:
-        """Whether any group is to be compared now."""
-        return any(due <= now for due in self._due.values())
-
     def turn(self, now: float, *, everyone: bool = False) -> list[str]:
         """Returns the groups to compare now. `everyone`: without a limit."""
         due = sorted(((due, group) for group, due in self._due.items() if due <= now), key=itemgetter(0))

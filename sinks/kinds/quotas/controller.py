@@ -47,7 +47,7 @@ class QuotaController(PolledController[tuple[Quotas, Quotas]]):
 
 def assemble(assembly: Assembly) -> Assembled:
     """The kind `client-quota` of one flow."""
-    if not assembly.is_enabled(Kind.CLIENT_QUOTA):
+    if Kind.CLIENT_QUOTA not in assembly.settings.synced:
         return Assembled()
     source: ClientQuotas = assembly.source.port(PORT, JvmQuotas, QuotaReader)
     target: ClientQuotas = assembly.target.port(PORT, JvmQuotas, QuotaReader)

@@ -62,16 +62,15 @@ class ConfigWriter:
         for change in changes:
             topic, name = change.key
             wanted.setdefault(topic, {})[name] = change.after if isinstance(change.after, str) else None
-        faults = self._write(wanted)
-        return [Outcome(change, faults.get((change.key[0], change.key[1]))) for change in changes]
-
-    def _write(self, wanted: Mapping[str, Values]) -> KeyFaults:
+        faults: KeyFaults = {}
         if self._incremental:
             try:
-                return write_halving(wanted, self._target.alter_topic_configs)
+                faults = write_halving(wanted, self._target.alter_topic_configs)
             except IncrementalUnsupported as error:
                 self._fall_back(error)
-        return write_halving(wanted, self._replace)
+        if not self._incremental:
+            faults = write_halving(wanted, self._replace)
+        return [Outcome(change, faults.get((change.key[0], change.key[1]))) for change in changes]
 
     def _fall_back(self, error: IncrementalUnsupported) -> None:
         alias = self._target.alias

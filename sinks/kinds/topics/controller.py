@@ -14,7 +14,7 @@ from sinks.every_kind.listing import Listed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.watches import Watch
-from sinks.kinds.assembly import Assembled, Assembly, CompareProgress, no_progress
+from sinks.kinds.assembly import Assembled, Assembly, CompareProgress
 from sinks.kinds.topics.adoptable import adoptable_topics
 from sinks.kinds.topics.config_writer import ConfigWriter
 from sinks.kinds.topics.poll_schedule import PollSchedule
@@ -37,7 +37,7 @@ class TopicController:
         source: Reader,
         target: Reader,
         watches: tuple[Watch, Watch],
-        progress: CompareProgress = no_progress,
+        progress: CompareProgress | None = None,
         *,
         configs: ConfigWriter | None = None,
         once: bool = False,

@@ -6,7 +6,7 @@ The survey compares configs request by request and keeps what differs: all confi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +15,10 @@ from sinks.every_kind.listing import Listed
 from sinks.faults import ItemFault, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader, TopicConfigs
-from sinks.kinds.topics.config_rules import desired_configs, plan_configs
+from sinks.kinds.assembly import CompareProgress
+from sinks.kinds.topics.config_rules import desired_configs, plan_configs, split, split_overrides
 from sinks.kinds.topics.effective import Drift, groups_of, topic_drifts, warnings
 from sinks.kinds.topics.rules import plan_topic_deletions, plan_topics
-from sinks.kinds.topics.target_rules import split, split_overrides
 from sinks.model.changes import Change, Key, Kind
 from sinks.model.plan import Refusal, Unobserved, make_plan
 
@@ -60,7 +60,7 @@ def survey(
     only: Collection[str] | None = None,
     created: Collection[Key] = (),
     paused: Collection[Kind] = (),
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: CompareProgress | None = None,
 ) -> SeenTopics:
     """Compares the upstream topics of `only` (None: all), and reads the configs of every topic that the target lacks.
 
@@ -138,7 +138,7 @@ def _read_both(
     source: Reader,
     target: Reader,
     missing: Collection[str],
-    progress: Callable[[int, int], None],
+    progress: CompareProgress | None,
     known: Collection[str],
 ) -> None:
     """`missing`: topics that the target lacks. `known`: the names of all configs that a topic has on the target."""
@@ -161,7 +161,8 @@ def _read_both(
                 _compare_topic(found, settings, topic, name, configs, downstream.items[name])
             elif name in downstream.errors:
                 _note_fault(found, Kind.TOPIC_CONFIG, topic, settings.flow.target, name, downstream.errors[name])
-        progress(start + len(chunk), len(topics))
+        if progress is not None:
+            progress(start + len(chunk), len(topics))
 
 
 def _compare_topic(

@@ -47,7 +47,7 @@ class NamedByAcls:
     def __call__(self, context: PassContext) -> Mapping[str, str] | None:
         """None while they are not known. Raises as `AclReader.describe`."""
         shared, confirms = self._assembly.principals, Kind.SCRAM_USER in context.confirming
-        told = self._assembly.is_enabled(Kind.ACL) and Kind.ACL not in context.idle and not self._assembly.once
+        told = Kind.ACL in self._assembly.settings.synced and Kind.ACL not in context.idle and not self._assembly.once
         if told and not confirms:
             return shared.current
         read_at = self._read_at
@@ -128,7 +128,7 @@ def assemble(assembly: Assembly) -> Assembled:
     provider = assembly.settings.provider
     if provider is not None:
         controller: Controller = UserController(assembly, provider)
-    elif assembly.is_enabled(Kind.ACL) and not assembly.settings.acls.full:
+    elif Kind.ACL in assembly.settings.synced and not assembly.settings.acls.full:
         controller = RevokedUserController(assembly)
     else:
         # Without a provider that the file asks for, nothing is known of users.

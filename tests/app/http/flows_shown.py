@@ -10,9 +10,8 @@ from functools import cache
 
 from app.http.page_history import INTERVAL, SAMPLES, FlowHistory
 from sinks.engine.flow_task import FlowTask
-from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.metrics import Metrics
-from sinks.engine.report import Report
+from sinks.engine.report import KindTrouble, Report
 from sinks.engine.status import FlowStatus, Heartbeats, flow_state
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.every_kind.comparison import GroupSummary

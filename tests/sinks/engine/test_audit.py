@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from sinks.engine.recorder import Recorder
+from sinks.engine.apply import Recorder
 from sinks.faults import ClusterUnreachable, ItemFault, LedgerUntrusted
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.ledger.audit import AUDIT_TOPIC_CONFIGS, MOST_WAITING_EVENTS, Audit, process_identity

@@ -9,9 +9,8 @@ from dataclasses import replace
 import pytest
 
 from sinks.engine.flow_task import FlowTask
-from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.metrics import Metrics
-from sinks.engine.report import Report
+from sinks.engine.report import KindTrouble, Report
 from sinks.engine.status import FlowState, Heartbeats, Task
 from sinks.every_kind.kinds_agenda import LONGEST_WAIT
 from sinks.faults import (

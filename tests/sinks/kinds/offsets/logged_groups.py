@@ -8,8 +8,7 @@ from sinks.faults import Observed, RightsMissing
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange, Offsets
 from sinks.kafka.ports.watches import PlainGroupWatch
-from sinks.kinds.offsets.commit_ends import COMMITS_TOPIC, commit_partition
-from sinks.kinds.offsets.polled_groups import POLL_LEAST, PolledGroups
+from sinks.kinds.offsets.polled_groups import COMMITS_TOPIC, POLL_LEAST, PolledGroups, commit_partition
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import flow_settings
 

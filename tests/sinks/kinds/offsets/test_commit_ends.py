@@ -10,8 +10,14 @@ from sinks.faults import ItemFault, RightsMissing
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets import polled_groups
-from sinks.kinds.offsets.commit_ends import COMMITS_TOPIC, DOUBTED, CommitEnds, commit_partition
-from sinks.kinds.offsets.polled_groups import POLL_LEAST, POLL_LONGEST
+from sinks.kinds.offsets.polled_groups import (
+    COMMITS_TOPIC,
+    DOUBTED,
+    POLL_LEAST,
+    POLL_LONGEST,
+    CommitEnds,
+    commit_partition,
+)
 from streaming.mm2.records import TopicPartition
 from tests.sinks.kinds.offsets.logged_groups import NAMES, PARTITIONS, Fails, LoggedGroups, Polled, X
 

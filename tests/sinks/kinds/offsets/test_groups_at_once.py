@@ -9,9 +9,8 @@ import pytest
 
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.commit_ends import COMMITS_TOPIC
 from sinks.kinds.offsets.group_schedule import LEAST_IN_A_PASS
-from sinks.kinds.offsets.polled_groups import POLL_LONGEST
+from sinks.kinds.offsets.polled_groups import COMMITS_TOPIC, POLL_LONGEST
 from streaming.hints import CheckpointSeen
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sinks.engine.flow_status import first_status, kind_status
 from sinks.engine.report import Report
-from sinks.kinds.topics.target_rules import BEFORE_4, split, too_small, why_refused
+from sinks.kinds.topics.config_rules import BEFORE_4, split, too_small, why_refused
 from sinks.model.changes import Kind, Op
 from tests.sinks.builders import NOON, World, config_change, overrides_of, put_topic, set_config
 

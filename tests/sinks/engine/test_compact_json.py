@@ -6,7 +6,7 @@ import tracemalloc
 
 import orjson
 
-from sinks.compact_json import compact_json
+from sinks.model.changes import compact_json
 
 KEPT = 1000
 
