@@ -20,6 +20,7 @@ from sinks.every_kind.comparison import GroupSummary
 from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import Arrival, ArrivalMemory, ArrivalsSeen, pairs_of, sharing, unlisted
 from sinks.failover.divergence import as_at_takeover
+from sinks.failover.fenced_topics import fenced_topics, is_copy, shown
 from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
 from sinks.failover.open_transactions import Undecided, undecided
 from sinks.failover.position_memory import Positions
@@ -38,7 +39,6 @@ from sinks.kinds.acls.survey import left_out, source_topics
 from sinks.kinds.offsets.direction import ClusterGroups, forward, summary_of
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import without_offset_there
-from sinks.ledger.fences import fenced_topics, is_copy, shown
 from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind

@@ -19,6 +19,7 @@ from sinks.engine.reconcile import FlowReconcile
 from sinks.every_kind.controller import Controller
 from sinks.failover.fence_notes import OtherLedgers
 from sinks.failover.fence_proof import Proof
+from sinks.failover.fenced_topics import shown
 from sinks.failover.journal import Journal, StateObserver
 from sinks.failover.scene import Choices, CopyCheck, Scene
 from sinks.failover.steps import failover_steps
@@ -29,7 +30,6 @@ from sinks.kinds.offsets.direction import GroupOffset, count_verdicts
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.ledger.audit import process_identity
 from sinks.ledger.failover_record import Begun
-from sinks.ledger.fences import shown
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
 from sinks.verify.differences import Difference

@@ -36,6 +36,7 @@ from app.private_files import replace_file
 from sinks.failover import commands
 from sinks.failover.failing_back import check_resume, resume
 from sinks.failover.failing_back import failback as lead_back
+from sinks.failover.fenced_topics import shown
 from sinks.failover.fencing import check_liftable
 from sinks.failover.foreseen import moved_groups
 from sinks.failover.readiness_facts import losses_as_json, losses_of
@@ -46,7 +47,6 @@ from sinks.failover.unreplicated import Unreplicated
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.offsets.same_offsets import check_leads_back
 from sinks.ledger.failover_record import Command, NotNow, State
-from sinks.ledger.fences import shown
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 from streaming.number_of import number_of

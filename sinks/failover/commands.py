@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from sinks.failover.divergence import divergences
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_proof import FenceBroken
+from sinks.failover.fenced_topics import shown
 from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer, check_deniable, check_liftable, lift_fence
 from sinks.failover.open_transactions import NotDrained, check_decided
 from sinks.failover.scene import Scene
@@ -20,7 +21,7 @@ from sinks.failover.steps import (
     wanted_pairs,
 )
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State, Step
-from sinks.ledger.fences import fence_acls, shown
+from sinks.ledger.fence_acls import fence_acls
 from sinks.model.changes import Key
 from streaming.number_of import number_of
 

@@ -27,7 +27,7 @@ from sinks.kafka.ports.groups import Offsets
 from sinks.kafka.ports.record_reader import Record, RecordReader
 from sinks.kinds.offsets.direction import GroupOffset
 from sinks.kinds.topics.rules import OWN, is_replicated
-from sinks.ledger.fences import fence_acls
+from sinks.ledger.fence_acls import fence_acls
 from streaming.errors import LockstepError, WrongUsage
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.topic_names import topic_name_fault

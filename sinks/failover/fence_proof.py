@@ -13,9 +13,9 @@ from datetime import datetime
 
 import orjson
 
+from sinks.failover.fenced_topics import shown, topics_of
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import RecordReader, Span, Why
-from sinks.ledger.fences import shown, topics_of
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.times import time_of, utc_text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
@@ -23,25 +23,56 @@ from sinks.failover.fence_notes import (
     relies_on,
     unclear_fences,
 )
+from sinks.failover.fenced_topics import shown
 from sinks.failover.scene import Scene
 from sinks.faults import NotSupported, RightsMissing
-from sinks.flow_settings import FlowSettings
+from sinks.flow_settings import Copier, FlowSettings
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import Acls
-from sinks.ledger.fences import (
-    CLOSED_BY_WHOM,
-    COPIED_FENCE,
-    NO_AUTHORIZER,
-    STAYS_CLOSED,
-    fence_acls,
-    shown,
-)
+from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Key
 from sinks.model.times import utc_now
 from streaming.errors import LockstepError
 from streaming.number_of import number_of
+
+MM2_COPIES_FENCE = (
+    "MM2 syncs ACLs of {flow} as well (sync.topic.acls.enabled). It would copy the fence to {target}, keep out every "
+    "writer there, maybe itself, and never revoke it (MirrorSourceConnector leaves out ALLOW WRITE alone)"
+)
+MM2_ACLS_OFF = (
+    "write sync.topic.acls.enabled=false, and lockstep.sync.topic.acls.enabled=true to leave it to Lockstep, and "
+    "restart MM2"
+)
+
+COPIED_FENCE: Mapping[Copier, tuple[str, str]] = {
+    Copier.MM2: (MM2_COPIES_FENCE, MM2_ACLS_OFF),
+    Copier.OFFSET_PRESERVING: (
+        "the copier of {flow} keeps ACLs in step (lockstep.copier.keeps): it would copy the fence to {target}, and "
+        "keep producers out there after the failover",
+        "switch its ACL sync off, and take acl out of lockstep.copier.keeps to leave ACLs to Lockstep",
+    ),
+}
+"""Why a fence cannot be set while the copier copies ACLs, and what to do."""
+
+NO_AUTHORIZER = (
+    "{source} has no authorizer, so that no ACL can keep producers away (client quotas cannot either: Kafka refuses "
+    "one of 0). Stop the producers themselves, or close the listener or the network to them, and then say "
+    "`lockstep cutover --without-fence`, which proves by the topics' ends alone that no client writes"
+)
+
+CLOSED_BY_WHOM = (
+    "no client can write {topics} on {source} already. That may be the fence of {flows}, whose ledger cannot be read "
+    "({why}): `unfence` of {flows} would take it away while {flow} relies on it. Run the same again once the ledger "
+    "can be read. If {flows} is not fenced for certain, run it with a copy of the file that does not enable {flows}"
+)
+
+STAYS_CLOSED = (
+    "the fence on {source} stays: whether {flows} relies on it as well cannot be told, for that ledger cannot be read "
+    "({why}). Run the same again once it can; if {flows} is not fenced for certain, run it with a copy of the file "
+    "that does not enable {flows}"
+)
 
 
 class NoAuthorizer(LockstepError):

@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
+from sinks.failover.fenced_topics import shown
 from sinks.failover.scene import Scene, WaitLines
 from sinks.faults import ItemFault
 from sinks.kafka.ports.record_reader import RecordReader
@@ -22,7 +23,6 @@ from sinks.kafka.ports.transactions import (
     CoordinatorsView,
     Transactions,
 )
-from sinks.ledger.fences import shown
 from sinks.model.times import milliseconds, utc_text
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition

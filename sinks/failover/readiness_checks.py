@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
+from sinks.failover.fenced_topics import shown
+from sinks.failover.fencing import COPIED_FENCE
 from sinks.failover.lost_before_copying import by_topic
 from sinks.failover.readiness_facts import GroupsUnseen, ReadinessFacts
 from sinks.flow_settings import Copier
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.ledger.failover_record import State
-from sinks.ledger.fences import COPIED_FENCE, shown
 from sinks.model.changes import Kind
 from sinks.model.times import utc_text
 from streaming.number_of import noun_of, number_of

@@ -10,13 +10,13 @@ from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import pairs_of, unlisted
 from sinks.failover.fence_notes import NO_OTHERS, OtherLedgers
 from sinks.failover.fence_proof import Proof, Waiting
+from sinks.failover.fenced_topics import check_names, fenced_topics, shown
 from sinks.failover.journal import Journal
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.shared_listings import list_both
 from sinks.ledger.failover_record import Step
-from sinks.ledger.fences import check_names, fenced_topics, shown
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 

@@ -20,6 +20,7 @@ from sinks.failover.fence_proof import (
     prove_still,
     written_since,
 )
+from sinks.failover.fenced_topics import fenced_topics, shown, topics_of
 from sinks.failover.fencing import lift_fence, name_left, open_fence
 from sinks.failover.moved_clients import WrittenSince
 from sinks.failover.moved_clients import written_since as written_on_target
@@ -31,7 +32,7 @@ from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.acls.staged_writes import granted_later
 from sinks.kinds.topics.rules import is_replicated
 from sinks.ledger.failover_record import ENDED, TRANSITIONS, Command, State, Step
-from sinks.ledger.fences import fence_acls, fenced_topics, shown, topics_of
+from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.kept_end_offsets import UNSEEN
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.changes import Kind

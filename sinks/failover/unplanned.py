@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted
 from sinks.failover.divergence import Divergence, arrivals_at_takeover, as_at_takeover, keep_divergences
+from sinks.failover.fenced_topics import check_names, fenced_topics, is_copy, shown
 from sinks.failover.new_copies import new_copies
 from sinks.failover.readiness_facts import untold
 from sinks.failover.scene import Scene
@@ -24,7 +25,6 @@ from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State
-from sinks.ledger.fences import check_names, fenced_topics, is_copy, shown
 from sinks.ledger.kept_end_offsets import UNSEEN, KeptEndOffsets, end_offsets_by_topic, kept_end_offsets, with_ends
 from sinks.ledger.known_positions import KnownPosition, LatestSync, most_missing
 from sinks.ledger.ledger import Ledger

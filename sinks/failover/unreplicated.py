@@ -10,11 +10,11 @@ from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import Arrival, arrivals, pairs_of, unlisted
 from sinks.failover.cut_reader import AsItWas, TooManyRecords, all_records
 from sinks.failover.divergence import Divergence, divergences, takeover_ends
+from sinks.failover.fenced_topics import fenced_topics, shown, topics_of
 from sinks.failover.open_transactions import undecided
 from sinks.failover.scene import Scene
 from sinks.failover.tails import fingerprint_of
 from sinks.kafka.ports.record_reader import Record
-from sinks.ledger.fences import fenced_topics, shown, topics_of
 from sinks.ledger.kept_end_offsets import UNSEEN
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition

@@ -14,7 +14,7 @@ from sinks.kafka.ports.cluster import UNKNOWN_OFFSET, Cluster, Placed, Reader, R
 from sinks.kafka.ports.permitted import permitted
 from sinks.ledger import ownership
 from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.fences import is_fence_key
+from sinks.ledger.fence_acls import is_fence_key
 from sinks.ledger.lease_records import LeaseRecord
 from sinks.ledger.ledger_entries import Contents, Entry, EntryKey, Remembered, entry_record, history_record
 from sinks.ledger.seal import Seal

@@ -13,7 +13,7 @@ from sinks.kinds.acls.staged_writes import staged_entries
 from sinks.kinds.acls.survey import BothSides, Fences, KeptTranslation, compare_acls, second_look_at_acls, survey_acls
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.polled_controller import PolledController
-from sinks.ledger.fences import ReverseFences, is_fence_key
+from sinks.ledger.fence_acls import ReverseFences, is_fence_key
 from sinks.ledger.ledger_entries import Entry
 from sinks.ledger.seal import Seal
 from sinks.model.changes import Change, Key, Kind, Op, Outcome

@@ -17,7 +17,7 @@ from sinks.kinds.acls.patterns import SourceTopics, covers_any
 from sinks.kinds.acls.rules import DesiredAcls, deletable, desired_acls, plan_acls
 from sinks.kinds.topics.rules import is_replicated
 from sinks.ledger.adoption import Alike
-from sinks.ledger.fences import could_be_fence, without_fences
+from sinks.ledger.fence_acls import could_be_fence, without_fences
 from sinks.model.changes import Key, Kind
 from sinks.model.plan import make_plan
 from sinks.model.principals import PrincipalFilter

@@ -14,7 +14,7 @@ from sinks.failover.fencing import NoAuthorizer
 from sinks.failover.open_transactions import NotDrained
 from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.ledger.failover_record import Begun, Command, NotNow, State, Step
-from sinks.ledger.fences import fence_acls
+from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind

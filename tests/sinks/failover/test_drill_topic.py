@@ -15,7 +15,7 @@ from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kafka.ports.cluster import Faults, TopicSpec
 from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
 from sinks.kafka.ports.transactions import ActiveProducer
-from sinks.ledger.fences import fence_acls
+from sinks.ledger.fence_acls import fence_acls
 from streaming.errors import LockstepError, WrongUsage
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import put_topic

@@ -12,7 +12,7 @@ from sinks.flow_settings import AclRules
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.acls.controller import REST
-from sinks.ledger.fences import ReverseFences, fence_acls, is_fence_key
+from sinks.ledger.fence_acls import ReverseFences, fence_acls, is_fence_key
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry, EntryKey, entry_key_bytes
 from sinks.ledger.seal import Seal

@@ -20,7 +20,7 @@ from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
 from sinks.ledger.audit import Audit
 from sinks.ledger.failover_record import Begun, State
-from sinks.ledger.fences import fence_acls
+from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from streaming.errors import LockstepError

@@ -19,7 +19,7 @@ from sinks.failover.scene import Scene
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
 from sinks.ledger.failover_record import State
-from sinks.ledger.fences import fence_acls
+from sinks.ledger.fence_acls import fence_acls
 from tests.sinks.builders import NOON
 from tests.sinks.failover.scenes import Died, Stage, stage
 from tests.sinks.failover.test_shared_fences import ours, theirs

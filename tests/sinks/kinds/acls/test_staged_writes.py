@@ -8,7 +8,7 @@ import pytest
 from sinks.flow_settings import AclRules
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.acl_binding import AclBinding
-from sinks.ledger.fences import ReverseFences, fence_acls
+from sinks.ledger.fence_acls import ReverseFences, fence_acls
 from sinks.ledger.ledger_entries import Entry
 from sinks.ledger.seal import Seal
 from sinks.model.changes import Kind

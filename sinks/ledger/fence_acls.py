@@ -1,4 +1,4 @@
-"""A fence: which topics of the source it protects from writes, by which ACLs, and what it proves.
+"""The ACLs of a fence: how they look, and which ones the ledger of the reverse flow has.
 
 A fence is a `DENY WRITE` for `User:*` from every host, a literal one for each topic. Any DENY beats every ALLOW
 (KIP-11), but ACLs do not bind super users. Quotas cannot fence: KRaft refuses a quota of 0. MM2 writes offset-syncs,
@@ -8,12 +8,11 @@ heartbeats and copies of the reverse flow to the source, so a fence is never for
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable
 
 import orjson
 
 from sinks.faults import RightsMissing
-from sinks.flow_settings import Copier, FlowSettings
 from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, TOPIC, WILDCARD, AclBinding
 from sinks.kafka.ports.acls import AclList
 from sinks.kafka.ports.cluster import Reader
@@ -21,52 +20,8 @@ from sinks.ledger.ledger_entries import Entry
 from sinks.ledger.seal import Seal, unsealed
 from sinks.model.changes import DENY, Key
 from streaming.errors import LockstepError
-from streaming.mm2.records import TopicPartition
-from streaming.mm2.replication_policy import ReplicationPolicy
 
-
-def is_copy(policy: ReplicationPolicy, topic: str, aliases: Collection[str]) -> bool:
-    """Whether MM2 writes this topic of the source: a copy from another cluster, as its name says, or heartbeats.
-
-    Policies that call every topic a remote one (the identity policy) cannot tell.
-    """
-    if policy.is_heartbeats_topic(topic):
-        return True
-    source, upstream = policy.topic_source(topic), policy.upstream_topic(topic)
-    if source not in aliases or source is None or upstream in (None, topic):
-        return False
-    return upstream is not None and policy.format_remote_topic(source, upstream) == topic
-
-
-def fenced_topics(
-    settings: FlowSettings, remote: Mapping[str, str], aliases: Collection[str], wanted: Collection[str] = ()
-) -> list[str]:
-    """Returns the topics to fence, sorted: replicated ones that producers write, or of these the `wanted`.
-
-    `remote`: names by topic of the source. Raises LockstepError for a wanted topic that is not among them."""
-    found = sorted(topic for topic in remote if not is_copy(settings.policy, topic, aliases))
-    if unknown := sorted(set(wanted) - set(found)):
-        raise LockstepError(
-            f"{', '.join(unknown)}: no topic of {settings.flow.source} that {settings.flow.name} replicates and "
-            "producers write; `lockstep topics` lists those that are replicated"
-        )
-    return [topic for topic in found if not wanted or topic in wanted]
-
-
-def check_names(settings: FlowSettings, shared: Mapping[str, str], aliases: Collection[str]) -> None:
-    """Raises LockstepError if topics that producers write share a name on the target. MM2 mixes their records there, so
-    copies cannot be told apart. `shared`: that name by topic."""
-    mixed = {shared[topic] for topic in shared if not is_copy(settings.policy, topic, aliases)}
-    if not mixed:
-        return
-    said = [
-        f"{' and '.join(sorted(topic for topic, name in shared.items() if name == one))} would all be {one}"
-        for one in sorted(mixed)
-    ]
-    raise LockstepError(
-        f"on {settings.flow.target} {shown(said)}: their copies cannot be told apart. Leave all but one of them "
-        "out (topics.exclude), or give each a name of its own in the replication policy, and run the command again"
-    )
+log = logging.getLogger(__name__)
 
 
 def fence_acls(topics: Iterable[str]) -> list[AclBinding]:
@@ -84,58 +39,6 @@ def is_fence_key(key: tuple[object, ...]) -> bool:
     """Whether the key looks like a fence's ACL. Any client that writes a ledger could put other keys there."""
     name = key[1] if len(key) > 1 else WILDCARD
     return isinstance(name, str) and name != WILDCARD and key == fence_acls([name])[0].key
-
-
-def topics_of(partitions: Iterable[TopicPartition]) -> list[str]:
-    """Returns the partitions' topics, each once, sorted."""
-    return sorted({where.topic for where in partitions})
-
-
-def shown(names: Sequence[str], most: int = 10) -> str:
-    """Returns a list for a message: the first few, and how many more."""
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + rest
-
-
-MM2_COPIES_FENCE = (
-    "MM2 syncs ACLs of {flow} as well (sync.topic.acls.enabled). It would copy the fence to {target}, keep out every "
-    "writer there, maybe itself, and never revoke it (MirrorSourceConnector leaves out ALLOW WRITE alone)"
-)
-MM2_ACLS_OFF = (
-    "write sync.topic.acls.enabled=false, and lockstep.sync.topic.acls.enabled=true to leave it to Lockstep, and "
-    "restart MM2"
-)
-
-COPIED_FENCE: Mapping[Copier, tuple[str, str]] = {
-    Copier.MM2: (MM2_COPIES_FENCE, MM2_ACLS_OFF),
-    Copier.OFFSET_PRESERVING: (
-        "the copier of {flow} keeps ACLs in step (lockstep.copier.keeps): it would copy the fence to {target}, and "
-        "keep producers out there after the failover",
-        "switch its ACL sync off, and take acl out of lockstep.copier.keeps to leave ACLs to Lockstep",
-    ),
-}
-"""Why a fence cannot be set while the copier copies ACLs, and what to do."""
-
-NO_AUTHORIZER = (
-    "{source} has no authorizer, so that no ACL can keep producers away (client quotas cannot either: Kafka refuses "
-    "one of 0). Stop the producers themselves, or close the listener or the network to them, and then say "
-    "`lockstep cutover --without-fence`, which proves by the topics' ends alone that no client writes"
-)
-
-CLOSED_BY_WHOM = (
-    "no client can write {topics} on {source} already. That may be the fence of {flows}, whose ledger cannot be read "
-    "({why}): `unfence` of {flows} would take it away while {flow} relies on it. Run the same again once the ledger "
-    "can be read. If {flows} is not fenced for certain, run it with a copy of the file that does not enable {flows}"
-)
-
-STAYS_CLOSED = (
-    "the fence on {source} stays: whether {flows} relies on it as well cannot be told, for that ledger cannot be read "
-    "({why}). Run the same again once it can; if {flows} is not fenced for certain, run it with a copy of the file "
-    "that does not enable {flows}"
-)
-
-
-log = logging.getLogger(__name__)
 
 
 class ReverseFences:

@@ -1,0 +1,65 @@
+"""Which topics of the source a fence covers: those that are replicated and that producers write."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from sinks.flow_settings import FlowSettings
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+from streaming.mm2.replication_policy import ReplicationPolicy
+
+
+def is_copy(policy: ReplicationPolicy, topic: str, aliases: Collection[str]) -> bool:
+    """Whether MM2 writes this topic of the source: a copy from another cluster, as its name says, or heartbeats.
+
+    Policies that call every topic a remote one (the identity policy) cannot tell.
+    """
+    if policy.is_heartbeats_topic(topic):
+        return True
+    source, upstream = policy.topic_source(topic), policy.upstream_topic(topic)
+    if source not in aliases or source is None or upstream in (None, topic):
+        return False
+    return upstream is not None and policy.format_remote_topic(source, upstream) == topic
+
+
+def fenced_topics(
+    settings: FlowSettings, remote: Mapping[str, str], aliases: Collection[str], wanted: Collection[str] = ()
+) -> list[str]:
+    """Returns the topics to fence, sorted: replicated ones that producers write, or of these the `wanted`.
+
+    `remote`: names by topic of the source. Raises LockstepError for a wanted topic that is not among them."""
+    found = sorted(topic for topic in remote if not is_copy(settings.policy, topic, aliases))
+    if unknown := sorted(set(wanted) - set(found)):
+        raise LockstepError(
+            f"{', '.join(unknown)}: no topic of {settings.flow.source} that {settings.flow.name} replicates and "
+            "producers write; `lockstep topics` lists those that are replicated"
+        )
+    return [topic for topic in found if not wanted or topic in wanted]
+
+
+def check_names(settings: FlowSettings, shared: Mapping[str, str], aliases: Collection[str]) -> None:
+    """Raises LockstepError if topics that producers write share a name on the target. MM2 mixes their records there, so
+    copies cannot be told apart. `shared`: that name by topic."""
+    mixed = {shared[topic] for topic in shared if not is_copy(settings.policy, topic, aliases)}
+    if not mixed:
+        return
+    said = [
+        f"{' and '.join(sorted(topic for topic, name in shared.items() if name == one))} would all be {one}"
+        for one in sorted(mixed)
+    ]
+    raise LockstepError(
+        f"on {settings.flow.target} {shown(said)}: their copies cannot be told apart. Leave all but one of them "
+        "out (topics.exclude), or give each a name of its own in the replication policy, and run the command again"
+    )
+
+
+def topics_of(partitions: Iterable[TopicPartition]) -> list[str]:
+    """Returns the partitions' topics, each once, sorted."""
+    return sorted({where.topic for where in partitions})
+
+
+def shown(names: Sequence[str], most: int = 10) -> str:
+    """Returns a list for a message: the first few, and how many more."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
