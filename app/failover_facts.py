@@ -13,7 +13,7 @@ from app.rights.rights_check import RightFinding, RightVerdict, check_rights
 from app.settings import Settings
 from app.single_pass import newest_heartbeat, single_pass
 from app.wiring import FlowClusters
-from sinks.background import awaited, begun
+from sinks.background import Beside, at_once, awaited, begun
 from sinks.engine.flow_status import age_of
 from sinks.engine.report import Report
 from sinks.every_kind.comparison import GroupSummary
@@ -123,15 +123,16 @@ class ReadinessSurvey:
         topics = fenced_topics(self._flow, listed.desired.remote, tuple(self._settings.clusters))
         remote = [listed.desired.remote[topic] for topic in topics]
         pairs = pairs_of(listed.desired.remote, listed.source, topics)
-        # Side by side, since both clusters are waited for again and again.
+        # In a job passes would wait for the interpreter behind each of these threads.
+        beside: Beside = at_once if self._by_job else begun
         asked = ledger if lost is None else None
-        asked_seldom = begun(lambda: self._seen_seldom(listed, topics, remote), "rights and configs")
-        asked_lost = begun(
+        asked_seldom = beside(lambda: self._seen_seldom(listed, topics, remote), "rights and configs")
+        asked_lost = beside(
             lambda: self._lost(asked, listed) if asked is not None else lost or {}, "lost before copying"
         )
-        asked_replicas = begun(lambda: replicas or self._clusters.target.replicas(), "replicas")
+        asked_replicas = beside(lambda: replicas or self._clusters.target.replicas(), "replicas")
         seen, now_ms = self._arrivals(pairs, ledger, self._uncounted(listed, topics)), time.time() * 1000
-        opened = self._open_transactions(seen, pairs)
+        opened = self._open_transactions(seen, pairs, beside)
         seldom = self._seldom = awaited(asked_seldom)
         return ReadinessFacts(
             rules=self._flow.failover,
@@ -165,11 +166,11 @@ class ReadinessSurvey:
         return {**unlisted(listed.source, topics), **sharing(shared, listed.source)}
 
     def _open_transactions(
-        self, seen: ArrivalsSeen, pairs: Mapping[TopicPartition, TopicPartition]
+        self, seen: ArrivalsSeen, pairs: Mapping[TopicPartition, TopicPartition], beside: Beside
     ) -> dict[str, Undecided]:
         """By alias. Keeps the positions of partitions that have none on the target."""
         here, there = self._clusters.ports
-        of_target = begun(lambda: _undecided(there, seen.target), f"open transactions of {there.alias}")
+        of_target = beside(lambda: _undecided(there, seen.target), f"open transactions of {there.alias}")
         opened = {here.alias: _undecided(here, seen.source), there.alias: awaited(of_target)}
         self.positions = {where: at for where, at in seen.positions.items() if pairs[where] not in opened[there.alias]}
         return opened
