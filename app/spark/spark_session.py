@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +49,10 @@ NO_MASTER = (
     "and that this machine reaches it"
 )
 
+STANDALONE = "spark://"
+
+CONNECTS_WITHIN_S = 5.0
+
 FEW_OFFSETS = 1_000_000
 """What a command reads of fewer is over before the JVM's better compiler has paid off."""
 
@@ -86,19 +91,35 @@ def _get_or_create(name: str) -> SparkSession:
     try:
         return SparkSession.builder.appName(name).getOrCreate()
     except Exception as error:
-        # What Java raises is an exception of py4j's, which is not imported here.
-        context = SparkContext._active_spark_context
-        if context is not None and _is_stopped(context):
-            raise LockstepError(NO_MASTER.format(context.master)) from error
-        raise LockstepError(f"Spark does not start: {root_cause(str(error))}") from error
+        raise _why(error) from error
 
 
-def _is_stopped(context: SparkContext) -> bool:
-    """Whether Spark has stopped it by itself, as it does without a master. False where the JVM does not answer."""
+def _why(error: Exception) -> LockstepError:
+    """Why Spark does not start. What Java raises is an exception of py4j's, which is not imported here."""
     try:
-        return bool(context._jsc.sc().isStopped())
+        # A context that its master gives up fails wherever it then is: in Java, in Python, or when it is done.
+        master, context = SparkConf().get("spark.master") or "", SparkContext._active_spark_context
+        given_up = not is_reached(master) or (context is not None and context._jsc.sc().isStopped())
     except Exception:  # noqa: BLE001 - a JVM that has ended: its watch says so
-        return False
+        given_up = False
+    return LockstepError(NO_MASTER.format(master) if given_up else f"Spark does not start: {root_cause(str(error))}")
+
+
+def is_reached(master: str) -> bool:
+    """Whether a Spark standalone master accepts a connection. True for every other kind of master.
+
+    `master`: as `spark.master` has it, `spark://HOST:PORT` or several of these, `spark://HOST:PORT,HOST:PORT`.
+    """
+    if not master.startswith(STANDALONE):
+        return True
+    for address in master.removeprefix(STANDALONE).split(","):
+        host, _, port = address.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), CONNECTS_WITHIN_S).close()
+        except (OSError, ValueError):
+            continue
+        return True
+    return False
 
 
 @contextmanager
@@ -138,8 +159,7 @@ def _start(name: str, properties: Mapping[str, str], options: Sequence[str], sta
         # Without a JVM there is nothing else to tell.
         raise LockstepError(NOT_STARTED) from error
     except Exception as error:
-        # What Java raises is an exception of py4j's, which is not imported here.
-        raise LockstepError(f"Spark does not start: {root_cause(str(error))}") from error
+        raise _why(error) from error
 
 
 def _launch(conf: SparkConf, options: Sequence[str], started: Started) -> Any:
