@@ -28,8 +28,8 @@ from sinks.kinds.file_warnings import file_warnings, uncopied_internal_names, un
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
 from sinks.kinds.quotas.quota_port import ClientQuotas, QuotaReader
-from sinks.kinds.topics.config_writer import REPLACES
 from sinks.kinds.topics.rules import desired_topics, internal_topic_warnings
+from sinks.kinds.topics.writer import REPLACES
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 

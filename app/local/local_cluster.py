@@ -15,9 +15,8 @@ from app.local.certificates import Stores, make_stores, write_private
 from app.local.jar_sets import KAFKA_JARS, JarSet
 from app.local.jars import fetched
 from app.local.java import QUICK_START, JavaProcess, stop_all
-from app.local.java_logging import logging_options
 from app.local.ports import HOST, brokers_known_at
-from app.local.startable import Startable
+from app.local.startable import Startable, logging_options
 from app.local.waiting import wait_for
 from streaming.errors import LockstepError
 

@@ -12,8 +12,7 @@ import javaproperties
 from app.local.jar_sets import KAFKA_JARS, JarSet
 from app.local.jars import fetched
 from app.local.java import JavaProcess
-from app.local.java_logging import logging_options
-from app.local.startable import Startable
+from app.local.startable import Startable, logging_options
 from app.local.waiting import wait_for
 
 MIRROR_READY_WITHIN = 300.0

@@ -1,10 +1,13 @@
-"""What the local clusters, MM2 and the job have in common: a `with` block starts them and stops them."""
+"""What local brokers, MM2 and the job have in common: a `with` block starts and stops them. How their JVMs log: to
+stdout, warnings only, and what tells that MM2 is up."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T", bound="Startable")
 
@@ -28,3 +31,39 @@ class Startable(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+LOG4J_2: Final = """status = warn
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d %p %c{1} %X{connector.context}%m%n
+rootLogger.level = warn
+rootLogger.appenderRef.out.ref = out
+logger.mirror.name = org.apache.kafka.connect.mirror
+logger.mirror.level = info
+"""
+LOG4J_1: Final = """log4j.rootLogger = WARN, out
+log4j.appender.out = org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout = org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern = %d %p %c{1} %X{connector.context}%m%n
+log4j.logger.org.apache.kafka.connect.mirror = INFO
+"""
+"""Of Kafka 3 and 2."""
+
+FILES: Final[Mapping[str, tuple[str, str]]] = {
+    "log4j2.properties": ("log4j2.configurationFile", LOG4J_2),
+    "log4j.properties": ("log4j.configuration", LOG4J_1),
+}
+"""By file name, Java's property for it, and its text. A version of Kafka has one of both libraries."""
+
+
+def logging_options(folder: Path) -> list[str]:
+    """Writes the configurations into the folder; returns the JVM options that make them hold."""
+    folder.mkdir(parents=True, exist_ok=True)
+    options = []
+    for name, (option, text) in FILES.items():
+        path = folder.resolve() / name
+        path.write_text(text, encoding="utf-8")
+        options.append(f"-D{option}={path.as_uri()}")
+    return options

@@ -208,7 +208,7 @@ def export_records(
     if not found:
         return None
     # A second of imports, only for exports.
-    from streaming.verify.export import write_differing
+    from streaming.verify.jobs import write_differing
 
     path = f"{folder.rstrip('/')}/{flow.flow.source}-{flow.flow.target}"
     sides = []

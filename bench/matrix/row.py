@@ -20,11 +20,11 @@ import orjson
 
 from app.local.broker import Node
 from app.local.java import QUICK_START, JavaProcess
-from app.local.java_logging import logging_options
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror
 from app.local.ports import HOST, free_ports
+from app.local.startable import logging_options
 from app.local.waiting import wait_for
 from bench.every_kind import GROUP, HERE, NAME, THERE, EveryKind, every_kind, kind_keys
 from bench.matrix.releases import MIRRORS, RELEASES, Release, version_of

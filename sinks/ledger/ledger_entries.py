@@ -158,7 +158,7 @@ class Contents:
     """All that a ledger holds.
 
     Offset histories are kept as bytes, because only a start needs them. Lease records are kept as bytes with their
-    signatures, by flow. `sinks.ledger.lease_log` says what they mean.
+    signatures, by flow. `sinks.ledger.lease` says what they mean.
     """
 
     entries: KeptEntries = field(default_factory=KeptEntries)

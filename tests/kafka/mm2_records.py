@@ -12,9 +12,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from app.local.jars import kafka_jars
 from app.local.java import JavaProcess
-from app.local.java_logging import logging_options
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import mirror_properties
+from app.local.startable import logging_options
 from app.local.waiting import wait_for
 from streaming.mm2 import codec, records
 from streaming.mm2.records import RecordKind

@@ -30,7 +30,7 @@ from app.rights.rights_check import RightVerdict, check_rights
 from app.settings import Settings, load
 from app.wiring import both_clusters
 from sinks.kafka.kafka_cluster import KafkaCluster
-from sinks.kafka.security.stores import trusted_certificates
+from sinks.kafka.security.tls import trusted_certificates
 from streaming.mm2.codec import encode_heartbeat
 from streaming.mm2.records import Heartbeat
 from tests.kafka.kafka_tools import ACLS, KafkaTools

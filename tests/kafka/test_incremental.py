@@ -14,7 +14,7 @@ from app.wiring import open_cluster
 from sinks.faults import IncrementalUnsupported
 from sinks.flow_settings import Incremental
 from sinks.kafka.kafka_cluster import KafkaCluster
-from sinks.kinds.topics.config_writer import ConfigWriter
+from sinks.kinds.topics.writer import ConfigWriter
 from sinks.model.changes import Change, Kind
 from tests.kafka.api_proxy import ApiProxy
 from tests.kafka.staging import create

@@ -29,8 +29,7 @@ from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
 from sinks.kinds.offsets import controller as offsets_controller
 from sinks.kinds.shared_listings import SharedListings
-from sinks.kinds.topics.config_writer import ConfigWriter
-from sinks.kinds.topics.writer import TopicWriter
+from sinks.kinds.topics.writer import ConfigWriter, TopicWriter
 from sinks.ledger.audit import Audit
 from sinks.ledger.audit_events import Event, read_audit
 from sinks.ledger.leadership import Leadership, Unled

@@ -18,7 +18,7 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, Span, Stamp, Why
 from sinks.kafka.records.error_codes import UNREACHABLE, error_of, item_fault, raised
 from sinks.kafka.records.rd_clients import RdClients
-from sinks.kafka.records.rd_log_tail import READING
+from sinks.kafka.records.rd_logs import READING
 from sinks.kafka.sweep import Sweep, sweeps_of, within_logs
 from streaming.mm2.records import TopicPartition
 

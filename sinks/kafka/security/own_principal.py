@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sinks.kafka.security.jaas import parse_jaas
-from sinks.kafka.security.java_stores import JAVA_MAGIC
+from sinks.kafka.security.tls import JAVA_MAGIC
 from streaming.errors import LockstepError
 
 ANONYMOUS = "User:ANONYMOUS"
@@ -65,7 +65,7 @@ def _subject(properties: Mapping[str, str]) -> str | None:
     # Most files have no key store, and every command would import this.
     from cryptography import x509
 
-    from sinks.kafka.security.stores import key_pair
+    from sinks.kafka.security.tls import key_pair
 
     try:
         if location and Path(location).read_bytes()[:4] in JAVA_MAGIC:

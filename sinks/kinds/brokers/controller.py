@@ -33,8 +33,8 @@ from sinks.kinds.brokers.rules import (
     surplus,
 )
 from sinks.kinds.polled_controller import PolledController
-from sinks.kinds.topics.config_writer import Values, write_halving
 from sinks.kinds.topics.effective import Drift, effective_side, groups_of, warnings
+from sinks.kinds.topics.writer import Values, write_halving
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import Unobserved, make_plan

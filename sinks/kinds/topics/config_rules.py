@@ -9,7 +9,7 @@
 | unknown to the source            | never touched                  | never touched                            |
 
 What is never planned is never written where IncrementalAlterConfigs is. The old AlterConfigs replaces all configs of
-a topic: `config_writer` reads them right before and writes them back, so it undoes what another client changes in
+a topic: `ConfigWriter` reads them right before and writes them back, so it undoes what another client changes in
 between.
 
 An override is what is set on the topic itself. MM2 counts a broker's dynamic default as an override, too:

@@ -15,12 +15,10 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.watches import Watch
 from sinks.kinds.assembly import Assembled, Assembly, CompareProgress
-from sinks.kinds.topics.adoptable import adoptable_topics
-from sinks.kinds.topics.config_writer import ConfigWriter
 from sinks.kinds.topics.poll_schedule import PollSchedule
 from sinks.kinds.topics.rules import is_still_wanted
-from sinks.kinds.topics.survey import SeenTopics, compare_topics, survey
-from sinks.kinds.topics.writer import TopicWriter
+from sinks.kinds.topics.survey import SeenTopics, adoptable_topics, compare_topics, survey
+from sinks.kinds.topics.writer import ConfigWriter, TopicWriter
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Key, Kind
 from streaming.mm2.replication_policy import is_written_by_mm2_alone

@@ -6,7 +6,7 @@ The survey compares configs request by request and keeps what differs: all confi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,9 +18,11 @@ from sinks.kafka.ports.cluster import Reader, TopicConfigs
 from sinks.kinds.assembly import CompareProgress
 from sinks.kinds.topics.config_rules import desired_configs, plan_configs, split, split_overrides
 from sinks.kinds.topics.effective import Drift, groups_of, topic_drifts, warnings
-from sinks.kinds.topics.rules import plan_topic_deletions, plan_topics
+from sinks.kinds.topics.rules import OWN, plan_topic_deletions, plan_topics
+from sinks.ledger.adoption import Alike
 from sinks.model.changes import Change, Key, Kind
 from sinks.model.plan import Refusal, Unobserved, make_plan
+from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 TOPICS_IN_A_REQUEST = 500
 """Topics in one describe request: larger ones are no faster (3,500 topics/s) and show less progress."""
@@ -194,3 +196,44 @@ def _raise_if_unobserved(settings: FlowSettings, found: SeenTopics, total: int) 
             f"{settings.flow.name}: no topic's configs may be read ({first}); grant the principal "
             f"DESCRIBE_CONFIGS on the topics of {settings.flow.source} and {settings.flow.target}"
         )
+
+
+OTHERS_WRITE = "its name does not say that only MM2 writes it: another source, or a program, may feed the same topic"
+INTERNAL = "is a topic of MM2's own"
+NO_ID = "the target tells no id of it, by which it would be known again"
+
+
+def adoptable_topics(
+    settings: FlowSettings, listed: Listed, ids_of: Callable[[Collection[str]], Mapping[str, str]]
+) -> Alike:
+    """Which remote topics that MM2 made may become Lockstep's own.
+
+    A topic that is adopted may be deleted with its records, so all of this must hold:
+
+    - the source's topic is replicated, and the copy has as many partitions;
+    - the copy's name says that only MM2 writes it: never under the identity policy;
+    - it is none of MM2's own topics, nor one of Lockstep's;
+    - the target tells its id, by which it is known from then on.
+
+    `ids_of`: of topics on the target, by name. Raises what that raises.
+    """
+    same = {
+        topic: name
+        for topic, name in listed.desired.remote.items()
+        if listed.source.get(topic) and listed.target.get(name) == listed.source[topic] and not name.startswith(OWN)
+    }
+    refused: dict[Key, str] = {}
+    for topic, name in same.items():
+        if reason := _why_not(settings, topic):
+            refused[name,] = reason
+    names = [name for name in same.values() if (name,) not in refused]
+    ids = ids_of(names) if names else {}
+    refused |= {(name,): NO_ID for name in names if not ids.get(name)}
+    return Alike({(name,): ids[name] for name in names if ids.get(name)}, refused)
+
+
+def _why_not(settings: FlowSettings, topic: str) -> str | None:
+    policy = settings.policy
+    if policy.is_heartbeats_topic(topic) or policy.is_internal_topic(topic):
+        return INTERNAL
+    return None if is_written_by_mm2_alone(policy, settings.flow.source, topic) else OTHERS_WRITE

@@ -1,15 +1,138 @@
-"""Writes topics: creates, grows, deletes."""
+"""Creates, grows and deletes topics, and writes their configs in the ways of `use.incremental.alter.configs` (KIP-894).
+
+IncrementalAlterConfigs is all or nothing per topic, so a refused request says that some key is wrong, not which.
+Halving the keys finds it in few requests, and its neighbours are written on the way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from sinks.faults import ItemFault
-from sinks.kafka.ports.cluster import Cluster, Faults, TopicSpec
-from sinks.kinds.topics.config_writer import REFUSALS, ConfigWriter
+from sinks.faults import IncrementalUnsupported, ItemFault
+from sinks.flow_settings import Incremental
+from sinks.kafka.ports.cluster import Cluster, Faults, TopicConfigs, TopicSpec
 from sinks.model.changes import Change, Kind, Op, Outcome
 from streaming.errors import LockstepError
+
+log = logging.getLogger(__name__)
+
+REPLACES = (
+    "topic configs are written with the deprecated AlterConfigs, which replaces all configs of a topic ({}). It undoes "
+    "what another client changes on {} between Lockstep's read and its write, excluded configs too"
+)
+
+REFUSALS = frozenset({"INVALID_CONFIG", "POLICY_VIOLATION", "INVALID_REQUEST"})
+"""How a broker refuses a config. Other faults concern the topic as a whole, and halving would not help."""
+
+Values = dict[str, str | None]
+KeyFaults = dict[tuple[str, str], ItemFault]
+Write = Callable[[Mapping[str, Values]], Faults]
+
+UNREADABLE = ItemFault(
+    "SENSITIVE_OVERRIDE",
+    "the old AlterConfigs API would erase a sensitive override of this topic, whose value cannot be read; "
+    "set use.incremental.alter.configs=requested",
+)
+
+
+class ConfigWriter:
+    """Writes to one target. Remembers whether its brokers turned out to lack the incremental API.
+
+    It never asks for the lease: the port it writes through does, before each request (`sinks.kafka.ports.permitted`).
+    """
+
+    def __init__(self, target: Cluster, mode: Incremental) -> None:
+        self._target = target
+        self._mode = mode
+        self._incremental = mode is not Incremental.NEVER
+
+    @property
+    def warning(self) -> str | None:
+        """What an operator must know of the way in which configs are written now; None: one by one."""
+        if self._incremental:
+            return None
+        alias = self._target.alias
+        never = self._mode is Incremental.NEVER
+        why = "use.incremental.alter.configs=never" if never else f"{alias} has no IncrementalAlterConfigs"
+        return REPLACES.format(why, alias)
+
+    def write(self, changes: Sequence[Change]) -> list[Outcome]:
+        """An outcome per change. Raises IncrementalUnsupported in the mode `required` alone."""
+        wanted: dict[str, Values] = {}
+        for change in changes:
+            topic, name = change.key
+            wanted.setdefault(topic, {})[name] = change.after if isinstance(change.after, str) else None
+        faults: KeyFaults = {}
+        if self._incremental:
+            try:
+                faults = write_halving(wanted, self._target.alter_topic_configs)
+            except IncrementalUnsupported as error:
+                self._fall_back(error)
+        if not self._incremental:
+            faults = write_halving(wanted, self._replace)
+        return [Outcome(change, faults.get((change.key[0], change.key[1]))) for change in changes]
+
+    def _fall_back(self, error: IncrementalUnsupported) -> None:
+        alias = self._target.alias
+        if self._mode is Incremental.REQUIRED:
+            raise IncrementalUnsupported(
+                f"the target cluster {alias} is not compatible with IncrementalAlterConfigs API, and "
+                "use.incremental.alter.configs=required asks for it: upgrade its brokers to Kafka 2.3 or later, or set "
+                "`requested`"
+            ) from error
+        log.warning(
+            "The target cluster %s is not compatible with IncrementalAlterConfigs API. Therefore using deprecated "
+            "AlterConfigs API for syncing topic configurations",
+            alias,
+        )
+        self._incremental = False
+
+    def _replace(self, wanted: Mapping[str, Values]) -> Faults:
+        """The old API erases what it is not given, so what the topics have is read and written back with the rest."""
+        current = self._target.describe_topic_configs(list(wanted))
+        faults: Faults = dict(current.errors)
+        merged: dict[str, dict[str, str]] = {}
+        for topic, configs in current.items.items():
+            present = overrides(configs)
+            if present is None:
+                faults[topic] = UNREADABLE
+                continue
+            merged[topic] = {name: value for name, value in (present | wanted[topic]).items() if value is not None}
+        return faults | self._target.replace_topic_configs(merged) if merged else faults
+
+
+def overrides(configs: TopicConfigs) -> Values | None:
+    """What is set on the topic itself; None when one of the values cannot be read."""
+    found: Values = {}
+    for name, entry in configs.items():
+        if entry.is_override:
+            if entry.value is None:
+                return None
+            found[name] = entry.value
+    return found
+
+
+def write_halving(wanted: Mapping[str, Values], write: Write) -> KeyFaults:
+    """Writes all; halves a refused topic's keys until those refused are alone. Returns faults by (topic, key)."""
+    faults: KeyFaults = {}
+    halves: tuple[dict[str, Values], dict[str, Values]] = ({}, {})
+    for topic, fault in write(wanted).items():
+        if fault is None:
+            continue
+        names = list(wanted[topic])
+        if fault.code in REFUSALS and len(names) > 1:
+            middle = len(names) // 2
+            for half, part in zip(halves, (names[:middle], names[middle:]), strict=True):
+                half[topic] = {name: wanted[topic][name] for name in part}
+        else:
+            faults |= {(topic, name): fault for name in names}
+    for half in halves:
+        if half:
+            faults |= write_halving(half, write)
+    return faults
+
 
 EXISTS = "TOPIC_ALREADY_EXISTS"
 """MM2 creates remote topics, too, maybe at the same moment: that is success, but the topic is not ours."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.docs_pages.metrics_page import LABELS
+from app.docs_pages import LABELS
 from app.properties.check import check
 from app.properties.config_providers import resolve_all
 from app.properties.keys import JMX_REPORTER

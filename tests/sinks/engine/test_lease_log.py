@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sinks.ledger.lease_log import MARGIN, LeaseLog
+from sinks.ledger.lease import MARGIN, LeaseLog
 from sinks.ledger.lease_records import Act, LeaseRecord, ReadRecord, decoded, encoded
 from sinks.ledger.seal import Seal
 from tests.sinks.builders import NOON

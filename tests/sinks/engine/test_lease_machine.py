@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from sinks.kafka.memory.memory_cluster import MemoryCluster
-from sinks.ledger.lease import Lease
-from sinks.ledger.lease_log import MARGIN
+from sinks.ledger.lease import MARGIN, Lease
 from streaming.errors import LockstepError
 from tests.sinks.engine.leases import RESERVE, SECONDS, Processes, SlowCluster
 

@@ -11,8 +11,7 @@ from sinks.engine.metrics import Metrics
 from sinks.engine.status import FlowState, Task
 from sinks.faults import ClusterUnreachable, NotLeading
 from sinks.ledger.audit_events import SettingChange
-from sinks.ledger.lease import Lease
-from sinks.ledger.lease_log import MARGIN
+from sinks.ledger.lease import MARGIN, Lease
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind
 from tests.sinks.builders import World, overrides_of, put_topic, set_config

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from app.local.certificates import Signed, key_store, signed, trust_store
-from sinks.kafka.security.stores import KeyPair, key_pair, trusted_certificates
+from sinks.kafka.security.tls import KeyPair, key_pair, trusted_certificates
 from streaming.errors import LockstepError
 
 PASSWORD, KEY_PASSWORD = "st0re-s3cret", "k3y-s3cret"

@@ -11,7 +11,7 @@ from hypothesis.stateful import rule
 
 from sinks.engine.report import Report
 from sinks.every_kind.claims import Claims
-from sinks.ledger.lease_log import MARGIN
+from sinks.ledger.lease import MARGIN
 from sinks.model.changes import Kind
 from tests.sinks.builders import World
 from tests.sinks.engine.leases import SECONDS, Processes

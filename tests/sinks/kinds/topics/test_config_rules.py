@@ -12,7 +12,7 @@ from sinks.flow_settings import Incremental
 from sinks.kafka.memory.memory_cluster import BUILT_IN, MemoryCluster
 from sinks.kafka.ports.cluster import ConfigEntry, Origin
 from sinks.kinds.topics.config_rules import DesiredConfig, DesiredConfigs, Goal, desired_configs, plan_configs
-from sinks.kinds.topics.config_writer import ConfigWriter
+from sinks.kinds.topics.writer import ConfigWriter
 from sinks.model.changes import Change
 from streaming.mm2.replication_filters import ConfigPropertyFilter
 from tests.sinks.builders import config_change, config_filter, override, put_topic

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from app.docs_pages.__main__ import PAGES
-from app.docs_pages.made_tables import diagram, opened, operations
+from app.docs_pages import PAGES, diagram, opened, operations
 from app.http.openapi import API_BASE, document
 from app.local.jars import PROJECT
 from app.overrides.overridable import closed

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from app.cli import output
 from app.cli.lazy_commands import COMMANDS
-from app.docs_pages.made_tables import SHARED
+from app.docs_pages import SHARED
 from app.local.jars import PROJECT
 from app.main import INTERRUPTED
 from streaming.errors import LockstepError
