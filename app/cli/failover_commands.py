@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,7 +54,7 @@ from streaming.flow import Flow
 from streaming.number_of import number_of
 
 ExportOption = Annotated[
-    Path | None, typer.Option("--export", help="A new folder for the records that the source alone has, as Parquet.")
+    Path | None, typer.Option("--export", help="A new folder for records that one cluster alone has, as Parquet.")
 ]
 DiscardOption = Annotated[
     int | None, typer.Option("--discard", parser=whole(0), help="So many of them may stay behind.")
@@ -288,14 +290,14 @@ def failback(
     check_leads_back(run.flow)
     names = run.flow.flow
     target = out or config.with_name(f"{config.stem}-{names.target}-to-{names.source}.properties")
+    exported = Export(export)
     with run.scene() as scene:
         if done:
-            _lead_again(run, scene, yes, take_over)
+            _lead_again(run, scene, yes, exported, discard, take_over)
         elif not dry:
-            exported = Export(export)
             record = lead_back(
                 scene,
-                export=exported.take if export else None,
+                export=exported.taker(dry),
                 discard=discard,
                 write_reverse=lambda: write_reverse(config, target, names, replaces=out is not None),
                 take_over=take_over,
@@ -307,28 +309,36 @@ def failback(
             run.would(scene, [Command.INVALIDATE, Command.REVERSE])
 
 
-def _lead_again(run: FailoverRun, scene: Scene, yes: str | None, take_over: bool) -> None:
+def _lead_again(
+    run: FailoverRun, scene: Scene, yes: str | None, exported: Export, discard: int | None, take_over: bool
+) -> None:
+    export = exported.taker(run.dry)
     if not run.dry:
-        run.did(resume(scene, typed=yes, take_over=take_over))
+        record = resume(scene, typed=yes, export=export, discard=discard, take_over=take_over)
+        run.did(record, exported=exported.count)
     elif not run.has_ended(scene, lambda scene: scene.journal.has_done(State.MIRRORING)):
-        check_resume(scene, yes)
+        check_resume(scene, yes, export=export, discard=discard)
         run.would(scene, [Command.RESUME])
 
 
 class Export:
-    """The records that the source alone has, written to a folder. `count`: how many there were."""
+    """Records that one cluster alone has, written to a folder. `count`: how many there were."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder, self.count = folder, 0
 
-    def take(self, found: Unreplicated) -> None:
-        """Writes them."""
+    def taker(self, dry: bool) -> Callable[[Unreplicated], None] | None:
+        """What stores the records; None without a folder. A dry run stores none."""
+        if self._folder is None:
+            return None
+        return (lambda found: None) if dry else partial(self._take, self._folder)
+
+    def _take(self, folder: Path, found: Unreplicated) -> None:
         # Spark takes seconds to start, and few ask for it.
         from app.job.exported_records import export_records
 
         self.count += found.count
-        if self._folder is not None:
-            export_records(found.records, self._folder)
+        export_records(found.records, folder)
 
 
 NEXT = (

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sinks.failover.fencing import check_liftable
 from sinks.failover.scene import Scene
 from sinks.failover.unplanned import TYPED_UNKNOWN
-from sinks.failover.unreplicated import Unreplicated, unreplicated
+from sinks.failover.unreplicated import Unreplicated, not_copied_back, unreplicated
 from sinks.faults import LedgerUntrusted, RightsMissing
 from sinks.ledger.failover_record import ENDED, Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.ledger import Ledger
@@ -33,64 +33,82 @@ def failback(
     """
     if done := scene.journal.has_done(State.REVERSING):
         return done
-    found: list[Unreplicated] = []
+    flow, found = scene.settings.flow, list[Unreplicated]()
 
     def count() -> None:
         found[:] = [unreplicated(scene)]
-        scene.say(describe(scene, found[0]))
+        scene.say(describe(found[0], flow.source, flow.target))
 
     steps = {**scene.steps(), Step.COUNT_LOST: count, Step.WRITE_REVERSE: write_reverse}
     record = scene.journal.record
     if record.doing is not Command.REVERSE:
         scene.journal.begin(Command.INVALIDATE, take_over=take_over)
         scene.journal.run(steps)
-        _deal_with(scene, found[0], export, discard)
+        _deal_with(found[0], flow.source, flow.target, export, discard)
     scene.journal.begin(Command.REVERSE, take_over=take_over)
     return scene.journal.run(steps)
 
 
-def _deal_with(scene: Scene, found: Unreplicated, export: Export | None, discard: int | None) -> None:
+def _deal_with(found: Unreplicated, here: str, there: str, export: Export | None, discard: int | None) -> None:
+    """Raises NotNow where records that cluster `here` alone has are neither exported nor discarded, or are unknown."""
     if found.problems:
         where, why = next(iter(found.problems.items()))
         unclear = number_of(len(found.problems), "partition")
-        raise NotNow(f"what {unclear} never copied is unknown, {where} among them: {why}")
+        raise NotNow(f"what of {unclear} of {here} never reached {there} is unknown, {where} among them: {why}")
     if not found.count:
         return
     if export is not None:
         export(found)
     elif discard is None or discard < found.count:
         raise NotNow(
-            f"{scene.settings.flow.source} has {number_of(found.count, 'record')} that never reached "
-            f"{scene.settings.flow.target}: hand them on with --export FOLDER, or say --discard {found.count}"
+            f"{here} has {number_of(found.count, 'record')} that never reached {there}: hand them on with --export "
+            f"FOLDER, or say --discard {found.count}"
         )
 
 
-def describe(scene: Scene, found: Unreplicated) -> str:
-    """Returns what was counted, in a sentence."""
+def describe(found: Unreplicated, here: str, there: str) -> str:
+    """Returns what was counted, in a sentence. Cluster `here` has the records, `there` lacks them."""
     topics = ", ".join(f"{topic} {count}" for topic, count in found.by_topic().items())
     most = "" if found.exact else "at most "
-    records = f"{most}{number_of(found.count, 'record')} on {scene.settings.flow.source}"
-    return f"{records} never reached {scene.settings.flow.target}{': ' + topics if topics else ''}"
+    records = f"{most}{number_of(found.count, 'record')} on {here}"
+    return f"{records} never reached {there}{': ' + topics if topics else ''}"
 
 
-def check_resume(scene: Scene, typed: str | None = None) -> None:
-    """Checks that `resume` may begin or continue; writes nothing. Raises NotNow, FenceUnclear, LockstepError."""
+def check_resume(
+    scene: Scene, typed: str | None = None, *, export: Export | None = None, discard: int | None = None
+) -> None:
+    """Checks that `resume` may begin or continue; writes to no cluster. Raises NotNow, FenceUnclear, LockstepError."""
     if scene.journal.record.state is not State.REVERSING:
         raise NotNow(f"the flow is {scene.journal.record.describe()}: only one that is REVERSING can mirror again")
-    if scene.journal.record.doing is not Command.RESUME:
+    begins = scene.journal.record.doing is not Command.RESUME
+    if begins:
         check_source_leads(scene, typed)
     check_liftable(scene)
+    if not begins:
+        return
+    flow, found = scene.settings.flow, not_copied_back(scene)
+    if found.count:
+        scene.say(f"{describe(found, flow.target, flow.source)}. MM2 does not copy these topics back")
+    _deal_with(found, flow.target, flow.source, export, discard)
 
 
-def resume(scene: Scene, *, typed: str | None = None, take_over: bool = False) -> FailoverRecord:
+def resume(
+    scene: Scene,
+    *,
+    typed: str | None = None,
+    export: Export | None = None,
+    discard: int | None = None,
+    take_over: bool = False,
+) -> FailoverRecord:
     """Makes the source lead again: lifts the fence, and the flow is kept in step as before.
 
     `typed`: the state of the reverse flow, typed by an operator who knows that the source leads without a cutover.
-    Raises NotNow, FenceUnclear, LockstepError.
+    Raises NotNow where records came to the copies, MM2 does not copy them back, and they are neither exported nor
+    discarded. Raises FenceUnclear, LockstepError.
     """
     if done := scene.journal.has_done(State.MIRRORING):
         return done
-    check_resume(scene, typed)
+    check_resume(scene, typed, export=export, discard=discard)
     scene.journal.begin(Command.RESUME, take_over=take_over)
     return scene.journal.run(scene.steps())
 

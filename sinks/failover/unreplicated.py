@@ -1,4 +1,4 @@
-"""Finds records that only the source has, once it is back after a failover. Reads both clusters, writes nothing."""
+"""Finds records that one of the clusters alone has after a takeover. Reads both clusters, writes nothing."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from sinks.kafka.ports.record_reader import Record
 from sinks.ledger.kept_end_offsets import UNSEEN
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
+from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 
 @dataclass(frozen=True)
 class Unreplicated:
-    """Records that never reached the target, by partition of the source. Partitions without any are left out.
+    """Records that one cluster alone has, by its partition. Partitions without any are left out.
 
     `problems`: partitions that could not be checked. `exact`: whether none of these records was copied after all.
     """
@@ -78,6 +79,38 @@ def unreplicated(scene: Scene) -> Unreplicated:
     problems = {where: one.problem for where, one in found.items() if one.problem}
     exact = not whole and not hidden and all(one.behind is None or one.behind.exact for one in seen.values())
     return Unreplicated({where: records for where, records in left.items() if records}, problems, exact)
+
+
+def not_copied_back(scene: Scene) -> Unreplicated:
+    """Returns records of clients behind the divergence on the target that MM2 never copies to the source.
+
+    MM2 leaves `a.orders` out on its way back to `a`. What MM2 itself copied after the takeover is left out here. A
+    record that it sent twice counts, so the number is an upper bound. Raises LockstepError.
+    """
+    settings, listed = scene.settings, scene.listed()
+    known = {
+        topic: one
+        for topic, one in divergences(scene.journal.ledger).items()
+        if is_written_by_mm2_alone(settings.policy, settings.flow.source, topic)
+    }
+    taken = {copy: end for copy, end in takeover_ends(known).items() if not _is_absent(copy, listed)}
+    with scene.readers() as (source, target):
+        seen = target.latest(list(taken))
+        grown = {copy: taken[copy] for copy, end in seen.items.items() if end > taken[copy]}
+        pairs = {
+            TopicPartition(topic, copy.partition): copy
+            for topic, one in known.items()
+            for copy in grown
+            if copy.topic == one.remote
+        }
+        hidden = undecided(target, {copy: seen.items[copy] for copy in grown})
+        late = arrivals(source, AsItWas(target, taken), pairs)
+        since = {where: one.behind.since for where, one in late.items() if one.behind and one.behind.since is not None}
+        copied, came = all_records(source, since), all_records(target, grown)
+    left = {copy: not_among(came[copy], copied.get(where, [])) for where, copy in pairs.items()}
+    unseen = {copy: str(fault) for copy, fault in seen.errors.items()}
+    problems = unseen | dict(hidden.unknown) | dict.fromkeys(hidden.open, "it has an open transaction")
+    return Unreplicated({copy: records for copy, records in left.items() if records}, problems, exact=False)
 
 
 def _way_out(

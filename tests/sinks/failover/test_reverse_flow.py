@@ -6,11 +6,15 @@ import pytest
 
 from sinks.failover.commands import cutover
 from sinks.failover.failing_back import failback, resume
+from sinks.failover.unreplicated import Unreplicated
 from sinks.ledger.failover_record import Begun, Command, FailoverRecord, NotNow, State
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
+from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import NOON
 from tests.sinks.failover.scenes import Stage, stage
+
+COPY = TopicPartition("a.x", 0)
 
 
 def reversing() -> Stage:
@@ -62,6 +66,49 @@ def test_flow_whose_target_still_leads_does_not_mirror_again_unless_that_state_i
     assert (built.record().state, built.record().has_ended) == (State.REVERSING, True)
     assert built.world.source_acls.bindings == fenced
     assert resume(built.scene(), typed=str(record.state)).state is State.MIRRORING
+
+
+def led_back() -> Stage:
+    """A flow whose way back was cut over, and whose clients wrote three records to a copy since the takeover."""
+    built = reversing()
+    way_back_is(built, FailoverRecord(State.PROMOTED, begun=built.record().begun))
+    for number in range(3):
+        built.there.logs[COPY].append(b"new", b"%d" % number, timestamp=9000 + number)
+    return built
+
+
+def test_flow_does_not_mirror_again_over_records_that_mm2_never_copies_back() -> None:
+    built = led_back()
+    fenced = set(built.world.source_acls.bindings)
+    for discard in (None, 2):
+        with pytest.raises(NotNow, match=r"b has 3 records that never reached a: .*--export FOLDER.*--discard 3"):
+            resume(built.scene(), discard=discard)
+    assert "at most 3 records on b never reached a: a.x 3. MM2 does not copy these topics back" in built.said
+    assert (built.record().state, built.world.source_acls.bindings) == (State.REVERSING, fenced)
+    assert resume(built.scene(), discard=3).state is State.MIRRORING
+
+
+def test_records_that_mm2_never_copies_back_can_be_exported() -> None:
+    built, handed = led_back(), list[Unreplicated]()
+    assert resume(built.scene(), export=handed.append).state is State.MIRRORING
+    (found,) = handed
+    assert [record.value for record in found.records[COPY]] == [b"0", b"1", b"2"]
+
+
+def test_what_mm2_itself_copied_after_the_takeover_is_no_client_record() -> None:
+    built = stage()
+    cutover(built.scene())
+    built.write("x", records=4, super_user=True)
+    built.copy()
+    failback(built.scene(), export=None, discard=0, write_reverse=lambda: None)
+    assert resume(built.scene(), typed="unknown").state is State.MIRRORING
+
+
+def test_copies_whose_end_is_unknown_keep_the_flow_from_mirroring_again() -> None:
+    built = led_back()
+    del built.there.logs[COPY]
+    with pytest.raises(NotNow, match=r"what of 1 partition of b never reached a is unknown, a\.x-0 among them"):
+        resume(built.scene(), discard=3)
 
 
 @pytest.mark.parametrize("there", [b"damaged", None])
