@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sinks.every_kind.listing import Listed
@@ -14,11 +14,13 @@ from sinks.failover.fenced_topics import fenced_topics, shown, topics_of
 from sinks.failover.open_transactions import undecided
 from sinks.failover.scene import Scene
 from sinks.failover.tails import fingerprint_of
-from sinks.kafka.ports.record_reader import Record
+from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader
 from sinks.ledger.kept_end_offsets import UNSEEN
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
+
+HAND_ON = "Hand them on in another way, by kafka-delete-records.sh take off {} what was handed on, and run it again"
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,9 @@ def unreplicated(scene: Scene) -> Unreplicated:
 def not_copied_back(scene: Scene) -> Unreplicated:
     """Returns records of clients behind the divergence on the target that MM2 never copies to the source.
 
-    MM2 leaves `a.orders` out on its way back to `a`. What MM2 itself copied after the takeover is left out here. A
-    record that it sent twice counts, so the number is an upper bound. Raises LockstepError.
+    MM2 leaves `a.orders` out on its way back to `a`. A record that the source has as well is MM2's own: it copies on
+    after a takeover, and sends again what it sent before. The source may have lost such a record, so the number is an
+    upper bound. Raises LockstepError.
     """
     settings, listed = scene.settings, scene.listed()
     known = {
@@ -94,23 +97,35 @@ def not_copied_back(scene: Scene) -> Unreplicated:
         if is_written_by_mm2_alone(settings.policy, settings.flow.source, topic)
     }
     taken = {copy: end for copy, end in takeover_ends(known).items() if not _is_absent(copy, listed)}
+    upstream = {one.remote: topic for topic, one in known.items()}
     with scene.readers() as (source, target):
         seen = target.latest(list(taken))
         grown = {copy: taken[copy] for copy, end in seen.items.items() if end > taken[copy]}
-        pairs = {
-            TopicPartition(topic, copy.partition): copy
-            for topic, one in known.items()
-            for copy in grown
-            if copy.topic == one.remote
-        }
         hidden = undecided(target, {copy: seen.items[copy] for copy in grown})
-        late = arrivals(source, AsItWas(target, taken), pairs)
-        since = {where: one.behind.since for where, one in late.items() if one.behind and one.behind.since is not None}
-        copied, came = all_records(source, since), all_records(target, grown)
-    left = {copy: not_among(came[copy], copied.get(where, [])) for where, copy in pairs.items()}
+        try:
+            came = all_records(target, grown)
+        except TooManyRecords as error:
+            raise LockstepError(f"{error}. {HAND_ON.format('the target')}") from error
+        left = {
+            copy: not_among(records, _as_old(source, TopicPartition(upstream[copy.topic], copy.partition), records))
+            for copy, records in came.items()
+        }
     unseen = {copy: str(fault) for copy, fault in seen.errors.items()}
     problems = unseen | dict(hidden.unknown) | dict.fromkeys(hidden.open, "it has an open transaction")
     return Unreplicated({copy: records for copy, records in left.items() if records}, problems, exact=False)
+
+
+def _as_old(source: RecordReader, where: TopicPartition, records: Sequence[Record]) -> list[Record]:
+    """Returns the records of a partition from the first on that is as old as one of `records`; none if that is unknown
+    or they are too many."""
+    if not records:
+        return []
+    oldest = PartitionTime(where, min(record.timestamp for record in records))
+    start = source.offsets_for_times([oldest]).items.get(oldest)
+    try:
+        return [] if start is None else all_records(source, {where: start})[where]
+    except TooManyRecords:
+        return []
 
 
 def _way_out(
@@ -119,10 +134,7 @@ def _way_out(
     """Returns what to do about a partition of either cluster that has too many records."""
     topics = {one.topic for one, copy in pairs.items() if where in (one, copy)}
     if topics & known.keys():
-        return (
-            "They came behind what was copied at the failover. Hand them on in another way, by kafka-delete-records.sh "
-            "take off the source what was handed on, and run it again"
-        )
+        return f"They came behind what was copied at the failover. {HAND_ON.format('the source')}"
     return (
         f"{shown(sorted(topics))} had not been seen before the failover, so all of it is compared record by record. "
         "Compare it in another way, leave it out (add it to topics.exclude in the file), and run it again"

@@ -105,7 +105,12 @@ def test_a_failover_and_the_way_back_killed_around_each_step_end_as_if_they_had_
     refused = commands.run("failback", "--done", config=flow.config)
     assert refused.code == 1
     assert "say --yes unknown" in refused.err
+    produce(flow.clusters.b, f"{SOURCE}.{topic}", 2, 3)
     call = ("failback", "--done", "--yes", "unknown")
+    refused = commands.run(*call, config=flow.config)
+    assert refused.code == 1
+    assert f"{TARGET} has 6 records that never reached {SOURCE}" in refused.err
+    call = (*call, "--discard", "6")
     done = killed_at([Step.LIFT_FENCE], flow, commands, *call, config=flow.config).flow()
     assert (done["state"], flow.ledger().values(Entry.DIVERGENCE)) == (State.MIRRORING, {})
     leaving.start()

@@ -104,6 +104,14 @@ def test_what_mm2_itself_copied_after_the_takeover_is_no_client_record() -> None
     assert resume(built.scene(), typed="unknown").state is State.MIRRORING
 
 
+def test_what_mm2_sends_again_after_the_takeover_is_no_client_record() -> None:
+    built = reversing()
+    log = built.there.logs[COPY]
+    for record in log.records[-2:]:
+        log.append(record.key, record.value, record.timestamp)
+    assert resume(built.scene(), typed="unknown").state is State.MIRRORING
+
+
 def test_copies_whose_end_is_unknown_keep_the_flow_from_mirroring_again() -> None:
     built = led_back()
     del built.there.logs[COPY]
