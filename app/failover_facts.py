@@ -28,7 +28,7 @@ from sinks.failover.preflight import counted_loss
 from sinks.failover.readiness_facts import GroupsUnseen, InStep, ReadinessFacts, losses_of, untold
 from sinks.failover.scene import both_readers
 from sinks.faults import ItemFault, NoAnswer, NotSupported, RightsMissing
-from sinks.flow_settings import FlowSettings
+from sinks.flow_settings import FlowSettings, MirrorVersion
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.brokers import Replicas
@@ -36,9 +36,11 @@ from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.acls.survey import left_out, source_topics
+from sinks.kinds.file_warnings import forgotten_copies
 from sinks.kinds.offsets.direction import ClusterGroups, forward, summary_of
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import without_offset_there
+from sinks.kinds.topics.rules import is_internal_to_kafka_3
 from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
@@ -155,6 +157,7 @@ class ReadinessSurvey:
             by_job=self._by_job,
             authorizer=seldom.authorizer,
             flags=seldom.flags,
+            forgotten=forgotten_copies(self._flow, listed),
             lost=awaited(asked_lost),
             unwatched=len(pairs.keys() - _watched(asked)) if asked is not None else 0,
         )
@@ -214,7 +217,11 @@ class ReadinessSurvey:
             _wanted_in_sync(self._clusters.target, remote),
             *awaited(rights),
             authorizer,
-            [*([lacking] if lacking else []), *red_flags(topics, source.describe_topic_configs(topics).items)],
+            [
+                *([lacking] if lacking else []),
+                *internal_to_mm2(self._flow, listed.source),
+                *red_flags(topics, source.describe_topic_configs(topics).items),
+            ],
             self._unsynced(listed),
         )
 
@@ -249,7 +256,10 @@ def _watched(ledger: Ledger) -> Collection[TopicPartition]:
 def missing_of(findings: Iterable[RightFinding]) -> tuple[list[str], list[str]]:
     """What is missing, in words: of all later steps, and of it that with which missing records are counted."""
     missing = [one.right for one in findings if one.verdict is RightVerdict.MISSING and not one.right.optional]
-    words = {right: f"{right.operation} on {right.resource_name} of {right.cluster}" for right in missing}
+    words = {
+        right: f"{right.operation} on {right.resource_type} {right.resource_name} of {right.cluster}"
+        for right in missing
+    }
     reads = [said for right, said in words.items() if (right.resource_type, right.operation) == ("TOPIC", "READ")]
     return [said for said in words.values() if said not in reads], reads
 
@@ -313,6 +323,21 @@ FLAGGED_NAMES: tuple[tuple[Callable[[str], bool], str], ...] = (
     ),
 )
 """Texts by a pattern of topic names. `{}` gets the topics."""
+
+INTERNAL_TO_MM2 = (
+    "{}: `topics` names them, and MM2 of Kafka 3 (lockstep.mm2.version) never copies names that end in .internal or "
+    "-internal"
+)
+
+
+def internal_to_mm2(flow: FlowSettings, source: Collection[str]) -> Iterator[str]:
+    """Returns the text for topics that the file names and MM2 of Kafka 3 takes for its own."""
+    if flow.mm2 is not MirrorVersion.KAFKA_3:
+        return
+    named = filter(flow.topic_filter.should_replicate_topic, filter(is_internal_to_kafka_3, source))
+    if found := sorted(topic for topic in named if not flow.policy.is_mm2_internal_topic(topic)):
+        yield INTERNAL_TO_MM2.format(shown(found, 3))
+
 
 TIERED = "tiered storage: segments of {} that lie in the source's remote store are copied as records, or not at all"
 

@@ -209,7 +209,8 @@ def status_now(settings: Settings, flow: FlowSettings, silent: str) -> FlowStatu
         kinds = as_far_as_known(first_statuses(flow), FlowState.ERROR, utc_now())
         failover = replace(failover, unknown=str(error)) if failover == NEVER_READ else failover
         failure = Failing.of(error)
-        return FlowStatus(flow.flow, FlowState.ERROR, None, None, str(error), kinds, failure=failure, failover=failover)
+        reason = f"{error}; {silent}"
+        return FlowStatus(flow.flow, FlowState.ERROR, None, None, reason, kinds, failure=failure, failover=failover)
 
 
 def _led_by(flow: FlowSettings, ledger: Ledger) -> Leader | None:

@@ -343,7 +343,7 @@ class Export:
 
 NEXT = (
     "next: look at {file}; stop the MM2 of {flow}",
-    "  start MM2 and `lockstep run` with that file",
+    "  start MM2 with that file, and `lockstep run` in place of the old job",
     "  once nothing is missing: `lockstep cutover` with that file",
     "  `lockstep offsets --reverse --execute` with the old file, for the groups",
     "  `lockstep failback --done` with the old file: {source} leads again",

@@ -24,7 +24,7 @@ from sinks.failover.foreseen import foreseen
 from sinks.failover.scene import Scene
 from sinks.failover.unplanned import ANY_LOSS, TYPED_UNKNOWN
 from sinks.flow_settings import FlowSettings
-from sinks.ledger.failover_record import Command, FailoverRecord
+from sinks.ledger.failover_record import Command, FailoverRecord, way_on
 from streaming.errors import WrongUsage
 from streaming.number_of import number_of
 
@@ -116,7 +116,12 @@ class FailoverRun:
         with opened as scene:
             if topics:
                 refuse_wrong_topics(topics, [(self.flow, scene.listed())])
-            yield scene
+            try:
+                yield scene
+            except KeyboardInterrupt:
+                if way := way_on(scene.journal.record):
+                    say_of(self.flow, f"interrupted: the flow is {scene.journal.record.describe()}: {way}")
+                raise
 
     def did(self, record: FailoverRecord, **more: Any) -> None:
         """Prints where the flow is now."""

@@ -213,6 +213,8 @@ def _say_trouble(planned: Sequence[Planned]) -> None:
                 complain(prefixed(name, error))
         for why in row.compared.trouble.held.values():
             complain(f"held: {why}")
+        for why in row.one.reconcile.warnings:
+            complain(f"{row.one.flow.flow.name}: {why}")
         if row.compared.waiting:
             count = number_of(len(row.compared.waiting), "deletion")
             complain(f"{row.one.flow.flow.name}: {LEFT.format(count)}")

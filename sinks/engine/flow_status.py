@@ -116,7 +116,7 @@ class KnownStatus:
     def query(self, trouble: str | None) -> None:
         """Why the streaming query does not run; None while it does."""
         with self._lock:
-            self._query = trouble
+            self._query = None if trouble is None else f"Spark cannot read MM2's topics: {trouble}"
 
     def failed(self, error: Exception, reason: str, now: datetime, failover: FailoverStatus) -> bool:
         """The flow came to a stop; whether that is another reason than before. `failover`: as far as it was read."""

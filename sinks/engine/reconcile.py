@@ -65,7 +65,8 @@ class FlowReconcile:
         self._log = FollowedLog(components.signal, components.source_epochs)
         self._admission = Admission(settings, self._claims, self._log, reviewed=components.reviewed)
         self._recorder = Recorder(components.audit, components.target)
-        self._warnings = tuple[str, ...]()
+        self.warnings = tuple[str, ...]()
+        """What the properties file probably means otherwise, as of the last comparison of everything."""
         self._internal = [where for where, role in settings.told_in.items() if role.flow is not None]
 
     def run_pass(self, requested: Collection[str] = (), everything: bool = False) -> Report:
@@ -118,7 +119,7 @@ class FlowReconcile:
         second_look = partial(self._second_look, context, trouble)
         plan = self._admission.admit(plan, found, context, trouble, second_look, force=force)
         if context.everything:
-            self._warnings = file_warnings(self.settings, context.listed)
+            self.warnings = file_warnings(self.settings, context.listed)
         watch.lap("plan")
         return Compared(context, plan, found, trouble, watch)
 
@@ -338,7 +339,7 @@ class FlowReconcile:
             now=context.now,
             due=self._agenda.due_at(wishes, context.idle, self._others_due(context)),
             stream_moved=any(one.stream_moved for one in seen),
-            warnings=() if ended else (*self._warnings, *(warning for one in seen for warning in one.warnings)),
+            warnings=() if ended else (*self.warnings, *(warning for one in seen for warning in one.warnings)),
         )
 
     def _status(self, controller: Controller, context: PassContext) -> ControllerStatus:

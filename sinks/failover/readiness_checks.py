@@ -17,7 +17,7 @@ from sinks.failover.lost_before_copying import by_topic
 from sinks.failover.readiness_facts import GroupsUnseen, ReadinessFacts
 from sinks.flow_settings import Copier
 from sinks.kinds.offsets.verdicts import Verdict
-from sinks.ledger.failover_record import State
+from sinks.ledger.failover_record import State, way_on
 from sinks.model.changes import Kind
 from sinks.model.times import utc_text
 from streaming.number_of import noun_of, number_of
@@ -71,6 +71,10 @@ GOOD_VERDICTS = frozenset({Verdict.SYNCED, Verdict.PENDING, Verdict.SOURCE_EMPTY
 
 
 NO_GROUP = "no group that may skip records"
+
+APPLY = "`lockstep plan` says what and why; `lockstep apply` writes it"
+
+ALL_REFUSED = "`lockstep plan` says why each is refused: mend that on the source, or leave it out in the file"
 
 
 OWN_OFFSET = Verdict.GROUP_ACTIVE
@@ -149,13 +153,20 @@ def _kinds(facts: ReadinessFacts) -> Iterator[Check]:
         reason = fault or (found.reasons.get(kind) if drift else None)
         figure = fault if fault and not drift else f"{counted}: {reason}" if reason else counted
         bad = fault is not None or drift > facts.rules.max_drift
-        remedy = found.remedies.get(kind) or "`lockstep plan` says what and why; `lockstep apply` writes it"
+        remedy = found.remedies.get(kind) or (APPLY if drift > refused else ALL_REFUSED)
         result = CheckResult.FAILED if bad else CheckResult.WARNING if drift else CheckResult.OK
         limit = str(facts.rules.max_drift)
         yield Check(f"in step: {kind}", result, figure, limit, remedy if bad or drift else "")
     if users := found.refused.get(Kind.SCRAM_USER, 0):
         remedy = "`lockstep credentials set` for each: `lockstep plan` names them"
         yield Check("users without a credential", CheckResult.FAILED, str(users), "0", remedy)
+
+
+def _forgotten(facts: ReadinessFacts) -> Iterator[Check]:
+    if facts.forgotten:
+        figure = f"{shown(facts.forgotten)}: with a copy on {facts.target}, not kept in step"
+        remedy = "name them in `topics`; if they are left out on purpose, in `topics.exclude`"
+        yield Check("topics left out", CheckResult.FAILED, figure, "none", remedy)
 
 
 def _groups(facts: ReadinessFacts) -> Iterator[Check]:
@@ -315,7 +326,7 @@ def _remarks(facts: ReadinessFacts) -> Iterator[Check]:
         figure = f"whether one is under way is not known{why}"
         yield remark("failover", figure, "it is known again once the ledger can be read")
     elif facts.record.state is not State.MIRRORING or facts.record.doing is not None:
-        yield remark("failover", f"the flow is {facts.record.describe()}", GOES_ON)
+        yield remark("failover", f"the flow is {facts.record.describe()}", way_on(facts.record) or GOES_ON)
     if job.uncompared:
         yield remark("records", f"are not compared: {job.uncompared}", "docs/verify.md")
     if job.effective:
@@ -366,6 +377,7 @@ QUESTIONS: Sequence[ReadinessQuestion] = (
     ReadinessQuestion(_records_not_counted, SeenBy.PREFLIGHT, CUTOVER_ALONE),
     ReadinessQuestion(_lost, SeenBy.PREFLIGHT, CUTOVER_ALONE),
     ReadinessQuestion(_kinds, SeenBy.PASSES, BOTH),
+    ReadinessQuestion(_forgotten, SeenBy.PREFLIGHT, BOTH),
     ReadinessQuestion(_groups, SeenBy.PASSES, BOTH),
     ReadinessQuestion(_unsynced_groups, SeenBy.PREFLIGHT_OF_TARGET, BOTH),
     ReadinessQuestion(_target, SeenBy.PREFLIGHT_OF_TARGET, BOTH),

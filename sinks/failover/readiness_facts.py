@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -127,6 +127,7 @@ class ReadinessFacts:
     `unsynced`: partitions of groups without an offset on the target, where Lockstep syncs no offsets, or why that is
     unknown.
     `flags`: what no tool carries over, in words.
+    `forgotten`: topics with a copy on the target that the file neither names nor excludes.
     `lost`: what retention deleted before MM2 copied it.
     `unwatched`: partitions without a recorded copy position, where such a loss does not show.
     """
@@ -158,6 +159,7 @@ class ReadinessFacts:
     by_job: bool = False
     authorizer: bool = True
     flags: Collection[str] = ()
+    forgotten: Sequence[str] = ()
     lost: LostRecords = field(default_factory=dict)
     unwatched: int = 0
 

@@ -18,15 +18,12 @@ from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_filters import DefaultGroupFilter, DefaultTopicFilter
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 from streaming.nearest import nearest
-from streaming.number_of import number_of
+from streaming.number_of import first_names, number_of
 
 Ends = Callable[[Collection[TopicPartition]], Observed[TopicPartition, LogRange]]
 
 LOOKED_AT = 100
 """How many other copies are asked for records, to see that MM2 runs."""
-
-SHOWN = 3
-"""How many names a warning gives."""
 
 
 def unmatched(key: str, named: Sequence[str], there: Collection[str], alias: str) -> list[str]:
@@ -57,10 +54,10 @@ def unmatched_groups(settings: FlowSettings, source: Callable[[], Collection[str
     return unmatched("groups", chosen.plain_names, source(), settings.flow.source)
 
 
-def left_behind(settings: FlowSettings, listed: Listed) -> list[str]:
-    """What to say of copies on the target whose topics the source has and the settings leave out."""
+def left_out_copies(settings: FlowSettings, listed: Listed) -> list[str]:
+    """Returns topics of the source that have a copy on the target and that the settings leave out, sorted."""
     flow, policy = settings.flow, settings.policy
-    found = sorted(
+    return sorted(
         topic
         for topic in listed.source.keys() - listed.desired.remote.keys()
         if policy.format_remote_topic(flow.source, topic) in listed.target
@@ -68,11 +65,24 @@ def left_behind(settings: FlowSettings, listed: Listed) -> list[str]:
         and not policy.is_mm2_internal_topic(topic)
         and not is_replicated(settings, topic)
     )
+
+
+def forgotten_copies(settings: FlowSettings, listed: Listed) -> list[str]:
+    """Returns topics of `left_out_copies` that `topics.exclude` does not name either; none for a filter class of the
+    user's own."""
+    chosen = settings.topic_filter
+    if not isinstance(chosen, DefaultTopicFilter):
+        return []
+    return [topic for topic in left_out_copies(settings, listed) if not chosen.is_excluded(topic)]
+
+
+def left_behind(settings: FlowSettings, listed: Listed) -> list[str]:
+    """What to say of copies on the target whose topics the source has and the settings leave out."""
+    flow, found = settings.flow, left_out_copies(settings, listed)
     if not found:
         return []
-    names = ", ".join(found[:SHOWN]) + (", …" if len(found) > SHOWN else "")
-    left = f"{number_of(len(found), 'topic', 'topics')} of {flow.source}"
-    return [f"the properties file leaves out {left} with a copy on {flow.target}, not kept in step: {names}"]
+    left = f"{number_of(len(found), 'topic', 'topics')} of {flow.source} with a copy on {flow.target}"
+    return [f"the properties file leaves out {left}, not kept in step: {first_names(found)}"]
 
 
 def uncopied_internal_names(settings: FlowSettings, listed: Listed, source: Ends, target: Ends) -> list[str]:
@@ -94,11 +104,11 @@ def uncopied_internal_names(settings: FlowSettings, listed: Listed, source: Ends
     # An MM2 that has not started yet copies nothing either.
     if not found or not _with_records(dict(islice(others.items(), LOOKED_AT)), target):
         return []
-    names = ", ".join(found[:SHOWN]) + (", …" if len(found) > SHOWN else "")
+    named = f"{number_of(len(found), 'topic')} of {settings.flow.source}: {first_names(found)}"
     return [
-        f"MM2 has copied no record of {number_of(len(found), 'topic')} of {settings.flow.source}: {names}. MM2 of "
-        "Kafka 3 never copies a topic whose name ends in .internal or -internal. If such an MM2 runs this flow, say "
-        "lockstep.mm2.version=3"
+        f"MM2 has copied no record of {named}. "
+        "MM2 of Kafka 3 never copies a topic whose name ends in .internal or -internal. If such an MM2 runs this flow, "
+        "say lockstep.mm2.version=3"
     ]
 
 

@@ -286,12 +286,17 @@ def begin(record: FailoverRecord, command: Command, begun: Begun) -> FailoverRec
 
 def _way_out(record: FailoverRecord, command: Command) -> str:
     """What to do instead of a command that may not begin while another is half done."""
-    doing = record.doing
-    if doing is not None and (late := TOO_LATE.get((command, doing))):
-        return late
-    goes_back = doing is not None and may_interrupt(Command.UNFENCE, doing, record.done)
-    can = goes_back and Command.UNFENCE in commands_from(record.state)
-    return "run it again to its end first" + (", or `lockstep unfence`" if can else "")
+    late = TOO_LATE.get((command, record.doing)) if record.doing else None
+    return late or f"{way_on(record)} first"
+
+
+def way_on(record: FailoverRecord) -> str:
+    """What to do about a command that is half done; empty if none is."""
+    if record.doing is None:
+        return ""
+    goes_back = may_interrupt(Command.UNFENCE, record.doing, record.done)
+    unfence = "`lockstep unfence` or " if goes_back and Command.UNFENCE in commands_from(record.state) else ""
+    return f"{unfence}run `lockstep {record.doing.typed}` again to its end"
 
 
 def completed(record: FailoverRecord, step: Step) -> FailoverRecord:

@@ -78,7 +78,11 @@ class DefaultTopicFilter:
         self._exclude = _patterns(properties, "topics.exclude", DEFAULT_TOPICS_EXCLUDE)
 
     def should_replicate_topic(self, topic: str) -> bool:
-        return _matches(self._include, topic) and not _matches(self._exclude, topic)
+        return _matches(self._include, topic) and not self.is_excluded(topic)
+
+    def is_excluded(self, topic: str) -> bool:
+        """Whether `topics.exclude` names it."""
+        return _matches(self._exclude, topic)
 
 
 class DefaultGroupFilter:

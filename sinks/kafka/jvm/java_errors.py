@@ -136,7 +136,9 @@ def raised(alias: str, servers: str, api: str, error: JavaError, waited: float) 
         return RightsMissing(f"{text}; check the security settings of `{alias}.` in the properties file")
     if error.code == DENIED_CLUSTER:
         right = RIGHTS.get(api, "this right")
-        return RightsMissing(f"{text}; grant the principal {right} on the cluster {alias}")
+        return RightsMissing(
+            f"{text}; grant the principal {right} on the cluster {alias}. `lockstep rights` prints all grants"
+        )
     if error.code == TIMED_OUT:
         return ClusterUnreachable(
             f"cluster {alias}: {servers} gave no answer to {api} within {waited:.2g} s; {where_it_is(alias)}"

@@ -63,6 +63,7 @@ class _Topic:
 @dataclass
 class MemoryCluster:
     """`writes` counts write requests; `denied` names the operations (`describe`, `alter`) that are not permitted.
+    `unseen`: topics without DESCRIBE.
 
     Not `reachable`, it answers nothing.
     """
@@ -73,6 +74,7 @@ class MemoryCluster:
     policy: ConfigPolicy = _no_policy
     incremental: bool = True
     denied: set[str] = field(default_factory=set)
+    unseen: set[str] = field(default_factory=set)
     reachable: bool = True
     writes: int = 0
     topics: dict[str, _Topic] = field(default_factory=dict)
@@ -83,7 +85,7 @@ class MemoryCluster:
 
     def list_topics(self) -> dict[str, int]:
         self._check("describe")
-        return {name: topic.partitions for name, topic in self.topics.items()}
+        return {name: topic.partitions for name, topic in self.topics.items() if name not in self.unseen}
 
     @property
     def listed_ids(self) -> dict[str, str]:

@@ -66,7 +66,9 @@ def raised(alias: str, doing: str, error: KafkaError) -> LockstepError:
     if error.code() in LOGIN or REFUSED_CERTIFICATE.search(error.str()):
         return RightsMissing(f"{text}; check the security settings of `{alias}.` in the properties file")
     if error.code() in DENIED_CLUSTER:
-        return RightsMissing(f"{text}; grant the principal this right on the cluster {alias}")
+        return RightsMissing(
+            f"{text}; grant the principal this right on the cluster {alias}. `lockstep rights` prints all grants"
+        )
     if error.code() in UNREACHABLE | NO_COORDINATOR or error.retriable():
         return ClusterUnreachable(f"{text}; {where_it_is(alias)}")
     return LockstepError(text)

@@ -78,9 +78,11 @@ def option_texts(config: str) -> Iterator[str]:
     """What follows each `=` of a text that may be a configuration of JAAS: as it is written, and as it is read.
 
     A value without quotes counts only where its name speaks of a secret. All of it is to be hidden: rather too much
-    than too little."""
+    than too little. A user's name is no secret, and it may be a word that every message has."""
     for match in VALUES.finditer(config):
         bare, quoted = match["bare"], match["double"] or match["single"] or ""
+        if match["name"] == "username":
+            continue
         if bare is None:
             yield from {quoted, ESCAPE.sub(_unescaped, quoted)}
         elif is_secret(match["name"]):

@@ -35,8 +35,8 @@ READING_MM2S = READING_OPERATIONS | {"READ"}
 """The same for MM2's heartbeats, checkpoints and offset-syncs: its own client for applications reads them (KIP-382)."""
 
 COVERS = (
-    "on the target, {} {} covers {}, which is Kafka's, MM2's or Lockstep's own; use ACLs on the source that leave it "
-    "out, or grant this on the target by hand"
+    "on the target, {} {} covers {}, which is Kafka's, MM2's or Lockstep's own. Use ACLs on the source that leave it "
+    "out. Or grant this on the target by hand, or leave the principal out (lockstep.acl.principals.exclude)"
 )
 EVERYBODY = "denies everybody, and so those who are never locked out ({}); deny it on the target by hand"
 

@@ -16,12 +16,14 @@ from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.watches import Watch
 from sinks.kinds.assembly import Assembled, Assembly, CompareProgress
 from sinks.kinds.topics.poll_schedule import PollSchedule
-from sinks.kinds.topics.rules import is_still_wanted
+from sinks.kinds.topics.rules import is_replicated, is_still_wanted
 from sinks.kinds.topics.survey import SeenTopics, adoptable_topics, compare_topics, survey
 from sinks.kinds.topics.writer import ConfigWriter, TopicWriter
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Key, Kind
+from sinks.model.plan import Unobserved
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
+from streaming.number_of import first_names
 
 
 class TopicController:
@@ -48,11 +50,14 @@ class TopicController:
         self._once, self._clock, self._configs = once, clock, configs
         self._schedule = PollSchedule(settings.pace)
         self._owes_ids = True
+        self._gone, self._hidden = set[str](), list[str]()
 
     def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
         """Adds what differs from the last poll to what must be compared."""
         listed, now, remote = context.listed, context.now, context.listed.desired.remote
         self._owes_ids |= context.everything
+        if context.everything:
+            self._look_for_hidden(context)
         self._schedule.members(remote)
         self._schedule.follow(context.signal_works)
         if agenda.backed_off.has_any:
@@ -86,8 +91,22 @@ class TopicController:
             polled=polled,
             explained=explained,
             refused=listed.desired.refused,
-            errors=agenda.created.unobserved(Kind.TOPIC, wanted, self._target.alias),
+            errors=(*agenda.created.unobserved(Kind.TOPIC, wanted, self._target.alias), *self._unobserved()),
         )
+
+    def _look_for_hidden(self, context: PassContext) -> None:
+        """A topic that the principal may not see is in no listing, as if it had been deleted. Its copy tells of it."""
+        orphans = orphaned(self._settings, context)
+        self._gone &= orphans
+        if asked := orphans - self._gone:
+            self._gone |= self._source.confirmed_absent(asked)
+        self._hidden = sorted(orphans - self._gone)
+
+    def _unobserved(self) -> list[Unobserved]:
+        if not self._hidden:
+            return []
+        reason = HIDDEN.format(self._source.alias, first_names(self._hidden), self._target.alias)
+        return [Unobserved(kind, reason) for kind in sorted(self.kinds) if self._settings.enabled[kind]]
 
     def _leave_configs(self, agenda: KindsAgenda, remote: Mapping[str, str], lacks: Collection[str]) -> None:
         """Configs are not polled in this pass."""
@@ -155,6 +174,9 @@ class TopicController:
         owned = context.ledger.owned(Kind.TOPIC)
         surplus = surplus_topics(self._settings, context) if Kind.TOPIC in seen.active else {}
         compared = compare_topics(self._settings, context.listed, seen, owned=owned, deletions=surplus)
+        if self._once:
+            errors = (*compared.plan.errors, *self._unobserved())
+            compared = replace(compared, plan=replace(compared.plan, errors=errors))
         changes_configs = any(change.kind is Kind.TOPIC_CONFIG for change in compared.plan.changes)
         if changes_configs and self._configs is not None and (warning := self._configs.warning):
             return replace(compared, plan=compared.plan.noting((), [warning]))
@@ -220,6 +242,29 @@ def ours_to_recognize(context: PassContext, compared: Collection[str] | None) ->
     if compared is not None:
         ours &= {key[0] for key in unsettled}.union(compared)
     return ours & context.listed.target.keys()
+
+
+HIDDEN = (
+    "{} does not list {}, and does not say either that they are gone, while {} has copies of them: grant the principal "
+    "DESCRIBE and DESCRIBE_CONFIGS on these topics"
+)
+
+
+def orphaned(settings: FlowSettings, context: PassContext) -> set[str]:
+    """Returns topics that the file names and the source does not list, while the target has their copies.
+
+    A copy's name tells of its topic, or Lockstep created the copy.
+    """
+    listed, policy, alias = context.listed, settings.policy, settings.flow.source
+    owned = {key[0] for key in context.ledger.owned(Kind.TOPIC)}
+    found = set[str]()
+    for name in listed.target.keys() - listed.desired.upstream:
+        topic = policy.upstream_topic(name)
+        if topic is None or topic in listed.source or policy.format_remote_topic(alias, topic) != name:
+            continue
+        if (name in owned or is_written_by_mm2_alone(policy, alias, topic)) and is_replicated(settings, topic):
+            found.add(topic)
+    return found
 
 
 # Which topics of ours the source lacks, and what both clusters say of them by name. Data is gone with a topic.

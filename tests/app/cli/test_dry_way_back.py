@@ -22,7 +22,7 @@ from sinks.failover.fence_notes import NO_OTHERS, OtherLedgers
 from sinks.failover.fencing import FenceUnclear
 from sinks.failover.scene import Scene
 from sinks.failover.unplanned import failover
-from sinks.ledger.failover_record import NotNow, State
+from sinks.ledger.failover_record import NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.known_positions import KnownPosition
 from streaming.mm2.records import TopicPartition
@@ -238,3 +238,29 @@ def test_failover_refuses_a_number_other_than_the_predicted_one(typed: str, monk
     assert there.record().state is State.MIRRORING
     failover_commands.failover(FILE, yes="30")
     assert there.record().state is State.FAILED_OVER
+
+
+@pytest.mark.parametrize(
+    ("command", "way"),
+    [
+        (failover_commands.cutover, "`lockstep unfence` or run `lockstep fence` again to its end"),
+        (failover_commands.failover, "a->b: interrupted: the flow is FAILING_OVER, `failover` is half done"),
+    ],
+    ids=["cutover", "failover"],
+)
+def test_a_command_that_is_interrupted_says_what_is_half_done_and_the_way_on(
+    command: Says, way: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = stage()
+    run_on(there, monkeypatch)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def scene(*given: object, **options: object) -> Iterator[Scene]:
+        yield replace(there.scene(), does=lambda scene: dict.fromkeys(Step, interrupted))
+
+    monkeypatch.setattr(failover_run, "failover_session", contextmanager(scene))
+    with pytest.raises(KeyboardInterrupt):
+        command(FILE, yes=True) if command is failover_commands.cutover else command(FILE, accept_loss="0", yes="0")
+    assert way in capsys.readouterr().err

@@ -72,6 +72,11 @@ def test_differences_that_harm_no_reader_are_differences() -> None:
     assert {Difference.DUPLICATE, Difference.EXTRA} == HARMLESS_TO_READERS
 
 
+@pytest.mark.parametrize(("drift", "words"), [(2, "`lockstep apply` writes it"), (1, "leave it out in the file")])
+def test_apply_is_no_remedy_for_a_kind_whose_differences_are_all_refused(drift: int, words: str) -> None:
+    assert words in check("in step: acl", drift={Kind.ACL: drift}, refused={Kind.ACL: 1}).remedy
+
+
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
@@ -116,6 +121,7 @@ def test_mm2_that_does_not_copy_is_no_reason_against_a_failover_which_says_what_
         ("offline on the target", {"replicas": Replicas(3, {}, {"a.x": 3}, offline=frozenset({PARTITION}))}),
         ("replicas in sync for min.insync.replicas", {"replicas": Replicas(3, {"a.x": 3}, {"a.x": 1})}),
         ("MM2's ACL sync", {"rules": FailoverRules(copier_copies_acls=True)}),
+        ("topics left out", {"forgotten": ["orders"]}),
         ("rights of later steps", {"missing_rights": ["ALTER on the cluster"]}),
         ("rights to count records", {"missing_reads": ["READ on * of a"]}),
         ("last stable offsets on a", {"undecided": {"a": Undecided(unknown={PARTITION: "no leader"})}}),

@@ -11,7 +11,7 @@ from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.faults import Observed
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.file_warnings import Ends, file_warnings, uncopied_internal_names, unmatched_groups
+from sinks.kinds.file_warnings import Ends, file_warnings, forgotten_copies, uncopied_internal_names, unmatched_groups
 from sinks.kinds.shared_listings import list_both
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import World, flow_settings, put_topic
@@ -43,6 +43,23 @@ def test_name_that_no_group_has_is_said_with_the_nearest_one() -> None:
     settings = flow_settings({"groups": "billing, shpping, app-.*"})
     (said,) = unmatched_groups(settings, lambda: {"billing", "shipping"})
     assert said == "groups names shpping, and a has no such group; nearest: shipping"
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"topics": ".*"}, []),
+        ({"topics": "ordesr, others"}, ["orders", "orders.eu"]),
+        ({"topics": "others", "topics.exclude": "orders"}, ["orders.eu"]),
+        ({"topics": ".*", "topics.exclude": "orders.*"}, []),
+    ],
+)
+def test_copies_of_topics_that_the_file_neither_names_nor_excludes_are_forgotten(
+    world: World, filters: dict[str, str], found: list[str]
+) -> None:
+    world.settle()
+    settings = flow_settings(filters)
+    assert forgotten_copies(settings, list_both(settings, world.source, world.target)) == found
 
 
 def test_copies_that_the_file_stopped_naming_are_in_status_and_log(
