@@ -251,7 +251,7 @@ def kind_status(
     pending = {change.key for change in report.plan.changes if change.kind is kind and change not in tried}
     drifting = pending | {refusal.key for refusal in refused} | {outcome.change.key for outcome in failed}
     unobserved = [error.reason for error in report.plan.errors if error.kind is kind]
-    fault = report.trouble.faulted.get(kind) or _denied(kind, failed)
+    fault = report.trouble.faulted.get(kind) or _denied(kind, failed, refused)
     held = report.trouble.held.get(kind)
     reason = fault or held or next(iter(unobserved), None) or (refused[0].reason if refused else None)
     drift = len(drifting) if drifting or not (unobserved or kind in report.trouble.faulted) else None
@@ -282,11 +282,16 @@ def _paused(kind: Kind) -> str:
     return f"paused: what differs is not known; `lockstep resume {kind}` starts it again"
 
 
-def _denied(kind: Kind, failed: Collection[Outcome]) -> str | None:
-    """The reason when every failure is a missing right: then it is no single item's trouble."""
+def _denied(kind: Kind, failed: Collection[Outcome], refused: Collection[Refusal]) -> str | None:
+    """The reason when every failure is a missing right: then it is no single item's trouble. Changes that back off
+    count until they are tried again."""
     faults = [outcome.error for outcome in failed if outcome.error]
-    if not faults or not all(fault.is_denied for fault in faults):
+    waiting = [refusal.reason for refusal in refused if refusal.denied]
+    denials = [*map(str, faults), *waiting]
+    if not denials or not all(fault.is_denied for fault in faults):
         return None
     rights = [right for right in kind.row.rights if right.side is FlowSide.TARGET and right.also is None]
     operations = ", ".join(dict.fromkeys(name for right in rights for name in right.operations))
-    return f"no right to write {number_of(len(failed), 'change')} of the kind {kind} ({faults[0]}); grant {operations}"
+    return (
+        f"no right to write {number_of(len(denials), 'change')} of the kind {kind} ({denials[0]}); grant {operations}"
+    )

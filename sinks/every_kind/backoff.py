@@ -68,8 +68,8 @@ class Backoff:
     def _refusal(backed_off: BackedOff, now: float) -> Refusal:
         wait = f"tried again in {max(0, backed_off.due - now):.0f} s"
         reason = f"{backed_off.fault} (refused {number_of(backed_off.tries, 'time')}, {wait})"
-        remedy = backed_off.fault.remedy or SEE_PLAN
-        return Refusal(backed_off.kind, backed_off.op, backed_off.key, reason, remedy=remedy)
+        remedy, denied = backed_off.fault.remedy or SEE_PLAN, backed_off.fault.is_denied
+        return Refusal(backed_off.kind, backed_off.op, backed_off.key, reason, remedy=remedy, denied=denied)
 
     def learn(self, outcomes: Iterable[Outcome], now: float) -> None:
         """Backs off what was refused for good, forgets what went through. Retriable faults do not count."""

@@ -27,7 +27,7 @@ CONFIRM = "make sure that this is meant, then run `lockstep apply --force`"
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A change that will not be tried, and why. `passing`: it is tried in a few seconds, and is no event until then.
-    `remedy`: what to do."""
+    `remedy`: what to do. `denied`: it was tried, and a right is missing."""
 
     kind: Kind
     op: Op
@@ -35,6 +35,7 @@ class Refusal:
     reason: str
     passing: bool = False
     remedy: str = field(default=SEE_PLAN, compare=False)
+    denied: bool = field(default=False, compare=False)
 
     @property
     def subject(self) -> tuple[Kind, Op, Key]:

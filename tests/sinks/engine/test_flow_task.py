@@ -22,8 +22,8 @@ from sinks.faults import (
 )
 from sinks.ledger.failover_record import Command, FailoverRecord, State
 from sinks.ledger.ledger import Entry
-from sinks.model.changes import Kind, Outcome
-from sinks.model.plan import Plan, Unobserved
+from sinks.model.changes import Kind, Op, Outcome
+from sinks.model.plan import Plan, Refusal, Unobserved
 from streaming.errors import LockstepError
 from tests.sinks.builders import (
     FLOW,
@@ -250,6 +250,15 @@ def test_every_write_denied_is_a_fault_with_the_rights_to_grant(task: FlowTask, 
     assert status.reason is not None
     assert "2 changes" in status.reason
     assert "grant ALTER_CONFIGS" in status.reason
+
+
+def test_a_fault_stays_while_what_was_denied_waits_for_its_next_try(task: FlowTask, passes: ScriptedPass) -> None:
+    key, reason = ("a.x", "retention.ms"), "TOPIC_AUTHORIZATION_FAILED: no (refused 1 time, tried again in 30 s)"
+    waiting = Refusal(Kind.TOPIC_CONFIG, Op.UPDATE, key, reason, denied=True)
+    passes.report = Report(Plan(FLOW, refused=(waiting,)))
+    status = task.step(None).kinds[Kind.TOPIC_CONFIG]
+    assert (status.task, status.drift) == (Task.FAULTED, 1)
+    assert "grant ALTER_CONFIGS" in str(status.reason)
 
 
 def test_refused_key_is_in_the_status_with_its_reason() -> None:
