@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 
 from app.rights.flow_rights import failover_rights
@@ -36,7 +36,7 @@ from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.acls.survey import left_out, source_topics
-from sinks.kinds.file_warnings import forgotten_copies
+from sinks.kinds.file_warnings import forgotten_copies, uncopied_internal_names
 from sinks.kinds.offsets.direction import ClusterGroups, forward, summary_of
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import without_offset_there
@@ -45,6 +45,7 @@ from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
 from sinks.model.times import utc_now
+from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 SELDOM = 600.0
@@ -220,10 +221,17 @@ class ReadinessSurvey:
             [
                 *([lacking] if lacking else []),
                 *internal_to_mm2(self._flow, listed.source),
+                *self._uncopied(listed),
                 *red_flags(topics, source.describe_topic_configs(topics).items),
             ],
             self._unsynced(listed),
         )
+
+    def _uncopied(self, listed: Listed) -> list[str]:
+        with suppress(LockstepError):
+            here, there = (one.groups.ends for one in self._clusters.ports)
+            return uncopied_internal_names(self._flow, listed, here, there)
+        return []
 
     def _unsynced(self, listed: Listed) -> int | GroupsUnseen:
         here, there = (ClusterGroups(one, one.groups) for one in (self._clusters.source, self._clusters.target))

@@ -72,6 +72,8 @@ GOOD_VERDICTS = frozenset({Verdict.SYNCED, Verdict.PENDING, Verdict.SOURCE_EMPTY
 
 NO_GROUP = "no group that may skip records"
 
+SEE_STATUS = "`lockstep status` says more"
+
 APPLY = "`lockstep plan` says what and why; `lockstep apply` writes it"
 
 ALL_REFUSED = "`lockstep plan` says why each is refused: mend that on the source, or leave it out in the file"
@@ -153,7 +155,8 @@ def _kinds(facts: ReadinessFacts) -> Iterator[Check]:
         reason = fault or (found.reasons.get(kind) if drift else None)
         figure = fault if fault and not drift else f"{counted}: {reason}" if reason else counted
         bad = fault is not None or drift > facts.rules.max_drift
-        remedy = found.remedies.get(kind) or (APPLY if drift > refused else ALL_REFUSED)
+        unclear = fault is not None and not drift
+        remedy = found.remedies.get(kind) or (SEE_STATUS if unclear else APPLY if drift > refused else ALL_REFUSED)
         result = CheckResult.FAILED if bad else CheckResult.WARNING if drift else CheckResult.OK
         limit = str(facts.rules.max_drift)
         yield Check(f"in step: {kind}", result, figure, limit, remedy if bad or drift else "")
@@ -177,7 +180,7 @@ def _groups(facts: ReadinessFacts) -> Iterator[Check]:
     if Kind.GROUP_OFFSET not in facts.in_step.drift:
         return
     if fault is not None and not any(verdicts.values()):
-        yield Check("groups", CheckResult.UNKNOWN, f"not known: {fault}", limit, "`lockstep status` says more")
+        yield Check("groups", CheckResult.UNKNOWN, f"not known: {fault}", limit, SEE_STATUS)
         return
     skipping = sum(count for verdict, count in verdicts.items() if verdict not in (*GOOD_VERDICTS, OWN_OFFSET))
     said = f"{skipping} may skip records: " if skipping else ""
@@ -292,7 +295,7 @@ def _job(facts: ReadinessFacts) -> Iterator[Check]:
     """What keeps a job from comparing the flow."""
     job, flow = facts.job, f"{facts.source}->{facts.target}"
     if job.stopped:
-        yield Check(flow, CheckResult.FAILED, job.stopped, "", job.stopped_remedy or "`lockstep status` says more")
+        yield Check(flow, CheckResult.FAILED, job.stopped, "", job.stopped_remedy or SEE_STATUS)
     if job.trouble and job.trouble not in (job.stopped or ""):
         remedy = "see that both clusters run, and can be reached from the job's machine"
         yield Check("preflight", CheckResult.FAILED, f"the clusters cannot be observed: {job.trouble}", "", remedy)
@@ -320,7 +323,7 @@ def _remarks(facts: ReadinessFacts) -> Iterator[Check]:
         figure = f"what Lockstep keeps was last in step at {utc_text(job.in_step_at)}"
         yield remark(flow, figure, "it is compared again once both clusters answer")
     if job.note:
-        yield remark(flow, job.note, "`lockstep status` says more")
+        yield remark(flow, job.note, SEE_STATUS)
     if facts.record_unknown is not None:
         why = "" if facts.record_unknown in (job.stopped or "") else f": {facts.record_unknown}"
         figure = f"whether one is under way is not known{why}"

@@ -28,6 +28,9 @@ NO_COORDINATOR = frozenset(
 )
 """Of a request about groups: their coordinator is starting, or another broker is their coordinator now."""
 
+NO_LEADER = frozenset({KafkaError._UNKNOWN_PARTITION, KafkaError.LEADER_NOT_AVAILABLE})
+"""librdkafka says the first of a partition that the metadata shows without a leader."""
+
 RETRIABLE_CODES = (
     UNREACHABLE
     | NO_COORDINATOR
@@ -69,6 +72,8 @@ def raised(alias: str, doing: str, error: KafkaError) -> LockstepError:
         return RightsMissing(
             f"{text}; grant the principal this right on the cluster {alias}. `lockstep rights` prints all grants"
         )
+    if error.code() in NO_LEADER:
+        return LockstepError(f"{text}; the partition has no leader: see that its brokers on {alias} run")
     if error.code() in UNREACHABLE | NO_COORDINATOR or error.retriable():
         return ClusterUnreachable(f"{text}; {where_it_is(alias)}")
     return LockstepError(text)
