@@ -276,10 +276,9 @@ def held_by_source(
         for acl in desired_acls(bindings, one, everything).wanted
         if existing is None or acl in existing or (acl.resource_type == TOPIC and covers_any(acl, copies))
     }
-    readers = {acl.principal for acl in kept if acl.resource_type == TOPIC}
+    readers = {acl.principal for acl in kept if acl.resource_type == TOPIC}.union(reading)
     everyone = EVERYONE in readers
     if readers:
         # Every reader may use the groups that User:* may.
         readers.add(EVERYONE)
-    staying = readers.union(reading)
-    return {acl for acl in kept if acl.resource_type == TOPIC or everyone or acl.principal in staying}
+    return {acl for acl in kept if acl.resource_type == TOPIC or everyone or acl.principal in readers}

@@ -264,18 +264,39 @@ def test_right_of_a_group_is_held_although_somebody_took_that_of_its_topic_from_
     assert GROUP.key in {one.key for one in report.plan.refused if "the properties file" in one.reason}
 
 
-def test_right_of_a_group_is_held_while_another_flow_lets_its_principal_read_on_the_target() -> None:
+@pytest.mark.parametrize("reader", ["User:alice", "User:*"])
+def test_right_of_a_group_is_held_while_another_flow_lets_its_principal_read_on_the_target(reader: str) -> None:
     """The file of both flows names nothing any more: neither claims the right of the group, and the other still
     holds the right of its topic."""
     world = in_step()
     world.target_acls.bindings -= {acl("ALLOW READ User:alice TOPIC a.orders")}
-    world.target_acls.bindings |= {acl("ALLOW READ User:alice TOPIC c.orders")}
+    world.target_acls.bindings |= {acl(f"ALLOW READ {reader} TOPIC c.orders")}
     world.target.topics.pop("a.orders", None)
     renamed(world, {"topics.exclude": ".*"})
     for _ in range(12):
         report = world.run_pass(after=POLL)
     assert GROUP in world.target_acls.bindings
     assert GROUP.key in {one.key for one in report.plan.refused if "the properties file" in one.reason}
+
+
+def test_right_of_everybody_to_a_group_is_held_while_anybody_reads_on_the_target() -> None:
+    every = acl("ALLOW READ User:* GROUP shared")
+    world = in_step()
+    world.source_acls.bindings |= {every}
+    for _ in range(4):
+        world.run_pass(after=POLL)
+    assert every in world.target_acls.bindings
+    world.target_acls.bindings -= {
+        acl("ALLOW READ User:alice TOPIC a.orders"),
+        acl("ALLOW READ User:bob TOPIC a.others"),
+    }
+    world.target_acls.bindings |= {acl("ALLOW READ User:alice TOPIC c.orders")}
+    for topic in ("a.orders", "a.others"):
+        world.target.topics.pop(topic, None)
+    renamed(world, {"topics.exclude": ".*"})
+    for _ in range(12):
+        world.run_pass(after=POLL)
+    assert every in world.target_acls.bindings
 
 
 def test_right_of_a_group_goes_whatever_its_principal_has_on_topics_that_were_never_copied() -> None:
