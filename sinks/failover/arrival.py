@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from sinks.failover.cut_reader import AsItWas
 from sinks.failover.read_records import ReadLimits, read_records
 from sinks.failover.resent import Pairs, without_resent
-from sinks.failover.tails import TAIL_RECORDS, Behind, Fingerprint, behind, fingerprint_of, later_than
+from sinks.failover.tails import TAIL_RECORDS, Behind, Fingerprint, behind, behind_at_most, fingerprint_of
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader, Why
 from sinks.ledger.known_positions import KnownPosition
@@ -100,7 +100,18 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
         where: one.behind for where, one in found.items() if one.behind and not _is_appended(there.tails[pairs[where]])
     }
     counted = without_resent(source, target, pairs, counted, ARRIVAL_LIMITS)
-    return {where: replace(one, behind=counted.get(where, one.behind)) for where, one in found.items()}
+    found = {where: replace(one, behind=counted.get(where, one.behind)) for where, one in found.items()}
+    return {where: _with_hidden(one, here.hidden.get(where)) for where, one in found.items()}
+
+
+def _with_hidden(one: Arrival, hidden: range | None) -> Arrival:
+    """With the offsets behind an open transaction, which a reader of committed records does not get. Any of them may be
+    a record that commits."""
+    if hidden is None or one.behind is None:
+        return one
+    known = one.behind
+    since = hidden.start if known.since is None else known.since
+    return replace(one, behind=known._replace(records=known.records + len(hidden), exact=False, since=since))
 
 
 def _searched(
@@ -111,7 +122,9 @@ def _searched(
         return {}
     starts = _starts(source, targets, logs)
     read = _read(source, {where: (starts[where], logs[where].end) for where in targets})
-    return {where: _compared(where, *read[where], tail, starts[where], logs[where]) for where, tail in targets.items()}
+    return {
+        where: _compared(where, *read[where][:2], tail, starts[where], logs[where]) for where, tail in targets.items()
+    }
 
 
 def _starts(
@@ -152,18 +165,22 @@ def _compared(
         return Arrival(where, known._replace(records=known.records + unread, exact=False))
     if known is None and (appended or why is Why.MOST):
         return Arrival(where, problem="the last record on the target was not found among those that were read")
-    known = known or later_than(records, tail)
+    known = known or behind_at_most(records, tail, before=start - log.start)
     if known.exact or known.records:
         return Arrival(where, known)
-    return Arrival(where, problem="the last record on the target is not on the source, nor is a younger one")
+    return Arrival(where, problem="the last record on the target is not on the source, nor is one behind it")
 
 
 @dataclass(frozen=True)
 class _Tails:
+    """`whole`: partitions of few records, whose `tails` have all. `hidden`: offsets from the last stable one on, which
+    the reader does not get."""
+
     tails: Mapping[TopicPartition, list[Fingerprint]]
     logs: Mapping[TopicPartition, LogRange]
     problems: Mapping[TopicPartition, str]
     whole: Collection[TopicPartition]
+    hidden: Mapping[TopicPartition, range]
 
 
 def _tails(reader: RecordReader, partitions: Collection[TopicPartition]) -> _Tails:
@@ -171,10 +188,12 @@ def _tails(reader: RecordReader, partitions: Collection[TopicPartition]) -> _Tai
     seen = reader.ends(partitions)
     logs, tails = seen.items, dict[TopicPartition, list[Fingerprint]]()
     problems = {where: f"on {reader.alias}: {fault}" for where, fault in seen.errors.items()}
-    width, left, whole = TAIL_RECORDS, set(logs), set[TopicPartition]()
+    width, left, whole, hidden = TAIL_RECORDS, set(logs), set[TopicPartition](), dict[TopicPartition, range]()
     while left:
         spans = {where: (max(logs[where].start, logs[where].end - width), logs[where].end) for where in left}
-        for where, (records, why) in _read(reader, spans, TAIL_RECORDS).items():
+        for where, (records, why, position) in _read(reader, spans, TAIL_RECORDS).items():
+            if why is Why.END and position < logs[where].end:
+                hidden[where] = range(position, logs[where].end)
             if why in (Why.TIME, Why.FAULT):
                 problems[where] = f"on {reader.alias}: its last records could not be read ({why.value})"
             elif spans[where][0] > logs[where].start:
@@ -185,20 +204,20 @@ def _tails(reader: RecordReader, partitions: Collection[TopicPartition]) -> _Tai
             tails[where] = records
             left.discard(where)
         width *= WIDER
-    return _Tails(tails, logs, problems, whole)
+    return _Tails(tails, logs, problems, whole, hidden)
 
 
 def _read(
     reader: RecordReader, spans: Mapping[TopicPartition, tuple[int, int]], most: int | None = None
-) -> dict[TopicPartition, tuple[list[Fingerprint], Why]]:
-    """The records of each stretch, the last `most` of them, and why reading ended."""
+) -> dict[TopicPartition, tuple[list[Fingerprint], Why, int]]:
+    """The records of each stretch, the last `most` of them, why reading ended, and at which offset."""
     found: dict[TopicPartition, deque[Fingerprint]] = {where: deque(maxlen=most) for where in spans}
 
     def taker(where: TopicPartition) -> Callable[[Record], None]:
         return lambda record: found[where].append(fingerprint_of(record))
 
     endings = read_records(reader, spans, ARRIVAL_LIMITS, taker)
-    return {where: (list(found[where]), ending.why) for where, ending in endings.items()}
+    return {where: (list(found[where]), ending.why, ending.position) for where, ending in endings.items()}
 
 
 ALL_THERE = Behind(0, None, True)

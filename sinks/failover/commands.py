@@ -20,9 +20,10 @@ from sinks.failover.steps import (
     tell_late,
     wanted_pairs,
 )
+from sinks.kinds.topics.controller import HIDDEN, orphaned
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
-from sinks.model.changes import Key
+from sinks.model.changes import Key, Kind
 from streaming.number_of import number_of
 
 
@@ -65,6 +66,7 @@ def _taken_back(scene: Scene, known: FailoverRecord, before: Collection[Key]) ->
 
 
 def _fenced(scene: Scene, topics: tuple[str, ...], *, without_fence: bool, take_over: bool) -> FailoverRecord:
+    check_seen(scene)
     topics = _with_known(scene.journal.record, topics)
     wanted = scene.fenced(scene.listed(), topics)
     scene.journal.check(Command.FENCE, take_over=take_over)
@@ -92,8 +94,17 @@ def check_cutover(scene: Scene, *, without_fence: bool = False) -> None:
     """Checks the same for `cutover`, if it has topics left to fence. Raises as `check_fence`."""
     record = scene.journal.record
     fences = record.state is State.MIRRORING or record.doing is Command.FENCE
+    check_seen(scene)
     if fences and not without_fence:
         check_fence(scene)
+
+
+def check_seen(scene: Scene) -> None:
+    """Raises NotNow for topics that the source does not show to this principal while the target has their copies."""
+    listed, source = scene.listed(), scene.source.cluster
+    orphans = orphaned(scene.settings, listed, scene.journal.ledger.owned(Kind.TOPIC))
+    if hidden := sorted(orphans - source.confirmed_absent(orphans) if orphans else ()):
+        raise NotNow(HIDDEN.format(source.alias, shown(hidden), scene.settings.flow.target))
 
 
 def unfence(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
@@ -204,6 +215,7 @@ def _not_fenced(scene: Scene, record: FailoverRecord) -> list[str]:
 
 
 def _check_whole(scene: Scene) -> None:
+    check_seen(scene)
     record, every = scene.journal.record, scene.fenced(scene.listed())
     if record.topics and (left := sorted(set(every) - set(record.topics))):
         said = number_of(len(left), "topic is", "topics are")

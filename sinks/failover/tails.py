@@ -92,10 +92,16 @@ def _alike(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> int:
     return count
 
 
-def later_than(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> Behind:
-    """Returns the younger records where the source lost the target's last record. The count is not exact.
+def behind_at_most(source: Sequence[Fingerprint], target: Sequence[Fingerprint], *, before: int) -> Behind:
+    """Returns what can lie behind the target's last record, which the source lost. An upper bound.
 
-    The target's timestamps must be the source's.
+    Timestamps say nothing of it: producers set them, and their order is not that of the log. What lies behind the
+    newest record that both have is counted. Without such a record all of the source is, the `before` offsets that were
+    not read as well. The target's timestamps must be the source's.
     """
-    last = max(one.timestamp for one in target)
-    return _rest([one for one in source if one.timestamp > last], exact=False)
+    for one in reversed(target):
+        if (at := next((at for at, here in enumerate(source) if same(here, one)), None)) is not None:
+            return _rest(source[at + 1 :], exact=False)
+    rest = _rest(source, exact=False)
+    since = None if rest.since is None else rest.since - before
+    return rest._replace(records=rest.records + before, since=since)

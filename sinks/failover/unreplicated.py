@@ -20,6 +20,11 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
+OPEN = (
+    "an open transaction hides what lies behind it. Let it end (its producer's transaction.timeout.ms), or end it with "
+    "kafka-transactions.sh"
+)
+
 HAND_ON = "Hand them on in another way, by kafka-delete-records.sh take off {} what was handed on, and run it again"
 
 
@@ -71,6 +76,7 @@ def unreplicated(scene: Scene) -> Unreplicated:
         spans = starts | {pairs[where]: 0 for where in whole}
         # A client's open transaction hides what MM2 copied behind it. Asked first: it may end while records are read.
         hidden = undecided(target, target.latest(list(spans)).items)
+        unread = undecided(source, source.latest(list(pairs)).items)
         try:
             here = all_records(source, since | dict.fromkeys(whole | absent, 0))
             later = all_records(target, spans)
@@ -79,6 +85,7 @@ def unreplicated(scene: Scene) -> Unreplicated:
     left = {where: not_among(records, later.get(pairs[where], [])) for where, records in here.items()}
     found = {**seen, **unlisted(listed.source, wanted)}
     problems = {where: one.problem for where, one in found.items() if one.problem}
+    problems |= dict(unread.unknown) | dict.fromkeys(unread.open, OPEN)
     exact = not whole and not hidden and all(one.behind is None or one.behind.exact for one in seen.values())
     return Unreplicated({where: records for where, records in left.items() if records}, problems, exact)
 
@@ -111,7 +118,7 @@ def not_copied_back(scene: Scene) -> Unreplicated:
             for copy, records in came.items()
         }
     unseen = {copy: str(fault) for copy, fault in seen.errors.items()}
-    problems = unseen | dict(hidden.unknown) | dict.fromkeys(hidden.open, "it has an open transaction")
+    problems = unseen | dict(hidden.unknown) | dict.fromkeys(hidden.open, OPEN)
     return Unreplicated({copy: records for copy, records in left.items() if records}, problems, exact=False)
 
 

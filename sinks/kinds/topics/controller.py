@@ -96,7 +96,7 @@ class TopicController:
 
     def _look_for_hidden(self, context: PassContext) -> None:
         """A topic that the principal may not see is in no listing, as if it had been deleted. Its copy tells of it."""
-        orphans = orphaned(self._settings, context)
+        orphans = orphaned(self._settings, context.listed, context.ledger.owned(Kind.TOPIC))
         self._gone &= orphans
         if asked := orphans - self._gone:
             self._gone |= self._source.confirmed_absent(asked)
@@ -250,19 +250,17 @@ HIDDEN = (
 )
 
 
-def orphaned(settings: FlowSettings, context: PassContext) -> set[str]:
+def orphaned(settings: FlowSettings, listed: Listed, owned: Collection[Key]) -> set[str]:
     """Returns topics that the file names and the source does not list, while the target has their copies.
 
-    A copy's name tells of its topic, or Lockstep created the copy.
+    A copy's name tells of its topic, or Lockstep created the copy. `owned`: keys of what it created.
     """
-    listed, policy, alias = context.listed, settings.policy, settings.flow.source
-    owned = {key[0] for key in context.ledger.owned(Kind.TOPIC)}
-    found = set[str]()
+    policy, alias, found = settings.policy, settings.flow.source, set[str]()
     for name in listed.target.keys() - listed.desired.upstream:
         topic = policy.upstream_topic(name)
         if topic is None or topic in listed.source or policy.format_remote_topic(alias, topic) != name:
             continue
-        if (name in owned or is_written_by_mm2_alone(policy, alias, topic)) and is_replicated(settings, topic):
+        if ((name,) in owned or is_written_by_mm2_alone(policy, alias, topic)) and is_replicated(settings, topic):
             found.add(topic)
     return found
 

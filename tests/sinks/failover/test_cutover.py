@@ -245,3 +245,21 @@ def test_a_topic_that_came_after_the_fence_keeps_the_flow_from_being_promoted_un
         promote(built.scene())
     assert fence(built.scene()).state is State.FENCED
     assert {acl.resource_name for acl in built.world.source_acls.bindings} == {"new", "x", "y"}
+
+
+def test_a_flow_whose_topics_are_hidden_is_not_cut_over() -> None:
+    built = stage()
+    built.world.source.unseen |= {"x", "y"}
+    for command in (cutover, fence):
+        with pytest.raises(NotNow, match="a does not list x, y, and does not say either that they are gone"):
+            command(built.scene())
+    assert built.record().state is State.MIRRORING
+
+
+def test_a_flow_is_not_promoted_over_topics_that_were_hidden_since_its_fence() -> None:
+    built = stage()
+    fence(built.scene())
+    drain(built.scene())
+    built.world.source.unseen.add("x")
+    with pytest.raises(NotNow, match="a does not list x"):
+        promote(built.scene())

@@ -8,13 +8,14 @@ import pytest
 
 from sinks.failover.arrival import ArrivalMemory
 from sinks.failover.commands import cutover, drain, fence, promote
+from sinks.failover.failing_back import failback
 from sinks.failover.open_transactions import NotDrained, tell_open
 from sinks.failover.scene import both_readers
 from sinks.failover.unplanned import failover, predict
 from sinks.failover.unreplicated import unreplicated
 from sinks.faults import ItemFault
 from sinks.kafka.ports.transactions import ActiveProducer
-from sinks.ledger.failover_record import Command, FailoverRecord, State
+from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Stage, stage
 
@@ -279,3 +280,20 @@ def test_copies_behind_a_clients_open_transaction_are_hidden_so_that_what_never_
     log.decide(9, commit=False)
     found = unreplicated(built.scene())
     assert (found.by_topic(), found.exact) == ({}, True)
+
+
+def test_committed_records_behind_an_open_transaction_count_as_lost() -> None:
+    built = stage(isolation="read_committed")
+    built.mirrors = False
+    built.transactions.write("pay", 7, X, b"a", 1)
+    built.write("x", 0, 5)
+    found = predict(built.scene(), source_answers=True)
+    assert (found.records, found.exact) == (6, False)
+    with pytest.raises(NotNow, match="6"):
+        failover(built.scene(), source_answers=True, accept_loss=0, agreed=lambda prediction: None)
+    failover(built.scene(), source_answers=True, accept_loss=6, agreed=lambda prediction: None)
+    with pytest.raises(NotNow, match=r"is unknown, x-0 among them: an open transaction hides"):
+        failback(built.scene(), export=None, discard=6, write_reverse=lambda: None)
+    built.transactions.fence_producers(["pay"])
+    with pytest.raises(NotNow, match="5 records that never reached b"):
+        failback(built.scene(), export=None, discard=0, write_reverse=lambda: None)

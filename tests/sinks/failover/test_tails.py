@@ -70,10 +70,29 @@ def test_timestamps_that_the_target_gave_do_not_count() -> None:
     assert missing(log_of(1, 2, 3), target)[0] == 1
 
 
-def test_a_record_on_the_target_that_the_source_never_had_leaves_nothing_to_tell() -> None:
-    readers = MemoryRecords("a", {HERE: log_of(1, 2)}), MemoryRecords("b", {THERE: log_of(1, 9)})
+def test_behind_a_record_that_the_source_never_had_the_newest_common_record_counts() -> None:
+    assert missing(log_of(1, 2), log_of(1, 9)) == (1, 2, False)
+
+
+def test_nothing_is_known_where_the_source_has_no_record_behind_the_newest_common_one() -> None:
+    readers = MemoryRecords("a", {HERE: log_of(1, 2)}), MemoryRecords("b", {THERE: log_of(1, 2, 9)})
     (found,) = arrivals(*readers, {HERE: THERE}).values()
     assert (found.behind, found.arrived) == (None, False)
+
+
+def test_a_record_with_an_older_timestamp_that_lies_behind_a_compacted_one_counts() -> None:
+    source, target = MemoryLog(), MemoryLog()
+    for log in (source, target):
+        log.append(b"a", b"A", 1).append(b"k1", b"X", 1000)
+    source.append(b"k2", b"Y", 990).append(b"k1", b"X'", 1005)
+    assert missing(source.lose(1), target) == (2, 990, False)
+    assert missing(source.lose(0), target)[::2] == (2, False)
+
+
+def test_offsets_behind_an_open_transaction_count_for_who_reads_committed_records() -> None:
+    source, target = log_of(1, 2, 3, 4), log_of(1, 2)
+    source.seen = 2
+    assert missing(source, target) == (2, None, False)
 
 
 def alike(count: int, *, apart: int = 0, stamp: Stamp = Stamp.CREATE, begin: int = 1000) -> MemoryLog:
@@ -161,3 +180,19 @@ def test_never_fewer_records_are_said_to_be_missing_than_are(
     assert found >= real
     if exact and not sent_again and len(set(records)) == len(records) and all(step for _, step in records):
         assert found == real
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.integers(0, 40), st.sets(st.integers(0, 39)))
+def test_no_clock_and_no_compaction_makes_the_count_too_small(
+    timestamps: list[int], copied: int, compacted: set[int]
+) -> None:
+    source, target = MemoryLog(), MemoryLog()
+    for number, timestamp in enumerate(timestamps):
+        source.append(b"%d" % number, None, timestamp)
+    for record in source.records[:copied]:
+        target.append(record.key, record.value, record.timestamp)
+    # The newest record of a log is never compacted away.
+    source.lose(*(compacted - {len(timestamps) - 1}))
+    real = sum(record.offset >= copied for record in source.records)
+    (found,) = arrivals(MemoryRecords("a", {HERE: source}), MemoryRecords("b", {THERE: target}), {HERE: THERE}).values()
+    assert found.problem or (found.behind and found.behind.records >= real)
