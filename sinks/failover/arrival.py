@@ -220,6 +220,24 @@ def _read(
     return {where: (list(found[where]), ending.why, ending.position) for where, ending in endings.items()}
 
 
+def with_seen_ends(
+    found: Mapping[TopicPartition, Arrival],
+    ends: Mapping[TopicPartition, int],
+    seen: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, Arrival]:
+    """With the offsets that a job saw on the source (`seen`) and that lie behind its `ends` now.
+
+    A leader that is cut off from its controller tells what it had. A log may have lost its tail. Either way records
+    that a job saw may be missing on the target.
+    """
+    return {
+        where: one
+        if one.behind is None or (short := seen.get(where, 0) - ends.get(where, 0)) <= 0 or where not in ends
+        else replace(one, behind=one.behind._replace(records=one.behind.records + short, exact=False))
+        for where, one in found.items()
+    }
+
+
 ALL_THERE = Behind(0, None, True)
 
 

@@ -66,6 +66,8 @@ def new_copies(
     endings = read_records(target, earlier, limits, _taker(came, _discard))
     unsure = {where for where, ending in endings.items() if ending.why not in (Why.END, Why.STOP)}
     unsure |= {where for where, one in came.items() if where not in starts or len(one.stamps) > 1}
+    # Retention may have removed them as well.
+    unsure |= {where for where, start in starts.items() if 0 < logs[where].start >= start}
     # Compaction may have removed earlier copies of records that are not visible any more.
     again = {where for where, one in came.items() if one.records > len(one.contents)}
     compacted = target.compacted({where.topic for where in again})

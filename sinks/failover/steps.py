@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from sinks.failover.arrival import Arrival, arrivals
+from sinks.failover.arrival import Arrival, arrivals, with_seen_ends
 from sinks.failover.cut_reader import AsItWas
 from sinks.failover.divergence import arrivals_at_takeover, divergences, forget_divergences, takeover_ends
 from sinks.failover.fence_proof import (
@@ -33,7 +33,7 @@ from sinks.kinds.acls.staged_writes import granted_later
 from sinks.kinds.topics.rules import is_replicated
 from sinks.ledger.failover_record import ENDED, TRANSITIONS, Command, State, Step
 from sinks.ledger.fence_acls import fence_acls
-from sinks.ledger.kept_end_offsets import UNSEEN
+from sinks.ledger.kept_end_offsets import UNSEEN, by_partition, kept_end_offsets
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
@@ -171,6 +171,8 @@ def missing_records(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]
     """
     with scene.readers() as (source, target):
         found = arrivals_at_takeover(scene.journal.ledger, source, target, pairs)
+        ends, seen = source.latest(list(pairs)).items, by_partition(kept_end_offsets(scene.journal.ledger))[1]
+        found = with_seen_ends(found, ends, seen)
         return [one for one in found.values() if not one.arrived]
 
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted
+from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted, with_seen_ends
 from sinks.failover.divergence import Divergence, arrivals_at_takeover, as_at_takeover, keep_divergences
 from sinks.failover.fenced_topics import check_names, fenced_topics, is_copy, shown
 from sinks.failover.new_copies import new_copies
@@ -25,7 +25,14 @@ from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State
-from sinks.ledger.kept_end_offsets import UNSEEN, KeptEndOffsets, end_offsets_by_topic, kept_end_offsets, with_ends
+from sinks.ledger.kept_end_offsets import (
+    UNSEEN,
+    KeptEndOffsets,
+    by_partition,
+    end_offsets_by_topic,
+    kept_end_offsets,
+    with_ends,
+)
 from sinks.ledger.known_positions import KnownPosition, LatestSync, most_missing
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
@@ -116,6 +123,7 @@ def counted(scene: Scene, wanted: Collection[str] = ()) -> Prediction:
         alive = {where: copy for where, copy in told.items() if where not in faults}
         found = arrivals_at_takeover(scene.journal.ledger, source, target, alive)
         ends = source.latest([where for where in pairs if where not in faults]).items
+    found = with_seen_ends(found, ends, by_partition(kept_end_offsets(scene.journal.ledger))[1])
     counts = {where.topic: listed.source[where.topic] for where in pairs}
     found |= {where: Arrival(where, problem=f"on {source.alias}: {faults[where]}") for where in told.keys() & faults}
     found |= unlisted(listed.source, topics)

@@ -103,7 +103,13 @@ def not_copied_back(scene: Scene) -> Unreplicated:
         for topic, one in divergences(scene.journal.ledger).items()
         if is_written_by_mm2_alone(settings.policy, settings.flow.source, topic)
     }
-    taken = {copy: end for copy, end in takeover_ends(known).items() if not _is_absent(copy, listed)}
+    # Where an end was not told at the takeover, each record is looked for on the source.
+    taken = {
+        copy: max(end, 0)
+        for one in known.values()
+        for number, end in enumerate(one.ends)
+        if not _is_absent(copy := TopicPartition(one.remote, number), listed)
+    }
     upstream = {one.remote: topic for topic, one in known.items()}
     with scene.readers() as (source, target):
         seen = target.latest(list(taken))

@@ -145,7 +145,7 @@ class OffsetController:
         """At each full comparison: recognizes topics and writes to the ledger what changed."""
         self._recognize(context.listed, context.listed.desired.remote)
         self._listed = context.listed.source
-        self.memory.forget_unlisted(self._listed, context.now)
+        self.memory.forget_unlisted(self._listed, context.now, self._ends.source.reader.confirmed_absent)
         self.memory.checkpoints.forget_unlisted(context.listed, self._ends.polled.chosen, context.now)
         self.memory.save(context.ledger, self._listed)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from sys import getsizeof
 from threading import Lock
@@ -348,13 +348,19 @@ class OffsetMemory:
         """Topics that something is known of, by their names on the source."""
         return self.histories.topics() | self._remote.keys()
 
-    def forget_unlisted(self, listed: Mapping[str, int], now: float) -> None:
+    def forget_unlisted(
+        self, listed: Mapping[str, int], now: float, absent: Callable[[Collection[str]], Collection[str]]
+    ) -> None:
         """At each full comparison: forgets topics and partitions that the source lacked for long enough, because
-        metadata may lag. `listed`: partitions by topic of the source. `now` in monotonic seconds."""
+        metadata may lag. `listed`: partitions by topic of the source. `now` in monotonic seconds. `absent`: returns
+        the topics that a broker says are gone; others may only be hidden from this principal."""
         unlisted: list[str | TopicPartition] = []
         if listed:
             unlisted = [*(self.topics() - listed.keys()), *self.histories.beyond(listed)]
-        self.gone(self._unlisted.lasting(unlisted, now))
+        lasting = self._unlisted.lasting(unlisted, now)
+        topics = [one for one in lasting if isinstance(one, str)]
+        gone = absent(topics) if topics else ()
+        self.gone([one for one in lasting if not isinstance(one, str) or one in gone])
 
     def gone(self, unlisted: Collection[str | TopicPartition]) -> None:
         """Forgets topics or partitions that the source does not have."""

@@ -243,7 +243,8 @@ class _Around:
             return None
         before, behind = self.shared[0] < self.at, self.shared[-1] >= self.at
         (first, _), (start, end) = self.spans.here, self._source
-        if not before and first > start:
+        # A copier that shifts offsets may have put an unread record further to the left.
+        if not before and (first > start or self.spans.there[0] > self.ends.target.start):
             return None
         if behind or not self.alone or self.spans.here[1] == end:
             return within(self.offset, self.ends.target)

@@ -109,6 +109,15 @@ def test_a_copy_is_new_by_its_content_whoever_gave_it_its_timestamp(stamp: Stamp
     assert came(stamp, stamp, stamp, stamp) == 1
 
 
+def test_where_retention_may_have_taken_earlier_copies_nobody_can_tell_what_is_new() -> None:
+    log = MemoryLog()
+    for number in (0, 1, 2, 0, 1, 2):
+        log.append(b"key", b"%d" % number, 1000 + number)
+    counted = new_copies(MemoryRecords("b", {THERE: log}), {THERE: 3}, {THERE: LogRange(0, 6)}).get(THERE)
+    cut = new_copies(MemoryRecords("b", {THERE: log.cut(3)}), {THERE: 3}, {THERE: LogRange(3, 6)}).get(THERE)
+    assert (counted, cut) == (0, None)
+
+
 def test_where_timestamps_came_from_two_sides_nobody_can_tell_what_is_new() -> None:
     assert came(Stamp.CREATE, Stamp.CREATE, Stamp.CREATE, Stamp.APPEND) is None
 

@@ -6,6 +6,7 @@ import pytest
 
 from sinks.failover.commands import cutover
 from sinks.failover.failing_back import failback, resume
+from sinks.failover.unplanned import failover
 from sinks.failover.unreplicated import Unreplicated
 from sinks.ledger.failover_record import Begun, Command, FailoverRecord, NotNow, State
 from sinks.ledger.ledger import Ledger
@@ -102,6 +103,17 @@ def test_what_mm2_itself_copied_after_the_takeover_is_no_client_record() -> None
     built.copy()
     failback(built.scene(), export=None, discard=0, write_reverse=lambda: None)
     assert resume(built.scene(), typed="unknown").state is State.MIRRORING
+
+
+def test_records_on_a_copy_whose_end_was_not_told_at_the_takeover_are_counted() -> None:
+    built = stage()
+    built.there.leaderless = {COPY}
+    failover(built.scene(), source_answers=False, accept_loss=None, agreed=lambda prediction: None)
+    built.there.leaderless = set()
+    failback(built.scene(), export=None, discard=99, write_reverse=lambda: None)
+    built.there.logs[COPY].append(b"new", b"client", timestamp=9000)
+    with pytest.raises(NotNow, match="b has 1 record that never reached a"):
+        resume(built.scene(), typed="unknown")
 
 
 def test_what_mm2_sends_again_after_the_takeover_is_no_client_record() -> None:

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.failover.commands import drain, fence
+from sinks.failover.commands import cutover, drain, fence
 from sinks.failover.divergence import divergences
 from sinks.failover.failing_back import failback, resume
+from sinks.failover.open_transactions import NotDrained
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.tails import Behind
 from sinks.failover.unplanned import Prediction, failover, predict
@@ -273,3 +274,25 @@ def test_a_failback_after_a_failover_amid_a_batch_names_what_the_source_alone_ha
     failover(built.scene(), source_answers=True, accept_loss=7, agreed=agree)
     with pytest.raises(NotNow, match="has 7 records"):
         failback(built.scene(), export=None, discard=None, write_reverse=lambda: None)
+
+
+def cut_off(built: Stage) -> None:
+    """The leader of x-1 knows nothing of what the job saw last, as one that its controller does not reach."""
+    log = built.here.logs[X1]
+    log.records, log.end = log.records[:10], 10
+
+
+def test_what_a_job_saw_counts_as_lost_although_a_leader_tells_less() -> None:
+    built = watched()
+    cut_off(built)
+    found = predict(built.scene(), source_answers=True)
+    assert (found.records, found.exact) == (3, False)
+    with pytest.raises(NotNow, match="3"):
+        failover(built.scene(), source_answers=True, accept_loss=0, agreed=agree)
+
+
+def test_no_flow_is_cut_over_while_a_leader_tells_less_than_a_job_saw() -> None:
+    built = watched()
+    cut_off(built)
+    with pytest.raises(NotDrained, match="x"):
+        cutover(built.scene())

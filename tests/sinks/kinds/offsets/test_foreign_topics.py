@@ -76,7 +76,7 @@ def test_partition_that_is_listed_later_than_its_syncs_come_keeps_them() -> None
     memory = world.begun()
     memory.save(world.ledger, {"x": 1, "y": 0})
     for now in (0.0, 60.0):
-        memory.forget_unlisted({"x": 1, "y": 1}, now)
+        memory.forget_unlisted({"x": 1, "y": 1}, now, set)
     memory.save(world.ledger, {"x": 1, "y": 1})
     assert of_y(world.begun()) == [Pair(10, 5), Pair(20, 15)]
 
@@ -87,7 +87,7 @@ def test_saved_history_of_a_partition_that_its_topic_does_not_have_is_forgotten_
     memory = world.begun()
     memory.save(world.ledger, {"y": 2})
     for now in (0.0, 60.0):
-        memory.forget_unlisted({"y": 1}, now)
+        memory.forget_unlisted({"y": 1}, now, set)
     memory.save(world.ledger, {"y": 1})
     assert set(world.ledger.histories()) == {Y}
     assert memory.histories.of(TopicPartition("y", 1)) is None
@@ -98,8 +98,17 @@ def test_topic_that_two_listings_lack_within_a_minute_keeps_its_history() -> Non
     sync(world, "y", (10, 5))
     memory = world.begun()
     for now in (0.0, 59.0):
-        memory.forget_unlisted({"x": 1}, now)
+        memory.forget_unlisted({"x": 1}, now, set)
     assert memory.topics() == {"y"}
+
+
+def test_topic_that_no_broker_says_is_gone_keeps_its_history() -> None:
+    world = World()
+    sync(world, "y", (10, 5))
+    memory = world.begun()
+    for now in (0.0, 60.0, 120.0):
+        memory.forget_unlisted({"x": 1}, now, lambda topics: ())
+    assert of_y(memory) == [Pair(10, 5)]
 
 
 def test_topic_that_is_listed_without_partitions_keeps_its_histories() -> None:
@@ -107,7 +116,7 @@ def test_topic_that_is_listed_without_partitions_keeps_its_histories() -> None:
     sync(world, "y", (10, 5))
     memory = world.begun()
     for now in (0.0, 60.0):
-        memory.forget_unlisted({"y": 0}, now)
+        memory.forget_unlisted({"y": 0}, now, set)
     assert of_y(memory) == [Pair(10, 5)]
 
 

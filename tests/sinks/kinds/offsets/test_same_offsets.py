@@ -205,3 +205,14 @@ def test_groups_of_one_partition_are_proven_apart() -> None:
     )
     asked = [Position(X, at) for at in (10, 120, 180, 290)]
     assert same.proven(asked, {X: X}, {X: ends}) == {at: at.offset for at in asked}
+
+
+def test_an_unread_record_that_a_copier_put_further_to_the_left_is_not_skipped() -> None:
+    source, target = log_of(*range(100, 121)), MemoryLog()
+    target.skip(69)
+    for offset in (100, 101):
+        target.append(b"k", b"%d" % offset, offset)
+    target.skip(102 - target.end)
+    for offset in range(102, 121):
+        target.append(b"k", b"%d" % offset, offset)
+    assert not isinstance(answered(source.cut(100), target, 101), Answer)
