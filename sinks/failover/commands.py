@@ -20,10 +20,10 @@ from sinks.failover.steps import (
     tell_late,
     wanted_pairs,
 )
-from sinks.kinds.topics.controller import HIDDEN, orphaned
+from sinks.kinds.topics.controller import HIDDEN
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
-from sinks.model.changes import Key, Kind
+from sinks.model.changes import Key
 from streaming.number_of import number_of
 
 
@@ -101,10 +101,9 @@ def check_cutover(scene: Scene, *, without_fence: bool = False) -> None:
 
 def check_seen(scene: Scene) -> None:
     """Raises NotNow for topics that the source does not show to this principal while the target has their copies."""
-    listed, source = scene.listed(), scene.source.cluster
-    orphans = orphaned(scene.settings, listed, scene.journal.ledger.owned(Kind.TOPIC))
-    if hidden := sorted(orphans - source.confirmed_absent(orphans) if orphans else ()):
-        raise NotNow(HIDDEN.format(source.alias, shown(hidden), scene.settings.flow.target))
+    flow = scene.settings.flow
+    if hidden := scene.hidden(scene.listed()):
+        raise NotNow(HIDDEN.format(flow.source, shown(hidden), flow.target))
 
 
 def unfence(scene: Scene, *, take_over: bool = False) -> FailoverRecord:

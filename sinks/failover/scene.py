@@ -16,7 +16,9 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.shared_listings import list_both
+from sinks.kinds.topics.controller import orphaned
 from sinks.ledger.failover_record import Step
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
@@ -132,6 +134,11 @@ class Scene:
     def listed(self) -> Listed:
         """Returns the topics of both clusters now."""
         return list_both(self.settings, self.source.cluster, self.target.cluster)
+
+    def hidden(self, listed: Listed) -> list[str]:
+        """Returns topics that the source does not show to this principal while the target has their copies."""
+        orphans = orphaned(self.settings, listed, self.journal.ledger.owned(Kind.TOPIC))
+        return sorted(orphans - self.source.cluster.confirmed_absent(orphans)) if orphans else []
 
     def readers(self) -> AbstractContextManager[tuple[RecordReader, RecordReader]]:
         """As `both_readers`."""

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted, with_seen_ends
 from sinks.failover.divergence import Divergence, arrivals_at_takeover, as_at_takeover, keep_divergences
 from sinks.failover.fenced_topics import check_names, fenced_topics, is_copy, shown
@@ -127,8 +128,23 @@ def counted(scene: Scene, wanted: Collection[str] = ()) -> Prediction:
     counts = {where.topic: listed.source[where.topic] for where in pairs}
     found |= {where: Arrival(where, problem=f"on {source.alias}: {faults[where]}") for where in told.keys() & faults}
     found |= unlisted(listed.source, topics)
+    hidden = {} if wanted else _hidden(scene, listed)
+    found |= {where: one for where, (one, _) in hidden.items()}
+    remote |= {where.topic: name for where, (_, name) in hidden.items()}
     unanswered = [where for where in found if where not in ends]
     return Prediction(found | mixed, end_offsets_by_topic(ends, counts), remote, None, unanswered=unanswered)
+
+
+def _hidden(scene: Scene, listed: Listed) -> dict[TopicPartition, tuple[Arrival, str]]:
+    """Returns the partitions of topics that the source hides, each with the name of the copy."""
+    alias, found = scene.settings.flow.source, dict[TopicPartition, tuple[Arrival, str]]()
+    for topic in scene.hidden(listed):
+        name = scene.settings.policy.format_remote_topic(alias, topic)
+        for number in range(listed.target.get(name, 0)):
+            where = TopicPartition(topic, number)
+            problem = f"{alias} does not list its topic, and does not say that it is gone"
+            found[where] = Arrival(where, problem=problem), name
+    return found
 
 
 def _completed(scene: Scene, found: Prediction) -> Prediction:

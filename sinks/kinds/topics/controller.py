@@ -56,8 +56,7 @@ class TopicController:
         """Adds what differs from the last poll to what must be compared."""
         listed, now, remote = context.listed, context.now, context.listed.desired.remote
         self._owes_ids |= context.everything
-        if context.everything:
-            self._look_for_hidden(context)
+        self._look_for_hidden(context)
         self._schedule.members(remote)
         self._schedule.follow(context.signal_works)
         if agenda.backed_off.has_any:
@@ -96,6 +95,8 @@ class TopicController:
 
     def _look_for_hidden(self, context: PassContext) -> None:
         """A topic that the principal may not see is in no listing, as if it had been deleted. Its copy tells of it."""
+        if not context.everything:
+            return
         orphans = orphaned(self._settings, context.listed, context.ledger.owned(Kind.TOPIC))
         self._gone &= orphans
         if asked := orphans - self._gone:

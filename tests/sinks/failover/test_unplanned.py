@@ -296,3 +296,12 @@ def test_no_flow_is_cut_over_while_a_leader_tells_less_than_a_job_saw() -> None:
     cut_off(built)
     with pytest.raises(NotDrained, match="x"):
         cutover(built.scene())
+
+
+def test_a_topic_that_the_source_hides_is_lost_as_far_as_a_job_saw_it() -> None:
+    built = watched()
+    built.world.source.unseen.add("x")
+    found = predict(built.scene(), source_answers=True)
+    assert (found.records, found.exact, found.whole) == (3, False, False)
+    failover(built.scene(), source_answers=True, accept_loss=3, agreed=agree)
+    assert set(divergences(built.ledger())) == {"x", "y"}
