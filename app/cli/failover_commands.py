@@ -30,9 +30,10 @@ from app.cli.failover_run import (
     accepted_loss,
     called,
     say_of,
+    typed_loss,
 )
 from app.cli.output import Output, complain
-from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, OutputOption, YesOption, need_terminal, whole
+from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, OutputOption, YesOption, need_terminal
 from app.failover_session import FailoverCall
 from app.private_files import replace_file
 from sinks.failover import commands
@@ -57,7 +58,10 @@ ExportOption = Annotated[
     Path | None, typer.Option("--export", help="A new folder for records that one cluster alone has, as Parquet.")
 ]
 DiscardOption = Annotated[
-    int | None, typer.Option("--discard", parser=whole(0), help="So many of them may stay behind.")
+    str | None,
+    typer.Option(
+        "--discard", parser=typed_loss, help="So many of them may stay behind; `unknown`: what cannot be counted, too."
+    ),
 ]
 OutOption = Annotated[Path | None, typer.Option("--out", help="The file of the flow the other way round.")]
 DoneOption = Annotated[bool, typer.Option("--done", help="The source leads again: mirror as before.")]
@@ -293,12 +297,12 @@ def failback(
     exported = Export(export)
     with run.scene() as scene:
         if done:
-            _lead_again(run, scene, yes, exported, discard, take_over)
+            _lead_again(run, scene, yes, exported, accepted_loss(discard), take_over)
         elif not dry:
             record = lead_back(
                 scene,
                 export=exported.taker(dry),
-                discard=discard,
+                discard=accepted_loss(discard),
                 write_reverse=lambda: write_reverse(config, target, names, replaces=out is not None),
                 take_over=take_over,
             )
@@ -310,7 +314,7 @@ def failback(
 
 
 def _lead_again(
-    run: FailoverRun, scene: Scene, yes: str | None, exported: Export, discard: int | None, take_over: bool
+    run: FailoverRun, scene: Scene, yes: str | None, exported: Export, discard: float | None, take_over: bool
 ) -> None:
     export = exported.taker(run.dry)
     if not run.dry:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sinks.failover.fencing import check_liftable
 from sinks.failover.scene import Scene
-from sinks.failover.unplanned import TYPED_UNKNOWN
+from sinks.failover.unplanned import ANY_LOSS, TYPED_UNKNOWN
 from sinks.failover.unreplicated import Unreplicated, not_copied_back, unreplicated
 from sinks.faults import LedgerUntrusted, RightsMissing
 from sinks.ledger.failover_record import ENDED, Command, FailoverRecord, NotNow, State, Step
@@ -23,11 +23,13 @@ def failback(
     scene: Scene,
     *,
     export: Export | None,
-    discard: int | None,
+    discard: float | None,
     write_reverse: Callable[[], None],
     take_over: bool = False,
 ) -> FailoverRecord:
     """Counts records that only the source has, requires that they are dealt with, and writes the reverse flow's file.
+
+    `discard`: so many may stay behind; ANY_LOSS: any number, and partitions that could not be checked.
 
     Raises NotNow where records are left and neither exported nor discarded, LockstepError.
     """
@@ -49,12 +51,15 @@ def failback(
     return scene.journal.run(steps)
 
 
-def _deal_with(found: Unreplicated, here: str, there: str, export: Export | None, discard: int | None) -> None:
+def _deal_with(found: Unreplicated, here: str, there: str, export: Export | None, discard: float | None) -> None:
     """Raises NotNow where records that cluster `here` alone has are neither exported nor discarded, or are unknown."""
-    if found.problems:
+    if found.problems and discard != ANY_LOSS:
         where, why = next(iter(found.problems.items()))
         unclear = number_of(len(found.problems), "partition")
-        raise NotNow(f"what of {unclear} of {here} never reached {there} is unknown, {where} among them: {why}")
+        raise NotNow(
+            f"what of {unclear} of {here} never reached {there} is unknown, {where} among them: {why}. Mend "
+            f"that, or say --discard {TYPED_UNKNOWN}, and --export FOLDER for what is known"
+        )
     if not found.count:
         return
     if export is not None:
@@ -75,7 +80,7 @@ def describe(found: Unreplicated, here: str, there: str) -> str:
 
 
 def check_resume(
-    scene: Scene, typed: str | None = None, *, export: Export | None = None, discard: int | None = None
+    scene: Scene, typed: str | None = None, *, export: Export | None = None, discard: float | None = None
 ) -> None:
     """Checks that `resume` may begin or continue; writes to no cluster. Raises NotNow, FenceUnclear, LockstepError."""
     if scene.journal.record.state is not State.REVERSING:
@@ -97,7 +102,7 @@ def resume(
     *,
     typed: str | None = None,
     export: Export | None = None,
-    discard: int | None = None,
+    discard: float | None = None,
     take_over: bool = False,
 ) -> FailoverRecord:
     """Makes the source lead again: lifts the fence, and the flow is kept in step as before.

@@ -13,9 +13,10 @@ from sinks.failover.failing_back import failback, resume
 from sinks.failover.open_transactions import NotDrained
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.tails import Behind
-from sinks.failover.unplanned import Prediction, failover, predict
+from sinks.failover.unplanned import ANY_LOSS, Prediction, failover, predict
 from sinks.failover.unreplicated import Unreplicated
 from sinks.kafka.memory.memory_records import MemoryLog
+from sinks.kafka.ports.record_reader import Stamp
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_memory import store_histories
 from sinks.ledger.failover_record import FailoverRecord, NotNow, State, Step
@@ -305,3 +306,20 @@ def test_a_topic_that_the_source_hides_is_lost_as_far_as_a_job_saw_it() -> None:
     assert (found.records, found.exact, found.whole) == (3, False, False)
     failover(built.scene(), source_answers=True, accept_loss=3, agreed=agree)
     assert set(divergences(built.ledger())) == {"x", "y"}
+
+
+def test_partitions_that_cannot_be_compared_are_led_back_once_the_operator_says_so() -> None:
+    built = watched()
+    copy = built.there.logs[TopicPartition("a.x", 0)]
+    copy.records = [one._replace(stamp=Stamp.APPEND, timestamp=9000 + one.offset) for one in copy.records]
+    built.write("x", 0, 5)
+    failed_over(built)
+    lose_the_source(built, reachable=True)
+    # Retention took the last record that was copied.
+    built.here.logs[X0].cut(12)
+    for discard in (None, 1000):
+        with pytest.raises(NotNow, match=r"x-0 among them.*--discard unknown"):
+            failback(built.scene(), export=None, discard=discard, write_reverse=lambda: None)
+    handed = list[Unreplicated]()
+    record = failback(built.scene(), export=handed.append, discard=ANY_LOSS, write_reverse=lambda: None)
+    assert (record.state, [found.count for found in handed]) == (State.REVERSING, [3])
