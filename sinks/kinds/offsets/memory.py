@@ -20,7 +20,7 @@ from sinks.kafka.ports.groups import GroupPartition
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
-from sinks.kinds.offsets.log_tails import LogTails
+from sinks.kinds.offsets.log_tails import NO_OFFSET_BEHIND, LogTails
 from sinks.kinds.offsets.mirror_records import MirrorTopics, sync_of
 from sinks.kinds.offsets.stored_memory import (
     StoredMemory,
@@ -235,6 +235,14 @@ class OffsetMemory:
     def generation(self, where: TopicPartition) -> int:
         """How often the partition's log was truncated or recreated, on either side."""
         return self.source_logs.generation(where) + self.target_logs.generation(where)
+
+    def lost_tail(self, where: TopicPartition) -> bool:
+        """Whether the log on the source lost its tail, and MM2 has sent no sync of what was written there since. Until
+        then the target has records that the source lacks, and its end says nothing of a group that read the source."""
+        truncation, history = self.source_logs.truncation(where), self.histories.of(where)
+        if truncation is None or truncation.at == NO_OFFSET_BEHIND:
+            return False
+        return history is None or history.latest.upstream <= truncation.at
 
     def note_source_end(self, where: TopicPartition, end: int) -> None:
         """Takes in the end of a log on the source. MM2 was never farther before any known restart. Refuses a sync

@@ -193,6 +193,7 @@ def _position(
         ends = LogEnds(there, here or LogRange(0, MAX_INT64))
     elif there is not None:
         alone = is_written_by_mm2_alone(settings.policy, settings.flow.source, where.topic)
+        alone = alone and not memory.lost_tail(upstream)
         ends = LogEnds(here, there, replication_alone=alone)
     known = memory.histories.of(upstream), memory.generation(upstream)
     return GroupPosition(group, where, offset, ends, *known)

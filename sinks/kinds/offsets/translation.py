@@ -83,7 +83,7 @@ class LogEnds:
     """Both logs of a partition. `source` None: it could not be read.
 
     `markers_only`: a consumer gets nothing on the source between the group's offset and the end. `replication_alone`:
-    no other client writes the target's topic.
+    no other client writes the target's topic, and what MM2 wrote there is on the source.
     """
 
     source: LogRange | None

@@ -253,3 +253,20 @@ def test_group_that_was_first_seen_beyond_the_sources_end_stays_where_it_is_unti
     made.ends(1001, 2001)
     made.on_a.offsets["g"] = {X: 1001}
     assert (made.row().judgement.verdict, made.row().goes_on_at) == (Verdict.PENDING, 2001)
+
+
+def test_no_group_is_moved_past_records_that_the_source_lost_and_the_target_has() -> None:
+    made = Truncated()
+    made.on_a.offsets["g"] = {X: 500}
+    for at in (0, 800, 999):
+        made.sync(at, at)
+    made.row()
+    # After an unclean election on a the records from 900 on are on b alone. The group has read what a has left.
+    made.ends(900, 1000)
+    made.on_a.offsets["g"] = {X: 900}
+    assert (made.row().goes_on_at or 0) <= 900
+    # MM2 copies what is written on a since.
+    made.ends(950, 1050)
+    made.sync(940, 1040)
+    made.on_a.offsets["g"] = {X: 950}
+    assert made.row().goes_on_at == 1050
