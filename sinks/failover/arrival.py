@@ -293,4 +293,10 @@ class ArrivalMemory:
             # Other counts may be too small: retention may have deleted the last copied record on the source.
             if behind.exact and (not behind.records or where.topic not in compacted)
         }
-        return ArrivalsSeen(found, here, there, len(moved), positions)
+        hidden = {
+            where: range(readable[where].end, log.end)
+            for where, log in here.items()
+            if where in readable and readable[where].end < log.end
+        }
+        shown = {where: _with_hidden(one, hidden.get(where)) for where, one in found.items()}
+        return ArrivalsSeen(shown, here, there, len(moved), positions)

@@ -31,6 +31,9 @@ PROOF = "proof"
 PROOF_POLL_INTERVAL = 1.0
 """Seconds between two readings of the end offsets."""
 
+ELECTED_WITHIN_S = 30.0
+"""Seconds for which ends are asked for again while a partition has no leader."""
+
 FENCE_READ_WITHIN = 30.0
 """Seconds to read the records behind an end."""
 
@@ -81,10 +84,10 @@ def prove_still(
     Markers of transactions may still come, because the coordinator writes them. They do not count as records.
     """
     began = since = waiting.clock()
-    ends = ends_of_logs(records, partitions)
+    ends = ends_of_logs(records, partitions, waiting)
     while True:
         waiting.sleep(PROOF_POLL_INTERVAL)
-        after = ends_of_logs(records, partitions)
+        after = ends_of_logs(records, partitions, waiting)
         written = _written(records, ends, after)
         now = waiting.clock()
         if written and now - began > proof.grace:
@@ -99,12 +102,17 @@ def prove_still(
             return {where: log.end for where, log in ends.items()}
 
 
-def ends_of_logs(records: RecordReader, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange]:
-    """Returns start and end of each log. Raises LockstepError if one is unreadable: then nothing is proven."""
-    seen = records.ends(partitions)
-    if seen.errors:
+def ends_of_logs(
+    records: RecordReader, partitions: Collection[TopicPartition], waiting: Waiting
+) -> Mapping[TopicPartition, LogRange]:
+    """Returns start and end of each log, once an election of leaders that is under way is over. Raises LockstepError if
+    one is unreadable: then nothing is proven."""
+    until = waiting.clock() + ELECTED_WITHIN_S
+    while (seen := records.ends(partitions)).errors:
         where, fault = next(iter(seen.errors.items()))
-        raise LockstepError(f"the end of {where} on {records.alias} cannot be read, so nothing is proven: {fault}")
+        if not all(one.retriable for one in seen.errors.values()) or waiting.clock() >= until:
+            raise LockstepError(f"the end of {where} on {records.alias} cannot be read, so nothing is proven: {fault}")
+        waiting.sleep(PROOF_POLL_INTERVAL)
     return seen.items
 
 

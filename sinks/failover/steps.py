@@ -105,7 +105,7 @@ def _written_since_proof(
     """Partitions that got a record since their ends were proven to stand still, with the time since when they did."""
     proven, wanted = known_proof(scene.journal.ledger, topics_of(partitions)), set(partitions)
     ends = {where: end for one in proven.values() for where, end in one.ends.items() if where in wanted}
-    came = written_since(records, ends, ends_of_logs(records, list(ends)))
+    came = written_since(records, ends, ends_of_logs(records, list(ends), scene.waiting))
     return {where: proven[where.topic].since for where in came}
 
 

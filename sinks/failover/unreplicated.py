@@ -25,6 +25,8 @@ OPEN = (
     "kafka-transactions.sh"
 )
 
+SHORTER = "it is shorter than at the takeover: it was recreated, or its log lost its tail"
+
 HAND_ON = "Hand them on in another way, by kafka-delete-records.sh take off {} what was handed on, and run it again"
 
 
@@ -103,13 +105,10 @@ def not_copied_back(scene: Scene) -> Unreplicated:
         for topic, one in divergences(scene.journal.ledger).items()
         if is_written_by_mm2_alone(settings.policy, settings.flow.source, topic)
     }
-    # Where an end was not told at the takeover, each record is looked for on the source.
-    taken = {
-        copy: max(end, 0)
-        for one in known.values()
-        for number, end in enumerate(one.ends)
-        if not _is_absent(copy := TopicPartition(one.remote, number), listed)
-    }
+    ends, counts = takeover_ends(known), {one.remote: listed.target.get(one.remote) or 0 for one in known.values()}
+    copies = [TopicPartition(name, number) for name, count in counts.items() for number in range(count)]
+    # Where an end was not told at the takeover, or the partition is newer, each record is looked for on the source.
+    taken = {copy: ends.get(copy, 0) for copy in copies}
     upstream = {one.remote: topic for topic, one in known.items()}
     with scene.readers() as (source, target):
         seen = target.latest(list(taken))
@@ -124,6 +123,7 @@ def not_copied_back(scene: Scene) -> Unreplicated:
             for copy, records in came.items()
         }
     unseen = {copy: str(fault) for copy, fault in seen.errors.items()}
+    unseen |= {copy: SHORTER for copy, end in seen.items.items() if end < taken[copy]}
     problems = unseen | dict(hidden.unknown) | dict.fromkeys(hidden.open, OPEN)
     return Unreplicated({copy: records for copy, records in left.items() if records}, problems, exact=False)
 

@@ -13,7 +13,7 @@ from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fencing import NoAuthorizer
 from sinks.failover.open_transactions import NotDrained
 from sinks.kafka.memory.memory_records import MemoryLog
-from sinks.ledger.failover_record import Begun, Command, NotNow, State, Step
+from sinks.ledger.failover_record import Begun, Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
@@ -263,3 +263,16 @@ def test_a_flow_is_not_promoted_over_topics_that_were_hidden_since_its_fence() -
     built.world.source.unseen.add("x")
     with pytest.raises(NotNow, match="a does not list x"):
         promote(built.scene())
+
+
+def test_an_election_of_a_leader_after_the_drain_does_not_end_a_cutover() -> None:
+    built = stage()
+    where = TopicPartition("x", 0)
+
+    def away(before: FailoverRecord, after: FailoverRecord) -> None:
+        if (before.state, after.state) == (State.FENCED, State.DRAINED):
+            back = built.now + 3
+            built.here.leaderless.add(where)
+            built.producers.append(lambda: built.here.leaderless.clear() if built.now >= back else None)
+
+    assert cutover(built.scene(on_state=away)).state is State.PROMOTED

@@ -297,3 +297,17 @@ def test_committed_records_behind_an_open_transaction_count_as_lost() -> None:
     built.transactions.fence_producers(["pay"])
     with pytest.raises(NotNow, match="5 records that never reached b"):
         failback(built.scene(), export=None, discard=0, write_reverse=lambda: None)
+
+
+def test_a_preflight_counts_what_an_open_transaction_hides() -> None:
+    built = stage(isolation="read_committed")
+    built.mirrors = False
+    built.transactions.write("pay", 7, X, b"a", 1)
+    built.write("x", 0, 5)
+    with both_readers(built.world.settings, built.scene().source, built.scene().target) as (source, target):
+        seen = ArrivalMemory().observe(source, target, {X: COPY}, {})
+    behind = seen.arrivals[X].behind
+    assert behind is not None
+    assert (behind.records, behind.exact) == (6, False)
+    # How far the partition was copied before the transaction is known all the same.
+    assert seen.positions[X] == (10, 10, 0)

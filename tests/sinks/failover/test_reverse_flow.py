@@ -6,8 +6,9 @@ import pytest
 
 from sinks.failover.commands import cutover
 from sinks.failover.failing_back import failback, resume
-from sinks.failover.unplanned import failover
+from sinks.failover.unplanned import ANY_LOSS, failover
 from sinks.failover.unreplicated import Unreplicated
+from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.ledger.failover_record import Begun, Command, FailoverRecord, NotNow, State
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
@@ -114,6 +115,23 @@ def test_records_on_a_copy_whose_end_was_not_told_at_the_takeover_are_counted() 
     built.there.logs[COPY].append(b"new", b"client", timestamp=9000)
     with pytest.raises(NotNow, match="b has 1 record that never reached a"):
         resume(built.scene(), typed="unknown")
+
+
+def test_records_in_a_partition_that_the_copy_got_since_the_takeover_are_counted() -> None:
+    built = reversing()
+    built.world.target.topics["a.y"].partitions = 2
+    log = built.there.logs[TopicPartition("a.y", 1)] = MemoryLog()
+    log.append(b"new", b"client", timestamp=9000)
+    with pytest.raises(NotNow, match="b has 1 record that never reached a"):
+        resume(built.scene(), typed="unknown")
+
+
+def test_a_copy_that_is_shorter_than_at_the_takeover_is_unknown() -> None:
+    built = reversing()
+    built.there.logs[COPY] = MemoryLog()
+    with pytest.raises(NotNow, match=r"a\.x-0 among them: it is shorter than at the takeover.*--discard unknown"):
+        resume(built.scene(), typed="unknown")
+    assert resume(built.scene(), typed="unknown", discard=ANY_LOSS).state is State.MIRRORING
 
 
 def test_what_mm2_sends_again_after_the_takeover_is_no_client_record() -> None:
