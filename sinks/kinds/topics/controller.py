@@ -50,13 +50,13 @@ class TopicController:
         self._once, self._clock, self._configs = once, clock, configs
         self._schedule = PollSchedule(settings.pace)
         self._owes_ids = True
-        self._gone, self._hidden = set[str](), list[str]()
+        self._gone, self._unobserved = set[str](), list[Unobserved]()
 
     def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
         """Adds what differs from the last poll to what must be compared."""
         listed, now, remote = context.listed, context.now, context.listed.desired.remote
-        self._owes_ids |= context.everything
-        self._look_for_hidden(context)
+        if context.everything:
+            self._begin_anew(context)
         self._schedule.members(remote)
         self._schedule.follow(context.signal_works)
         if agenda.backed_off.has_any:
@@ -65,7 +65,6 @@ class TopicController:
         retried = agenda.keys.retried(remote, now)
         awaited = agenda.created.awaited(lambda key: key[0] in listed.target, now)
         active, lacks = (self.kinds & self._settings.synced) - context.idle, lacking(listed, awaited)
-
         polls_configs, polled, explained = Kind.TOPIC_CONFIG in active, 0, 0
         if polls_configs:
             polled, explained = self._poll_configs(context, agenda, retried)
@@ -90,24 +89,20 @@ class TopicController:
             polled=polled,
             explained=explained,
             refused=listed.desired.refused,
-            errors=(*agenda.created.unobserved(Kind.TOPIC, wanted, self._target.alias), *self._unobserved()),
+            errors=(*agenda.created.unobserved(Kind.TOPIC, wanted, self._target.alias), *self._unobserved),
         )
 
-    def _look_for_hidden(self, context: PassContext) -> None:
+    def _begin_anew(self, context: PassContext) -> None:
         """A topic that the principal may not see is in no listing, as if it had been deleted. Its copy tells of it."""
-        if not context.everything:
-            return
+        self._owes_ids = True
         orphans = orphaned(self._settings, context.listed, context.ledger.owned(Kind.TOPIC))
         self._gone &= orphans
         if asked := orphans - self._gone:
             self._gone |= self._source.confirmed_absent(asked)
-        self._hidden = sorted(orphans - self._gone)
-
-    def _unobserved(self) -> list[Unobserved]:
-        if not self._hidden:
-            return []
-        reason = HIDDEN.format(self._source.alias, first_names(self._hidden), self._target.alias)
-        return [Unobserved(kind, reason) for kind in sorted(self.kinds) if self._settings.enabled[kind]]
+        hidden = sorted(orphans - self._gone)
+        reason = HIDDEN.format(self._source.alias, first_names(hidden), self._target.alias)
+        kinds = [kind for kind in sorted(self.kinds) if hidden and self._settings.enabled[kind]]
+        self._unobserved = [Unobserved(kind, reason) for kind in kinds]
 
     def _leave_configs(self, agenda: KindsAgenda, remote: Mapping[str, str], lacks: Collection[str]) -> None:
         """Configs are not polled in this pass."""
@@ -176,7 +171,7 @@ class TopicController:
         surplus = surplus_topics(self._settings, context) if Kind.TOPIC in seen.active else {}
         compared = compare_topics(self._settings, context.listed, seen, owned=owned, deletions=surplus)
         if self._once:
-            errors = (*compared.plan.errors, *self._unobserved())
+            errors = (*compared.plan.errors, *self._unobserved)
             compared = replace(compared, plan=replace(compared.plan, errors=errors))
         changes_configs = any(change.kind is Kind.TOPIC_CONFIG for change in compared.plan.changes)
         if changes_configs and self._configs is not None and (warning := self._configs.warning):
