@@ -153,12 +153,15 @@ def write_last_offsets(settings: Settings, flow: FlowSettings, accepted: Collect
     scope = GroupScope(shown=True)
     opened = single_pass(settings, flow, writes="promote", kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False)
     with opened as one, one.reconcile.leading():
-        return write_groups(one.reconcile, one.controllers, accepted)
+        return write_groups(one.reconcile, one.controllers, accepted, flow.failover.max_groups_skipping)
 
 
-def write_groups(reconcile: FlowReconcile, controllers: Collection[Controller], accepted: Collection[str]) -> str:
+def write_groups(
+    reconcile: FlowReconcile, controllers: Collection[Controller], accepted: Collection[str], most_skipping: int = 0
+) -> str:
     """`accepted`: groups that may stay where they are. Writes the offsets of all others before it raises LockstepError
-    for a group whose offsets could not be read, or that is held in ERROR."""
+    for a group whose offsets could not be read, or that is held in ERROR. Raises it too for more partitions than
+    `most_skipping` in which a group has no offset on the target."""
     compared = reconcile.compare(everything=True)
     for reason in compared.trouble.faulted.values():
         raise LockstepError(
@@ -171,7 +174,9 @@ def write_groups(reconcile: FlowReconcile, controllers: Collection[Controller], 
         said = number_of(len(failed), "last offset was", "last offsets were")
         raise LockstepError(f"{said} refused: {failed[0].change.label}: {failed[0].error}")
     rows = group_offsets(controllers)
-    _refuse_held([row for row in rows if row.group not in accepted])
+    others = [row for row in rows if row.group not in accepted]
+    _refuse_held(others)
+    _refuse_without_offset(others, most_skipping)
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(rows).items() if count)
     return f"last offsets of groups that were written: {len(outcomes)}; groups' partitions: {verdicts or 'none'}"
 
@@ -193,6 +198,23 @@ def _refuse_held(rows: Collection[GroupOffset]) -> None:
             "partition. Mend that and run the command again, or accept each of these groups with --accept-group: it "
             "stays where it is on the target"
         )
+
+
+WITHOUT_OFFSET = frozenset({Verdict.NO_OFFSET_SYNC, Verdict.TOO_OLD, Verdict.TOPIC_MISSING})
+
+
+def _refuse_without_offset(rows: Collection[GroupOffset], most: int) -> None:
+    """Raises LockstepError for groups that would begin on the target by auto.offset.reset, and so may skip records."""
+    left = [row for row in rows if row.before is None and row.judgement.verdict in WITHOUT_OFFSET]
+    if len(left) <= most:
+        return
+    first = min(left, key=lambda row: (row.group, row.where))
+    raise LockstepError(
+        f"{shown(sorted({row.group for row in left}))} may skip records on the target, having no offset there: "
+        f"{first.group} on {first.where}: {first.judgement.reason}. `lockstep offsets` shows each partition. Commit "
+        "offsets for them and run the command again, or accept each of these groups with --accept-group: it begins "
+        "by auto.offset.reset there. lockstep.failover.max.groups.skipping allows some partitions"
+    )
 
 
 # Which process is at a command of the failover: `user@host/place:pid`, and whether it may still run.

@@ -84,7 +84,8 @@ def _failover_lines(failover: Mapping[str, Any], said: str | None) -> Iterator[s
         yield f"failover: not known{'' if said and reason in said else f': {reason}'}"
     elif failover.get("state", MIRRORING) != MIRRORING or failover.get("doing"):
         half = f", `{typed_name(failover['doing'])}` is half done" if failover["doing"] else ""
-        yield f"failover: {failover['state']}{half}, by {failover['who']} at {failover['at']}"
+        way = f": {failover['remedy']}" if failover.get("remedy") else ""
+        yield f"failover: {failover['state']}{half}, by {failover['who']} at {failover['at']}{way}"
     if made := failover.get("preflight"):
         yield f"preflight at {made['checked']}: {READY_WORDS[made['ready']]}, {_at_risk(made)}"
         if unchecked := failover.get("not_checked"):

@@ -92,6 +92,7 @@ FAILOVER_SCHEMA = {
         "who": MAYBE_TEXT,
         "why": MAYBE_TEXT,
         "at": MAYBE_TEXT,
+        "remedy": {**MAYBE_TEXT, "description": "What to do about the command that is half done; null: none is."},
         "preflight": PREFLIGHT_SCHEMA,
         "not_checked": {
             "type": ["object", "null"],

@@ -10,7 +10,7 @@ from sinks.failover.last_drill import LastDrill
 from sinks.failover.lost_before_copying import LostRecords, lost_as_json
 from sinks.failover.readiness import NO_PREFLIGHT, Readiness
 from sinks.failover.readiness_facts import FailoverLoss, NotChecked, ReadinessFacts
-from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.failover_record import FailoverRecord, way_on
 from sinks.model.times import utc_text
 
 
@@ -161,6 +161,7 @@ class FailoverStatus:
             "who": record.begun.who or None if record else None,
             "why": record.begun.why or None if record else None,
             "at": record.begun.at or None if record else None,
+            "remedy": way_on(record) or None if record else None,
             "preflight": {"ready": ready, **self.preflight.as_json(found)} if self.preflight else None,
             "not_checked": self.not_checked.as_json() if self.not_checked else None,
             "last_drill": self.drill,

@@ -56,3 +56,19 @@ def test_group_that_is_held_in_error_ends_it_unless_it_is_accepted_by_name(world
         write(world)
     assert world.target_groups.offsets == {"g": {AX: 9}}
     assert "1 ERROR" in write(world, "h")
+
+
+def test_group_without_an_offset_on_the_target_ends_it_unless_it_is_accepted_or_few_are_allowed(world: World) -> None:
+    world.source_groups.offsets["h"] = {X: 4}
+    with pytest.raises(LockstepError, match=r"h may skip records on the target.*h on a\.x-0.*--accept-group"):
+        write(world)
+    assert world.target_groups.offsets == {"g": {AX: 9}}
+    assert "1 NO_OFFSET_SYNC" in write(world, "h")
+    with world.reconcile.leading():
+        assert "1 NO_OFFSET_SYNC" in write_groups(world.reconcile, world.controllers, (), most_skipping=1)
+
+
+def test_group_that_goes_on_at_an_earlier_offset_of_its_own_skips_nothing(world: World) -> None:
+    world.source_groups.offsets["h"] = {X: 4}
+    world.target_groups.offsets["h"] = {AX: 2}
+    assert "1 NO_OFFSET_SYNC" in write(world)

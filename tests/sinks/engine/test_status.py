@@ -53,6 +53,7 @@ def test_json_is_the_document_that_interface_promises() -> None:
             "who": None,
             "why": None,
             "at": None,
+            "remedy": None,
             "preflight": None,
             "not_checked": {"reason": "no preflight was made", "since": None},
             "last_drill": None,
