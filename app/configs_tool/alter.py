@@ -118,8 +118,8 @@ def write(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
     """Writes it, unless the entity has changed since it was read; returns whether the entity shows it by now.
 
     Brokers have no compare-and-set: what another client writes between the last reading and the write is
-    overwritten, in these configs alone. Raises AlteredMeanwhile, Overwritten, WrongUsage and LockstepError; each says
-    whether anything was written.
+    overwritten, in these configs alone. Raises ConcurrentAlteration, Overwritten, WrongUsage and LockstepError; each
+    says whether anything was written.
     """
     entity = alteration.entity
     _raise_if_altered(alteration, described(levels, entity))
