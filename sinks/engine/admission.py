@@ -9,7 +9,8 @@ What must be true before Lockstep deletes an item of a kind that it owns:
 | the source lacked it in two comparisons, 3 s apart; a topic in three,   | it waits                                 |
 | over a minute                                                           |                                          |
 | the source, asked for the item by name after that, does not have it     | stale list: it waits; unknown: refused   |
-| the broker that was asked knows all that any broker of the source knew  | it waits                                 |
+| the broker that was asked knows all that any broker of the source knew, | it waits                                 |
+| and its metadata epoch grew since this process saw the first one        |                                          |
 | not only the settings leave it out, while the source still has it       | HELD until `lockstep apply --force`      |
 | the plan deletes no more of the kind than the limit allows              | nothing of the kind is written           |
 | the ledger, read right before the write, says that Lockstep owns it     | refused                                  |
@@ -23,6 +24,7 @@ takes the second look (`Controller.second_look`). A command whose plan a person 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -45,6 +47,11 @@ SECOND_LOOK_AFTER_S = 3.0
 """Seconds from the first comparison that lacks an item to the second look. Brokers follow the controller's log within a
 fraction of that."""
 
+EPOCHS_GROW_WITHIN_S = 2.0
+"""Seconds within which a broker that follows its controller has a higher metadata epoch: four records at the default
+of `metadata.max.idle.interval.ms`."""
+EPOCH_POLL_INTERVAL_S = 0.1
+
 HELD_FOR_S = 60.0
 """Seconds until the source is asked again for an item whose deletion is held."""
 
@@ -52,8 +59,9 @@ BLANK = "{} shows no {}: none of the kind {} is deleted"
 WAITS = "{} lacks it: Lockstep deletes it if it is still missing {:.0f} s after that was seen first"
 STALE = "{} did not list {} of the kind {} that it still has: one of its brokers is behind, and nothing was deleted"
 BEHIND = (
-    "a broker of {} that is behind the others lacks {} of the kind {}: nothing was deleted. If this stays so, a broker "
-    "is cut off from the controller. If the cluster's metadata was restored from a backup, restart Lockstep"
+    "a broker of {} lacks {} of the kind {} and was not seen to follow the controller: nothing was deleted. If this "
+    "stays so, a broker is cut off from the controller, or metadata.max.idle.interval.ms is 0 and nothing changes. If "
+    "the cluster's metadata was restored from a backup, restart Lockstep"
 )
 UNSEEN = "what {} has of this kind was not seen: nothing is deleted"
 UNKNOWN = "{} does not confirm that it has it no more: it is not deleted"
@@ -102,27 +110,49 @@ SecondLook = Callable[[Controller, Collection[Key]], Mapping[Key, Sighting]]
 
 
 class FollowedLog:
-    """How far the brokers of a source follow its metadata log: one that is cut off from the controller answers with
-    what it knew then."""
+    """Tells whether the brokers of a source follow its metadata log.
 
-    def __init__(self, signal: MetadataSignal, asked: MetadataEpochs) -> None:
-        """`asked`: of the clients that take the second look."""
-        self._signal, self._asked = signal, asked
+    A broker that is cut off from the controller answers with what it knew then, and its metadata epoch stands still. An
+    active controller writes a record each 500 ms (`metadata.max.idle.interval.ms`, KIP-835).
+    """
+
+    def __init__(self, signal: MetadataSignal, asked: MetadataEpochs, patience_s: float = 0.0) -> None:
+        """`asked`: of the clients that take the second look. `patience_s`: how long that waits for an epoch to grow."""
+        self._signal, self._asked, self._patience_s = signal, asked, patience_s
+        self._first: int | None = None
         self._highest = -1
 
     def begin(self) -> None:
         """A comparison begins: from now on the brokers that answer must know what any broker knew before."""
+        if self._first is None:
+            # After a restart there is nothing else to tell a broker that is cut off by.
+            self._ask()
         self._highest = max(self._highest, self._signal.highest)
 
     def is_behind(self) -> bool:
-        """Whether a broker that answers now lacks some of it; also where it does not tell."""
+        """Whether a broker that answers now lacks a part of the log, or was not seen to follow it."""
+        until = time.monotonic() + self._patience_s
+        while (stands := self._stands_still()) and time.monotonic() < until:
+            time.sleep(EPOCH_POLL_INTERVAL_S)
+        return stands
+
+    def _stands_still(self) -> bool:
+        known, first = self._highest, self._first
+        epochs = self._ask()
+        if epochs is None:
+            return True
+        return any(epoch < known or first is None or epoch <= first for epoch in epochs)
+
+    def _ask(self) -> Sequence[int] | None:
+        """Returns None where a broker does not answer."""
         try:
             epochs = self._asked()
         except LockstepError:
-            return True
-        behind = any(epoch < self._highest for epoch in epochs)
+            return None
         self._highest = max((self._highest, *epochs))
-        return behind
+        if self._first is None and epochs:
+            self._first = self._highest
+        return epochs
 
 
 @dataclass

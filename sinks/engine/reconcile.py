@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from sinks.engine.admission import Admission, FollowedLog
+from sinks.engine.admission import EPOCHS_GROW_WITHIN_S, Admission, FollowedLog
 from sinks.engine.apply import Recorder, apply_steps
 from sinks.engine.flow_agenda import FlowAgenda
 from sinks.engine.flow_components import FlowComponents, close_all
@@ -62,7 +62,9 @@ class FlowReconcile:
         self._ledger = FlowLedger(settings.flow, components.guard, opened, listener, obeys_failover=obeys)
         self._agenda = FlowAgenda(settings.pace, components.full_turn)
         self._claims, self._claimed_at = components.claims, float("-inf")
-        self._log = FollowedLog(components.signal, components.source_epochs)
+        # A command compares once: it has no earlier comparison to tell by that a broker follows the log.
+        patience_s = EPOCHS_GROW_WITHIN_S if components.reviewed else 0.0
+        self._log = FollowedLog(components.signal, components.source_epochs, patience_s)
         self._admission = Admission(settings, self._claims, self._log, reviewed=components.reviewed)
         self._recorder = Recorder(components.audit, components.target)
         self.warnings = tuple[str, ...]()

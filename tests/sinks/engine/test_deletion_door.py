@@ -168,12 +168,45 @@ def test_broker_that_is_cut_off_from_the_controller_confirms_no_deletion() -> No
     for _ in range(24):
         report = world.run_pass(after=1.0)
         assert of_alice(world) == before
-        said |= {one.kind for one in report.plan.errors if "cut off from the controller" in one.reason}
+        said |= {one.kind for one in report.plan.errors if "follow the controller" in one.reason}
     assert said == set(before)
     epochs.answers = [101]
     for _ in range(24):
         world.run_pass(after=1.0)
     assert not any(of_alice(world).values())
+
+
+def test_broker_whose_epoch_stands_still_since_a_restart_confirms_no_deletion() -> None:
+    world, epochs = in_step(), Epochs()
+    before = deepcopy(of_alice(world))
+    lose_alice(world)
+    epochs.highest = -1
+    world.signal, world.source_epochs, said = epochs, lambda: epochs.answers, set()
+    world.restart()
+    for _ in range(24):
+        report = world.run_pass(after=1.0)
+        assert of_alice(world) == before
+        said |= {one.kind for one in report.plan.errors if "follow the controller" in one.reason}
+    assert said == set(before)
+    epochs.answers = [101]
+    for _ in range(24):
+        world.run_pass(after=1.0)
+    assert not any(of_alice(world).values())
+
+
+def test_command_waits_until_the_epoch_grew_between_its_two_looks() -> None:
+    world, epochs = in_step(), iter(range(100, 1000))
+    lose_alice(world)
+    world.reviewed = True
+    world.restart()
+    deleted = world.reconcile.compare(everything=True).plan.changes
+    assert deleted
+    world.source_epochs = lambda: [next(epochs) // 4]
+    world.restart()
+    assert world.reconcile.compare(everything=True).plan.changes == deleted
+    world.source_epochs = lambda: [99]
+    world.restart()
+    assert not world.reconcile.compare(everything=True).plan.changes
 
 
 def test_clients_that_tell_of_different_lengths_confirm_nothing_without_a_signal() -> None:
