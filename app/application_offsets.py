@@ -14,7 +14,7 @@ from app.single_pass import single_pass
 from app.wiring import FlowClusters, both_clusters, guard, ledger
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.ports.groups import GroupPartition
+from sinks.kafka.ports.groups import GroupPartition, Groups
 from sinks.kinds.assembly import GroupScope
 from sinks.kinds.offsets.direction import GroupOffset
 from sinks.kinds.offsets.match_cache import open_matches
@@ -23,6 +23,7 @@ from sinks.kinds.offsets.mirror_reading import read_memory
 from sinks.kinds.offsets.mirror_records import mirror_topics
 from sinks.kinds.offsets.record_search import Question, SearchResult
 from sinks.kinds.offsets.same_offsets import Position, same_records, translate_same
+from sinks.kinds.offsets.survey import ends_forward
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Unanswered, search_window, translate
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.kinds.shared_listings import list_both
@@ -30,7 +31,6 @@ from sinks.model.changes import Kind
 from streaming.errors import LockstepError, MalformedRecord, WrongUsage
 from streaming.mm2.codec import decode_checkpoint
 from streaming.mm2.records import TopicPartition
-from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 CONFIG = Path("conf/mirror.properties")
 
@@ -106,8 +106,7 @@ def translate_each(settings: Settings, flow: FlowSettings, where: TopicPartition
             clusters.source.topic_ids([where.topic]),
             clusters.target.topic_ids([remote.topic]),
         )
-        ends = _ends(flow, clusters, where, remote)
-        memory.note_target_end(where, remote, ends.target.end)
+        ends = ends_of(flow, (clusters.source.groups, clusters.target.groups), memory, where, remote)
         if flow.keeps_offsets:
             with closing(same_records(*clusters.ports)) as same:
                 proven = same.proven({Position(where, at) for at in offsets}, {where: remote}, {where: ends})
@@ -128,13 +127,23 @@ def _remote(flow: FlowSettings, clusters: FlowClusters, where: TopicPartition) -
     return TopicPartition(name, where.partition)
 
 
-def _ends(flow: FlowSettings, clusters: FlowClusters, where: TopicPartition, remote: TopicPartition) -> LogEnds:
+def ends_of(
+    flow: FlowSettings,
+    groups: tuple[Groups, Groups],
+    memory: OffsetMemory,
+    where: TopicPartition,
+    remote: TopicPartition,
+) -> LogEnds:
+    """Both ends of a partition, taken into the memory too. `groups`: of the source and of the target."""
     # The target first: a reader at the source's end has then read all that lies below the target's.
-    there, here = clusters.target.groups.ends([remote]), clusters.source.groups.ends([where])
+    source, target = groups
+    there, here = target.ends([remote]), source.ends([where]).items.get(where)
     if (fault := there.errors.get(remote)) is not None:
         raise LockstepError(f"{remote} on {flow.flow.target}: {fault}")
-    alone = is_written_by_mm2_alone(flow.policy, flow.flow.source, where.topic)
-    return LogEnds(here.items.get(where), there.items[remote], replication_alone=alone)
+    if here is not None:
+        memory.note_source_end(where, here.end)
+    memory.note_target_end(where, remote, there.items[remote].end)
+    return ends_forward(flow, memory, where, here, there.items[remote])
 
 
 def _matches(

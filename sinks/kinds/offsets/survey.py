@@ -173,6 +173,14 @@ class GroupPosition:
         return Position(self.where, self.offset, self.generation)
 
 
+def ends_forward(
+    settings: FlowSettings, memory: OffsetMemory, where: TopicPartition, here: LogRange | None, there: LogRange
+) -> LogEnds:
+    """Returns both ends of a partition of the source, and whether the target's end says where its readers continue."""
+    alone = is_written_by_mm2_alone(settings.policy, settings.flow.source, where.topic)
+    return LogEnds(here, there, replication_alone=alone and not memory.lost_tail(where))
+
+
 def _position(
     settings: FlowSettings,
     direction: Direction,
@@ -192,9 +200,7 @@ def _position(
         # A log with an unknown end shows no truncation.
         ends = LogEnds(there, here or LogRange(0, MAX_INT64))
     elif there is not None:
-        alone = is_written_by_mm2_alone(settings.policy, settings.flow.source, where.topic)
-        alone = alone and not memory.lost_tail(upstream)
-        ends = LogEnds(here, there, replication_alone=alone)
+        ends = ends_forward(settings, memory, upstream, here, there)
     known = memory.histories.of(upstream), memory.generation(upstream)
     return GroupPosition(group, where, offset, ends, *known)
 
