@@ -10,7 +10,7 @@ from functools import partial
 
 from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, lease, ledger
-from sinks.engine.admission import SECOND_LOOK_AFTER_S
+from sinks.engine.deletion_checks import SECOND_LOOK_AFTER_S
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.flow_status import first_statuses, status_without_job
 from sinks.engine.reconcile import FlowReconcile

@@ -15,7 +15,7 @@ from typing import Any
 
 from app.local.java_gateway import process_jvm
 from app.settings import Settings
-from sinks.engine.guard import Guard, former_ledger
+from sinks.engine.cluster_guard import ClusterGuard, former_ledger
 from sinks.faults import LedgerUntrusted
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.java_admin import JavaAdmin
@@ -114,11 +114,11 @@ def with_ledger_in_use(flow: FlowSettings, target: Reader) -> FlowSettings:
     return flow if former is None else replace(flow, internal=replace(flow.internal, ledger=former))
 
 
-def guard(flow: FlowSettings, source: Reader, target: Reader, *, job: bool = False) -> Guard:
+def guard(flow: FlowSettings, source: Reader, target: Reader, *, job: bool = False) -> ClusterGuard:
     """What checks both clusters of a flow, before anything else is read of them. `job`: it makes the local file."""
     pins = PinFile(flow.safety.pins, create=job) if flow.safety.pins else None
     ledgers = (flow.internal.ledger, flow.internal.reverse_ledger)
-    return Guard(flow.flow, source, target, said=flow.safety.cluster_ids, pins=pins, ledgers=ledgers)
+    return ClusterGuard(flow.flow, source, target, said=flow.safety.cluster_ids, pins=pins, ledgers=ledgers)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from app.reloading import ChangedLine, Reloading
 from app.settings import Settings
 from app.settings.plugin_reconfiguration import reconfigure_plugins
 from app.verify.flow_verifier import JobVerifiers
-from sinks.engine.admission import SECOND_LOOK_AFTER_S
+from sinks.engine.deletion_checks import SECOND_LOOK_AFTER_S
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.pass_schedule import Reason

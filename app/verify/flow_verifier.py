@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from app.settings import Settings
 from app.verify.spark_jobs import record_jobs, refuse_transforms
 from app.wiring import both_clusters, guard, ledger
+from sinks.engine.cluster_guard import ClusterGuard
 from sinks.engine.flow_task import FlowTask
-from sinks.engine.guard import Guard
 from sinks.engine.verify_status import Comparing, VerifyStatus
 from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
@@ -138,7 +138,7 @@ class FlowVerifier:
         return 0.0
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[ContinuousComparison, Guard, Ledger]]:
+    def _opened(self) -> Iterator[tuple[ContinuousComparison, ClusterGuard, Ledger]]:
         settings, flow = self._settings, self._flow
         with both_clusters(settings, flow) as clusters:
             source, target = clusters.source, clusters.target

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sinks.engine.cluster_guard import ClusterGuard
 from sinks.engine.flow_ledger import ENDED
-from sinks.engine.guard import Guard
 from sinks.engine.reconcile import FlowReconcile
 from sinks.ledger.adoption import AdoptionPlan, Alike, adopted, plan_adoption
 from sinks.ledger.audit import Audit
@@ -46,7 +46,7 @@ def adoptable(reconcile: FlowReconcile, kind: Kind) -> Adoptable:
     return Adoptable(plan, ledger, [error for error in compared.plan.errors if error.kind is kind], paused)
 
 
-def take_over(plan: AdoptionPlan, ledger: Ledger, guard: Guard, audit: Audit) -> None:
+def take_over(plan: AdoptionPlan, ledger: Ledger, guard: ClusterGuard, audit: Audit) -> None:
     """Writes the ledger and the audit topic, for who leads the flow; does nothing without anything to adopt.
 
     Raises what a write raises, WrongCluster, NotLeading. Owned first: an error about the audit topic says that the rest

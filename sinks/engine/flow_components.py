@@ -9,8 +9,8 @@ from threading import Lock
 from typing import Protocol
 
 from sinks.engine.apply import TopicIdReader, Writers
+from sinks.engine.cluster_guard import ClusterGuard
 from sinks.engine.flow_ledger import LedgerListener, NoLedgerListener
-from sinks.engine.guard import Guard
 from sinks.engine.report import Observer
 from sinks.every_kind.claims import Claims
 from sinks.every_kind.controller import Controller, PassContext, StreamFollower
@@ -59,7 +59,7 @@ class FlowComponents:
     """
 
     topics: TopicListing
-    guard: Guard
+    guard: ClusterGuard
     open_ledger: Callable[[], Ledger]
     audit: Audit
     controllers: Sequence[Controller]

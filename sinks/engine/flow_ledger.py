@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
-from sinks.engine.admission import only_ours
-from sinks.engine.guard import Guard
+from sinks.engine.cluster_guard import ClusterGuard
+from sinks.engine.deletion_checks import only_ours
 from sinks.every_kind.listing import Listed
 from sinks.failover.last_drill import last_drill
 from sinks.failover.lost_before_copying import kept_lost, unacknowledged
@@ -61,7 +61,7 @@ class FlowLedger:
     def __init__(
         self,
         flow: Flow,
-        guard: Guard,
+        guard: ClusterGuard,
         open_ledger: Callable[[], Ledger],
         listener: LedgerListener,
         *,
@@ -77,10 +77,10 @@ class FlowLedger:
         self.failover = NEVER_READ
 
     def read(self, everything: bool) -> Ledger:
-        """Read again with every comparison of everything: `pause`, `apply` and a failover write it, too.
+        """Reads it again with every comparison of everything: `pause`, `apply` and a failover write it, too.
 
-        Which clusters these are is asked before anything else is read of them. Raises as `Guard.check_only`; the source
-        of a flow that has ended may be gone.
+        Asks first which clusters these are. Raises as `ClusterGuard.check_only`. The source of a flow that has ended
+        may be gone.
         """
         ledger = self._ledger
         if ledger is not None and not everything:

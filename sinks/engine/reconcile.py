@@ -17,8 +17,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from sinks.engine.admission import EPOCHS_GROW_WITHIN_S, Admission, FollowedLog
 from sinks.engine.apply import Recorder, apply_steps
+from sinks.engine.creation_limit import CreationLimit
+from sinks.engine.deletion_checks import EPOCHS_GROW_WITHIN_S, DeletionChecks, FollowedLog
 from sinks.engine.flow_agenda import FlowAgenda
 from sinks.engine.flow_components import FlowComponents, close_all
 from sinks.engine.flow_ledger import FlowLedger, check_not_copied
@@ -65,7 +66,10 @@ class FlowReconcile:
         # A command compares once: it has no earlier comparison to tell by that a broker follows the log.
         patience_s = EPOCHS_GROW_WITHIN_S if components.reviewed else 0.0
         self._log = FollowedLog(components.signal, components.source_epochs, patience_s)
-        self._admission = Admission(settings, self._claims, self._log, reviewed=components.reviewed)
+        self._creations = CreationLimit(settings)
+        self._deletions = DeletionChecks(
+            settings, self._claims, self._log, self._creations, reviewed=components.reviewed
+        )
         self._recorder = Recorder(components.audit, components.target)
         self.warnings = tuple[str, ...]()
         """What the properties file probably means otherwise, as of the last comparison of everything."""
@@ -117,9 +121,9 @@ class FlowReconcile:
         self._agenda.intervals.polled(frozenset(Kind) - context.idle - trouble.faulted.keys(), context.now)
         plan = join_plans(self.settings.flow, [comparison.plan for _, comparison in found])
 
-        # Admission, with a second look at what is to be deleted: no deletion and no flood leaves but through this door.
+        # The one door for deletions, with a second look at the source, and for floods of creations.
         second_look = partial(self._second_look, context, trouble)
-        plan = self._admission.admit(plan, found, context, trouble, second_look, force=force)
+        plan = self._deletions.checked(plan, found, context, trouble, second_look, force=force)
         if context.everything:
             self.warnings = file_warnings(self.settings, context.listed)
         watch.lap("plan")
@@ -135,7 +139,7 @@ class FlowReconcile:
 
         # Write; what was written is owned and audited, whatever ends it.
         outcomes = self._write(compared, progress)
-        self._admission.note_created(outcomes, context.now)
+        self._creations.note_created(outcomes, context.now)
         compared.watch.lap("apply")
 
         # Record what each kind has to do next.
@@ -174,7 +178,7 @@ class FlowReconcile:
             agenda.listing.listed(began, freshness, listed.source)
             check_not_copied(self.settings, listed, ledger.topic)
         idle, now = resting | stopped, self._clock()
-        confirming = self._admission.due(now) - idle
+        confirming = self._deletions.due(now) - idle
         return PassContext(now, listed, ledger, signal.works, requested, everything, idle, confirming)
 
     def _poll(
@@ -297,7 +301,7 @@ class FlowReconcile:
             if isinstance(controller, StreamFollower):
                 controller.written(context, tried)
             if (wanted := comparison.wanted) is not None and wanted.kind.row.of_principals:
-                self._admission.remember(wanted, context.ledger)
+                self._deletions.remember(wanted, context.ledger)
 
     def _claim_all_the_same(self) -> None:
         """Publishes what this flow wants though another process leads it: flows of this process wait for its claims."""
@@ -311,7 +315,7 @@ class FlowReconcile:
         due = self._poll(context, trouble, [kind for kind in Kind if kind.row.of_principals])
         for _, comparison in self._survey(due, context, trouble):
             if (wanted := comparison.wanted) is not None and wanted.kind.row.of_principals:
-                self._admission.publish(wanted, context)
+                self._deletions.publish(wanted, context)
 
     def _report(self, compared: Compared, outcomes: tuple[Outcome, ...]) -> Report:
         context, ended, flow = compared.context, self._ledger.ended, self.settings.flow
@@ -355,7 +359,7 @@ class FlowReconcile:
         passes."""
         now, awake = context.now, self.settings.synced - self._ledger.paused
         observers = [observer.due_at(now) for observer in self._components.observers]
-        waiting = self._admission.next_at(context.idle)
+        waiting = self._deletions.next_at(context.idle)
         return [self._agenda.full.due_at(now), *self._agenda.intervals.waking(awake, now), waiting, *observers]
 
     @property
@@ -366,7 +370,7 @@ class FlowReconcile:
     @property
     def awaits_second_look(self) -> bool:
         """Whether another pass, `SECOND_LOOK_AFTER_S` later, deletes what it finds gone from the source again."""
-        return self._admission.waits
+        return self._deletions.waits
 
     @property
     def leader(self) -> Leader | None:

@@ -43,7 +43,8 @@ class Polled:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a flow wants of a kind that it owns: without this none of its deletions leaves (`sinks.engine.admission`).
+    """What a flow wants of a kind that it owns. Without this Lockstep deletes nothing of the kind
+    (`sinks.engine.deletion_checks`).
 
     `keys`: on the target. `shown`: how many `items` its source shows. `owned`: what other flows into the target are
     told that this one owns. `kept`: keys that it may own, and deletes in no case.

@@ -25,7 +25,7 @@ differs is compared in the next pass, too. After a start that is every key: to r
 double what a start takes, so they take turns (`owed`). A broker that stays behind for longer hides a change from both
 passes. So a few keys are compared with each full comparison, whatever the polls say.
 
-Deletions wait elsewhere (`sinks.engine.admission`): they wait for proof, not for time alone.
+Deletions wait elsewhere (`sinks.engine.deletion_checks`): they wait for proof, not for time alone.
 """
 
 from __future__ import annotations

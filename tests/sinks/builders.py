@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, cast
 
-from sinks.engine.admission import SECOND_LOOK_AFTER_S
+from sinks.engine.cluster_guard import ClusterGuard
+from sinks.engine.deletion_checks import SECOND_LOOK_AFTER_S
 from sinks.engine.flow_components import FlowComponents
-from sinks.engine.guard import Guard
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Observer, Report
 from sinks.every_kind.claims import Claims
@@ -194,7 +194,7 @@ class World:
         self.controllers = made.controllers
         components = FlowComponents(
             topics=lister(self.settings, source, self.target, self.listings),
-            guard=Guard(self.settings.flow, self.source, self.target, pins=self.pins),
+            guard=ClusterGuard(self.settings.flow, self.source, self.target, pins=self.pins),
             open_ledger=self.ledger,
             audit=self.audit or Audit(self.settings.internal.audit, self.target, 1, "tester@here", self.now),
             controllers=made.controllers,

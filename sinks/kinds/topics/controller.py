@@ -269,7 +269,7 @@ def orphaned(settings: FlowSettings, listed: Listed, owned: Collection[Key]) -> 
 # - a broker of the source, asked for it by name, says UNKNOWN_TOPIC_OR_PARTITION. It is asked for every name that
 #   another separator would read from the copy's: the separator may be another one than when the copy was made.
 #
-# What else must be true: `sinks.engine.admission`.
+# What else must be true: `sinks.engine.deletion_checks`.
 
 
 def surplus_topics(settings: FlowSettings, context: PassContext) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sinks.engine.adopting import adoptable, take_over
-from sinks.engine.guard import Guard
+from sinks.engine.cluster_guard import ClusterGuard
 from sinks.flow_settings import AclRules
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import AclBinding
@@ -46,7 +46,7 @@ def adoption(world: World, kind: Kind) -> AdoptionPlan:
 
 def adopt(world: World, kind: Kind) -> AdoptionPlan:
     plan = adoption(world, kind)
-    guard = Guard(world.settings.flow, world.source, world.target)
+    guard = ClusterGuard(world.settings.flow, world.source, world.target)
     take_over(plan, world.ledger(), guard, Audit(world.settings.internal.audit, world.target, 1, "tester", world.now))
     world.restart()
     return plan

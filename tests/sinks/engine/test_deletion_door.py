@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.engine.admission import SECOND_LOOK_AFTER_S
+from sinks.engine.deletion_checks import SECOND_LOOK_AFTER_S
 from sinks.flow_settings import AclRules
 from sinks.kafka.jvm.jvm_acls import RECENT
 from sinks.kafka.memory.memory_acls import MemoryAcls

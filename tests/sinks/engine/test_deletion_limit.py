@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.admission import SECOND_LOOK_AFTER_S, beyond_limit
+from sinks.engine.deletion_checks import SECOND_LOOK_AFTER_S, beyond_limit
 from sinks.engine.reconcile import FlowReconcile
 from sinks.flow_settings import Limits
 from sinks.kafka.memory.memory_acls import MemoryAcls

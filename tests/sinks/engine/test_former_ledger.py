@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.wiring import ledger, with_ledger_in_use
-from sinks.engine.guard import Guard, former_ledger
+from sinks.engine.cluster_guard import ClusterGuard, former_ledger
 from sinks.faults import LedgerUntrusted, WrongCluster
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
@@ -34,7 +34,7 @@ def target(source: MemoryCluster) -> MemoryCluster:
     """It has the flow's ledger under its old name, in which a kind is paused."""
     built = MemoryCluster("b", "id-of-b")
     known = Ledger(OLD, built, built, 1, seal=Seal(FLOW.name, SECRET))
-    Guard(FLOW, source, built).check(known)
+    ClusterGuard(FLOW, source, built).check(known)
     known.put({(Entry.PAUSED, ("acl",)): ""})
     return built
 
@@ -49,7 +49,7 @@ def test_ledger_is_found_under_its_old_name_and_goes_on_being_written_there(
     source: MemoryCluster, target: MemoryCluster, tmp_path: Path
 ) -> None:
     settings = with_another_separator()
-    guard = Guard(FLOW, source, target, pins=PinFile(tmp_path / FILE, create=True))
+    guard = ClusterGuard(FLOW, source, target, pins=PinFile(tmp_path / FILE, create=True))
     for _ in range(2):
         found = guard.open(lambda: ledger(settings, target, to_write=True))
         guard.check(found)
@@ -71,7 +71,7 @@ def test_ledger_of_another_source_cluster_is_no_ledger_of_this_flow(
 ) -> None:
     source.id = "another"
     with pytest.raises(WrongCluster, match="leads to the cluster another"):
-        Guard(FLOW, source, target).open(lambda: ledger(with_another_separator(), target, to_write=False))
+        ClusterGuard(FLOW, source, target).open(lambda: ledger(with_another_separator(), target, to_write=False))
 
 
 def test_ledgers_of_other_flows_and_of_other_targets_are_left_alone(target: MemoryCluster) -> None:
@@ -96,7 +96,7 @@ def test_topic_of_another_name_is_no_ledger_whatever_it_says(
     source: MemoryCluster, name: str, secret: str | None
 ) -> None:
     target = MemoryCluster("b", "id-of-b")
-    Guard(FLOW, source, target).check(Ledger(name, target, target, 1))
+    ClusterGuard(FLOW, source, target).check(Ledger(name, target, target, 1))
     settings = with_another_separator()
     settings = replace(settings, safety=replace(settings.safety, ledger_secret=secret))
     assert ledger(settings, target, to_write=False).topic == NEW
@@ -106,19 +106,19 @@ def test_topic_of_another_name_is_no_ledger_whatever_it_says(
 def test_ledger_of_each_usual_separator_is_found(source: MemoryCluster, separator: str) -> None:
     target = MemoryCluster("b", "id-of-b")
     settings = flow_settings({"replication.policy.separator": separator})
-    Guard(FLOW, source, target).check(ledger(settings, target, to_write=True))
+    ClusterGuard(FLOW, source, target).check(ledger(settings, target, to_write=True))
     assert former_ledger(FLOW, target, "another") == settings.internal.ledger
 
 
 def test_name_with_the_default_separator_comes_first(source: MemoryCluster, target: MemoryCluster) -> None:
-    Guard(FLOW, source, target).check(Ledger("lockstep-ledger-a-internal", target, target, 1))
+    ClusterGuard(FLOW, source, target).check(Ledger("lockstep-ledger-a-internal", target, target, 1))
     assert former_ledger(FLOW, target, NEW) == OLD
 
 
 def test_first_contact_begins_under_the_name_that_the_separator_gives(source: MemoryCluster) -> None:
     target = MemoryCluster("b", "id-of-b")
     found = ledger(with_another_separator(), target, to_write=True)
-    Guard(FLOW, source, target).check(found)
+    ClusterGuard(FLOW, source, target).check(found)
     assert target.list_topics() == {NEW: 1}
 
 
@@ -129,7 +129,7 @@ def of_identity(secret: str | None) -> FlowSettings:
 
 def test_former_ledger_that_mm2_may_have_copied_from_the_source_is_followed_with_a_secret_alone() -> None:
     source, target = MemoryCluster("a", "id-of-a"), MemoryCluster("b", "id-of-b")
-    Guard(FLOW, source, target).check(Ledger(NEW, target, target, 1))
+    ClusterGuard(FLOW, source, target).check(Ledger(NEW, target, target, 1))
     with pytest.raises(LedgerUntrusted, match=r"may have copied.*lockstep\.ledger\.secret"):
         ledger(of_identity(None), target, to_write=False)
     with pytest.raises(LedgerUntrusted, match="not signed"):

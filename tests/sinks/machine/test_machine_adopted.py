@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from sinks.engine.adopting import adoptable, take_over
-from sinks.engine.guard import Guard
+from sinks.engine.cluster_guard import ClusterGuard
 from sinks.ledger.audit import Audit
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
@@ -39,7 +39,7 @@ class AdoptingMachine(MishapsAspect, ListsAspect):
             self.configure_the_brokers(list(CONFIGS)[item], 1 if same else 0)
         self.begin_anew()
         world = self.world
-        guard = Guard(world.settings.flow, world.source, world.target, pins=world.pins)
+        guard = ClusterGuard(world.settings.flow, world.source, world.target, pins=world.pins)
         try:
             found = adoptable(world.reconcile, kind)
         except LockstepError:

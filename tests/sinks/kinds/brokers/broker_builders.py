@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sinks.engine.admission import SECOND_LOOK_AFTER_S
+from sinks.engine.cluster_guard import ClusterGuard
+from sinks.engine.deletion_checks import SECOND_LOOK_AFTER_S
 from sinks.engine.flow_components import FlowComponents
-from sinks.engine.guard import Guard
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Report
 from sinks.flow_settings import FlowSettings
@@ -84,7 +84,7 @@ class BrokerWorld:
         )
         components = FlowComponents(
             topics=PlainListing(self.settings, upstream, self.topics),
-            guard=Guard(self.settings.flow, upstream, self.topics),
+            guard=ClusterGuard(self.settings.flow, upstream, self.topics),
             open_ledger=self.ledger,
             audit=Audit(internal.audit, self.topics, 1, "tester@here", lambda: NOON),
             controllers=made.controllers,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sinks.engine.guard import Guard
+from sinks.engine.cluster_guard import ClusterGuard
 from sinks.faults import ClusterUnreachable, LedgerUntrusted, RightsMissing, WrongCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Record
@@ -34,13 +34,13 @@ def opened(target: MemoryCluster) -> Ledger:
 
 
 def test_first_contact_pins_both_ids(source: MemoryCluster, target: MemoryCluster) -> None:
-    Guard(FLOW, source, target).check(opened(target))
+    ClusterGuard(FLOW, source, target).check(opened(target))
     assert opened(target).get(Entry.CLUSTER_ID, "a") == "id-of-a"
     assert opened(target).get(Entry.CLUSTER_ID, "b") == "id-of-b"
 
 
 def test_same_clusters_again_write_nothing(source: MemoryCluster, target: MemoryCluster) -> None:
-    guard = Guard(FLOW, source, target)
+    guard = ClusterGuard(FLOW, source, target)
     guard.check(opened(target))
     records, writes = target.read_log(TOPIC), target.writes
     guard.check(opened(target))
@@ -49,7 +49,7 @@ def test_same_clusters_again_write_nothing(source: MemoryCluster, target: Memory
 
 @pytest.mark.parametrize("alias", ["a", "b"])
 def test_another_id_stops_and_nothing_is_written(source: MemoryCluster, target: MemoryCluster, alias: str) -> None:
-    guard = Guard(FLOW, source, target)
+    guard = ClusterGuard(FLOW, source, target)
     guard.check(opened(target))
     records, writes = target.read_log(TOPIC), target.writes
     (source if alias == "a" else target).id = "somewhere-else"
@@ -60,12 +60,12 @@ def test_another_id_stops_and_nothing_is_written(source: MemoryCluster, target: 
 
 def test_one_cluster_on_both_sides_is_no_flow(source: MemoryCluster) -> None:
     with pytest.raises(WrongCluster, match="lead to one cluster, id-of-a: a flow needs two"):
-        Guard(FLOW, source, source).check(opened(source))
+        ClusterGuard(FLOW, source, source).check(opened(source))
     assert source.writes == 0
 
 
 def test_comparing_writes_nothing(source: MemoryCluster, target: MemoryCluster) -> None:
-    entries = Guard(FLOW, source, target).check_only(Ledger(TOPIC, target, None, 1))
+    entries = ClusterGuard(FLOW, source, target).check_only(Ledger(TOPIC, target, None, 1))
     assert entries == {(Entry.CLUSTER_ID, ("a",)): "id-of-a", (Entry.CLUSTER_ID, ("b",)): "id-of-b"}
     assert target.writes == 0
 
@@ -73,16 +73,16 @@ def test_comparing_writes_nothing(source: MemoryCluster, target: MemoryCluster) 
 def test_silent_cluster_pins_nothing(source: MemoryCluster, target: MemoryCluster) -> None:
     source.reachable = False
     with pytest.raises(ClusterUnreachable):
-        Guard(FLOW, source, target).check(opened(target))
+        ClusterGuard(FLOW, source, target).check(opened(target))
     assert target.writes == 0
 
 
 REVERSE = "lockstep-ledger.b.internal"
 
 
-def guard(source: MemoryCluster, target: MemoryCluster, pins: PinStore | None = None, **said: str) -> Guard:
+def guard(source: MemoryCluster, target: MemoryCluster, pins: PinStore | None = None, **said: str) -> ClusterGuard:
     """As the job makes it, in a new process."""
-    return Guard(FLOW, source, target, said=said, pins=pins, ledgers=(TOPIC, REVERSE))
+    return ClusterGuard(FLOW, source, target, said=said, pins=pins, ledgers=(TOPIC, REVERSE))
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_ledger_of_the_flow_the_other_way_round_is_no_reason_to_stop(
     source: MemoryCluster, target: MemoryCluster
 ) -> None:
     guard(source, target).check(opened(target))
-    back = Guard(Flow("b", "a"), target, source, ledgers=(REVERSE, TOPIC))
+    back = ClusterGuard(Flow("b", "a"), target, source, ledgers=(REVERSE, TOPIC))
     back.check(Ledger(REVERSE, source, source, 1))
     guard(source, target).check(opened(target))
 
@@ -168,7 +168,7 @@ def test_ledger_of_the_flow_the_other_way_round_is_no_reason_to_stop(
 def test_exchanged_addresses_are_seen_by_the_reverse_flow_s_ledger_as_well(
     source: MemoryCluster, target: MemoryCluster
 ) -> None:
-    Guard(Flow("b", "a"), target, source, ledgers=(REVERSE, TOPIC)).check(Ledger(REVERSE, source, source, 1))
+    ClusterGuard(Flow("b", "a"), target, source, ledgers=(REVERSE, TOPIC)).check(Ledger(REVERSE, source, source, 1))
     with pytest.raises(WrongCluster, match=f"holds {REVERSE}"):
         guard(target, source).check_ids()
 

@@ -1,4 +1,4 @@
-"""What a plan may write: the one door for deletions, and the limit of creations.
+"""When Lockstep may delete: the one door for every deletion of every kind.
 
 What must be true before Lockstep deletes an item of a kind that it owns:
 
@@ -15,8 +15,7 @@ What must be true before Lockstep deletes an item of a kind that it owns:
 | the plan deletes no more of the kind than the limit allows              | nothing of the kind is written           |
 | the ledger, read right before the write, says that Lockstep owns it     | refused                                  |
 
-The second look is the fourth row: Lockstep asks the source for the item by its name. Creations have a limit: a source
-that was made to flood the target is stopped (`_without_flood`).
+The second look is the fourth row: Lockstep asks the source for the item by its name.
 
 A kind cannot go around it: `FlowReconcile` hands every plan through. A kind only says what it wants (`Wanted`), and
 takes the second look (`Controller.second_look`). A command whose plan a person reviews takes it at once.
@@ -25,20 +24,20 @@ takes the second look (`Controller.second_look`). A command whose plan a person 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from sinks.engine.creation_limit import CreationLimit
 from sinks.engine.report import KindTrouble
 from sinks.every_kind.absence import NEVER, Absence
 from sinks.every_kind.claims import Claims
 from sinks.every_kind.comparison import Comparison, Wanted
 from sinks.every_kind.controller import Controller, PassContext, Sighting
 from sinks.flow_settings import FlowSettings, Limits
-from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
-from sinks.model.changes import Change, Key, Kind, Op, Outcome, count_by, key_as_text
+from sinks.model.changes import Change, Key, Kind, Op, count_by, key_as_text
 from sinks.model.plan import CONFIRM, SEE_PLAN, Plan, Refusal, Unobserved
 from streaming.errors import LockstepError
 from streaming.number_of import number_of
@@ -96,13 +95,6 @@ UNNAMED = "true"
 MIXED = "mixed"
 """In place of the names: what the flow owns was made by more than one naming."""
 
-COUNTED_FOR_S = 3600.0
-"""Seconds for which what was created counts towards the limit."""
-
-FLOOD = (
-    "{}: the plan creates {} more of the kind {} (topics by their partitions), after {} within an hour, and "
-    "lockstep.limits.max.create={} allows no more: they are held. If this is meant, run `lockstep apply --force`"
-)
 GIVEN_UP = "the ledger says by now that it is not Lockstep's, or that the kind is paused: it is compared again"
 
 SecondLook = Callable[[Controller, Collection[Key]], Mapping[Key, Sighting]]
@@ -183,18 +175,19 @@ class _Seen:
         return max(self.postponed, min(self.absence.next_at(), self.unclaimed.next_at(), held))
 
 
-class Admission:
-    """Of one flow: lets through what may be written now. Times are monotonic seconds."""
+class DeletionChecks:
+    """Of one flow: lets through the deletions that may leave now. Times are monotonic seconds."""
 
-    def __init__(self, settings: FlowSettings, claims: Claims, log: FollowedLog, *, reviewed: bool) -> None:
+    def __init__(
+        self, settings: FlowSettings, claims: Claims, log: FollowedLog, creations: CreationLimit, *, reviewed: bool
+    ) -> None:
         """`claims`: of all flows of the process into this target. `log`: the source's. `reviewed`: a person sees the
         plan before it is applied."""
         self._flow, self._limits, self._naming = settings.flow, settings.limits, settings.naming
-        self._claims, self._log, self._reviewed = claims, log, reviewed
+        self._claims, self._log, self._creations, self._reviewed = claims, log, creations, reviewed
         self._standing: dict[Kind, _Standing] = {}
         self._seen = {kind: _Seen(_absence(kind), _absence(kind)) for kind in Kind}
-        self._created: list[tuple[float, Kind, int]] = []
-        self._confirmed = self._counted_earlier = False
+        self._confirmed = False
 
     def due(self, now: float) -> frozenset[Kind]:
         """Kinds that are to be compared now, because a deletion waits for it."""
@@ -262,7 +255,7 @@ class Admission:
         """Whether what the target has was made by other names than the settings give now."""
         return ledger.get(Entry.CLAIMED, kind.value) not in (None, UNNAMED, self._naming)
 
-    def admit(
+    def checked(
         self,
         plan: Plan,
         found: Sequence[tuple[Controller, Comparison]],
@@ -293,9 +286,10 @@ class Admission:
                 if kept:
                     plan = replace(plan, changes=tuple(one for one in plan.changes if one not in kept))
         now = [one for kind, one in self._standing.items() if kind in compared]
-        if not self._counted_earlier:
-            self._created, self._counted_earlier = created_earlier(context), True
-        plan = self._limited(_with(plan, now), context.now, force)
+        self._creations.count_earlier(context)
+        plan = _with(plan, now)
+        if not force:
+            plan = self._limited(plan, context.now)
         stopped = {kind: one.stopped for kind, one in self._standing.items() if one.stopped}
         trouble.note_stopped(stopped, {kind: one.held for kind, one in self._standing.items() if one.held})
         return _with(plan, before)
@@ -401,34 +395,19 @@ class Admission:
             why = HELD_BECAUSE[Sighting.RENAMED if Sighting.RENAMED in held else Sighting.LEFT_OUT].format(source)
             standing.held = HELD.format(self._flow.name, number_of(len(held), "item"), kind, why)
 
-    def _limited(self, plan: Plan, now: float, force: bool) -> Plan:
-        beyond = {} if force else beyond_limit(plan, self._limits)
+    def _limited(self, plan: Plan, now: float) -> Plan:
+        """Returns the plan without kinds that delete too many, and without creations beyond their limit."""
+        beyond = beyond_limit(plan, self._limits)
         plan = plan.without(beyond)
         for kind, reason in beyond.items():
             standing = self._standing.setdefault(kind, _Standing())
             standing.stopped = reason
             standing.refused = [one for one in plan.refused if one.kind is kind]
-        return plan if force else self._without_flood(plan, now)
-
-    def _without_flood(self, plan: Plan, now: float) -> Plan:
-        """Returns the plan without creations of the kinds that exceed their limit for an hour."""
-        self._created = [one for one in self._created if now - one[0] < COUNTED_FOR_S]
-        for kind in {change.kind for change in plan.changes if change.kind.row.owned}:
-            creations = [change for change in plan.changes if change.kind is kind and _adds(change)]
-            adds = sum(map(_adds, creations))
-            created = sum(count for _, one, count in self._created if one is kind)
-            if created + adds <= self._limits.max_create:
-                continue
-            reason = FLOOD.format(self._flow.name, adds, kind, created, self._limits.max_create)
+        for kind, creations, reason in self._creations.exceeded(plan, now):
             plan, standing = plan.refusing(creations, reason), self._standing.setdefault(kind, _Standing())
             standing.refused += [_refusal(one, reason, remedy=CONFIRM) for one in creations]
             standing.held = reason
         return plan
-
-    def note_created(self, outcomes: Iterable[Outcome], now: float) -> None:
-        """Counts what a pass created."""
-        done = [one.change for one in outcomes if not (one.error or one.already) and one.change.kind.row.owned]
-        self._created += [(now, one.kind, count) for one in done if (count := _adds(one))]
 
 
 def _with(plan: Plan, standing: Sequence[_Standing]) -> Plan:
@@ -448,26 +427,6 @@ def _may_go(said: Sighting | None, force: bool) -> bool:
 
 def _refusal(change: Change, reason: str, *, passing: bool = False, remedy: str = SEE_PLAN) -> Refusal:
     return Refusal(change.kind, change.op, change.key, reason, passing, remedy)
-
-
-def _adds(change: Change) -> int:
-    """How many items a change makes; of a topic, partitions."""
-    if isinstance(change.after, TopicSpec):
-        before = change.before.partitions if isinstance(change.before, TopicSpec) else 0
-        return change.after.partitions - before
-    return int(change.op is Op.CREATE)
-
-
-def created_earlier(context: PassContext) -> list[tuple[float, Kind, int]]:
-    """When items of each kind were created within an hour, and how many, by the ledger: a restart forgets none.
-
-    An item that was adopted counts, too. Partitions that a topic grew by count as old as the topic.
-    """
-    found, partitions = list[tuple[float, Kind, int]](), context.listed.target
-    for kind in (kind for kind in Kind if kind.row.owned):
-        for key, age in context.ledger.owned_within(kind, COUNTED_FOR_S).items():
-            found.append((context.now - age, kind, partitions.get(key[0], 1) if kind.row.data else 1))
-    return found
 
 
 def beyond_limit(plan: Plan, limits: Limits) -> dict[Kind, str]:

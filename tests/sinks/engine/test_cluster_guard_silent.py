@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from sinks.engine.guard import Guard
+from sinks.engine.cluster_guard import ClusterGuard
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import FLOW
@@ -25,7 +25,7 @@ def target() -> MemoryCluster:
 def test_clusters_that_are_both_silent_are_both_named(source: MemoryCluster, target: MemoryCluster) -> None:
     source.reachable = target.reachable = False
     with pytest.raises(ClusterUnreachable, match=r"^a: no answer.* b: no answer") as raised:
-        Guard(FLOW, source, target).check_ids()
+        ClusterGuard(FLOW, source, target).check_ids()
     assert raised.value.both
 
 
@@ -35,7 +35,7 @@ def test_a_cluster_that_is_silent_alone_is_named_alone(
 ) -> None:
     (source if alias == "a" else target).reachable = False
     with pytest.raises(ClusterUnreachable, match=rf"^{alias}: no answer [^:]*$") as raised:
-        Guard(FLOW, source, target).check_ids()
+        ClusterGuard(FLOW, source, target).check_ids()
     assert not raised.value.both
 
 
@@ -47,4 +47,4 @@ def test_two_clusters_are_waited_for_at_the_same_time() -> None:
             both.wait(timeout=60)
             return super().cluster_id()
 
-    assert Guard(FLOW, Slow("a", "id-of-a"), Slow("b", "id-of-b")).ids() == {"a": "id-of-a", "b": "id-of-b"}
+    assert ClusterGuard(FLOW, Slow("a", "id-of-a"), Slow("b", "id-of-b")).ids() == {"a": "id-of-a", "b": "id-of-b"}

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 ID_KEY = "lockstep.cluster.id"
 
 
-class Guard:
+class ClusterGuard:
     """Checks the cluster ids of a flow before anything else is read or written."""
 
     def __init__(
