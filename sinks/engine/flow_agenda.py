@@ -21,7 +21,7 @@ from threading import Lock
 from sinks.every_kind.absence import NEVER
 from sinks.every_kind.comparison import Polled
 from sinks.every_kind.kinds_agenda import KindsAgenda
-from sinks.every_kind.listing import Freshness
+from sinks.every_kind.listing import Freshness, Listed, TopicListing
 from sinks.flow_settings import Pace
 from sinks.model.changes import Kind
 
@@ -155,32 +155,32 @@ class ListingFreshness:
         self._wanted_anew = True
         self._source: Mapping[str, int] = {}
 
-    def sampled(self, now: float, silent: bool) -> None:
-        """`silent`: the log is followed, and nothing was signalled since this was last called."""
-        if not silent or self._moved_at == float("inf"):
-            self._moved_at = now
-
     def want_anew(self, wanted: bool = True) -> None:
         """Where it is `wanted`, the next listing is of both clusters, whatever was listed before: it was written."""
         self._wanted_anew = self._wanted_anew or wanted
 
-    def freshness(self, *, everything: bool, asked: bool) -> Freshness:
-        """Of the listing that a pass needs. `everything` will be compared; `asked`: because an operator wants it.
+    def list(self, topics: TopicListing, now: float, *, silent: bool, everything: bool, asked: bool) -> Listed:
+        """Lists topics as fresh as a pass needs. Raises ClusterUnreachable, RightsMissing.
 
-        QUIET where the last listing shows all that was signalled, and nothing was signalled since.
+        `silent`: the log is followed, and nothing was signalled since the last call. `everything` will be compared;
+        `asked`: because an operator wants it.
         """
+        if not silent or self._moved_at == float("inf"):
+            self._moved_at = now
         if asked or self._wanted_anew:
-            return Freshness.ALL_NOW
-        if everything:
-            return Freshness.ALL
-        return Freshness.QUIET if self._listed_at - self._moved_at >= SETTLED_AFTER else Freshness.SOURCE_NOW
-
-    def listed(self, began: float, freshness: Freshness, source: Mapping[str, int]) -> None:
-        """Both were listed that fresh, from `began` on. Another list without a signal may be half of one: the silence
-        counts from then on."""
+            freshness = Freshness.ALL_NOW
+        elif everything:
+            freshness = Freshness.ALL
+        elif self._listed_at - self._moved_at >= SETTLED_AFTER:
+            # The last listing shows all that was signalled.
+            freshness = Freshness.QUIET
+        else:
+            freshness = Freshness.SOURCE_NOW
+        listed = topics.list_topics(freshness)
         self._wanted_anew = False
-        if freshness is Freshness.QUIET:
-            return
-        self._listed_at = began
-        if source != self._source:
-            self._source, self._moved_at = source, max(self._moved_at, began)
+        if freshness is not Freshness.QUIET:
+            self._listed_at = now
+            if listed.source != self._source:
+                # Another list without a signal may be half of one: the silence counts from now on.
+                self._source, self._moved_at = listed.source, max(self._moved_at, now)
+        return listed

@@ -139,9 +139,14 @@ class FlowLedger:
         self._note_failover(ledger)
 
     def _note_failover(self, ledger: Ledger) -> None:
+        self._note_end(ledger)
+        record = self.failover.record
+        self.failover = FailoverStatus(record, last_drill(ledger), lost=unacknowledged(kept_lost(ledger)))
+
+    def _note_end(self, ledger: Ledger) -> None:
         record: FailoverRecord = ledger.failover()
         self.ended = ENDED.format(record.describe()) if self._obeys and record.has_ended else None
-        self.failover = FailoverStatus(record, last_drill(ledger), lost=unacknowledged(kept_lost(ledger)))
+        self.failover = replace(self.failover, record=record)
 
     def still_allowed(self, plan: Plan, ledger: Ledger) -> Plan:
         """What may still be written of the plan, asked right before the first write. Another process may have ended
@@ -152,7 +157,7 @@ class FlowLedger:
         if not plan.changes:
             return plan
         ledger.catch_up()
-        self._note_failover(ledger)
+        self._note_end(ledger)
         return replace(plan, changes=()) if self.ended else only_ours(plan, ledger)
 
     def goes_on(self, ledger: Ledger) -> bool:
@@ -162,5 +167,5 @@ class FlowLedger:
         """
         if self._obeys:
             ledger.catch_up()
-            self._note_failover(ledger)
+            self._note_end(ledger)
         return self.ended is None

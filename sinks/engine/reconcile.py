@@ -168,14 +168,12 @@ class FlowReconcile:
         self._claims.stop(self.settings.flow, stopped, ledger)
         # Before anything is listed: a change that comes meanwhile is the next pass's.
         signalled = signal.signalled()
-        agenda.listing.sampled(self._clock(), signal.works and not signalled)
         if signalled:
             agenda.signal((one.kinds for one in self._components.controllers), signalled)
         listed = NOTHING_LISTED
         if not self._ledger.ended:
-            began, freshness = self._clock(), agenda.listing.freshness(everything=everything, asked=asked)
-            listed = self._components.topics.list_topics(freshness)
-            agenda.listing.listed(began, freshness, listed.source)
+            silent, topics = signal.works and not signalled, self._components.topics
+            listed = agenda.listing.list(topics, self._clock(), silent=silent, everything=everything, asked=asked)
             check_not_copied(self.settings, listed, ledger.topic)
         idle, now = resting | stopped, self._clock()
         confirming = self._deletions.due(now) - idle

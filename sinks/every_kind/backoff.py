@@ -52,8 +52,16 @@ class Backoff:
         self._changes: dict[tuple[Kind, Key], BackedOff] = {}
         self._tried: dict[Kind, int] = {}
 
-    def split(self, changes: Iterable[Change], now: float) -> tuple[list[Change], list[Refusal]]:
-        """Changes to try now, and refusals for those that must wait. Another wanted value is tried at once."""
+    def sift(
+        self, changes: Collection[Change], now: float, compared: Iterable[str] | None = None
+    ) -> tuple[list[Change], list[Refusal]]:
+        """Returns the changes to try now, and refusals of those that wait. Another wanted value is tried at once.
+
+        Forgets every other change of what was compared. `compared`: remote topics or groups, with which keys begin.
+        None: everything was compared.
+        """
+        wanted, begins = {(change.kind, change.key) for change in changes}, None if compared is None else set(compared)
+        self.keep(lambda one: (one.kind, one.key) in wanted or (begins is not None and one.key[0] not in begins))
         todo: list[Change] = []
         waiting: list[Refusal] = []
         for change in changes:
@@ -120,21 +128,8 @@ class Backoff:
         """When the next change is to be tried again; infinite without any."""
         return min((backed_off.due for backed_off in self._changes.values()), default=float("inf"))
 
-    def keep_wanted(self, still_wanted: Iterable[Change], compared: Iterable[str] | None = None) -> None:
-        """Forgets the other changes of the items that were just compared.
-
-        `compared`: remote topics or groups, with which keys begin. None: everything was compared.
-        """
-        wanted = {(change.kind, change.key) for change in still_wanted}
-        begins = None if compared is None else set(compared)
-        self._changes = {
-            item: backed_off
-            for item, backed_off in self._changes.items()
-            if item in wanted or (begins is not None and item[1][0] not in begins)
-        }
-
     def keep(self, is_wanted: Callable[[BackedOff], bool]) -> None:
-        """Forgets what is wanted no more."""
+        """Forgets the changes that are wanted no more."""
         self._changes = {item: backed_off for item, backed_off in self._changes.items() if is_wanted(backed_off)}
 
     def waiting(self, now: float) -> list[Refusal]:

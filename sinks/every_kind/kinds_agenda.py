@@ -352,11 +352,9 @@ class KindsAgenda:
             comparison = self._believed(self._without_awaited(comparison, now), owned, now)
             self.findings.list_compared(comparison, plan.refused)
             plan = comparison.plan
-            self.backed_off.keep_wanted(plan.changes)
         else:
             self.findings.keys_compared(covered.keys(), comparison)
-            self.backed_off.keep_wanted(plan.changes, covered.values())
-        todo, waiting = self.backed_off.split(plan.changes, now)
+        todo, waiting = self.backed_off.sift(plan.changes, now, None if covered is None else covered.values())
         return replace(comparison, plan=replace(plan, changes=tuple(todo), refused=(*plan.refused, *waiting)))
 
     def _without_awaited(self, comparison: Comparison, now: float) -> Comparison:

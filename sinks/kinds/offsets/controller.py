@@ -82,6 +82,7 @@ class OffsetController:
         self._scope, self._shown, self._clock = scope, scope is not None and scope.shown, clock
         self._settings, self._ends, self.memory, self._matches, self._emit = settings, ends, memory, matches, emit
         self._same = same
+        self._active = settings.enabled[Kind.GROUP_OFFSET] or emit is not None or self._shown
         self._rows: dict[str, list[GroupOffset]] = {}
         self._schedule, self._turn, self._began = GroupSchedule(), list[str](), 0.0
         self._ledger: Ledger | None = None
@@ -122,10 +123,6 @@ class OffsetController:
             affected = not_settled(taken_in.groups, self._rows) | resent
             self._schedule.checkpointed(affected & chosen, context.now)
         return Polled(differs=self._schedule.next_at() <= context.now)
-
-    @property
-    def _active(self) -> bool:
-        return self._settings.enabled[Kind.GROUP_OFFSET] or self._emit is not None or self._shown
 
     @property
     def rows(self) -> list[GroupOffset]:
@@ -169,7 +166,7 @@ class OffsetController:
         if self._matches is not None:
             self._matches.forget(groups)
         self._schedule.forget(groups)
-        agenda.backed_off.keep_wanted((), groups)
+        agenda.backed_off.keep(lambda change: change.key[0] not in groups)
         for group in groups:
             self._rows.pop(group, None)
         self._summary = None

@@ -57,8 +57,7 @@ class TopicController:
         listed, now, remote = context.listed, context.now, context.listed.desired.remote
         if context.everything:
             self._begin_anew(context)
-        self._schedule.members(remote)
-        self._schedule.follow(context.signal_works)
+        self._schedule.begin(remote, context.signal_works)
         if agenda.backed_off.has_any:
             agenda.backed_off.keep(partial(is_still_wanted, frozenset(remote.values()), listed.target))
         # Whether or not configs are polled now, so that a time that has come does not stay.
@@ -136,8 +135,7 @@ class TopicController:
             if context.everything:
                 self._schedule.polled_all(max(0, agenda.signalled - len(moved)))
             else:
-                self._schedule.polled(group, self._clock() - start, len(moved))
-                self._schedule.changed(moved, context.now)
+                self._schedule.polled(group, self._clock() - start, moved, context.now)
             agenda.unpolled.difference_update(*group)
             polled += sum(map(len, group))
         if context.everything:

@@ -48,10 +48,18 @@ class PollSchedule:
         self._unexplained = 0
         self._signal_works = True
 
-    def members(self, topics: Collection[str]) -> None:
-        """Says which topics there are. New shards only when they differ, so that a poll can reuse what it built."""
-        if len(topics) == len(self._topics) and self._topics.issuperset(topics):
-            return
+    def begin(self, topics: Collection[str], signal_works: bool) -> None:
+        """A pass begins. `topics`: all there are. `signal_works`: whether the metadata log tells of changes."""
+        # New shards only for other topics, so that a poll can reuse what it built.
+        if len(topics) != len(self._topics) or not self._topics.issuperset(topics):
+            self._share_out(topics)
+        if signal_works and not self._signal_works:
+            # What changed until now gave no signal, so each topic is owed a poll that no difference spares.
+            self._blind = len(self._shards)
+            self._owed = max(self._owed, self._blind)
+        self._signal_works = signal_works
+
+    def _share_out(self, topics: Collection[str]) -> None:
         upcoming = self._shards[self._next][0] if self._shards else ""
         self._topics = frozenset(topics)
         size, ordered = self._shard_size(), sorted(topics)
@@ -70,21 +78,9 @@ class PollSchedule:
             size = min(size, max(1, round(rate * TURN / SHARDS)))
         return min(size, self._pace.shard_topics)
 
-    def changed(self, topics: Iterable[str], now: float) -> None:
-        """Notes topics that were seen to differ."""
-        self._changed.update(dict.fromkeys(topics, now))
-
     def all_shards(self) -> list[tuple[str, ...]]:
         """Every topic, for a comparison of everything."""
         return list(self._shards)
-
-    def follow(self, signal_works: bool) -> None:
-        """Notes in each pass whether the metadata log tells of changes. Once it does every topic is owed a poll that no
-        difference spares: what changed until then gave no signal, and how much it was is not known."""
-        if signal_works and not self._signal_works:
-            self._blind = len(self._shards)
-            self._owed = max(self._owed, self._blind)
-        self._signal_works = signal_works
 
     def turn(self, now: float, *, signalled: int = 0) -> Iterator[list[Sequence[str]]]:
         """The shards to poll now, in groups. `polled` is to be told of each group before the next one is asked for.
@@ -137,10 +133,11 @@ class PollSchedule:
             if self._owed and self._owed % len(self._shards) == 0:
                 return
 
-    def polled(self, group: Iterable[Sequence[str]], seconds: float, differing: int) -> None:
-        """What a group cost, and how many of its topics differed: so many records of the signal are explained."""
+    def polled(self, group: Iterable[Sequence[str]], seconds: float, differing: Collection[str], now: float) -> None:
+        """What a group cost, and which of its topics differed: each explains a record of the signal."""
         self._budget.spend(sum(map(len, group)), seconds)
-        self._unexplained = max(0, self._unexplained - differing)
+        self._changed.update(dict.fromkeys(differing, now))
+        self._unexplained = max(0, self._unexplained - len(differing))
         if not self._unexplained:
             self._owed = self._blind
         elif differing and self._shards:

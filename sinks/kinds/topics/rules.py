@@ -110,11 +110,16 @@ def internal_topic_warnings(source: Iterable[str], settings: FlowSettings) -> li
 
 
 def plan_topics(
-    desired: DesiredTopics, target: Mapping[str, int], configs: Mapping[str, tuple[tuple[str, str], ...]], factor: int
+    desired: DesiredTopics,
+    target: Mapping[str, int],
+    configs: Mapping[str, tuple[tuple[str, str], ...]],
+    factor: int,
+    deletions: Mapping[str, str],
 ) -> list[Change]:
-    """Creations and growth. `configs`: overrides of missing topics by remote name; one without is left for later.
+    """Creations, growth, and deletions of what Lockstep created.
 
-    A target's topic without partitions was listed with an error: how many it has is not known.
+    `configs`: overrides of missing topics by remote name; one without is left for later. `deletions`: ids of the topics
+    to delete, by remote name. A topic without partitions was listed with an error: how many it has is not known.
     """
     changes = []
     for name, partitions in desired.partitions.items():
@@ -123,16 +128,10 @@ def plan_topics(
             changes.append(Change(Kind.TOPIC, (name,), None, TopicSpec(partitions, factor, configs[name])))
         elif existing and existing < partitions:
             changes.append(Change(Kind.TOPIC, (name,), TopicSpec(existing), TopicSpec(partitions)))
+    for name, found in deletions.items():
+        if existing := target.get(name):
+            changes.append(Change(Kind.TOPIC, (name,), TopicSpec(existing, id=found), None))
     return changes
-
-
-def plan_topic_deletions(target: Mapping[str, int], confirmed: Mapping[str, str]) -> list[Change]:
-    """Deletion of topics of ours, with their ids, whose source's topic is gone for certain (`deletions`)."""
-    return [
-        Change(Kind.TOPIC, (name,), TopicSpec(target[name], id=found), None)
-        for name, found in confirmed.items()
-        if target.get(name)
-    ]
 
 
 def is_still_wanted(remote: Collection[str], existing: Collection[str], change: BackedOff) -> bool:

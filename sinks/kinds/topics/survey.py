@@ -18,7 +18,7 @@ from sinks.kafka.ports.cluster import Reader, TopicConfigs
 from sinks.kinds.assembly import CompareProgress
 from sinks.kinds.topics.config_rules import desired_configs, plan_configs, split, split_overrides
 from sinks.kinds.topics.effective import Drift, groups_of, topic_drifts, warnings
-from sinks.kinds.topics.rules import OWN, plan_topic_deletions, plan_topics
+from sinks.kinds.topics.rules import OWN, plan_topics
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Change, Key, Kind
 from sinks.model.plan import Refusal, Unobserved, make_plan
@@ -99,8 +99,8 @@ def compare_topics(
     topic_changes: list[Change] = []
     ours = {key[0] for key in owned} & listed.target.keys()
     if Kind.TOPIC in seen.active:
-        topic_changes = plan_topics(listed.desired, listed.target, seen.creations, settings.replication_factor)
-        topic_changes += plan_topic_deletions(listed.target, deletions or {})
+        factor = settings.replication_factor
+        topic_changes = plan_topics(listed.desired, listed.target, seen.creations, factor, deletions or {})
     drifts = [drift for of_topic in seen.drifts.values() for drift in of_topic]
     effect: dict[str, Any] = {}
     if drifts:

@@ -25,7 +25,7 @@ def backed_off() -> Backoff:
 
 def tried(backed_off: Backoff, *changes: Change, now: float) -> list[Change]:
     """The changes that are tried at this time."""
-    return backed_off.split(changes, now)[0]
+    return backed_off.sift(changes, now, [])[0]
 
 
 def test_waits_double_up_to_the_longest() -> None:
@@ -36,7 +36,7 @@ def test_waits_double_up_to_the_longest() -> None:
 
 
 def test_refused_change_waits_and_says_why_how_often_and_how_long(backed_off: Backoff) -> None:
-    todo, (refusal,) = backed_off.split([CHANGE], 10.0)
+    todo, (refusal,) = backed_off.sift([CHANGE], 10.0, [])
     assert todo == []
     assert (refusal.kind, refusal.op, refusal.key) == (CHANGE.kind, CHANGE.op, CHANGE.key)
     assert refusal.reason == "INVALID_CONFIG: not on this cluster (refused 1 time, tried again in 20 s)"
@@ -150,11 +150,11 @@ def test_fault_that_passes_by_itself_sets_nothing_aside() -> None:
 
 
 def test_what_is_no_longer_wanted_of_a_topic_looked_at_is_forgotten(backed_off: Backoff) -> None:
-    backed_off.keep_wanted([], ["a.u"])
+    backed_off.sift([], 0.0, ["a.u"])
     assert backed_off.due(FIRST_WAIT) == {"a.t"}
-    backed_off.keep_wanted([CHANGE], ["a.t"])
+    backed_off.sift([CHANGE], 0.0, ["a.t"])
     assert backed_off.due(FIRST_WAIT) == {"a.t"}
-    backed_off.keep_wanted([NEIGHBOUR], ["a.t"])
+    backed_off.sift([NEIGHBOUR], 0.0, ["a.t"])
     assert backed_off.due(FIRST_WAIT) == set()
 
 

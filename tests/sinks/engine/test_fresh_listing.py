@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import pytest
 
 from sinks.engine.flow_agenda import SETTLED_AFTER, ListingFreshness
-from sinks.every_kind.listing import Freshness
+from sinks.every_kind.listing import NOTHING_LISTED, Freshness, Listed
 from sinks.kinds.shared_listings import SharedListings
 from tests.sinks.builders import World, put_topic
 from tests.sinks.kinds.test_shared_listings import CountedCluster
@@ -13,40 +15,41 @@ from tests.sinks.memory_flow import Clock
 from tests.sinks.one_signal import with_signal
 
 
-def list_at(listing: ListingFreshness, moment: float, *, everything: bool = False, asked: bool = False) -> Freshness:
-    """How fresh a listing at this moment is, which shows no topic."""
-    freshness = listing.freshness(everything=everything, asked=asked)
-    listing.listed(moment, freshness, {})
-    return freshness
+@dataclass
+class Asked:
+    """Lists no topic, and remembers how fresh that was to be."""
+
+    freshness: list[Freshness] = field(default_factory=list)
+
+    def list_topics(self, freshness: Freshness) -> Listed:
+        self.freshness.append(freshness)
+        return NOTHING_LISTED
 
 
-def listed_at(*moments: float, moved: float = 100.0) -> ListingFreshness:
-    """A source whose log moved last at one of them, and was listed at the others."""
-    listing = ListingFreshness()
-    listing.sampled(moved, silent=True)
+def asked_at(*moments: float, signal: float | None = None, follows: bool = True) -> list[Freshness]:
+    """How fresh the listings at these moments are. `signal`: the one at which the log tells of a change. `follows`:
+    False while the log is not followed."""
+    listing, asked = ListingFreshness(), Asked()
     for moment in moments:
-        list_at(listing, moment)
-    return listing
+        silent = follows and moment != signal
+        listing.list(asked, moment, silent=silent, everything=False, asked=False)
+    return asked.freshness
 
 
 def test_a_listing_after_a_long_silence_holds() -> None:
-    assert listed_at(100.0 + SETTLED_AFTER).freshness(everything=False, asked=False) is Freshness.QUIET
+    assert asked_at(100.0, 100.0 + SETTLED_AFTER, 200.0)[-1] is Freshness.QUIET
 
 
 def test_a_listing_right_after_a_signal_may_be_a_lagging_brokers_and_does_not_hold() -> None:
-    assert listed_at(100.0 + SETTLED_AFTER - 1).freshness(everything=False, asked=False) is Freshness.SOURCE_NOW
+    assert asked_at(100.0, 100.0 + SETTLED_AFTER - 1, 200.0)[-1] is Freshness.SOURCE_NOW
 
 
 def test_a_signal_ends_it() -> None:
-    listing = listed_at(200.0)
-    listing.sampled(201.0, silent=False)
-    assert listing.freshness(everything=False, asked=False) is Freshness.SOURCE_NOW
+    assert asked_at(100.0, 200.0, 201.0, signal=201.0)[-1] is Freshness.SOURCE_NOW
 
 
-def test_a_log_that_was_never_followed_is_not_silent() -> None:
-    listing = ListingFreshness()
-    list_at(listing, 1000.0)
-    assert listing.freshness(everything=False, asked=False) is Freshness.SOURCE_NOW
+def test_a_log_that_is_not_followed_is_not_silent() -> None:
+    assert asked_at(100.0, 1000.0, 2000.0, follows=False)[-1] is Freshness.SOURCE_NOW
 
 
 @pytest.mark.parametrize(
@@ -59,19 +62,20 @@ def test_a_log_that_was_never_followed_is_not_silent() -> None:
     ],
 )
 def test_who_asks_gets_all_as_it_is_now(everything: bool, asked: bool, wanted: Freshness) -> None:
-    listing = ListingFreshness()
-    listing.sampled(100.0, silent=True)
-    seen = [list_at(listing, 200.0), list_at(listing, 300.0, everything=everything, asked=asked)]
-    assert seen == [Freshness.ALL_NOW, wanted]
+    listing, seen = ListingFreshness(), Asked()
+    for moment in (100.0, 200.0):
+        listing.list(seen, moment, silent=True, everything=False, asked=False)
+    listing.list(seen, 300.0, silent=True, everything=everything, asked=asked)
+    assert seen.freshness == [Freshness.ALL_NOW, Freshness.SOURCE_NOW, wanted]
 
 
 def test_what_was_written_is_listed_anew_once() -> None:
-    listing = ListingFreshness()
-    listing.sampled(100.0, silent=True)
-    seen = [list_at(listing, 200.0)]
-    listing.want_anew()
-    seen += [list_at(listing, moment) for moment in (201.0, 202.0)]
-    assert seen == [Freshness.ALL_NOW, Freshness.ALL_NOW, Freshness.QUIET]
+    listing, seen = ListingFreshness(), Asked()
+    for moment in (100.0, 200.0, 201.0, 202.0):
+        listing.list(seen, moment, silent=True, everything=False, asked=False)
+        if moment == 200.0:
+            listing.want_anew()
+    assert seen.freshness[2:] == [Freshness.ALL_NOW, Freshness.QUIET]
 
 
 def test_passes_list_a_silent_source_with_each_full_comparison_only_and_at_once_after_a_signal() -> None:

@@ -349,7 +349,7 @@ def test_a_change_that_the_target_refuses_has_the_remedy_of_its_error(code: str,
     change, fault = config_change("a.x", "retention.ms", "1", "2"), ItemFault(code, "no")
     (outcome,), backoff = (Outcome(change, fault),), Backoff()
     backoff.learn([outcome], 0.0)
-    _, (refusal,) = backoff.split([change], 1.0)
+    _, (refusal,) = backoff.sift([change], 1.0)
     assert words in refusal.remedy
     plan = Plan(IN_STEP.flow)
     for report in (Report(plan, (outcome,)), Report(replace(plan, refused=(refusal,)))):

@@ -25,8 +25,18 @@ def names(count: int) -> list[str]:
 def schedule(count: int, pace: Pace | None = None) -> PollSchedule:
     """The turns of that many topics."""
     built = PollSchedule(pace or Pace())
-    built.members(names(count))
+    built.begin(names(count), signal_works=True)
     return built
+
+
+def begins(built: PollSchedule, *, signal_works: bool) -> None:
+    """A pass with the same topics begins."""
+    built.begin([topic for shard in built.all_shards() for topic in shard], signal_works)
+
+
+def changed(built: PollSchedule, topics: Collection[str], now: float) -> None:
+    """A poll found these topics to differ."""
+    built.polled((), 0.0, topics, now)
 
 
 def polled(
@@ -40,10 +50,10 @@ def polled(
 ) -> list[str]:
     """The topics of one turn; `differing`: those whose poll shows a difference; `cost`: seconds a topic."""
     seen: list[str] = []
-    built.follow(signal_works)
+    begins(built, signal_works=signal_works)
     for group in built.turn(now, signalled=signalled):
         topics = [topic for shard in group for topic in shard]
-        built.polled(group, len(topics) * cost, len(set(differing) & set(topics)))
+        built.polled(group, len(topics) * cost, set(differing) & set(topics), now)
         seen += topics
     return seen
 
@@ -126,26 +136,26 @@ def test_over_time_no_more_topics_are_polled_than_the_rate_allows(
     built, seen = schedule(size, Pace(observe_rate=rate)), 0
     for second, signalled in enumerate(signals):
         seen += len(polled(built, float(second), signal_works=works, signalled=signalled))
-        built.changed(names(size)[:5], float(second))
+        changed(built, names(size)[:5], float(second))
         assert seen <= max(2 * size, rate) + rate * second + 1e-3
 
 
 def test_what_changed_lately_comes_first() -> None:
     for works in (True, False):
         built = schedule(MANY)
-        built.changed(["t00900", "t00950"], 0.0)
+        changed(built, ["t00900", "t00950"], 0.0)
         assert polled(built, 1.0, signal_works=works, signalled=1)[:2] == ["t00900", "t00950"]
 
 
 def test_what_changed_lately_may_explain_a_signal_alone() -> None:
     built = schedule(MANY)
-    built.changed(["t00900"], 0.0)
+    changed(built, ["t00900"], 0.0)
     assert polled(built, 1.0, signalled=1, differing=["t00900"]) == ["t00900"]
 
 
 def test_change_counts_as_late_for_a_while_only() -> None:
     built = schedule(MANY)
-    built.changed(["t00999"], 1.0)
+    changed(built, ["t00999"], 1.0)
     assert polled(built, LATELY, signalled=1)[0] == "t00999"
     assert polled(built, LATELY + 1.0, signalled=1)[0] != "t00999"
 
@@ -153,7 +163,7 @@ def test_change_counts_as_late_for_a_while_only() -> None:
 def test_same_topics_keep_their_shards() -> None:
     built = schedule(MANY)
     before = built.all_shards()
-    built.members(list(reversed(names(MANY))))
+    built.begin(list(reversed(names(MANY))), signal_works=True)
     assert all(one is other for one, other in zip(built.all_shards(), before, strict=True))
 
 
@@ -167,15 +177,15 @@ def test_topics_that_come_and_go_do_not_send_the_turn_back_to_the_start() -> Non
     built = schedule(1000, Pace(observe_rate=100))
     seen: set[str] = set()
     for second in range(1, 30):
-        built.members([*names(1000), f"new{second}"])
+        built.begin([*names(1000), f"new{second}"], signal_works=True)
         seen |= set(polled(built, float(second), signal_works=False))
     assert seen >= set(names(1000))
 
 
 def test_topic_that_is_gone_is_not_polled() -> None:
     built = schedule(10)
-    built.changed(["t00009"], 0.0)
-    built.members(names(9))
+    changed(built, ["t00009"], 0.0)
+    built.begin(names(9), signal_works=True)
     assert sorted(polled(built, 1.0, signalled=1)) == names(9)
 
 
@@ -189,7 +199,7 @@ def test_no_topics_are_no_shards(rate: int) -> None:
 
 def test_once_a_log_tells_of_changes_no_difference_spares_a_topic_of_the_first_round() -> None:
     built = schedule(MANY)
-    built.changed(names(2), 0.0)
+    changed(built, names(2), 0.0)
     polled(built, 0.5, signal_works=False)
     assert set(polled(built, 1.0, signalled=1, differing=names(2))) == set(names(MANY))
 
@@ -199,13 +209,13 @@ def test_nothing_is_due_for_a_signal_while_nothing_could_be_polled() -> None:
     built.owe(1)
     assert built.due(1.0) < float("inf")
     assert built.due(1.0, polls=False) == float("inf")
-    built.follow(signal_works=False)
+    begins(built, signal_works=False)
     assert built.due(1.0, polls=False) < float("inf")
 
 
 def test_a_storm_of_signals_whose_changes_are_found_costs_no_more_once_the_first_round_is_over() -> None:
     built = schedule(MANY)
-    built.changed(names(1), 0.0)
+    changed(built, names(1), 0.0)
     polled(built, 0.5, signal_works=False)
     first = polled(built, 1.0, signalled=1, differing=names(1))
     later = [polled(built, 2.0 + number, signalled=1, differing=names(1)) for number in range(5)]
@@ -216,14 +226,14 @@ def test_a_storm_of_signals_whose_changes_are_found_costs_no_more_once_the_first
 def test_without_topics_no_turn_is_wanted_for_a_signal_that_came_before_they_went() -> None:
     built = schedule(3)
     built.owe(1)
-    built.members(())
+    built.begin((), signal_works=True)
     assert built.due(1.0) == float("inf")
 
 
 def test_after_a_poll_of_all_topics_none_is_owed_one_because_the_log_tells_of_changes_now() -> None:
     built = schedule(MANY)
-    built.follow(signal_works=False)
-    built.follow(signal_works=True)
+    begins(built, signal_works=False)
+    begins(built, signal_works=True)
     built.polled_all(0)
     assert polled(built, 1.0) == []
     assert built.due(1.0) == float("inf")

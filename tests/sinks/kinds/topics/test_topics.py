@@ -13,7 +13,6 @@ from sinks.kinds.topics.rules import (
     desired_topics,
     internal_topic_warnings,
     is_still_wanted,
-    plan_topic_deletions,
     plan_topics,
 )
 from sinks.model.changes import Change, Kind, Op
@@ -80,30 +79,32 @@ def test_topic_too_long_that_the_filter_excludes_is_nothing_to_refuse() -> None:
 
 def test_missing_topic_is_created_with_partitions_configs_and_factor(defaults: FlowSettings) -> None:
     desired = desired_topics({"orders": 3}, defaults)
-    (change,) = plan_topics(desired, {}, {"a.orders": (("retention.ms", "1"),)}, 2)
+    (change,) = plan_topics(desired, {}, {"a.orders": (("retention.ms", "1"),)}, 2, {})
     assert change == topic_change("a.orders", None, 3)
     assert change.after is not None
     assert change.as_json()["after"] == {"partitions": 3, "replication_factor": 2, "configs": {"retention.ms": "1"}}
 
 
 def test_missing_topic_whose_configs_could_not_be_seen_is_left_for_later(defaults: FlowSettings) -> None:
-    assert plan_topics(desired_topics({"orders": 3}, defaults), {}, {}, 1) == []
+    assert plan_topics(desired_topics({"orders": 3}, defaults), {}, {}, 1, {}) == []
 
 
 def test_topic_with_fewer_partitions_grows(defaults: FlowSettings) -> None:
     desired = desired_topics({"orders": 3}, defaults)
-    assert plan_topics(desired, {"a.orders": 1}, {}, 1) == [topic_change("a.orders", 1, 3)]
+    assert plan_topics(desired, {"a.orders": 1}, {}, 1, {}) == [topic_change("a.orders", 1, 3)]
 
 
 @pytest.mark.parametrize("existing", [3, 4, 100])
 def test_topic_with_as_many_partitions_or_more_is_left_alone(defaults: FlowSettings, existing: int) -> None:
-    assert plan_topics(desired_topics({"orders": 3}, defaults), {"a.orders": existing}, {}, 1) == []
+    assert plan_topics(desired_topics({"orders": 3}, defaults), {"a.orders": existing}, {}, 1, {}) == []
 
 
-def test_deletion_that_was_confirmed_is_planned_while_the_topic_is_there() -> None:
+def test_deletion_that_was_confirmed_is_planned_while_the_topic_is_there(defaults: FlowSettings) -> None:
     target = {"a.orders": 1, "a.old": 2}
-    assert plan_topic_deletions(target, {"a.old": "id-1"}) == [topic_change("a.old", 2, None)]
-    assert plan_topic_deletions(target, {"a.gone": "id-2"}) == plan_topic_deletions(target, {}) == []
+    assert plan_topics(desired_topics({}, defaults), target, {}, 1, {"a.old": "id-1"}) == [
+        topic_change("a.old", 2, None)
+    ]
+    assert plan_topics(desired_topics({}, defaults), target, {}, 1, {"a.gone": "id-2"}) == []
 
 
 def test_refusal_is_the_plans_own_value(defaults: FlowSettings) -> None:
@@ -134,7 +135,7 @@ def test_topic_that_mm2_would_copy_into_a_ledger_is_refused_and_warned_of(separa
 
 def test_a_topic_whose_partitions_cannot_be_seen_is_not_created() -> None:
     desired = desired_topics({"x": 0, "y": 1}, flow_settings())
-    assert plan_topics(desired, {}, {"a.x": (), "a.y": ()}, 1) == [topic_change("a.y", None, 1)]
+    assert plan_topics(desired, {}, {"a.x": (), "a.y": ()}, 1, {}) == [topic_change("a.y", None, 1)]
 
 
 class LowerCase(DefaultReplicationPolicy):
