@@ -10,7 +10,7 @@ from sinks.engine.report import Report
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from sinks.ledger.ownership import is_fresh
-from sinks.model.changes import Kind
+from sinks.model.changes import Key, Kind
 from streaming.flow import Flow
 from tests.sinks.machine.origins import LISTS, Items
 from tests.sinks.machine.surroundings import Difference, kinds_unseen
@@ -31,6 +31,12 @@ class Knowledge:
     def begin_anew(self) -> None:
         """Another process."""
         self.shown, self.misled, self.acls_seen = {}, {}, set()
+
+    def taken_away(self, kind: Kind, key: Key, remembering: set[Flow]) -> None:
+        """Another client took this away. `remembering`: flows that cannot know it before they look."""
+        self.removed[kind, key] = remembering
+        if remembering:
+            self.missed.discard((kind, key))
 
     def is_misled(self, kind: Kind, source: str) -> bool:
         """Whether this process was never shown what the source has of a kind, but that it has none."""

@@ -206,7 +206,7 @@ class ListsAspect(Stage):
             self.mine[kind].pop(key, None)
             self.theirs[kind].discard(key)
             self.either.discard((kind, key))
-            self.known.removed[kind, key] = self.remembering(kind, key)
+            self.known.taken_away(kind, key, self.remembering(kind, key))
         elif not before and self._may_be_ours(kind, key):
             self.either.add((kind, key))
         elif not before:
