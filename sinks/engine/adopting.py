@@ -19,7 +19,8 @@ from streaming.errors import LockstepError
 
 @dataclass(frozen=True)
 class Adoptable:
-    """What of a kind could be taken over now. `errors`: what of it could not be seen; `paused`: it was left out."""
+    """What `lockstep adopt` could take over of one kind. `errors`: items that Lockstep could not read. `paused`: the
+    kind is paused, so nothing was compared."""
 
     plan: AdoptionPlan
     ledger: Ledger
@@ -28,9 +29,9 @@ class Adoptable:
 
 
 def adoptable(reconcile: FlowReconcile, kind: Kind) -> Adoptable:
-    """Compares everything, once, and writes nothing.
+    """Compare everything once, and write nothing.
 
-    Raises what stops the flow, and LockstepError where the kind could not be compared, or the flow has ended.
+    Raises what stops the flow. Raises LockstepError if the kind could not be compared, or if the flow has ended.
     """
     compared = reconcile.compare(everything=True)
     ledger, trouble = compared.context.ledger, reconcile.report_only(compared).trouble
@@ -47,10 +48,10 @@ def adoptable(reconcile: FlowReconcile, kind: Kind) -> Adoptable:
 
 
 def take_over(plan: AdoptionPlan, ledger: Ledger, guard: ClusterGuard, audit: Audit) -> None:
-    """Writes the ledger and the audit topic, for who leads the flow; does nothing without anything to adopt.
+    """Write the ownership to the ledger, then the audit event. Does nothing if there is nothing to adopt.
 
-    Raises what a write raises, WrongCluster, NotLeading. Owned first: an error about the audit topic says that the rest
-    is done.
+    Raises what a write raises, WrongCluster, NotLeading. If only the audit event fails, the error says that the rest is
+    done.
     """
     if not plan.items:
         return

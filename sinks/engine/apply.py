@@ -31,7 +31,7 @@ Writers = Mapping[Kind, Writer]
 
 @dataclass(frozen=True)
 class AppliedStep:
-    """What became of one request. `stopped`: why the kind is not written any more in this pass."""
+    """Outcomes of one request. `stopped`: the error after which this pass writes no more of the kind."""
 
     kind: Kind
     outcomes: Sequence[Outcome]
@@ -44,13 +44,14 @@ def apply_steps(
     goes_on: Callable[[], bool] = lambda: True,
     sends: Callable[[Sequence[Change]], object] = lambda changes: None,
 ) -> Iterator[AppliedStep]:
-    """Request by request, so that what is done can be recorded whatever comes later.
+    """Send a plan request by request, and yield the outcomes of each, so that the caller can record them at once.
 
-    `goes_on`: asked right before each request; once it says no, nothing more is written and the rest has no outcome.
-    `sends`: called with the changes of each request that is sent, whatever becomes of it. A target that stops answering
-    makes the rest fail with a retriable fault, and is asked no more. The outcome of the request that was sent is
-    unknown; the rest was never sent. What concerns a kind alone makes the rest of that kind fail. Raises what stops
-    the flow (`report.stops_flow`); after the last request, what stops it at the end.
+    `goes_on`: asked right before each request. If it returns False, nothing more is sent, and the rest has no outcome.
+    `sends`: called with the changes of each request that is sent, whatever its outcome.
+
+    If the target stops answering, the outcome of the request that was sent is unknown, and the rest is not sent. If an
+    error concerns one kind, the rest of that kind fails. Raises what stops the flow (`report.stops_flow`) at once, and
+    what stops it at the end after the last request.
     """
     silent: ItemFault | None = None
     stopped: dict[Kind, ItemFault] = {}
@@ -119,17 +120,18 @@ class TopicIdReader(Protocol):
 
 
 class Recorder:
-    """Of one flow. Remembers which refusals are events already."""
+    """Records the outcomes of one flow. Remembers which refusals the audit topic already has."""
 
     def __init__(self, audit: Audit, target: TopicIdReader) -> None:
         self._audit, self._target = audit, target
         self._recorded: frozenset[tuple[Kind, Op, Key]] = frozenset()
 
     def record(self, plan: Plan, outcomes: Sequence[Outcome], sent: Iterable[Change], ledger: Ledger) -> None:
-        """Both are written, whatever becomes of the other. `sent`: the changes of every request that left, also of one
-        whose outcome is not known. Raises ClusterUnreachable, LockstepError.
+        """Write the ledger and the audit topic, each even if the other fails. `sent`: the changes of every request that
+        was sent, also where its outcome is unknown.
 
-        What the ledger could not take stays an intent there, and what the audit could not take waits in its queue.
+        Raises ClusterUnreachable, LockstepError. A change that the ledger could not take stays an intent there. An
+        event that the audit topic could not take waits in its queue.
         """
         never_sent = set(plan.changes).difference(sent, (outcome.change for outcome in outcomes))
         try:
@@ -138,7 +140,7 @@ class Recorder:
             self._audit.record(plan, [outcome for outcome in outcomes if is_event(outcome)])
 
     def _ids_of(self, outcomes: Sequence[Outcome]) -> Mapping[str, str]:
-        """Of what was created just now and has an id. One that cannot be read is learned later."""
+        """Returns ids of the topics that were just created. An id that cannot be read now is learned later."""
         created = {
             outcome.change.key[0]
             for outcome in outcomes
@@ -150,7 +152,8 @@ class Recorder:
             return {}
 
     def record_refusals(self, plan: Plan, outcomes: Sequence[Outcome]) -> None:
-        """A refusal stands in the plan until it is mended, but is an event once; what failed now is one already."""
+        """Record each refusal once, although it stays in the plan until it is mended. A change that failed in this pass
+        has its event already."""
         known = self._recorded | {(o.change.kind, o.change.op, o.change.key) for o in outcomes}
         lasting = [refusal for refusal in plan.refused if not refusal.passing]
         self._audit.record(plan, (), [refusal for refusal in lasting if refusal.subject not in known])
@@ -158,6 +161,7 @@ class Recorder:
 
 
 def is_event(outcome: Outcome) -> bool:
-    """That a group's offset moves on is content, like records; that it is there at all, or could not move, is one."""
+    """Whether the audit topic gets an event. A group's offset that moves on is content, like a record. Its creation, or
+    a failure, is an event."""
     change = outcome.change
     return outcome.error is not None or not change.kind.row.content or change.op is not Op.UPDATE

@@ -51,9 +51,10 @@ class ClusterGuard:
         self._seen: dict[str, str] = {}
 
     def check_ids(self) -> dict[str, str]:
-        """The ids by alias, of what both addresses lead to. Needs no ledger, writes nothing: to be called first.
+        """Returns cluster ids by alias, checked. Needs no ledger and writes nothing, so it comes first.
 
-        Raises WrongCluster, LedgerUntrusted (the local file), ClusterUnreachable with each cluster that is.
+        Raises WrongCluster, LedgerUntrusted (for the local file), ClusterUnreachable (names each cluster that does not
+        answer).
         """
         ids = self.ids()
         source, target = self._flow.source, self._flow.target
@@ -69,7 +70,8 @@ class ClusterGuard:
         return ids
 
     def ids(self) -> dict[str, str]:
-        """The ids by alias, unchecked. Raises ClusterUnreachable, which names each cluster that gives no answer."""
+        """Returns cluster ids by alias, unchecked. Raises ClusterUnreachable, which names each cluster that does not
+        answer."""
         asked = {alias: begun(one.cluster_id, f"cluster id {alias}") for alias, one in self._clusters.items()}
         ids: dict[str, str] = {}
         silent: list[ClusterUnreachable] = []
@@ -131,15 +133,16 @@ class ClusterGuard:
         )
 
     def check_target_id(self) -> str:
-        """The target's id, where the source may be gone. Raises as `check_ids`."""
+        """Returns the target's cluster id, checked; the source may be gone. Raises as `check_ids`."""
         found = self._clusters[self._flow.target].cluster_id()
         self._check_known(self._flow.target, found)
         return found
 
     def open_for_target(self, open_ledger: Callable[[], Ledger], *, to_write: bool = True) -> Ledger:
-        """For who needs the ledger alone, perhaps while the source is down: only the target must be the right one.
+        """Open the ledger for a caller that needs only the target, for example while the source is down.
 
-        Where nothing tells which cluster that is, both are checked (and pinned, `to_write`). Raises as `check`.
+        If nothing tells which cluster the target must be, both clusters are checked, and pinned if `to_write`. Raises
+        as `check`.
         """
         alias, found = self._flow.target, self.check_target_id()
         ledger = open_ledger()
@@ -152,19 +155,18 @@ class ClusterGuard:
         return ledger
 
     def open(self, open_ledger: Callable[[], Ledger]) -> Ledger:
-        """The ledger, opened once both clusters were found to be those that are meant. Writes nothing.
-
-        Raises as `check_only`.
-        """
+        """Open the ledger after checking that both clusters are the right ones. Writes nothing. Raises as
+        `check_only`."""
         ids = self.check_ids()
         ledger = open_ledger()
         self._unpinned(ledger, ids)
         return ledger
 
     def check(self, ledger: Ledger) -> None:
-        """Pins ids not seen before, on the target and in the local file.
+        """Check both clusters, and pin new ids on the target and in the local file.
 
-        Raises WrongCluster, LedgerUntrusted (it was there once, and is not, or does not know the ids any more).
+        Raises WrongCluster. Raises LedgerUntrusted if the ledger was there once and is gone, or no longer knows the
+        ids.
         """
         ledger.put(self._unpinned(ledger, self.check_ids()))
         self._seen = {alias: ledger.get(Entry.CLUSTER_ID, alias) or "" for alias in self._clusters}
@@ -201,9 +203,11 @@ class ClusterGuard:
 
 
 def former_ledger(flow: Flow, reader: Reader, topic: str) -> str | None:
-    """The flow's ledger on its target under another name than `topic`, as another separator makes it; None: none.
+    """Returns the flow's ledger on its target under another name than `topic`, as another separator makes it; None if
+    there is none.
 
-    It knows this target, and an alias as this flow's source. Which cluster that is the guard compares once it is open.
+    Such a ledger knows this target, and an alias as this flow's source. The guard compares the source's id once the
+    ledger is open.
     """
     names, cluster_id = former_ledgers(flow.source), reader.cluster_id()
     there = reader.topic_ids(names)
@@ -215,7 +219,8 @@ def former_ledger(flow: Flow, reader: Reader, topic: str) -> str | None:
 
 
 def pins_in(topic: str, reader: Reader) -> dict[str, str]:
-    """The cluster ids in any flow's ledger, by alias, signed or not: they may only ever stop something."""
+    """Returns the cluster ids in any flow's ledger, by alias, signed or not. An unsigned id may only ever stop a
+    flow."""
     found: dict[str, str] = {}
     try:
         records = reader.read_log(topic)

@@ -57,7 +57,7 @@ class CreationLimit:
 
 
 def _adds(change: Change) -> int:
-    """How many items a change makes; of a topic, partitions."""
+    """How many items a change creates; for a topic, its partitions."""
     if isinstance(change.after, TopicSpec):
         before = change.before.partitions if isinstance(change.before, TopicSpec) else 0
         return change.after.partitions - before

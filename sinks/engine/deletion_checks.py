@@ -109,13 +109,14 @@ class FollowedLog:
     """
 
     def __init__(self, signal: MetadataSignal, asked: MetadataEpochs, patience_s: float = 0.0) -> None:
-        """`asked`: of the clients that take the second look. `patience_s`: how long that waits for an epoch to grow."""
+        """`asked`: asks the clients that take the second look. `patience_s`: how long `is_behind` waits for an epoch to
+        grow."""
         self._signal, self._asked, self._patience_s = signal, asked, patience_s
         self._first: int | None = None
         self._highest = -1
 
     def begin(self) -> None:
-        """A comparison begins: from now on the brokers that answer must know what any broker knew before."""
+        """Begin a comparison. From now on a broker that answers must know what any broker knew before."""
         if self._first is None:
             # After a restart there is nothing else to tell a broker that is cut off by.
             self._ask()
@@ -149,7 +150,7 @@ class FollowedLog:
 
 @dataclass
 class _Standing:
-    """What is said of a kind until it is compared again."""
+    """What `status` says of a kind until the kind is compared again."""
 
     refused: list[Refusal] = field(default_factory=list)
     errors: list[Unobserved] = field(default_factory=list)
@@ -159,9 +160,12 @@ class _Standing:
 
 @dataclass
 class _Seen:
-    """What earlier comparisons of a kind found. `unclaimed`: what this flow claimed and a list of its source lacks now.
-    `second_looks`: held items, when the source was asked for each and what it said. `others`: what other flows claimed
-    when one of them kept an item. `postponed`: no pass is due before that."""
+    """What earlier comparisons of a kind found.
+
+    `absence`: items whose deletion is planned. `unclaimed`: items that this flow claimed and its source does not list
+    now. `second_looks`: held items, with the time and the answer of the source. `others`: what other flows claimed when
+    one of them kept an item. `postponed`: no pass is due before that time.
+    """
 
     absence: Absence[Key]
     unclaimed: Absence[Key]
@@ -170,19 +174,19 @@ class _Seen:
     postponed: float = 0.0
 
     def next_at(self) -> float:
-        """When the kind is to be compared again for a deletion that waits."""
+        """When the kind must be compared again for a deletion that waits."""
         held = min((at + HELD_FOR_S for at, _ in self.second_looks.values()), default=NEVER)
         return max(self.postponed, min(self.absence.next_at(), self.unclaimed.next_at(), held))
 
 
 class DeletionChecks:
-    """Of one flow: lets through the deletions that may leave now. Times are monotonic seconds."""
+    """The deletions that one flow may write now. Times are monotonic seconds."""
 
     def __init__(
         self, settings: FlowSettings, claims: Claims, log: FollowedLog, creations: CreationLimit, *, reviewed: bool
     ) -> None:
-        """`claims`: of all flows of the process into this target. `log`: the source's. `reviewed`: a person sees the
-        plan before it is applied."""
+        """`claims`: of all flows of this process into the same target. `log`: the source's metadata log. `reviewed`: a
+        person reviews the plan before it is applied."""
         self._flow, self._limits, self._naming = settings.flow, settings.limits, settings.naming
         self._claims, self._log, self._creations, self._reviewed = claims, log, creations, reviewed
         self._standing: dict[Kind, _Standing] = {}
@@ -190,7 +194,7 @@ class DeletionChecks:
         self._confirmed = False
 
     def due(self, now: float) -> frozenset[Kind]:
-        """Kinds that are to be compared now, because a deletion waits for it."""
+        """Kinds that must be compared now because a deletion waits for it."""
         return frozenset(
             kind
             for kind, seen in self._seen.items()
@@ -200,18 +204,18 @@ class DeletionChecks:
         )
 
     def next_at(self, idle: Collection[Kind]) -> float:
-        """When a pass is wanted for that. `idle`: kinds that would not be compared."""
+        """When a waiting deletion needs a pass. `idle`: kinds that this pass would not compare."""
         return min((seen.next_at() for kind, seen in self._seen.items() if kind not in idle), default=NEVER)
 
     @property
     def waits(self) -> bool:
-        """Whether another comparison in `SECOND_LOOK_AFTER_S` may delete something."""
+        """Whether another comparison, `SECOND_LOOK_AFTER_S` from now, may delete something."""
         quick = [seen for kind, seen in self._seen.items() if not kind.row.data]
         return any(seen.absence.has_any or seen.unclaimed.has_any for seen in quick)
 
     def publish(self, wanted: Wanted, context: PassContext) -> None:
-        """Tells the other flows what this one wants of a kind `of_principals`. A source that shows nothing takes no
-        claim back, and neither does one list that lacks an item."""
+        """Tell the other flows what this flow wants of a kind `of_principals`. An empty list of the source withdraws no
+        claim, and neither does a single list that lacks an item."""
         ledger, unclaimed = context.ledger, self._seen[wanted.kind].unclaimed
         if wanted.shown:
             keys = frozenset(wanted.keys)
@@ -223,10 +227,12 @@ class DeletionChecks:
             self._claims.publish_unseen(self._flow, wanted.kind, before, wanted.owned)
 
     def remember(self, wanted: Wanted, ledger: Ledger) -> None:
-        """Keeps in the ledger that the flow claims anything, and by which names: other flows may be in another process,
-        or come later. After a change names count as `MIXED` until the flow owns nothing unwanted. Whether it
-        may delete that, and whether the target showed it, makes no difference. What no confirmation deletes ends that
-        once a person confirmed the rest."""
+        """Write to the ledger that this flow claims items, and under which naming. Flows in other processes read it.
+
+        After a change of the naming, the ledger says `MIXED` until the flow owns nothing unwanted. It does not matter
+        whether Lockstep may delete that, or whether the target shows it. Items that even a confirmation does not delete
+        stop counting once a person confirmed the others.
+        """
         if not self._claims.claimed(self._flow, wanted.kind):
             return
         kind = wanted.kind
@@ -238,12 +244,12 @@ class DeletionChecks:
         return not left or (self._confirmed and left <= self._staying(wanted, left))
 
     def _staying(self, wanted: Wanted, left: Collection[Key]) -> frozenset[Key]:
-        """What of these stays, though a person confirms its deletion."""
+        """Items among `left` that stay even if a person confirms their deletion."""
         others = self._claims.claimed_by_others(self._flow, wanted.kind)
         return frozenset(key for key in left if key in wanted.kept or key in others)
 
     def _stays(self, wanted: Wanted, ledger: Ledger) -> list[str]:
-        """Names what stays under a former name, and what ends the hold that follows from it."""
+        """A note that names what stays under a former name, and says what ends the hold."""
         if not self._is_renamed(wanted.kind, ledger):
             return []
         staying = sorted(self._staying(wanted, ledger.owned(wanted.kind).difference(wanted.keys)))
@@ -252,7 +258,7 @@ class DeletionChecks:
         return [STAYS.format(number_of(len(staying), "item"), wanted.kind, named + more)] if staying else []
 
     def _is_renamed(self, kind: Kind, ledger: Ledger) -> bool:
-        """Whether what the target has was made by other names than the settings give now."""
+        """Whether the items on the target were created under another naming than the settings give now."""
         return ledger.get(Entry.CLAIMED, kind.value) not in (None, UNNAMED, self._naming)
 
     def checked(
@@ -265,10 +271,10 @@ class DeletionChecks:
         *,
         force: bool,
     ) -> Plan:
-        """The plan without the deletions that must not leave now, and without kinds that would delete too many.
+        """Returns the plan without the deletions that must wait, and without kinds that exceed a limit.
 
-        `found`: what the plan was joined from. `trouble`: learns which kinds wait for a person. `force`: a person
-        confirms what the settings leave out, and any number.
+        `found`: the comparisons that the plan was joined from. `trouble`: learns which kinds wait for a person.
+        `force`: a person confirms what the file leaves out, and any number.
         """
         compared = frozenset[Kind]().union(*(controller.kinds for controller, _ in found))
         for kind in context.confirming:
@@ -303,7 +309,7 @@ class DeletionChecks:
         second_look: SecondLook,
         force: bool,
     ) -> set[Change]:
-        """The deletions of a kind that must not leave now; why, is noted."""
+        """Returns the deletions of a kind that must not be written now, and notes the reasons."""
         deletions = {one.key: one for one in comparison.plan.changes if one.kind is kind and _is_checked(one)}
         seen = self._seen[kind]
         wanted, source = comparison.wanted, self._flow.source
@@ -343,7 +349,7 @@ class DeletionChecks:
         second_look: SecondLook,
         force: bool,
     ) -> dict[Key, Sighting | None]:
-        """What the source says of these; of what is held, as it said less than a minute ago."""
+        """Returns the source's answer for each key. For a held item, an answer of the last minute is reused."""
         anew = force or context.everything
         known = {
             key: said for key, (at, said) in seen.second_looks.items() if context.now - at < HELD_FOR_S and not anew
@@ -361,7 +367,7 @@ class DeletionChecks:
     def _ask_source(
         self, second_look: SecondLook, controller: Controller, keys: Collection[Key]
     ) -> Mapping[Key, Sighting]:
-        """What the source says; of what is gone, only from brokers that know all that was known before."""
+        """Ask the source by name. GONE counts only from brokers that know all that any broker knew before."""
         # Before and after: a client with several connections may ask two brokers.
         behind = self._log.is_behind()
         answers = second_look(controller, keys)
@@ -377,7 +383,7 @@ class DeletionChecks:
         sightings: Mapping[Key, Sighting | None],
         absence: Absence[Key],
     ) -> None:
-        """Says why these are kept, and has what a stale list lacked begin anew."""
+        """Note why these deletions are kept. What a stale list lacked starts its wait again."""
         source, found = self._flow.source, [sightings.get(one.key) for one in kept]
         for sighting, reason in ((Sighting.WANTED, STALE), (Sighting.BEHIND, BEHIND)):
             stale = {one.key for one in kept if sightings.get(one.key) is sighting}
@@ -396,7 +402,7 @@ class DeletionChecks:
             standing.held = HELD.format(self._flow.name, number_of(len(held), "item"), kind, why)
 
     def _limited(self, plan: Plan, now: float) -> Plan:
-        """Returns the plan without kinds that delete too many, and without creations beyond their limit."""
+        """Returns the plan without kinds that delete too many items, and without creations beyond their limit."""
         beyond = beyond_limit(plan, self._limits)
         plan = plan.without(beyond)
         for kind, reason in beyond.items():
@@ -417,7 +423,7 @@ def _with(plan: Plan, standing: Sequence[_Standing]) -> Plan:
 
 
 def _absence(kind: Kind) -> Absence[Key]:
-    """Records cannot be made again, so topics wait for a minute; all else can be."""
+    """Deleted records cannot be restored, so a topic must be missing for a minute. Other kinds can be recreated."""
     return Absence() if kind.row.data else Absence(observations=2, seconds=SECOND_LOOK_AFTER_S)
 
 
@@ -430,7 +436,7 @@ def _refusal(change: Change, reason: str, *, passing: bool = False, remedy: str 
 
 
 def beyond_limit(plan: Plan, limits: Limits) -> dict[Kind, str]:
-    """Returns the kinds that the plan deletes more of than the limits allow, with figures and remedy."""
+    """Returns the kinds whose deletions exceed the limit, each with a reason that has the figures and the remedy."""
     found = {}
     for kind, counts in count_by(plan.changes).items():
         existing, deletes = plan.existing.get(kind, 0), counts[Op.DELETE]
@@ -445,10 +451,10 @@ def beyond_limit(plan: Plan, limits: Limits) -> dict[Kind, str]:
 
 
 def only_ours(plan: Plan, ledger: Ledger) -> Plan:
-    """The plan with the deletions refused that the ledger, as it was read right now, does not allow any more.
+    """Returns the plan with the deletions refused that the ledger no longer allows. The ledger was read a moment ago.
 
-    A running job reads the ledger once per full comparison. Meanwhile `lockstep apply` may delete an ACL that is ours
-    and release it, and an operator may add the same by hand.
+    A running job reads the ledger once per full comparison. Meanwhile `lockstep apply` may delete one of Lockstep's
+    ACLs and release it, and an operator may add the same ACL by hand.
     """
     kinds = {change.kind for change in plan.changes if _is_checked(change)}
     if not kinds:

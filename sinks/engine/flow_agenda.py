@@ -30,11 +30,11 @@ Kinds = frozenset[Kind]
 
 
 class FlowAgenda:
-    """Of one flow. `full`, `intervals` and `listing` concern the flow as a whole; `of` has what concerns the kinds of
-    each controller."""
+    """Agenda of one flow. `full`, `intervals` and `listing` concern the whole flow. `of` has one agenda for each
+    controller."""
 
     def __init__(self, pace: Pace | None = None, turn: Lock | None = None) -> None:
-        """`turn`: held by the flow of the job that compares everything now."""
+        """`turn`: the lock that one flow of the job holds while it compares everything."""
         pace = pace or Pace()
         self.full = FullComparisons(pace.full_comparison_interval, turn or Lock())
         self.intervals = KindIntervals(pace.intervals)
@@ -42,21 +42,22 @@ class FlowAgenda:
         self.of: defaultdict[Kinds, KindsAgenda] = defaultdict(KindsAgenda)
 
     def signal(self, controlled: Iterable[Kinds], records: int) -> None:
-        """So many changes were signalled: owed to each of these until it was polled, for a signal comes once."""
+        """Note that the source signalled so many changes. Each of these controllers owes a poll, because a signal comes
+        once."""
         for kinds in controlled:
             self.of[kinds].signalled += records
 
     def polled(self, kinds: Kinds, found: Polled) -> None:
-        """These were polled. Changes whose records they explain no other kind looks for at once."""
+        """Note a poll of these kinds. Signalled changes that it explains are no longer looked for in other kinds."""
         one = self.of[kinds]
         one.polled, explained, one.signalled = found, min(one.signalled, found.explained), 0
         for other in self.of.values():
             other.signalled = max(0, other.signalled - explained)
 
     def due_at(self, wishes: Iterable[tuple[Kinds, float]], idle: Collection[Kind], others: Iterable[float]) -> float:
-        """When the next pass is due: the earliest of what controllers want, what is tried again, and `others`.
+        """When the next pass is due: the earliest wish of a controller, retry, or time in `others`.
 
-        A controller whose kinds are all `idle` wants nothing: what it could not do now it cannot do before they wake.
+        A controller whose kinds are all `idle` has no wish: it can do nothing before one of them wakes.
         """
         wanted = list(others)
         for kinds, at in wishes:
@@ -73,21 +74,25 @@ LATEST = 1.5
 
 
 class FullComparisons:
-    """When one flow compares everything; a pass at a time uses it.
+    """When one flow compares everything.
 
-    A comparison of thousands of topics, ACLs and groups keeps the interpreter busy for seconds, and a change of the
-    flow waits for it. So the flows of a job take turns.
+    A comparison of thousands of topics, ACLs and groups keeps the interpreter busy for seconds, and changes wait for
+    it. So the flows of a job take turns.
     """
 
     def __init__(self, interval: float, turn: Lock) -> None:
-        """`interval`: seconds from one to the next. `turn`: one flow of the job holds it."""
+        """`interval`: seconds between two full comparisons. `turn`: the lock that one flow of the job holds during
+        one."""
         self._interval, self._turn = interval, turn
         self._at: float | None = None
         self._has_turn = False
 
     def begins(self, now: float, *, asked: bool) -> bool:
-        """Whether the pass that begins compares everything: where it was `asked` for, where nothing holds that was
-        known before, and where it is time and no other flow's turn. Until it is `done` nothing holds."""
+        """Whether the pass that begins compares everything.
+
+        It does if it is `asked` to, if nothing that was known before holds any more, or if it is time and no other flow
+        has its turn. Until `done` is called, nothing that was known before holds.
+        """
         age = LATEST * self._interval if asked or self._at is None else now - self._at
         if age < self._interval:
             return False
@@ -106,21 +111,21 @@ class FullComparisons:
         self._at = None
 
     def over(self) -> None:
-        """The pass has ended, however: another flow may have its turn."""
+        """Note that the pass has ended, even by an error: another flow may have its turn."""
         if self._has_turn:
             self._has_turn = False
             self._turn.release()
 
     def due_at(self, now: float) -> float:
-        """When the next is due, as far as that is known."""
+        """When the next full comparison is due."""
         return (now if self._at is None else self._at) + self._interval
 
 
 class KindIntervals:
-    """Kinds that are not polled in every pass, of one flow."""
+    """Kinds of one flow that rest for an interval between two polls."""
 
     def __init__(self, intervals: Mapping[Kind, float]) -> None:
-        """`intervals`: seconds between two polls, of the kinds that have any."""
+        """`intervals`: seconds between two polls, for the kinds that have an interval."""
         self._intervals = intervals
         self._polled_at: dict[Kind, float] = {}
 
@@ -130,11 +135,11 @@ class KindIntervals:
         return frozenset(k for k, wait in self._intervals.items() if k in polled and now - polled[k] < wait)
 
     def polled(self, kinds: Collection[Kind], now: float) -> None:
-        """These were read. One that could not be read is due again in the next pass."""
+        """Note that these kinds were read. A kind that could not be read is due again in the next pass."""
         self._polled_at |= dict.fromkeys(kinds, now)
 
     def waking(self, kinds: Collection[Kind], now: float) -> list[float]:
-        """When the resting ones among these kinds are due again."""
+        """When the resting kinds among `kinds` are due again."""
         resting = self.resting(now) & set(kinds)
         return sorted(self._polled_at[kind] + self._intervals[kind] for kind in resting)
 
@@ -145,9 +150,9 @@ behind the one that told of it."""
 
 
 class ListingFreshness:
-    """How fresh the topics must be that a pass lists: thousands of them cost both the broker and the interpreter.
+    """How fresh a pass needs its list of topics. Listing thousands of topics costs the broker and the interpreter.
 
-    What was listed of a source holds while its metadata log has not moved.
+    A list of the source stays valid while the source's metadata log does not move.
     """
 
     def __init__(self) -> None:
@@ -156,7 +161,7 @@ class ListingFreshness:
         self._source: Mapping[str, int] = {}
 
     def want_anew(self, wanted: bool = True) -> None:
-        """Where it is `wanted`, the next listing is of both clusters, whatever was listed before: it was written."""
+        """Have the next pass list both clusters again, because this pass writes to them."""
         self._wanted_anew = self._wanted_anew or wanted
 
     def list(self, topics: TopicListing, now: float, *, silent: bool, everything: bool, asked: bool) -> Listed:

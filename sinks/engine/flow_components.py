@@ -23,21 +23,21 @@ from sinks.ledger.ledger import Ledger
 
 
 class SourceEnds(Protocol):
-    """Keeps in the ledger what a failover will want to know of the source."""
+    """Writes to the ledger what a failover will need to know of the source."""
 
     @property
     def caught_up_ms(self) -> int | None:
-        """When the target last had all of the source's records, where no heartbeat tells of it."""
+        """When the target last had all records of the source (epoch milliseconds), where no heartbeat tells it."""
 
     def keep(self, context: PassContext) -> None:
-        """Called at the end of each pass. Raises nothing: no pass depends on it."""
+        """Called at the end of each pass. Raises nothing, because no pass depends on it."""
 
     def note_counted(self, positions: Positions) -> None:
-        """How far partitions were copied, as a preflight counted. From any thread."""
+        """Take in how far each partition was copied, as a preflight counted. Thread-safe."""
 
 
 class NoSourceEnds:
-    """For commands and tests: only the job keeps them."""
+    """For commands and tests. Only the job writes these ends."""
 
     caught_up_ms: int | None = None
 
@@ -50,12 +50,13 @@ class NoSourceEnds:
 
 @dataclass(frozen=True)
 class FlowComponents:
-    """What a flow's passes are made of. `topics`: lists them on both clusters. `target`: tells topics' ids.
-    `overrides`: sees the ledger whenever it was read; may raise what stops the flow. `obeys_failover`: nothing is
-    written for a flow that a failover ended. `leadership`: asked before anything is written. `full_turn`: held by the
-    flow of the job that compares everything now. `claims`: what the flows of this process want of the target.
-    `reviewed`: a person sees the plan before it is applied. `opened`: the clusters, closed with the flow.
-    `source_epochs`: of the source's clients that take the second look.
+    """What the passes of one flow are made of.
+
+    `topics`: lists topics of both clusters. `target`: reads topic ids. `overrides`: sees the ledger after each reading,
+    and may raise what stops the flow. `obeys_failover`: write nothing for a flow that a failover ended. `leadership`:
+    asked before each write. `full_turn`: the lock that one flow of the job holds while it compares everything.
+    `claims`: what the flows of this process want of the target. `reviewed`: a person reviews the plan. `opened`: both
+    clusters, closed with the flow. `source_epochs`: metadata epochs of the clients that take the second look.
     """
 
     topics: TopicListing
@@ -79,7 +80,7 @@ class FlowComponents:
 
 
 def close_all(components: FlowComponents, *, replaced: bool) -> None:
-    """Closes every client, whatever one of them raises. `replaced`: another object continues the flow."""
+    """Close every client, even if one of them raises. `replaced`: another object continues the flow."""
     with ExitStack() as stack:
         stack.callback(components.opened.close)
         # After all that may still write.

@@ -32,8 +32,8 @@ COPIED = (
 
 
 def check_not_copied(settings: FlowSettings, listed: Listed, ledger: str) -> None:
-    """Raises LedgerUntrusted where MM2 copies a topic of the source into a ledger without signatures. One with them
-    stops the flow at the first record of another writer."""
+    """Raises LedgerUntrusted if MM2 copies a topic of the source into a ledger without signatures. A signed ledger
+    needs no check here: the flow stops at the first record of another writer."""
     if not settings.safety.ledger_secret and any(one.key == (ledger,) for one in listed.desired.refused):
         flow, rename = settings.flow, settings.policy.format_remote_topic
         copied = [topic for topic in sorted(listed.source) if rename(flow.source, topic) == ledger]
@@ -41,22 +41,22 @@ def check_not_copied(settings: FlowSettings, listed: Listed, ledger: str) -> Non
 
 
 class LedgerListener(Protocol):
-    """Sees the ledger of a flow whenever a pass has read it."""
+    """Gets the ledger of a flow each time a pass has read it."""
 
     def see(self, flow: Flow, ledger: Ledger) -> None:
         """May raise what stops the flow."""
 
 
 class NoLedgerListener:
-    """For commands: they read overrides before they begin."""
+    """For commands, which read the overrides before they begin."""
 
     def see(self, flow: Flow, ledger: Ledger) -> None:
         """Nothing."""
 
 
 class FlowLedger:
-    """`paused`, `ended` and `failover` are as last read; `ended` is the reason, None while the flow is in
-    step."""
+    """The ledger of one flow, and what it said when it was last read. `ended`: why the flow has ended; None while
+    Lockstep keeps it in step."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class FlowLedger:
         *,
         obeys_failover: bool = True,
     ) -> None:
-        """`obeys_failover`: False for who writes on behalf of a failover itself."""
+        """`obeys_failover`: False for a command that writes on behalf of a failover."""
         self._flow, self._listener = flow, listener
         self._guard, self._open, self._obeys = guard, open_ledger, obeys_failover
         self._ledger: Ledger | None = None
@@ -77,10 +77,10 @@ class FlowLedger:
         self.failover = NEVER_READ
 
     def read(self, everything: bool) -> Ledger:
-        """Reads it again with every comparison of everything: `pause`, `apply` and a failover write it, too.
+        """Returns the ledger, read again if `everything` is compared. `pause`, `apply` and a failover write to it, too.
 
-        Asks first which clusters these are. Raises as `ClusterGuard.check_only`. The source of a flow that has ended
-        may be gone.
+        Checks the clusters' ids first. Raises as `ClusterGuard.check_only`. The source of a flow that has ended may be
+        gone.
         """
         ledger = self._ledger
         if ledger is not None and not everything:
@@ -97,7 +97,7 @@ class FlowLedger:
 
     @contextmanager
     def _unknown_unless_read(self) -> Iterator[None]:
-        """What the ledger said of a failover before is no answer for as long as it cannot be read."""
+        """While the ledger cannot be read, the state of a failover is unknown, whatever the ledger said before."""
         self.failover = replace(self.failover, unknown=NOT_READ)
         try:
             yield
@@ -107,7 +107,7 @@ class FlowLedger:
             raise
 
     def read_anew(self) -> Ledger:
-        """As if nothing of it had been read before; only which topic it was is remembered. Raises as `read`."""
+        """Read the whole ledger again. Only the topic's id is remembered. Raises as `read`."""
         if self._ledger is not None:
             # It may have been made by a write of this process, after it was read.
             self._topic_id, self._ledger = self._ledger.topic_id, None
@@ -127,7 +127,7 @@ class FlowLedger:
         return ledger
 
     def _read_again(self, ledger: Ledger) -> None:
-        """Asks the target first: the source of a flow that has ended may be gone, and is not waited for."""
+        """Read from the target first. The source of a flow that has ended may be gone, and must not be waited for."""
         self._guard.check_target_id()
         ledger.refresh()
         if not (self._obeys and ledger.failover().has_ended):
@@ -149,10 +149,10 @@ class FlowLedger:
         self.failover = replace(self.failover, record=record)
 
     def still_allowed(self, plan: Plan, ledger: Ledger) -> Plan:
-        """What may still be written of the plan, asked right before the first write. Another process may have ended
-        the flow meanwhile: then nothing may be. Or it has released what is to be deleted.
+        """Returns the part of the plan that may still be written. Called right before the first write.
 
-        Raises ClusterUnreachable, RightsMissing, LedgerUntrusted.
+        Another process may have ended the flow, or released an item that the plan deletes. Raises ClusterUnreachable,
+        RightsMissing, LedgerUntrusted.
         """
         if not plan.changes:
             return plan
@@ -161,7 +161,7 @@ class FlowLedger:
         return replace(plan, changes=()) if self.ended else only_ours(plan, ledger)
 
     def goes_on(self, ledger: Ledger) -> bool:
-        """Whether the flow has not ended; asked before each request of a pass, for it may end between two.
+        """Whether the flow has not ended. Called before each request, because a flow may end between two requests.
 
         Raises as `still_allowed`.
         """

@@ -37,14 +37,14 @@ from streaming.number_of import number_of
 
 
 def age_of(newest: Heartbeats | None) -> float | None:
-    """Seconds since it was emitted; None without one, and for one from the future."""
+    """Seconds since the heartbeat was emitted. None without a heartbeat, and for one from the future."""
     return age_seconds(newest.timestamp_ms, round(time.time() * 1000)) if newest else None
 
 
 def state_of(
     error: str | None, newest: Heartbeats | None, settings: FlowSettings, failover: FailoverStatus = NEVER_READ
 ) -> FlowState:
-    """Of a flow with this newest heartbeat, by the clock of this machine."""
+    """Returns the state of a flow with this newest heartbeat, by this machine's clock."""
     ended = failover.unknown is None and failover.record.has_taken_over
     return flow_state(error, age_of(newest), settings.pace.heartbeat_timeout, ended=ended)
 
@@ -52,9 +52,11 @@ def state_of(
 def status_without_job(
     settings: FlowSettings, report: Report, newest: Heartbeats | None, led_by: Leader | None, silent: str
 ) -> FlowStatus:
-    """How a flow stands by one pass of a command that wrote nothing. `led_by`: who led it last. `silent`: why the job
-    said nothing. Nothing keeps such a flow in step, whatever its last heartbeat says; one that has ended needs no
-    job."""
+    """Returns the status of a flow after one pass of a command that wrote nothing.
+
+    `led_by`: the process that led the flow last. `silent`: why the job did not answer. Without a job nothing keeps the
+    flow in step, whatever its last heartbeat says. A flow that has ended needs no job.
+    """
     heard, now = age_of(newest), utc_now()
     ended = state_of(None, newest, settings, report.failover) is FlowState.ENDED
     state = FlowState.ENDED if ended else FlowState.NO_JOB
@@ -87,7 +89,7 @@ class KnownStatus:
         self.renew(settings)
 
     def renew(self, settings: FlowSettings) -> None:
-        """The flow goes on with other settings: what was known of its kinds is not known of these."""
+        """Start again with other settings: what was known of each kind no longer holds."""
         with self._lock:
             self._settings = settings
             self._first = first_statuses(settings)
@@ -114,12 +116,13 @@ class KnownStatus:
                 self._heartbeats = heartbeats
 
     def query(self, trouble: str | None) -> None:
-        """Why the streaming query does not run; None while it does."""
+        """`trouble`: why the streaming query does not run; None if it runs."""
         with self._lock:
             self._query = None if trouble is None else f"Spark cannot read MM2's topics: {trouble}"
 
     def failed(self, error: Exception, reason: str, now: datetime, failover: FailoverStatus) -> bool:
-        """The flow came to a stop; whether that is another reason than before. `failover`: as far as it was read."""
+        """Note that a pass failed. Returns whether the reason is a new one. `failover`: as far as the ledger was
+        read."""
         with self._lock:
             self._failover = failover
             known, self._error, self._standby = self._error, reason, None
@@ -129,7 +132,7 @@ class KnownStatus:
             return known != reason
 
     def stands_by(self, reason: str, failover: FailoverStatus) -> bool:
-        """Another process leads the flow; whether that is another reason than before."""
+        """Note that another process leads the flow. Returns whether the reason is a new one."""
         with self._lock:
             self._failover = failover
             known, self._standby, self._error = self._standby, reason, None
@@ -138,7 +141,7 @@ class KnownStatus:
 
     @property
     def standby(self) -> str | None:
-        """Why the flow writes nothing, where that is no error: who leads it."""
+        """Which other process leads the flow; None if none does."""
         with self._lock:
             return self._standby
 
@@ -149,7 +152,7 @@ class KnownStatus:
             return self._error
 
     def succeeded(self, report: Report, now: datetime) -> bool:
-        """A pass came to its end; whether MM2's missing topics are others than before."""
+        """Note that a pass ended without an error. Returns whether other topics of MM2 are missing than before."""
         with self._lock:
             other = report.missing_topics != self._missing
             self._error, self._standby = None, None
@@ -162,8 +165,8 @@ class KnownStatus:
             return other
 
     def status(self, leader: Leader | None = None) -> FlowStatus:
-        """How the flow stands now. `leader`: who leads it; where that is this process, it knows whether the target goes
-        on answering."""
+        """Returns the status now. `leader`: the process that leads. If it is this one, it knows whether the target
+        still answers."""
         target = self._settings.flow.target
         silent = leader.silence_of(target) if leader else None
         with self._lock:
@@ -196,7 +199,7 @@ class KnownStatus:
             )
 
     def _waits_for(self, state: FlowState, age: float | None) -> str | None:
-        """What keeps the target from being in step; nothing does once the target has taken over."""
+        """Why the target is not in step. None once the target has taken over."""
         if state is FlowState.ENDED:
             return None
         if self._query:
@@ -225,11 +228,12 @@ def first_status(kind: Kind, settings: FlowSettings) -> KindStatus:
 def kind_status(
     kind: Kind, before: KindStatus, report: Report, now: datetime, first: KindStatus | None = None
 ) -> KindStatus:
-    """After a pass. `first`: how it stood before the first one; None: as `before`.
+    """Returns the status of a kind after a pass. `before`: its status after the pass before. `first`: its status before
+    any pass; None: `before`.
 
-    Changes that were not tried count as drift, as do failed and refused ones. Drift of a kind that is paused, or could
-    not be compared, is not known. Lockstep may still have to delete items of a kind that is not enabled any more. While
-    one of them is held or fails, the kind is not DISABLED.
+    Drift counts changes that were not tried, that failed, and that were refused. It is unknown (None) for a kind that
+    is paused or could not be compared. Lockstep may still delete items of a kind that is no longer enabled. While such
+    a deletion is held or fails, the kind is not DISABLED.
     """
     first = first or before
     if first.task is Task.DISABLED and not report.trouble.stops(kind):
@@ -268,7 +272,7 @@ def kind_status(
 
 
 def _remedy(kind: Kind, report: Report, failed: Collection[Outcome], refused: Collection[Refusal]) -> str:
-    """What to do about what the reason says, in the order in which that is chosen."""
+    """Returns the remedy that belongs to the reason."""
     faults = [outcome.error.remedy for outcome in failed if outcome.error]
     known = [report.trouble.remedies.get(kind), *faults, *(refusal.remedy for refusal in refused)]
     return next(filter(None, known), "")
@@ -283,8 +287,8 @@ def _paused(kind: Kind) -> str:
 
 
 def _denied(kind: Kind, failed: Collection[Outcome], refused: Collection[Refusal]) -> str | None:
-    """The reason when every failure is a missing right: then it is no single item's trouble. Changes that back off
-    count until they are tried again."""
+    """Returns a reason if every failure of the kind is a missing right; None otherwise. The kind is then FAULTED, and
+    no single item. Changes that back off count until they are tried again."""
     faults = [outcome.error for outcome in failed if outcome.error]
     waiting = [refusal.reason for refusal in refused if refusal.denied]
     denials = [*map(str, faults), *waiting]

@@ -42,10 +42,10 @@ WATCHED_FOR = 10.0
 
 
 class FlowTask:
-    """`step` and `take_in` belong to the threads of passes; everything else may be called from any.
+    """One flow of a job, pass by pass. The thread of passes calls `step`. Any thread may call the other methods.
 
-    `beside_another`: a process that leads the flow was heard of since this one listens. `verify`: what is said of its
-    records; set by who compares them.
+    `beside_another`: this process heard of another one that leads the flow. `verify`: status of the record comparison,
+    set by the flow's verifier.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class FlowTask:
         clock: Callable[[], float] = time.monotonic,
         wake: Callable[[], None] = lambda: None,
     ) -> None:
-        """`wake`: called, from any thread, when a pass is requested."""
+        """`wake`: called from any thread when a pass is requested."""
         self.flow = reconcile.settings.flow
         self._wake, self._report = wake, Report(Plan(self.flow))
         self._reconcile, self._metrics, self._clock = reconcile, metrics, clock
@@ -69,29 +69,29 @@ class FlowTask:
         self.verify: VerifyStatus | None = None
 
     def renew(self, build: Build, changes: Sequence[SettingChange]) -> None:
-        """The next pass begins by closing what the flow is made of and building it again, and audits the changes."""
+        """Rebuild the flow at the start of the next pass, and audit the changed settings."""
         self._mailbox.renew(build, changes)
         self._wake()
 
     def add_call(self, call: Callable[[], None], changes: Sequence[SettingChange]) -> None:
-        """The next pass begins with this call, audits the changes, and compares everything."""
+        """Call this at the start of the next pass, audit the changed settings, and compare everything."""
         self._mailbox.add_call(call, changes)
         self._wake()
 
     def audit_settings(self, changes: Sequence[SettingChange]) -> None:
-        """The next pass audits changes of settings that the flow itself does not read."""
+        """Audit changed settings in the next pass. The flow itself does not read them."""
         self._mailbox.add_changes(changes)
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
-        """Offset-syncs and checkpoints of a batch; the next pass takes them in."""
+        """Queue the offset-syncs and checkpoints of a micro-batch for the next pass."""
         self._reconcile.take_in(syncs, checkpoints)
 
     def query_trouble(self, reason: str | None) -> None:
-        """Why the streaming query does not run; None while it does."""
+        """`reason`: why the streaming query does not run; None if it runs."""
         self._known.query(reason)
 
     def due_at(self) -> float:
-        """When the next pass is due without any other reason, in monotonic seconds."""
+        """When the next pass is due if no signal, batch or request comes, in monotonic seconds."""
         if self.stands_by:
             return self._clock() + STANDS_BY_FOR
         # What the last report says is of no use after a failure, which may have cost a signal or a request.
@@ -99,16 +99,17 @@ class FlowTask:
 
     @property
     def failover_rules(self) -> FailoverRules:
-        """The rules of the settings with which its passes run."""
+        """The failover rules of the current settings."""
         return self._reconcile.settings.failover
 
     @property
     def wants_stream(self) -> bool:
-        """Whether MM2 wrote something that the stream has not brought yet, and that a group waits for."""
+        """Whether a group waits for records of MM2 that the stream has not brought yet."""
         return self._report.stream_moved
 
     def step(self, heartbeats: Heartbeats | None, *, everything: bool = False) -> FlowStatus:
-        """One pass of this flow. Never raises what concerns the flow alone: its status says it."""
+        """Run one pass if it is due, and return the status. An error of the flow goes into the status and is not
+        raised."""
         if heartbeats is not None:
             self._known.heartbeat(heartbeats)
         if self._retries.is_due(self._clock()) or self._mailbox.has_request():
@@ -142,7 +143,7 @@ class FlowTask:
             self._mailbox.done(mail.number)
 
     def _adopt(self, mail: Mail) -> None:
-        """Goes on with other settings. What does not succeed is tried again with the next pass."""
+        """Take over new settings. What fails is tried again with the next pass."""
         calls, changes = list(mail.calls), list(mail.changes)
         build = mail.build
         try:
@@ -221,11 +222,11 @@ class FlowTask:
         return self._clock() < self._watched_at + WATCHED_FOR
 
     def note_counted(self, positions: Positions) -> None:
-        """How far partitions were copied, as that preflight counted."""
+        """Take in how far each partition was copied, as the preflight counted."""
         self._reconcile.note_counted(positions)
 
     def check_lead(self) -> None:
-        """To be called right before a write outside of passes. Raises NotLeading, ClusterUnreachable."""
+        """Called right before a write outside of a pass. Raises NotLeading, ClusterUnreachable."""
         self._reconcile.leadership.check()
 
     @property
@@ -235,20 +236,20 @@ class FlowTask:
 
     @property
     def leads(self) -> bool:
-        """Whether this process leads the flow, for certain."""
+        """Whether this process leads the flow, by a lease that was confirmed a moment ago."""
         leader = self._reconcile.leader
         return leader is not None and leader.here
 
     @property
     def stands_by(self) -> bool:
-        """Whether another process leads the flow, or did until a moment ago."""
+        """Whether another process leads the flow, or did a moment ago."""
         return self._known.standby is not None
 
     def request_pass(self, topics: Collection[str], wait: float) -> bool:
-        """Asks the next pass to compare these upstream topics (none: all); True once such a pass is done.
+        """Ask for a pass that compares these upstream topics (none: all), and wait up to `wait` seconds for it.
 
-        `wait` in seconds; 0 only asks. False: no pass was done in that time, the flow is in error, or another process
-        leads it.
+        Returns True once such a pass is done. Returns False if none was done in time, if the flow is in error, or if
+        another process leads it. `wait=0` only asks.
         """
         return self._mailbox.request_pass(topics, wait, self._wake) and self._known.error is None and not self.stands_by
 
@@ -263,8 +264,8 @@ Build = Callable[[], FlowReconcile]
 
 @dataclass(frozen=True)
 class Mail:
-    """What one pass takes. `everything`: it compares all. `build`: it begins by creating the flow again. `calls`:
-    of plug-ins that take other values. `changes`: settings to be audited. `number`: of the pass."""
+    """What one pass takes from the mailbox. `everything`: compare everything. `build`: rebuild the flow first. `calls`:
+    called first, to reconfigure plug-ins. `changes`: settings to audit. `number`: of the pass."""
 
     requested: frozenset[str]
     everything: bool
@@ -275,7 +276,7 @@ class Mail:
 
 
 class Mailbox:
-    """May be called from any thread. What could not be done is given back, and comes again with the next pass."""
+    """Requests to the next pass. Thread-safe. What a pass could not do is put back for the next one."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -290,7 +291,7 @@ class Mailbox:
         self._begun = self._done = 0
 
     def renew(self, build: Build, changes: Sequence[SettingChange]) -> None:
-        """The next pass begins by creating the flow again, and audits the changes."""
+        """Rebuild the flow at the start of the next pass, and audit the changed settings."""
         with self._changed:
             self._build, self._owed_build = build, None
             # They were for plug-ins of what is replaced, and closed, before they could be made.
@@ -298,7 +299,7 @@ class Mailbox:
             self._changes += changes
 
     def add_call(self, call: Callable[[], None], changes: Sequence[SettingChange]) -> None:
-        """The next pass begins with this call, audits the changes, and compares everything."""
+        """Call this at the start of the next pass, audit the changed settings, and compare everything."""
         with self._changed:
             self._calls.append(call)
             self._changes += changes
@@ -330,8 +331,8 @@ class Mailbox:
     def give_back(
         self, build: Build | None, calls: Sequence[Callable[[], None]], changes: Sequence[SettingChange]
     ) -> None:
-        """What the pass could not do, before all that came meanwhile. Of a build and calls, a newer build counts
-        alone: what they were for is replaced."""
+        """Put back what a pass could not do, before anything that came meanwhile. A newer `build` replaces the old one
+        and its calls."""
         with self._changed:
             if self._build is None:
                 self._owed_build = build
@@ -339,13 +340,13 @@ class Mailbox:
             self._changes = [*changes, *self._changes]
 
     def owe(self, mail: Mail) -> None:
-        """The pass failed: the next one, whenever that comes, compares what this one should have."""
+        """Note that the pass failed. The next pass compares what this one should have compared."""
         with self._changed:
             self._owed_topics |= mail.requested
             self._owed_everything |= mail.everything
 
     def has_request(self) -> bool:
-        """Whether a pass was requested; what a failed one owes comes with the next, whenever that is due."""
+        """Whether a pass was requested. What a failed pass owes is no request: it comes with the next pass."""
         with self._changed:
             return bool(self._requested) or self._everything or self._build is not None
 
@@ -356,9 +357,11 @@ class Mailbox:
             self._changed.notify_all()
 
     def request_pass(self, topics: Collection[str], wait: float, wake: Callable[[], None] = lambda: None) -> bool:
-        """Asks for a pass that compares these upstream topics (none: all); whether one was done within `wait` s.
+        """Ask for a pass that compares these upstream topics (none: all). Returns whether one was done within `wait`
+        seconds.
 
-        `wake`: called once the request is in."""
+        `wake`: called once the request is queued.
+        """
         with self._changed:
             self._requested.update(topics)
             self._everything |= not topics
@@ -371,7 +374,7 @@ class Mailbox:
 
 
 class PassOf(NamedTuple):
-    """A flow by its name, and the number of a pass since the job started."""
+    """The name of a flow, and the number of its pass since the job started."""
 
     flow: str
     number: int
@@ -382,7 +385,7 @@ _CURRENT: ContextVar[PassOf | None] = ContextVar("pass", default=None)
 
 @contextmanager
 def in_pass(flow: str, number: int) -> Iterator[None]:
-    """What this thread logs within a `with` block is about this pass."""
+    """Mark what this thread logs inside the `with` block as belonging to this pass."""
     token = _CURRENT.set(PassOf(flow, number))
     try:
         yield

@@ -107,7 +107,7 @@ class Metrics:
         self._reporters.labels(reporter).inc()
 
     def file(self, rejected: bool) -> None:
-        """Whether the properties file of the running job has mistakes, so that the job goes on with what it had."""
+        """Whether the running job's properties file has mistakes. The job then keeps its former settings."""
         self._file.set(rejected)
 
     def count_failure(self, flow: Flow, error: Exception) -> None:
@@ -120,18 +120,18 @@ class Metrics:
             self._passes.labels(flow.source, flow.target, reason.value).inc()
 
     def batch(self, seconds: float, rows: int, undecodable: Mapping[tuple[str, str], int]) -> None:
-        """One micro-batch and the work since the one before; `undecodable` counts by (topic, reason)."""
+        """Count one micro-batch, and the work since the batch before it. `undecodable`: counts by (topic, reason)."""
         self._batch_seconds.observe(seconds)
         self._batch_rows.set(rows)
         self.undecodable(undecodable)
 
     def undecodable(self, counts: Mapping[tuple[str, str], int]) -> None:
-        """So many records of a topic were not understood, by (topic, reason)."""
+        """Count records that Lockstep could not decode, by (topic, reason)."""
         for (topic, _), count in counts.items():
             self._undecodable.labels(topic).inc(count)
 
     def query(self, target: str, status: QueryStatus) -> None:
-        """What the streaming query of a target does now."""
+        """Set the state of the streaming query of a target."""
         for state in QueryState:
             self._query_state.labels(target, state.value).set(state is status.state)
         self._restarts.labels(target).inc(status.restarts - self._restarted.get(target, 0))
@@ -261,7 +261,7 @@ class FailoverMetrics:
         self._lost.labels(*flow).set(lost if known else math.nan)
 
     def preflight(self, status: FlowStatus, now_ms: float) -> None:
-        """What the last preflight came to. NaN: it does not count any more, or there is none."""
+        """Set the result of the last preflight. NaN: there is none, or it is out of date."""
         flow, failover = status.flow, status.failover
         made = failover.preflight
         counts = made if failover.not_checked is None else None
@@ -288,7 +288,7 @@ class VerifyMetrics:
         self._shown: dict[Flow, frozenset[tuple[str, str]]] = {}
 
     def show(self, flow: Flow, status: VerifyStatus | None) -> None:
-        """How a flow's records stand; None where this process does not compare them."""
+        """Set the status of a flow's record comparison; None if this process does not compare records."""
         through = status.through if status else None
         if through is not None:
             self._through.labels(flow.source, flow.target).set(through.timestamp())

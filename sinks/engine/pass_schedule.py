@@ -34,10 +34,8 @@ class Reason(str, Enum):
 
 @dataclass
 class PassSchedule:
-    """Of one flow. `shortest`: seconds between two passes, however many reasons there are.
-
-    `due`: when a pass is wanted without any other reason.
-    """
+    """Schedule of one flow. `shortest`: seconds between two passes, however many reasons there are. `due`: when a pass
+    is due without any other reason."""
 
     shortest: float = 0.2
     due: float = float("-inf")
@@ -59,10 +57,10 @@ class PassSchedule:
         return max(self.due, self._ended + rest, self._ended - self._took + POLL_REST)
 
     def begin(self) -> frozenset[Reason]:
-        """A pass begins now: its reasons. Those that come from now on are the next one's."""
+        """Begin a pass, and return its reasons. Reasons that come from now on belong to the next pass."""
         reasons, self._reasons = frozenset(self._reasons), set()
         return reasons or frozenset({Reason.POLL})
 
     def end(self, now: float, took: float, due: float) -> None:
-        """It is over after so many seconds, and says when it wants the next one."""
+        """End a pass that took `took` seconds. `due`: when it wants the next one."""
         self._ended, self._took, self.due = now, took, due

@@ -48,7 +48,7 @@ WriteProgress = Callable[[int, int], None]
 
 
 class FlowReconcile:
-    """One flow. Its controllers know what each kind needs; this is what they have in common."""
+    """The reconcile loop of one flow. Its controllers know what each kind needs; this class has what they share."""
 
     def __init__(
         self,
@@ -76,7 +76,8 @@ class FlowReconcile:
         self._internal = [where for where, role in settings.told_in.items() if role.flow is not None]
 
     def run_pass(self, requested: Collection[str] = (), everything: bool = False) -> Report:
-        """Once through. Raises what stops this flow (`report.stops_flow`), NotLeading where another leads it."""
+        """Run one pass. Raises what stops this flow (`report.stops_flow`), and NotLeading if another process leads
+        it."""
         try:
             with self.leading():
                 return self.apply(self.compare(requested, everything))
@@ -88,7 +89,7 @@ class FlowReconcile:
 
     @contextmanager
     def leading(self) -> Iterator[None]:
-        """No other process writes this flow meanwhile; what was compared before is not to be applied in it.
+        """A context in which no other process writes this flow. Comparisons from before it must not be applied in it.
 
         Raises NotLeading, and what opening the ledger raises.
         """
@@ -101,10 +102,10 @@ class FlowReconcile:
             yield
 
     def compare(self, requested: Collection[str] = (), everything: bool = False, *, force: bool = False) -> Compared:
-        """Observes both clusters and plans the difference. It writes nothing.
+        """Observe both clusters and plan the difference. Writes nothing.
 
-        `requested`: upstream topics that an operator asked for. `everything`: compare all of both sides. `force`: an
-        operator confirms what is deleted.
+        `requested`: upstream topics that an operator asked for. `everything`: compare all items of both sides. `force`:
+        an operator confirms held deletions.
         """
         watch, trouble = Stopwatch(), KindTrouble()
 
@@ -130,7 +131,8 @@ class FlowReconcile:
         return Compared(context, plan, found, trouble, watch)
 
     def apply(self, compared: Compared, progress: WriteProgress | None = None) -> Report:
-        """Writes what was compared, records and tells it. Raises what stops the flow, after recording."""
+        """Write the plan, record the outcomes, and notify the observers. Raises what stops the flow, after
+        recording."""
         context = compared.context
 
         # The lease, the ledger and the clusters are those that were compared, right before the first write.
@@ -158,7 +160,7 @@ class FlowReconcile:
         return report
 
     def _begin(self, requested: Collection[str], everything: bool) -> PassContext:
-        """Reads the ledger, which checks the clusters' ids before anything else is read of them, and lists topics."""
+        """Read the ledger, which checks the clusters' ids first, and list the topics."""
         now, agenda, signal = self._clock(), self._agenda, self._components.signal
         asked = everything or bool(requested)
         everything = agenda.full.begins(now, asked=everything)
@@ -182,7 +184,7 @@ class FlowReconcile:
     def _poll(
         self, context: PassContext, trouble: KindTrouble, kinds: Collection[Kind] = tuple(Kind)
     ) -> list[Controller]:
-        """The controllers of these kinds that have anything to compare."""
+        """Poll each controller of these kinds. Returns those that have something to compare."""
         due = list[Controller]()
         for controller in () if self._ledger.ended else self._components.controllers:
             if controller.kinds.isdisjoint(kinds):
@@ -201,7 +203,7 @@ class FlowReconcile:
     def _survey(
         self, due: Iterable[Controller], context: PassContext, trouble: KindTrouble
     ) -> list[tuple[Controller, Comparison]]:
-        """What differs of each kind, without the changes that are backed off."""
+        """Returns the differences of each kind, without changes that are backed off."""
         found = []
         for controller in due:
             agenda = self._agenda.of[controller.kinds]
@@ -227,10 +229,10 @@ class FlowReconcile:
     def _ask(
         self, controller: Controller, context: PassContext, trouble: KindTrouble, step: Callable[[], T]
     ) -> T | None:
-        """One step of a controller, so that its trouble is no other's. Raises what stops the flow.
+        """Run one step of a controller. Raises what stops the flow.
 
-        What stops its kinds alone is noted, and None comes back. It is asked again ever less often, or at once where an
-        operator wants to know.
+        An error that stops only this controller's kinds is noted, and None is returned. The controller is asked again
+        ever less often, or at once if an operator asked for the pass.
         """
         agenda = self._agenda.of[controller.kinds]
         wanted = context.everything or bool(context.requested)
@@ -284,7 +286,7 @@ class FlowReconcile:
         return tuple(outcomes)
 
     def _learn(self, compared: Compared, outcomes: Sequence[Outcome]) -> None:
-        """Tells the agenda and each controller what became of what it compared."""
+        """Tell the agenda and each controller the outcomes of what it compared."""
         context, enabled = compared.context, self.settings.synced
         for controller, comparison in compared.comparisons:
             tried = [outcome for outcome in outcomes if outcome.change.kind in controller.kinds]
@@ -302,7 +304,8 @@ class FlowReconcile:
                 self._deletions.remember(wanted, context.ledger)
 
     def _claim_all_the_same(self) -> None:
-        """Publishes what this flow wants though another process leads it: flows of this process wait for its claims."""
+        """Publish what this flow wants although another process leads it, because other flows of this process wait for
+        its claims."""
         now, interval = self._clock(), self.settings.pace.full_comparison_interval
         if self._claims.is_awaited(self.settings.flow) and now - self._claimed_at >= interval:
             self._claimed_at = now
@@ -353,8 +356,7 @@ class FlowReconcile:
         return agenda.status(context.now)
 
     def _others_due(self, context: PassContext) -> list[float]:
-        """The full comparison, kinds that rest for an interval of their own, deletions that wait, and who observes
-        passes."""
+        """Due times of the full comparison, of resting kinds, of waiting deletions, and of observers."""
         now, awake = context.now, self.settings.synced - self._ledger.paused
         observers = [observer.due_at(now) for observer in self._components.observers]
         waiting = self._deletions.next_at(context.idle)
@@ -362,44 +364,44 @@ class FlowReconcile:
 
     @property
     def paused(self) -> frozenset[Kind]:
-        """Kinds that `lockstep pause` stopped, as the ledger was read last."""
+        """Kinds that `lockstep pause` stopped, as of the last reading of the ledger."""
         return self._ledger.paused
 
     @property
     def awaits_second_look(self) -> bool:
-        """Whether another pass, `SECOND_LOOK_AFTER_S` later, deletes what it finds gone from the source again."""
+        """Whether a pass in `SECOND_LOOK_AFTER_S` may delete something."""
         return self._deletions.waits
 
     @property
     def leader(self) -> Leader | None:
-        """Who leads the flow, as far as this process knows."""
+        """The process that leads the flow, as far as this process knows."""
         return self._components.leadership.leader
 
     @property
     def failover(self) -> FailoverStatus:
-        """How far one is, as the ledger was read last; also after a pass that failed."""
+        """State of a failover, as of the last reading of the ledger; also after a pass that failed."""
         return self._ledger.failover
 
     def note_counted(self, positions: Positions) -> None:
-        """How far partitions were copied, as a preflight counted. From any thread."""
+        """Take in how far each partition was copied, as a preflight counted. Thread-safe."""
         self._components.source_ends.note_counted(positions)
 
     def report_only(self, compared: Compared) -> Report:
-        """The report of a pass that ends with its plan: nothing is written or recorded, and no observer gets it."""
+        """Returns the report of a plan that is not applied. Nothing is written, and no observer is notified."""
         return replace(self._report(compared, ()), effective=compared.plan.effective)
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
-        """What a micro-batch brought; the next pass takes it in."""
+        """Queue what a micro-batch brought for the next pass."""
         for controller in self._components.controllers:
             if isinstance(controller, StreamFollower):
                 controller.take_in(syncs, checkpoints)
 
     def note_settings(self, changes: Sequence[SettingChange]) -> None:
-        """Audits that the flow goes on with other settings. Raises what opening the ledger raises, NotLeading."""
+        """Audit changed settings of the flow. Raises NotLeading, and what opening the ledger raises."""
         # A flow that was built a moment ago does not lead yet.
         with self.leading():
             self._components.audit.record_settings(self.settings.flow, changes)
 
     def close(self, *, replaced: bool = False) -> None:
-        """Closes every client, whatever one of them raises. `replaced`: another object continues this flow."""
+        """Close every client, even if one of them raises. `replaced`: another object continues this flow."""
         close_all(self._components, replaced=replaced)

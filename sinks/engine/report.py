@@ -44,21 +44,21 @@ FLOW_WIDE = (NoAnswer, WrongCluster, LedgerUntrusted, NotLeading)
 
 
 def stops_flow(error: LockstepError) -> bool:
-    """Whether the flow as a whole cannot go on; else it is the trouble of the kind that met it."""
+    """Whether an error stops the whole flow. Otherwise it stops only the kind that met it."""
     return isinstance(error, FLOW_WIDE) and not isinstance(error, CoordinatorUnavailable)
 
 
 def stops_flow_at_the_end(error: LockstepError) -> bool:
-    """Whether the flow is in error once its other kinds are written: KIP-894's `required` fails, as in MM2."""
+    """Whether an error puts the flow into ERROR after its other kinds were written: KIP-894's `required`, as in MM2."""
     return isinstance(error, IncrementalUnsupported)
 
 
 @dataclass
 class KindTrouble:
-    """What stopped kinds in one pass: `faulted` with the reason, `unsupported` where a cluster has no such thing.
+    """What stopped kinds in one pass, by kind. `faulted`: the reason. `unsupported`: a cluster does not have the kind.
 
-    `held`: kinds with changes that wait until a person confirms them, with the reason; their other changes go on.
-    `remedies`: what to do about the first two, where that is known.
+    `held`: the reason why changes wait until a person confirms them; other changes of the kind go on. `remedies`: what
+    to do about the first two, where that is known.
     """
 
     faulted: dict[Kind, str] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class KindTrouble:
     remedies: dict[Kind, str] = field(default_factory=dict)
 
     def note(self, kinds: frozenset[Kind], error: LockstepError) -> None:
-        """Takes down what these kinds met; the first reason of each kind stays."""
+        """Note an error of these kinds. The first reason of each kind stays."""
         found = self.unsupported if isinstance(error, NotSupported) else self.faulted
         for kind in kinds:
             if kind not in found and error.remedy:
@@ -75,28 +75,28 @@ class KindTrouble:
             found.setdefault(kind, str(error))
 
     def note_stopped(self, stopped: Mapping[Kind, str], held: Mapping[Kind, str]) -> None:
-        """Takes down which kinds wait until a person confirms something of them, wholly or in part."""
+        """Note the kinds that wait for a person: `stopped` as a whole, `held` in part."""
         self.faulted.update(stopped)
         self.held.update(held)
         self.remedies.update(dict.fromkeys((*stopped, *held), CONFIRM))
 
     def stops(self, kind: Kind) -> bool:
-        """Whether something of the kind is not done, for whatever reason."""
+        """Whether some change of the kind is not written."""
         return kind in self.faulted or kind in self.held
 
 
 @dataclass(frozen=True)
 class Report:
-    """`everything`: the pass compared all of both sides. `polled`: topics whose configs it polled.
+    """Result of one pass.
 
-    `trouble`: what stopped kinds. `idle`: kinds that were paused or waited for their interval, `paused`: the ones
-    among them that `lockstep pause` stopped. `missing_topics`: MM2's internal topics that do not exist yet, each
-    with its cluster. `seconds`: by phase. `groups`: None where they are not compared. `effective`: configs that
-    differ in effect, of all topics, also those that this pass did not compare. `now`: monotonic seconds at its
-    start; `due`: when the next pass is wanted without any other reason. `stream_moved`: MM2 wrote something that a
-    group waits for.
-    `failover`: how far one is, by the ledger. `ended`: why nothing is written for the flow any more; all kinds are
-    paused then. `warnings`: what the file most likely does not mean. `caught_up_ms`: as of `SourceEnds`.
+    `everything`: the pass compared all items of both sides. `polled`: topics whose configs it polled. `trouble`: what
+    stopped kinds. `idle`: kinds that were paused or rested. `paused`: kinds that `lockstep pause` stopped.
+    `missing_topics`: MM2's internal topics that do not exist yet, each with its cluster. `seconds`: by phase. `groups`:
+    None if groups are not compared. `effective`: configs that differ in effect, of all topics. `listed`: topics of both
+    clusters. `now`: monotonic seconds at its start. `due`: when the next pass is due without any other reason.
+    `stream_moved`: a group waits for records of MM2 that the stream has not brought yet. `failover`: its state by the
+    ledger. `ended`: why Lockstep writes nothing for the flow any more; all kinds are paused then. `warnings`: probable
+    mistakes in the file. `caught_up_ms`: see `SourceEnds`.
     """
 
     plan: Plan
@@ -121,20 +121,20 @@ class Report:
 
 
 class Observer(Protocol):
-    """Gets the report of every pass that ended; must neither wait nor raise what the pass would care about."""
+    """Gets the report of every pass. Must not block, and must not raise."""
 
     def passed(self, report: Report) -> None:
-        """Called at the end of each pass, from its thread."""
+        """Called at the end of each pass, from the thread of the pass."""
 
     def due_at(self, now: float) -> float:
-        """The time at which it wants a pass without any other reason, on the monotonic clock; infinite: never."""
+        """When it wants a pass without any other reason, in monotonic seconds; infinite: never."""
 
     def close(self, *, replaced: bool) -> None:
-        """Closes what it has. `replaced`: another takes over, and its first pass waits for this."""
+        """Release its resources. `replaced`: another observer takes over, and its first pass waits for this call."""
 
 
 def notify(observers: Sequence[Observer], report: Report) -> None:
-    """Tells each of them of a pass that is over. What one raises is logged: what the pass did is recorded already."""
+    """Call each observer. An exception of an observer is logged; the pass is recorded already."""
     name = report.plan.flow.name
     for observer in observers:
         try:
@@ -160,7 +160,7 @@ class Stopwatch:
 
 
 def with_status(plan: Plan, status: Sequence[ControllerStatus]) -> Plan:
-    """The plan with what its controllers know of besides: refusals, and what could not be observed."""
+    """Returns the plan with the refusals and errors that its controllers know of."""
     refused = dict.fromkeys((*plan.refused, *(refusal for one in status for refusal in one.refused)))
     errors = dict.fromkeys((*plan.errors, *(error for one in status for error in one.errors)))
     return replace(plan, refused=tuple(refused), errors=tuple(errors))
@@ -168,7 +168,7 @@ def with_status(plan: Plan, status: Sequence[ControllerStatus]) -> Plan:
 
 @dataclass(frozen=True)
 class Compared:
-    """What differs now, and with whom to settle it. Nothing is written yet."""
+    """Result of a comparison, before anything is written."""
 
     context: PassContext
     plan: Plan

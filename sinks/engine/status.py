@@ -41,9 +41,12 @@ STATES_IN_A_JOB = tuple(state for state in FlowState if state is not FlowState.N
 
 
 class Task(str, Enum):
-    """What becomes of one kind in one flow. ACTIVE: it is kept in step, and what differs is known. HELD: something of
-    it waits until a person confirms it, the rest is kept in step. UNKNOWN: Lockstep did not find out what differs, or
-    the flow is in ERROR, STALE or NO_JOB. STANDBY: another process leads the flow, and keeps it in step."""
+    """What Lockstep does for one kind of one flow.
+
+    ACTIVE: keeps it in step, and knows what differs. HELD: some changes wait until a person confirms them; the others
+    go on. UNKNOWN: does not know what differs, or the flow is in ERROR, STALE or NO_JOB. STANDBY: another process leads
+    the flow and keeps it in step.
+    """
 
     ACTIVE = "ACTIVE"
     PAUSED = "PAUSED"
@@ -57,9 +60,8 @@ class Task(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class KindStatus:
-    """`drift`: differences known and not mended; None while they are not known. `last_success`: when a pass last left
-    this kind as it should be. `since`: from when on the task is UNKNOWN. `remedy`: what to do; "" where the reason says
-    it."""
+    """`drift`: number of differences that are not mended; None while unknown. `last_success`: when a pass last left the
+    kind in step. `since`: since when the task is UNKNOWN. `remedy`: what to do; "" if the reason says it."""
 
     task: Task
     reason: str | None = None
@@ -71,7 +73,7 @@ class KindStatus:
 
     @property
     def is_uncompared(self) -> bool:
-        """Whether a pass wanted to compare it, and could not."""
+        """Whether a pass tried to compare the kind and could not."""
         return self.task in (Task.ACTIVE, Task.HELD, Task.FAULTED, Task.UNKNOWN) and self.drift is None
 
     def as_json(self) -> dict[str, Any]:
@@ -88,11 +90,9 @@ class KindStatus:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeats:
-    """The newest heartbeat of a flow: when it was emitted (ms), and how long it took to the target.
-
-    `copied`: whether MM2 copied it from the source. One that MM2 emits on the target itself shows that MM2 runs there;
-    it does not show that records arrive.
-    """
+    """The newest heartbeat of a flow. `timestamp_ms`: when it was emitted. `latency_ms`: how long it took to the
+    target. `copied`: MM2 copied it from the source. A heartbeat that MM2 emits on the target shows that MM2 runs there;
+    it does not show that records arrive."""
 
     timestamp_ms: int
     latency_ms: int | None = None
@@ -105,8 +105,7 @@ def at(heartbeats: Heartbeats | None) -> datetime | None:
 
 
 def flow_state(error: str | None, heartbeat_age: float | None, timeout: float, *, ended: bool = False) -> FlowState:
-    """The table: an error first, then whether the target has taken over, then the age of the newest heartbeat in
-    seconds."""
+    """Returns the state: first an error counts, then a takeover, then the age of the newest heartbeat in seconds."""
     if error is not None:
         return FlowState.ERROR
     if ended:
@@ -133,10 +132,10 @@ def silence(state: FlowState, heartbeat_age: float | None, copier: Copier = Copi
 def as_far_as_known(
     kinds: Mapping[Kind, KindStatus], state: FlowState, since: datetime | None
 ) -> dict[Kind, KindStatus]:
-    """What may be said of the kinds of a flow in this state, which is so `since`.
+    """Returns what is known of the kinds of a flow in this state. `since`: when the state began.
 
-    In ERROR no process compares them. In STALE they are compared, but without MM2 the target falls behind all the same.
-    In NO_JOB a command compared them once, and no process keeps them in step.
+    In ERROR no process compares them. In STALE the job compares them, but without MM2 the target falls behind. In
+    NO_JOB a command compared them once, and no process keeps them in step.
     """
     if state not in (FlowState.ERROR, FlowState.STALE, FlowState.NO_JOB):
         return dict(kinds)
@@ -157,7 +156,7 @@ def _unknown(status: KindStatus, state: FlowState, since: datetime | None) -> Ki
 
 
 def standing_by(status: KindStatus) -> KindStatus:
-    """What may be said of a kind while another process leads the flow: this one does not compare it."""
+    """Returns the status of a kind while another process leads the flow. This process does not compare it."""
     if status.task is Task.DISABLED:
         return status
     return KindStatus(Task.STANDBY, "another process leads the flow", drift=None, last_success=status.last_success)
@@ -165,7 +164,7 @@ def standing_by(status: KindStatus) -> KindStatus:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """What stopped a flow, by the code and the remedy of its error."""
+    """Code and remedy of the error that stopped a flow."""
 
     code: str
     remedy: str | None
@@ -178,20 +177,21 @@ class Failing:
         return cls("DEFECT", "please report it, with what the job's log says")
 
     def as_json(self, reason: str | None) -> dict[str, Any]:
-        """`error` of a flow, as the documents of commands have it."""
+        """Returns `error` of a flow in JSON documents."""
         return {"code": self.code, "message": reason, "remedy": self.remedy}
 
 
 @dataclass(frozen=True, slots=True)
 class FlowStatus:
-    """Ages in seconds, latency in milliseconds. `effective`: configs that differ in effect, the most frequent first,
-    None while that is not known; nothing is pending for them, so they count for no kind. `leader`: who leads the flow;
-    None where no process does, or where that is not known. `failure`: what the reason of ERROR is to programs.
-    `failover`: how far one is, and what it would cost. `verify`: how its records stand, None where the job does not
-    compare them.
-    `heartbeat_copied`: whether MM2 copied the newest heartbeat from the source. One that it emits on the target itself
-    shows that it runs, and not that records arrive. `compared`: whether a pass came to its end with these settings, and
-    `groups` how it found the groups. `rules`, `heartbeat_timeout`, `copier`: of the settings."""
+    """Status of one flow. Ages in seconds, latency in milliseconds.
+
+    `effective`: configs that differ in effect, the most frequent first; None while unknown. They count for no kind,
+    since no change is pending for them. `leader`: the process that leads; None if none does, or if that is unknown.
+    `failure`: code and remedy of the error in ERROR. `failover`: its state and its cost. `verify`: status of the record
+    comparison; None if the job makes none. `heartbeat_copied`: MM2 copied the newest heartbeat from the source.
+    `compared`: a pass ended without an error under these settings. `groups`: what it found of the groups. `rules`,
+    `heartbeat_timeout`, `copier`: from the settings.
+    """
 
     flow: Flow
     state: FlowState
@@ -212,7 +212,7 @@ class FlowStatus:
     copier: Copier = Copier.MM2
 
     def readiness(self, now: datetime | None = None) -> Readiness:
-        """Returns whether the target could take over, by what passes and the last preflight saw."""
+        """Returns whether the target could take over, by the job's passes and its last preflight."""
         return readiness(facts_of(self), now)
 
     def as_json(self) -> dict[str, Any]:
@@ -243,7 +243,7 @@ TASKS_LEFT_OUT = (Task.DISABLED, Task.NOT_SUPPORTED)
 
 
 def facts_of(status: FlowStatus) -> ReadinessFacts:
-    """Returns what a running job knows: what its passes find now, and what its last preflight saw of the clusters."""
+    """Returns what a running job knows: from its passes now, and from its last preflight."""
     made, failover = status.failover.preflight, status.failover
     seen = (made.facts if made else None) or ReadinessFacts(status.rules)
     return replace(
@@ -290,7 +290,7 @@ def _job_facts(status: FlowStatus) -> JobFacts:
 
 
 def in_step_of_status(status: FlowStatus) -> InStep:
-    """Returns what the job's comparisons say. What stopped the flow is not said of each kind again."""
+    """Returns what the job's comparisons say. A reason that stopped the whole flow is not repeated for each kind."""
     kinds = {kind: one for kind, one in status.kinds.items() if one.task not in TASKS_LEFT_OUT}
     said = status.reason if status.state in STOPPED else None
     faulted = {kind: fault for kind, one in kinds.items() if (fault := _fault(one)) and fault != said}

@@ -18,8 +18,8 @@ MOST_NAMED = 20
 
 
 class Comparing(str, Enum):
-    """STARTING: nothing was compared yet. STANDBY: another process leads the flow, and compares. ENDED: the flow does
-    not go on after a failover, so there is nothing to compare. FAULTED: see the reason; it is tried again."""
+    """State of the record comparison. STARTING: nothing was compared yet. STANDBY: another process leads the flow and
+    compares. ENDED: the flow has ended after a failover. FAULTED: the comparison failed; it is tried again."""
 
     STARTING = "STARTING"
     RUNNING = "RUNNING"
@@ -30,10 +30,13 @@ class Comparing(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class VerifyStatus:
-    """`through`: all that the source had then was compared. `partitions`: how many have each verdict. `differences`: by
-    topic and kind. `stalled`: partitions, the first of them. `records`: compared since the job began to.
-    `dropped`: how many of the differences are counted alone, without their places. `history`: the share of what was
-    there before that was compared, by offsets; None while that is not known."""
+    """Status of the record comparison of one flow.
+
+    `through`: everything that the source had at that time was compared. `partitions`: number of partitions by verdict.
+    `differences`: counts by topic and kind. `stalled`: the first stalled partitions. `records`: compared since the job
+    started. `dropped`: differences that are counted without their places. `history`: share of the older records that
+    was compared, by offsets; None while unknown.
+    """
 
     state: Comparing = Comparing.STARTING
     reason: str | None = None
