@@ -20,8 +20,8 @@ time."""
 
 @dataclass
 class Absence(Generic[K]):
-    """Since when what is missing is missing, and how often that was seen. Lasting after so many `observations` over
-    so many `seconds`."""
+    """Since when each missing item is missing, and how often that was observed. An absence is lasting after so many
+    `observations` over so many `seconds`."""
 
     observations: int = OBSERVATIONS
     seconds: float = SECONDS
@@ -29,7 +29,7 @@ class Absence(Generic[K]):
     _listed: int = 0
 
     def observe(self, missing: Collection[K], listed: int, now: float) -> None:
-        """One listing of `listed` items, which lacks these. What it has again is not missing any more."""
+        """Note one listing of `listed` items that lacks these. An item that is listed again is no longer missing."""
         believed = listed > 0 and listed >= SHRUNK * self._listed
         known = self._missing if believed else {}
         self._listed = listed
@@ -40,7 +40,7 @@ class Absence(Generic[K]):
             self._missing[name] = since, now, times + 1
 
     def lasting(self) -> set[K]:
-        """What was missing in enough observations over enough time."""
+        """Items that were missing in enough observations over enough time."""
         return {one for one in self._missing if self._lasts(one)}
 
     def _lasts(self, one: K) -> bool:
@@ -53,23 +53,24 @@ class Absence(Generic[K]):
         return bool(self._missing)
 
     def next_at(self) -> float:
-        """When the next observation may settle something that is missing."""
+        """When the next observation may make an absence lasting."""
         step = self.seconds / (self.observations - 1)
         waiting = [found for one, found in self._missing.items() if not self._lasts(one)]
         return min((since + step * min(times, self.observations - 1) for since, _, times in waiting), default=NEVER)
 
     def forget(self, ones: Collection[K]) -> None:
-        """These are not missing: what comes next is a first observation."""
+        """Forget these absences. The next observation counts as the first one."""
         self._missing = {one: found for one, found in self._missing.items() if one not in ones}
 
 
 class MissingForLong(Generic[K]):
-    """What is forgotten once observations lack it for long enough, and can be learned again: metadata may lag."""
+    """Items that may be forgotten once observations lack them for long enough. Metadata may lag, and what was forgotten
+    can be learned again."""
 
     def __init__(self) -> None:
         self._since: dict[K, float] = {}
 
     def lasting(self, missing: Collection[K], now: float) -> list[K]:
-        """The items that one observation lacks, and that each one has lacked for `SECONDS`."""
+        """Items that this observation lacks, and that every observation of the last `SECONDS` lacked."""
         self._since = {one: self._since.get(one, now) for one in missing}
         return [one for one, since in self._since.items() if now - since >= SECONDS]

@@ -29,7 +29,7 @@ Each failed try is an event in the audit topic."""
 
 @dataclass(frozen=True, slots=True)
 class BackedOff:
-    """A refused change: `after` is what was refused, `due` when it is tried again (monotonic seconds)."""
+    """A refused change. `after`: the refused value. `due`: when it is tried again (monotonic seconds)."""
 
     kind: Kind
     op: Op
@@ -41,12 +41,12 @@ class BackedOff:
 
 
 def wait_after(tries: int) -> float:
-    """Seconds to wait after this many refusals: doubling from FIRST_WAIT up to LONGEST_WAIT."""
+    """Seconds to wait after this many refusals. They double from FIRST_WAIT up to LONGEST_WAIT."""
     return float(min(FIRST_WAIT * 2 ** min(tries - 1, 20), LONGEST_WAIT))
 
 
 class Backoff:
-    """The refused changes of one flow. In memory only: after a restart each is tried once more."""
+    """The refused changes of one flow, in memory. After a restart each is tried once more."""
 
     def __init__(self) -> None:
         self._changes: dict[tuple[Kind, Key], BackedOff] = {}
@@ -55,9 +55,9 @@ class Backoff:
     def sift(
         self, changes: Collection[Change], now: float, compared: Iterable[str] | None = None
     ) -> tuple[list[Change], list[Refusal]]:
-        """Returns the changes to try now, and refusals of those that wait. Another wanted value is tried at once.
+        """Returns the changes to try now, and refusals of the changes that wait. A new value is tried at once.
 
-        Forgets every other change of what was compared. `compared`: remote topics or groups, with which keys begin.
+        Forgets every other change of what was compared. `compared`: remote topics or groups, with which keys begin;
         None: everything was compared.
         """
         wanted, begins = {(change.kind, change.key) for change in changes}, None if compared is None else set(compared)
@@ -80,7 +80,7 @@ class Backoff:
         return Refusal(backed_off.kind, backed_off.op, backed_off.key, reason, remedy=remedy, denied=denied)
 
     def learn(self, outcomes: Iterable[Outcome], now: float) -> None:
-        """Backs off what was refused for good, forgets what went through. Retriable faults do not count."""
+        """Back off changes that the target refused, and forget changes that it took. Retriable faults do not count."""
         granted, denied = set[Kind](), set[Kind]()
         for outcome in outcomes:
             change, item = outcome.change, (outcome.change.kind, outcome.change.key)
@@ -101,7 +101,8 @@ class Backoff:
             self._hasten_denied(granted - denied, denied, now)
 
     def _hasten_denied(self, granted: Collection[Kind], denied_again: Collection[Kind], now: float) -> None:
-        """`granted`: kinds whose tried changes all went through, some of them denied before."""
+        """`granted`: kinds whose tried changes all succeeded, among them denied ones. `denied_again`: kinds with a
+        change that was denied now."""
         for kind in granted:
             self._tried[kind] = 2 * self._tried.get(kind, DENIED_TRIED)
         for kind in denied_again:
@@ -121,11 +122,11 @@ class Backoff:
         return bool(self._changes)
 
     def due(self, now: float) -> set[str]:
-        """What has a change to try again now, by what its key begins with: remote topics, or groups."""
+        """Remote topics or groups, with which keys begin, that have a change to try again now."""
         return {backed_off.key[0] for backed_off in self._changes.values() if backed_off.due <= now}
 
     def next_at(self) -> float:
-        """When the next change is to be tried again; infinite without any."""
+        """When the next change is tried again; infinite if there is none."""
         return min((backed_off.due for backed_off in self._changes.values()), default=float("inf"))
 
     def keep(self, is_wanted: Callable[[BackedOff], bool]) -> None:

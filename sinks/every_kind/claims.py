@@ -28,7 +28,7 @@ STOPPED = (
 
 
 class Claims:
-    """Of all flows into one target. May be used from any thread."""
+    """What each flow into one target wants of it. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,7 +38,7 @@ class Claims:
         self._waiting: set[Flow] = set()
 
     def expect(self, flow: Flow, kind: Kind) -> None:
-        """The flow keeps this kind: until it publishes, what it wants is unknown."""
+        """Note that the flow keeps this kind. Until it publishes, its wishes are unknown."""
         with self._lock:
             self._claimed.setdefault(kind, {}).setdefault(flow, None)
 
@@ -50,7 +50,7 @@ class Claims:
             self._stopped.discard((kind, flow))
 
     def publish(self, flow: Flow, kind: Kind, keys: Iterable[Key], owned: Iterable[Key] = ()) -> None:
-        """All keys that the flow desires now, and those that it owns."""
+        """Publish all keys that the flow wants now, and all keys that it owns."""
         with self._lock:
             flows, claimed = self._claimed.setdefault(kind, {}), frozenset(keys)
             # Equal sets stay one object, so that comparing what others claim costs nothing.
@@ -59,8 +59,11 @@ class Claims:
             self._owned[kind, flow] = frozenset(owned)
 
     def publish_unseen(self, flow: Flow, kind: Kind, claimed_before: bool, owned: Iterable[Key] = ()) -> None:
-        """Its source shows nothing. What the flow claimed in this process stands; if that is not known, it claims
-        nothing, unless it claimed anything in a process before."""
+        """Publish for a flow whose source shows nothing.
+
+        Its claims in this process stay. If it has none, it claims nothing, unless the ledger says that it claimed
+        something in an earlier process.
+        """
         with self._lock:
             flows = self._claimed.setdefault(kind, {})
             if flows.get(flow) is None:
@@ -68,8 +71,10 @@ class Claims:
             self._owned[kind, flow] = frozenset(owned)
 
     def stop(self, flow: Flow, stopped: Collection[Kind], ledger: Ledger) -> None:
-        """These kinds are paused, or the flow has ended: it will not say what it wants of them. What it claimed in this
-        process stands; if it claimed nothing before either, as its ledger says, it claims nothing."""
+        """Note that these kinds are paused, or that the flow has ended: it will not publish its wishes.
+
+        Its claims in this process stay. If it has none, and its ledger knows of none either, it claims nothing.
+        """
         with self._lock:
             for kind, flows in self._claimed.items():
                 self._stopped.discard((kind, flow))
@@ -80,7 +85,7 @@ class Claims:
                         self._stopped.add((kind, flow))
 
     def is_awaited(self, flow: Flow) -> bool:
-        """Whether other flows hold what they would delete until they know what this one wants."""
+        """Whether other flows hold deletions until this flow publishes."""
         with self._lock:
             return any(flow in flows and len(flows) > 1 for flows in self._claimed.values())
 
@@ -90,7 +95,8 @@ class Claims:
             return self._claimed.get(kind, {}).get(flow) or frozenset()
 
     def of_others(self, flow: Flow, kind: Kind) -> Hashable:
-        """What the other flows claim: another value than before may end what was held, or change the reason."""
+        """A value for all claims of the other flows. If it changes, a held deletion may be released, or held for
+        another reason."""
         with self._lock:
             others = ((one, keys) for one, keys in self._claimed.get(kind, {}).items() if one != flow)
             return tuple((one, keys, (kind, one) in self._stopped) for one, keys in others)
@@ -108,14 +114,14 @@ class Claims:
             return frozenset().union(*found)
 
     def left_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
-        """What other flows of this process own, and none of them wants any more, as far as each is known to want."""
+        """Items that other flows of this process own and that no flow wants any more, as far as wishes are known."""
         with self._lock:
             others = {one: keys for one, keys in self._claimed.get(kind, {}).items() if one != flow}
             owned = (self._owned.get((kind, one), frozenset()) for one, keys in others.items() if keys is not None)
             return frozenset().union(*owned).difference(*filter(None, others.values()))
 
     def hold(self, flow: Flow, deletions: Iterable[Change]) -> tuple[list[Change], list[Refusal]]:
-        """The deletions that other flows do not object to, and in place of the others why not."""
+        """Returns the deletions to which no other flow objects, and refusals of the others."""
         with self._lock:
             left, held = list[Change](), list[Refusal]()
             for change in deletions:
@@ -141,7 +147,7 @@ class Claims:
         return None
 
     def waiting(self) -> frozenset[Flow]:
-        """Flows whose deletions were held because others had not published; asking forgets them."""
+        """Returns flows whose deletions were held because another flow had not published, and forgets them."""
         with self._lock:
             found, self._waiting = frozenset(self._waiting), set()
             return found

@@ -16,15 +16,14 @@ from sinks.model.plan import Plan, Refusal, Unobserved
 
 @dataclass(frozen=True)
 class Polled:
-    """What a poll found.
+    """Result of a poll.
 
-    `differs`: whether there is anything to compare. `due`: when the next poll is wanted without any other reason, in
-    monotonic seconds; `due_if_refused`: the same while something is refused. `inputs`: what a comparison depends on
-    besides its keys. `keys`: all that there are, each with its item's name on the target; None: the kind is one list.
-    `comparable`: the keys that can be compared now; None: all. `follows`: whether keys have their turns for a second
-    comparison. `possible`: whether anything can be compared before something else changes. `polled`: how many items
-    were polled. `explained`: how many of the signalled records the differences explain. `refused`: what the target
-    cannot have, whatever is compared. `errors`: what it does not show yet.
+    `differs`: there is something to compare. `due`: when the next poll is due without any other reason, in monotonic
+    seconds. `due_if_refused`: the same while a change is refused. `inputs`: what a comparison depends on besides its
+    keys. `keys`: all keys, each with its item's name on the target; None: the kind is one list. `comparable`: keys that
+    can be compared now; None: all. `follows`: keys take turns for a second comparison. `possible`: something can be
+    compared now. `polled`: number of polled items. `explained`: how many signalled records the differences explain.
+    `refused`: what the target cannot have. `errors`: what it does not show yet.
     """
 
     differs: bool
@@ -46,8 +45,8 @@ class Wanted:
     """What a flow wants of a kind that it owns. Without this Lockstep deletes nothing of the kind
     (`sinks.engine.deletion_checks`).
 
-    `keys`: on the target. `shown`: how many `items` its source shows. `owned`: what other flows into the target are
-    told that this one owns. `kept`: keys that it may own, and deletes in no case.
+    `keys`: on the target. `shown`: how many `items` its source shows. `owned`: keys that other flows into the target
+    may take as owned by this one. `kept`: keys that the flow may own and never deletes.
     """
 
     kind: Kind
@@ -60,14 +59,14 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What differs now. Until the agenda learned from it, it counts as not made: what differed is compared again.
+    """What differs now. Until the agenda has learned it, the comparison counts as not made, and is made again.
 
-    `present`: by kind, all that the target has of it, each with its topic's id or "". Kinds that were not seen in full
-    are left out. `wanted`: None where the source was not seen. `covered`: the keys that were compared, each with its
-    item's name on the target; None: the whole list. `again`: keys to compare again in the next pass. `unobserved`: why
-    a key could not be compared. `refused`, `drifts`: by key, what the target would not take, and what differs in effect
-    though nothing is to be written. `unsupported`: why a cluster has nothing of the kind. `alike`: what the target has
-    just as the source has it. `remembered`: what the ledger is to keep.
+    `present`: by kind, every item on the target with its topic's id or "". A kind that was not seen in full is left
+    out. `wanted`: None if the source was not seen. `covered`: compared keys, each with its item's name on the target;
+    None: the whole list. `again`: keys to compare again in the next pass. `unobserved`: why a key could not be
+    compared. `refused`: by key, what the target would not take. `drifts`: by key, what differs in effect although
+    nothing is to be written. `unsupported`: why a cluster does not have the kind. `alike`: items that both sides have
+    alike. `remembered`: entries for the ledger.
     """
 
     plan: Plan
@@ -83,7 +82,7 @@ class Comparison:
     remembered: Entries = field(default_factory=dict)
 
     def refusing(self, kinds: Mapping[Kind, str]) -> Comparison:
-        """The comparison with the changes of these kinds refused, each for its reason, until the next one."""
+        """Returns the comparison with all changes of these kinds refused. Each kind has its reason."""
         plan = self.plan.without(kinds, passing=True)
         if self.covered is None:
             return replace(self, plan=plan)
@@ -95,7 +94,7 @@ class Comparison:
 
 
 class GroupRow(Protocol):
-    """A partition of a group, as far as everybody may see it."""
+    """One partition of a group, as `status` and the page show it."""
 
     @property
     def group(self) -> str: ...
@@ -113,9 +112,9 @@ class GroupRow(Protocol):
 
 @dataclass(frozen=True)
 class GroupSummary:
-    """How consumer groups stand. `verdicts`: partitions of groups by verdict's name; `bounds`: by group, the most
-    records that it reads twice in one of its partitions; `rows`: all partitions, in no order. `refused`: how many
-    offset-syncs and checkpoints could not be true."""
+    """State of the consumer groups. `verdicts`: number of partitions by verdict. `bounds`: by group, the most records
+    that it reads twice in one partition. `rows`: all partitions, unsorted. `refused`: number of offset-syncs and
+    checkpoints that could not be true."""
 
     verdicts: Mapping[str, int]
     bounds: Mapping[str, int]
@@ -125,11 +124,13 @@ class GroupSummary:
 
 @dataclass(frozen=True)
 class ControllerStatus:
-    """What is known of a controller's kinds besides this pass's plan: refused changes that wait, what could not be
-    observed, and why a cluster does not support the kind. `effective`: configs that differ in effect, of all
-    topics. `polled`: how many items this pass polled. `due`: when the controller is to be polled again without any
-    other reason, in monotonic seconds. `stream_moved`: MM2 wrote something that the stream has not brought yet.
-    `warnings`: what the file most likely does not mean, as `FlowStatus.reason` has it."""
+    """What a controller knows of its kinds besides the plan of this pass. `refused`: changes that wait. `errors`: what
+    could not be observed. `unsupported`: why a cluster does not have a kind.
+
+    `effective`: configs that differ in effect, of all topics. `polled`: number of items that this pass polled. `due`:
+    when the next poll is due without any other reason, in monotonic seconds. `stream_moved`: MM2 wrote records that the
+    stream has not brought yet. `warnings`: probable mistakes in the file, for `FlowStatus.reason`.
+    """
 
     refused: Sequence[Refusal] = ()
     errors: Sequence[Unobserved] = ()

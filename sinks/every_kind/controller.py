@@ -35,9 +35,9 @@ from streaming.hints import CheckpointSeen, SyncSeen
 class PassContext:
     """What a pass knows when its controllers poll.
 
-    `now`: monotonic seconds. `signal_works`: whether no signal means that nothing changed. `requested`: upstream topics
-    that were asked for. `everything`: compare all of both sides. `idle`: kinds that are paused, or wait for their
-    interval. `confirming`: kinds whose deletions wait for another comparison, which is due.
+    `now`: monotonic seconds. `signal_works`: no signal means that nothing changed. `requested`: upstream topics that an
+    operator asked for. `everything`: compare all items of both sides. `idle`: kinds that are paused or rest.
+    `confirming`: kinds with a deletion that waits for the comparison that is due now.
     """
 
     now: float
@@ -51,7 +51,7 @@ class PassContext:
 
 
 class Sighting(Enum):
-    """What the source says of an item that the target has too much of, asked for that item by its name."""
+    """The source's answer about one item by name, where the target has an item too many."""
 
     GONE = auto()
     """The source has it no more."""
@@ -66,9 +66,9 @@ class Sighting(Enum):
 
 
 class Controller(Protocol):
-    """Keeps one or a few kinds of one flow. `agenda`: that of these kinds.
+    """Keeps one kind or a few kinds of one flow in step. `agenda`: the agenda of these kinds.
 
-    `poll` and `survey` raise `LockstepError`: what concerns this controller's kinds alone stops them and no others
+    `poll` and `survey` raise LockstepError. An error that concerns only these kinds stops no others
     (`sinks.engine.report`).
     """
 
@@ -76,44 +76,43 @@ class Controller(Protocol):
     def kinds(self) -> frozenset[Kind]: ...
 
     def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
-        """Looks as cheaply as it can. What differs is told to the agenda at once: a poll reports it once."""
+        """Find out cheaply whether something changed. The agenda is told at once, because a poll reports a difference
+        once."""
 
     def survey(self, context: PassContext, agenda: KindsAgenda) -> Any:
         """Reads both sides."""
 
     def desired(self, context: PassContext, seen: Any) -> Comparison:
-        """The changes that the target needs now, backed-off ones among them. Asks no cluster."""
+        """Returns the changes that the target needs, including backed-off ones. Asks no cluster."""
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """Asks the source afresh for what the target should have no more, by name. What is not in the answer is not
-        known."""
+        """Ask the source by name for items that the target should no longer have. An item that the answer lacks is
+        unknown."""
 
     def alike(self, context: PassContext, compared: Comparison) -> Alike:
-        """What that comparison found on the target just as the source has it, made by any client.
-
-        Asked where it is to be adopted.
-        """
+        """Returns items that both sides have alike, made by any client. Called only by `lockstep adopt`."""
 
 
 class Writer(Protocol):
     """Writes changes of one kind to the target."""
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """An outcome for each change, and for what was tried apart. Raises LockstepError for what concerns all."""
+        """Returns an outcome for each change, and for each part that was tried apart. Raises LockstepError for what
+        concerns all."""
 
 
 @runtime_checkable
 class StreamFollower(Protocol):
-    """The controller of consumer groups: the only one that is fed by MM2's topics."""
+    """The controller of consumer groups, the only one that reads MM2's topics."""
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
-        """What a micro-batch brought; called from the batch's thread."""
+        """Queue what a micro-batch brought. Called from the batch's thread."""
 
     def written(self, context: PassContext, outcomes: Sequence[Outcome]) -> None:
-        """Called with the outcomes of what it compared, with none where there was nothing to write."""
+        """Called with the outcomes of what it compared; an empty list if there was nothing to write."""
 
     def status(self, context: PassContext, agenda: KindsAgenda) -> ControllerStatus:
         """For the report, at the end of every pass."""
 
     def close(self) -> None:
-        """Writes what it keeps between two full comparisons, and closes its clients."""
+        """Save what it keeps between two full comparisons, and close its clients."""

@@ -55,14 +55,14 @@ FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
 
 @dataclass
 class RetrySchedule:
-    """Waits that double from FIRST_WAIT to `longest` while something fails again and again."""
+    """Retry times. Waits double from FIRST_WAIT up to `longest` while a call keeps failing."""
 
     longest: float = LONGEST_WAIT
     not_before: float = 0.0
     failures: int = 0
 
     def failed(self, now: float, at_least: float = 0.0) -> float:
-        """Notes a failure; returns the seconds until the next try."""
+        """Note a failure. Returns the seconds until the next try."""
         wait = max(at_least, min(FIRST_WAIT * 2.0 ** min(self.failures, 10), self.longest))
         self.failures += 1
         self.not_before = now + wait
@@ -97,11 +97,11 @@ RETRIED_AT_ONCE = 500
 
 
 class KeysToCompare:
-    """Of the kinds of one controller.
+    """Keys that the kinds of one controller have to compare.
 
-    `dirty`: to be compared now. `fresh`: dirty keys that a poll found to differ. `repeated`: keys that were
-    compared since; they are compared in the next pass as well. `owed`: the same, in turns. `unobserved`: why a key
-    could not be compared; it is tried again after 1, 2, 4 ... 30 s.
+    `dirty`: compared in this pass. `fresh`: dirty keys that a poll found to differ. `repeated`: compared once since
+    then, and again in the next pass. `owed`: the same, in turns. `unobserved`: why a key could not be compared; it is
+    tried again after 1, 2, 4 ... 30 s.
     """
 
     def __init__(self) -> None:
@@ -115,9 +115,9 @@ class KeysToCompare:
         self._differed: float | None = None
 
     def begin(self, there: Collection[str], also: Iterable[str], *, everything: bool) -> set[str]:
-        """Begins a pass that polls: adds what earlier passes left to be compared, and `also`.
+        """Begin a pass that polls: make dirty what earlier passes left to compare, and `also`.
 
-        Returns the keys that are not `there` any more. Back in a later listing, they are compared like new ones.
+        Returns the keys that are no longer `there`. If a later listing has them, they are compared like new ones.
         `everything`: this pass compares everything.
         """
         most = WITH_ALL if everything else AT_ONCE
@@ -131,7 +131,7 @@ class KeysToCompare:
         return gone
 
     def reset(self, dirty: set[str]) -> None:
-        """Only these are to be compared, and nothing once more."""
+        """Leave only these keys to compare, and none for a second comparison."""
         self.dirty, self.fresh, self.repeated = dirty, set(), set()
 
     def differs(self, found: Collection[str]) -> None:
@@ -145,14 +145,16 @@ class KeysToCompare:
         self._differed = now
 
     def list_in_doubt(self, now: float) -> bool:
-        """Whether the whole list differed lately, so that a full comparison takes it in: a broker may be behind."""
+        """Whether the whole list differed lately. A broker may be behind, so the full comparison compares the list
+        again."""
         doubted = self._differed is not None
         if self._differed is not None and now - self._differed >= BEHIND_FOR:
             self._differed = None
         return doubted
 
     def all_polled(self, there: Collection[str]) -> None:
-        """All keys were polled, on both sides: the next few take their turns; after a start all that differ do."""
+        """Note that all keys were polled on both sides. The next few keys take their turn; after a start, all keys that
+        differ do."""
         if self._first:
             self._first = False
             self._owe(self.fresh)
@@ -168,7 +170,7 @@ class KeysToCompare:
         self.owed |= dict.fromkeys(sorted(set(keys) - self.owed.keys()))
 
     def retried(self, there: Collection[str], now: float) -> set[str]:
-        """Unobserved keys that are to be compared again now; none before their time. Forgets those that are gone."""
+        """Returns the unobserved keys to compare again now; none before their time. Forgets keys that are gone."""
         if not self.unobserved or not self._retries.is_due(now):
             return set()
         self.unobserved = {key: why for key, why in self.unobserved.items() if key in there}
@@ -178,7 +180,8 @@ class KeysToCompare:
     def compared(
         self, covered: Collection[str], again: Collection[str], unobserved: Mapping[str, Unobserved], now: float
     ) -> None:
-        """`covered` were compared. What is in `again` still differs; what is `unobserved` is tried again later."""
+        """Note that the keys in `covered` were compared. `again`: keys that still differ. `unobserved`: keys to try
+        again later."""
         self.dirty = self.dirty.difference(covered).union(again)
         self.repeated |= self.fresh.intersection(covered)
         self.fresh.difference_update(covered)
@@ -192,7 +195,7 @@ class KeysToCompare:
             self._retries.failed(now)
 
     def retry_at(self) -> float:
-        """When unobserved keys are to be compared again; infinite without any."""
+        """When the unobserved keys are compared again; infinite if there are none."""
         return self._retries.not_before if self.unobserved else float("inf")
 
 
@@ -203,11 +206,11 @@ NOT_SHOWN = "{} took {} creations and does not show them yet; they are tried aga
 
 
 class RecentCreations:
-    """What was created a moment ago, and the target does not show yet: it is not created once more.
+    """Items that were created a moment ago and that the target does not show yet. They are not created again.
 
-    A broker that makes 10,000 partitions shows what it acknowledged minutes later. What was shown once and is missing
-    then was deleted, and is created at once. So is what is not shown for longer than `LAGS`. Kinds say in their row
-    (`shown_late`) that this concerns them.
+    A broker that creates 10,000 partitions may show them minutes later. An item that was shown once and is missing then
+    was deleted, and is created again at once. So is an item that is not shown within `LAGS`. A kind's row
+    (`shown_late`) says whether this concerns it.
     """
 
     def __init__(self) -> None:
@@ -221,14 +224,14 @@ class RecentCreations:
         self._created |= {change.key: now for change in done if change.kind.row.shown_late}
 
     def awaited(self, is_shown: Callable[[Key], bool], now: float) -> Collection[Key]:
-        """What must not be created again yet. `is_shown`: whether the target shows it now."""
+        """Returns the keys that must not be created again yet. `is_shown`: whether the target shows a key now."""
         kept = ((key, at) for key, at in self._created.items() if now - at < LAGS and not is_shown(key))
         self._created = dict(kept)
         self.missed = frozenset(self._created)
         return self.missed
 
     def unobserved(self, kind: Kind, wanted: Collection[Key], alias: str) -> list[Unobserved]:
-        """Says of what is still wanted, and was missed, that the target of this alias does not show it yet."""
+        """Returns an error that says how many wanted items the target does not show yet. `alias`: of the target."""
         waiting = len(self.missed.intersection(wanted))
         return [Unobserved(kind, NOT_SHOWN.format(alias, waiting))] if waiting else []
 
@@ -238,10 +241,11 @@ Cases = tuple[DifferingConfig, ...]
 
 @dataclass
 class KindFindings:
-    """What the last comparisons found, key by key, for status: nothing is planned from it.
+    """What the last comparisons found, by key, for status only.
 
-    `refused`: by key, what the target would not take. `errors`: what could not be observed of a kind that is one list;
-    `unsupported`: why a cluster has nothing of it."""
+    `refused`: by key, what the target would not take. `errors`: what could not be observed of a kind that is one list.
+    `unsupported`: why a cluster does not have the kind.
+    """
 
     refused: dict[str, Sequence[Refusal]] = field(default_factory=dict)
     errors: tuple[Unobserved, ...] = ()
@@ -252,7 +256,7 @@ class KindFindings:
     _groups: tuple[DriftGroup, ...] | None = ()
 
     def list_compared(self, comparison: Comparison, refused: Sequence[Refusal]) -> None:
-        """Replace all findings: the whole list was compared. `refused`: what the plan itself refused."""
+        """Replace all findings by a comparison of the whole list. `refused`: what the plan itself refused."""
         plan, self.unsupported = comparison.plan, comparison.unsupported
         for note in plan.notes:
             if note not in self._notes:
@@ -260,7 +264,7 @@ class KindFindings:
         self._notes, self.errors, self.refused = plan.notes, plan.errors, {"": refused} if refused else {}
 
     def keys_compared(self, covered: Collection[str], comparison: Comparison) -> None:
-        """A comparison of these keys, in place of what was known of them."""
+        """Replace the findings of these keys."""
         if self.refused or comparison.refused:
             self.refused = {key: why for key, why in self.refused.items() if key not in covered}
             self.refused |= comparison.refused
@@ -277,7 +281,7 @@ class KindFindings:
             self._groups = None
 
     def drifts(self, keys: Collection[str]) -> tuple[DriftGroup, ...]:
-        """Configs that differ in effect, by case, the most frequent first. Keys that are not there are forgotten."""
+        """Returns configs that differ in effect, the most frequent case first. Forgets keys that are not in `keys`."""
         for gone in [key for key in self._cases if key not in keys]:
             del self._cases[gone]
             self._groups = None
@@ -293,15 +297,14 @@ class KindFindings:
 
 @dataclass
 class KindsAgenda:
-    """What is to be done for the kinds of one controller.
+    """What the kinds of one controller have to do next.
 
-    `signalled`: records of the source's metadata log for which these kinds were not polled yet. `error`: why the
-    controller could not be asked last; `retries`: when it is asked again. `backed_off`: changes that were refused.
-    `created`: what the target took and does not show yet. `keys`: what is to be compared. `written`: what was written,
-    by its name on the target, since the last poll; `unpolled`: keys of that which were not polled since. `inputs`: what
-    the last comparison depended on. `rests`: what could not be compared in full waits for the next poll. `polled`: what
-    the last poll found. `findings`: what comparisons found, for status. `lacked`: kinds without any item on the
-    target, though some were ours.
+    `signalled`: records of the source's metadata log that no poll has looked for yet. `error`: why the last call of the
+    controller failed; `retries`: when it is called again. `backed_off`: refused changes. `created`: items that the
+    target does not show yet. `keys`: what to compare. `written`: names on the target that were written since the last
+    poll; `unpolled`: their keys that were not polled since. `inputs`: what the last comparison depended on. `rests`:
+    the list could not be compared in full, and waits for the next poll. `polled`: result of the last poll. `findings`:
+    for status. `lacked`: kinds that Lockstep owns items of, and that the target shows empty.
     """
 
     signalled: int = 0
@@ -319,7 +322,7 @@ class KindsAgenda:
     lacked: Absence[Kind] = field(default_factory=lambda: Absence[Kind]())
 
     def failed(self, error: LockstepError, now: float) -> None:
-        """It could not be polled or compared, and is asked again ever less often."""
+        """Note that a call of the controller failed. It is called again ever less often."""
         self.retries.failed(now)
         self.error, self.polled = error, replace(self.polled, polled=0)
 
@@ -329,7 +332,8 @@ class KindsAgenda:
         self.retries.succeeded()
 
     def lacks(self, kind: Kind, flow: Flow, reason: str) -> None:
-        """A cluster has nothing of the kind. It is compared once: other flows wait for what this one wants."""
+        """Note that a cluster does not have the kind. It is compared once, because other flows wait for this flow's
+        claims."""
         is_news = self.findings.unsupported is None
         if is_news:
             log.info("%s: %s is left alone: %s", flow.name, kind, reason)
@@ -343,9 +347,10 @@ class KindsAgenda:
         self.findings.errors, self.findings.refused, self.rests = (error,), {}, True
 
     def ready(self, comparison: Comparison, owned: OwnedKeys, now: float) -> Comparison:
-        """The comparison without creations that the target will show later, and without changes that are backed off.
+        """Returns the comparison without creations that the target will show later, and without changes that back off.
 
-        What is compared and wanted no more is forgotten. `owned`: tells what the flow owns of a kind.
+        Forgets backed-off changes of compared items that are no longer wanted. `owned`: returns the keys that the flow
+        owns of a kind.
         """
         plan, covered = comparison.plan, comparison.covered
         if covered is None:
@@ -369,8 +374,8 @@ class KindsAgenda:
         return replace(comparison, plan=plan)
 
     def _believed(self, comparison: Comparison, owned: OwnedKeys, now: float) -> Comparison:
-        """What the target has. Where some of it was ours, that nothing is there is believed only after a while; what
-        was created and is not shown yet counts as there."""
+        """Returns the comparison with corrected `present`. If the target shows none of the items that Lockstep owns,
+        that is believed only after a while. A new item that is not shown yet counts as present."""
         self.rests = bool(comparison.plan.errors) or comparison.unsupported is not None
         present = dict(comparison.present)
         for kind, there in comparison.present.items():
@@ -384,23 +389,23 @@ class KindsAgenda:
         return replace(comparison, present=present)
 
     def writes(self, comparison: Comparison) -> None:
-        """The changes of this comparison are written now.
+        """Note that the changes of this comparison are written now.
 
-        What a poll saw before must be forgotten on both sides: going back to it would not look like a change. On the
-        target that was before the write. On the source it may be older than what was compared. A change that came in
-        between is written now; taken back, it would look as if nothing had happened.
+        The watches must forget what they polled before, on both sides. Otherwise a value that returns to what it was
+        would not look like a change.
         """
         names = {change.key[0] for change in comparison.plan.changes}
         self.written |= names
         self.unpolled |= {key for key, name in (comparison.covered or {}).items() if name in names}
 
     def tried(self, outcomes: Collection[Outcome], now: float) -> None:
-        """Backs off what was refused, and waits for what was created."""
+        """Take in outcomes: back off refused changes, and remember creations."""
         self.backed_off.learn(outcomes, now)
         self.created.learn(outcomes, now)
 
     def compared(self, comparison: Comparison, outcomes: Collection[Outcome], now: float) -> None:
-        """What was compared differs no more, but for what could not be seen, was not written, or passes by itself."""
+        """Note that a comparison was applied. Left to compare: what could not be seen, was not written, or failed for a
+        moment."""
         covered, self.inputs = comparison.covered, self.polled.inputs
         names = {one.change.key[0] for one in outcomes if is_to_compare_again(one)}
         if covered is not None:
@@ -416,7 +421,7 @@ class KindsAgenda:
             self.keys.reset(set())
 
     def status(self, now: float) -> ControllerStatus:
-        """What is refused or backed off, what could not be observed, what differs in effect, and when to poll next."""
+        """Returns refusals, errors, configs that differ in effect, and when the next poll is due."""
         polled, found = self.polled, self.findings
         keys = polled.keys if polled.keys is not None else (WHOLE,)
         untaken = [one for key, rows in found.refused.items() if key in keys for one in rows]
@@ -431,7 +436,7 @@ class KindsAgenda:
         )
 
     def due_at(self, now: float) -> float:
-        """When a pass is due for these kinds without any other reason."""
+        """When these kinds need a pass without any other reason."""
         polled, keys = self.polled, self.keys
         if not polled.possible:
             return NEVER
@@ -444,7 +449,8 @@ class KindsAgenda:
 
 
 def is_to_compare_again(outcome: Outcome) -> bool:
-    """What passes by itself, and topics just created: without a refused config, or by another hand with others."""
+    """Whether the fault passes by itself, or a topic was just created. A new topic may lack a refused config, or be
+    another client's with other configs."""
     if outcome.error is not None:
         return outcome.error.retriable
     return outcome.change.kind.row.data and outcome.change.op is Op.CREATE

@@ -25,10 +25,10 @@ class Freshness(Enum):
 
 @dataclass(frozen=True)
 class DesiredTopics:
-    """`remote`: upstream name to remote name. `refused`: remote names that Kafka would not accept, or that several
-    topics of the source would have.
+    """The topics that the target should have.
 
-    `shared`: as `remote`, of the topics that are refused because several would have one name; MM2 copies them all the
+    `remote`: remote name by upstream name. `refused`: remote names that Kafka would not accept, or that several topics
+    of the source would get. `shared`: as `remote`, for topics that would get the same name; MM2 copies them all the
     same. `partitions`: by remote name. `upstream`: the remote names of all topics of the source, replicated or not.
     """
 
@@ -41,8 +41,8 @@ class DesiredTopics:
 
 @dataclass(frozen=True)
 class Listed:
-    """Topics and partition counts of both clusters, and what the target should have of them. `ids`: of the source's
-    topics, "" on brokers without ids."""
+    """Topics and partition counts of both clusters, and the topics that the target should have. `ids`: of the source's
+    topics, "" on brokers without topic ids."""
 
     source: Mapping[str, int]
     target: Mapping[str, int]
@@ -58,9 +58,9 @@ class TopicListing(Protocol):
     """Lists the topics of a flow's clusters."""
 
     def list_topics(self, freshness: Freshness) -> Listed:
-        """Both clusters', at least so fresh. Raises ClusterUnreachable, RightsMissing."""
+        """List both clusters, at least as fresh as asked. Raises ClusterUnreachable, RightsMissing."""
 
 
 def replicated_topics(listed: Listed) -> dict[str, str]:
-    """Those that are on the target: name on the source to name there, as `lockstep topics` shows them."""
+    """Returns remote names by upstream name, for topics that are on the target, as `lockstep topics` shows them."""
     return {topic: remote for topic, remote in sorted(listed.desired.remote.items()) if remote in listed.target}

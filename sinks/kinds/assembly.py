@@ -23,8 +23,8 @@ CompareProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class GroupScope:
-    """Which groups a command asks for: None all. `back`: from the target to the source. `shown`: they are listed
-    even where no offset is to be written."""
+    """The groups that a command asks for; None: all. `back`: from the target to the source. `shown`: list groups even
+    if no offset is to be written."""
 
     groups: Collection[str] | None = None
     back: bool = False
@@ -36,9 +36,9 @@ EVERY_GROUP = GroupScope()
 
 @dataclass
 class SyncedPrincipals:
-    """Those whose ACLs were synced last, the name on the source to that on the target; None while they are not known.
+    """Principals whose ACLs were synced last: name on the target by name on the source. None while unknown.
 
-    The ACLs' controller writes it, and controllers of other kinds read it in the same pass.
+    The controller of ACLs writes it. Controllers of other kinds read it in the same pass.
     """
 
     current: Mapping[str, str] | None = None
@@ -46,12 +46,11 @@ class SyncedPrincipals:
 
 @dataclass(frozen=True)
 class Assembly:
-    """What a kind's folder makes its controller and writers from.
+    """What a kind's folder builds its controller and writers from.
 
-    `once`: a command's single pass, which compares everything however long it takes; else a job's. `comes_again`: other
-    passes follow by themselves, so that what would hold up the other kinds may take several of them. `beside`: runs
-    what passes need not wait for.
-    `claims`: one for all flows of the process into this target.
+    `once`: for a command's single pass, which compares everything however long that takes. `comes_again`: other passes
+    follow, so that long work may be spread over them. `beside`: runs work that passes need not wait for. `claims`: of
+    all flows of the process into this target.
     """
 
     settings: FlowSettings
@@ -68,22 +67,22 @@ class Assembly:
 
 @dataclass(frozen=True)
 class Assembled:
-    """What a folder made. Either may be empty, where its kinds are not enabled."""
+    """What a folder built. Either is empty if its kinds are not enabled."""
 
     controllers: Sequence[Controller] = ()
     writers: Mapping[Kind, Writer] = field(default_factory=dict)
 
 
 class KindModule(Protocol):
-    """What `sinks.kinds.<package>.controller` must have."""
+    """What the module `sinks.kinds.<package>.controller` must have."""
 
     def assemble(self, assembly: Assembly) -> Assembled:
-        """Makes what the kinds of this folder need; opens no connection."""
+        """Build what the kinds of this folder need. Opens no connection."""
 
 
 def assemble(assembly: Assembly, kinds: Collection[Kind] = tuple(Kind)) -> Assembled:
-    """The controllers and writers of these kinds, in the registry's order. From now on other flows wait for what this
-    one wants of them, if it keeps them."""
+    """Build the controllers and writers of these kinds, in the registry's order. From now on other flows wait for this
+    flow's claims."""
     controllers: list[Controller] = []
     writers: dict[Kind, Writer] = {}
     for package in dict.fromkeys(kind.row.package for kind in Kind if kind in kinds):

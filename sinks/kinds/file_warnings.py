@@ -27,7 +27,7 @@ LOOKED_AT = 100
 
 
 def unmatched(key: str, named: Sequence[str], there: Collection[str], alias: str) -> list[str]:
-    """Of the plain names that the list of a key has, those that match nothing of what is there."""
+    """Returns plain names in the list of a key that match nothing that exists."""
     found = []
     for name in named:
         if name in there or any(re.fullmatch(name, other) for other in there):
@@ -39,7 +39,7 @@ def unmatched(key: str, named: Sequence[str], there: Collection[str], alias: str
 
 
 def unmatched_topics(settings: FlowSettings, source: Collection[str]) -> list[str]:
-    """Names in `topics` that no topic of the source has."""
+    """Returns names in `topics` that no topic of the source has."""
     chosen = settings.topic_filter
     if not isinstance(chosen, DefaultTopicFilter) or not source:
         return []
@@ -47,7 +47,7 @@ def unmatched_topics(settings: FlowSettings, source: Collection[str]) -> list[st
 
 
 def unmatched_groups(settings: FlowSettings, source: Callable[[], Collection[str]]) -> list[str]:
-    """Names in `groups` that no consumer group of the source has; it is asked where the list names any."""
+    """Returns names in `groups` that no group of the source has. Lists the groups only if the key names any."""
     chosen = settings.group_filter
     if not (isinstance(chosen, DefaultGroupFilter) and chosen.plain_names):
         return []
@@ -68,8 +68,8 @@ def left_out_copies(settings: FlowSettings, listed: Listed) -> list[str]:
 
 
 def forgotten_copies(settings: FlowSettings, listed: Listed) -> list[str]:
-    """Returns topics of `left_out_copies` that `topics.exclude` does not name either; none for a filter class of the
-    user's own."""
+    """Returns topics of `left_out_copies` that `topics.exclude` does not name either. Empty for a user's own filter
+    class."""
     chosen = settings.topic_filter
     if not isinstance(chosen, DefaultTopicFilter):
         return []
@@ -77,7 +77,7 @@ def forgotten_copies(settings: FlowSettings, listed: Listed) -> list[str]:
 
 
 def left_behind(settings: FlowSettings, listed: Listed) -> list[str]:
-    """What to say of copies on the target whose topics the source has and the settings leave out."""
+    """Returns warnings about copies on the target whose topics the source has and the settings leave out."""
     flow, found = settings.flow, left_out_copies(settings, listed)
     if not found:
         return []
@@ -86,7 +86,8 @@ def left_behind(settings: FlowSettings, listed: Listed) -> list[str]:
 
 
 def uncopied_internal_names(settings: FlowSettings, listed: Listed, source: Ends, target: Ends) -> list[str]:
-    """What to say of topics that MM2 of Kafka 3 takes for internal, where MM2 copied other topics and none of these.
+    """Returns warnings about topics that MM2 of Kafka 3 takes for internal, where MM2 copied other topics and none of
+    these.
 
     `source`, `target`: return the ends of partitions there. Raises what they raise.
     """
@@ -113,11 +114,11 @@ def uncopied_internal_names(settings: FlowSettings, listed: Listed, source: Ends
 
 
 def _with_records(partitions: Mapping[str, int], ends: Ends) -> set[str]:
-    """The topics that have a record in some partition; what cannot be seen has none."""
+    """Returns topics that have a record in some partition. A topic that cannot be read counts as empty."""
     asked = [TopicPartition(topic, number) for topic, count in partitions.items() for number in range(count)]
     return {where.topic for where, log in ends(asked).items.items() if log.end > log.start} if asked else set()
 
 
 def file_warnings(settings: FlowSettings, listed: Listed) -> tuple[str, ...]:
-    """Warnings about topics that the properties file probably means otherwise."""
+    """Returns warnings about probable mistakes in the properties file."""
     return (*unmatched_topics(settings, listed.source), *left_behind(settings, listed))

@@ -22,21 +22,22 @@ ASKS_AFTER = 1.5
 
 
 class ListWatch(Protocol):
-    """Finds differences of a whole list since its own last poll. Not thread-safe."""
+    """Polls a whole list, and tells whether it changed. Not thread-safe."""
 
     def changed(self) -> bool:
-        """Whether the list differs from that of the last poll; at the first one it does."""
+        """Whether the list differs from the last poll. The first poll returns True."""
 
     def forget(self) -> None:
         """The next poll reports a change."""
 
 
 class PolledController(ABC, Generic[S]):
-    """One kind of one flow, whose whole lists are compared. Without watches a poll is a comparison: such lists are
-    short.
+    """Controller of one kind of one flow that is compared as a whole list. Without watches a poll is a comparison,
+    since such lists are short.
 
-    `rest`: seconds between two polls without a signal, `signalled_rest` while the metadata-change signal works and is
-    silent, `refused_rest` while something is refused. `needs`: the right without which it cannot be observed.
+    `rest`: seconds between two polls without a signal. `signalled_rest`: the same while the metadata-change signal
+    works and is silent. `refused_rest`: the same while a change is refused. `needs`: the right without which the list
+    cannot be read.
     """
 
     kind: Kind
@@ -53,23 +54,23 @@ class PolledController(ABC, Generic[S]):
         self._signalled = False
 
     def inputs(self, context: PassContext) -> Hashable | None:
-        """What the comparison depends on besides both lists: another value makes it due. None: not yet known."""
+        """What the comparison depends on besides both lists; a new value makes it due. None: unknown yet."""
         return ""
 
     @abstractmethod
     def read(self, context: PassContext) -> S:
-        """Both lists. Raises ClusterUnreachable, RightsMissing, NotSupported."""
+        """Read both lists. Raises ClusterUnreachable, RightsMissing, NotSupported."""
 
     @abstractmethod
     def difference(self, context: PassContext, seen: S) -> Comparison:
-        """The plan for all of the kind; what could not be observed is in its `errors`. Asks no cluster."""
+        """Returns the plan for the whole kind. Its `errors` have what could not be observed. Asks no cluster."""
 
     @abstractmethod
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """As `Controller.second_look`."""
 
     def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
-        """Whether a list differs from the last poll, what it is compared by differs, or a refused change is due."""
+        """Poll both lists. It differs if a list or an input changed, or if a refused change is due."""
         kind, now = self.kind, context.now
         # A signal comes once: while the kind rests it is kept.
         self._signalled |= agenda.signalled > 0

@@ -28,23 +28,24 @@ ALL = frozenset({Freshness.ALL_NOW, Freshness.ALL})
 
 @dataclass(frozen=True)
 class _Listing:
-    """A listing that began at `at`; what it comes to."""
+    """A listing that began at `at`, and its future result."""
 
     at: float
     topics: Future[Mapping[str, int]]
 
 
 class SharedListings:
-    """Of all flows of a job. May be called from any thread."""
+    """Topic listings that all flows of a job share. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
         self._newest: dict[Hashable, _Listing] = {}
 
     def topics(self, client: Hashable, reader: Reader, within: float) -> Mapping[str, int]:
-        """Topics and partition counts, by a listing that began at most so many seconds ago, or now.
+        """Returns partition counts by topic, from a listing that began at most `within` seconds ago, or from a new one.
 
-        `client`: whose listings are the same; another account may see others. Raises ClusterUnreachable, RightsMissing.
+        `client`: callers with the same value share listings; another account may see other topics. Raises
+        ClusterUnreachable, RightsMissing.
         """
         begun: Future[Mapping[str, int]] | None = None
         with self._lock:
@@ -68,19 +69,19 @@ class SharedListings:
 
 
 class FlowListing:
-    """What the passes of one flow list, as seldom as is good enough."""
+    """Lists the topics of one flow, as seldom as its passes allow."""
 
     def __init__(
         self, settings: FlowSettings, source: Reader, target: Reader, shared: SharedListings, client: Hashable
     ):
-        """`client`: as in `SharedListings.topics`, of the target's."""
+        """`client`: of the target's listings, as in `SharedListings.topics`."""
         self._settings, self._source, self._target = settings, source, target
         self._shared, self._client = shared, client
         self._listed: Mapping[str, int] = {}
         self._desired = DesiredTopics({})
 
     def list_topics(self, freshness: Freshness = Freshness.ALL_NOW) -> Listed:
-        """The metadata of both clusters. Raises ClusterUnreachable, RightsMissing."""
+        """List topics of both clusters. Raises ClusterUnreachable, RightsMissing."""
         within = TARGET_LISTED_FOR[freshness]
         if freshness in ALL:
             there = begun(partial(self._shared.topics, self._client, self._target, within), "topics of the target")
@@ -95,7 +96,7 @@ class FlowListing:
 
 
 def list_both(settings: FlowSettings, source: Reader, target: Reader) -> Listed:
-    """The metadata of both clusters, listed now. Raises ClusterUnreachable, RightsMissing."""
+    """List topics of both clusters now. Raises ClusterUnreachable, RightsMissing."""
     there: Future[Mapping[str, int]] = begun(target.list_topics, f"topics of {target.alias}")
     listed = source.list_topics()
     ids = source.listed_ids

@@ -24,11 +24,9 @@ from sinks.model.registry import Kind as Kind
 
 @dataclass(frozen=True, slots=True)
 class ScramSpec:
-    """A SCRAM credential without its secret: iterations, and which version of the provider's password it is made from.
-
-    `version` is "" where it is not known: on a credential that was there before Lockstep. `known_as`: the user on the
-    source, by whom the provider knows the password.
-    """
+    """A SCRAM credential without its secret. `version`: which version of the provider's password it is made from; "" on
+    a credential that was there before Lockstep. `known_as`: the source's user, by which the provider knows the
+    password."""
 
     iterations: int
     version: str = ""
@@ -50,9 +48,9 @@ def value_as_json(value: Value | None) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference: `before` is what the target has, `after` what it should have; `None` is absence.
+    """One difference. `before`: what the target has. `after`: what it should have. None is absence.
 
-    Raises ValueError for equal sides, for a key of the wrong shape and for an operation that its kind does not allow.
+    Raises ValueError for equal sides, for a key of the wrong shape, and for an operation that its kind does not allow.
     """
 
     kind: Kind
@@ -88,7 +86,7 @@ class Change:
 
     @property
     def order(self) -> tuple[int, Key]:
-        """The place in a plan: by the rank of its operation in the registry, then by key."""
+        """Sort key in a plan: rank of the operation in the registry, then the key."""
         row = self.kind.row
         return row.order[(self.op, self.key[-1]) if row.by_permission else self.op], self.key
 
@@ -109,13 +107,14 @@ class Change:
 
 
 def key_as_json(kind: Kind, key: Key) -> dict[str, str | int | None]:
-    """`{"topic": "a.orders", "name": "retention.ms"}` and the like; a partition is a number, what is absent is null."""
+    """Returns `{"topic": "a.orders", "name": "retention.ms"}` and the like. A partition is a number, an absent part is
+    null."""
     fields = zip(kind.row.key_fields, key, strict=True)
     return {name: None if part == ABSENT else int(part) if name in kind.row.numbers else part for name, part in fields}
 
 
 def key_as_text(kind: Kind, key: Key) -> str:
-    """The key as people read it: its parts, those that are absent left out, the default of all as `<default>`."""
+    """Returns the key's parts as people read them, without absent ones; the default of all as `<default>`."""
     if not kind.row.nullable:
         return " ".join(key)
     return " ".join(part or "<default>" for part in key if part != ABSENT)
@@ -123,7 +122,7 @@ def key_as_text(kind: Kind, key: Key) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one change: applied when `error` is None. `already`: another client had done it before."""
+    """Result of one change: applied if `error` is None. `already`: another client had made the change before."""
 
     change: Change
     error: ItemFault | None = None
@@ -131,7 +130,7 @@ class Outcome:
 
     @property
     def result(self) -> str:
-        """`applied` or `failed`. What was so already counts as applied: the target is as it should be."""
+        """`applied` or `failed`. A change that another client had made counts as applied."""
         return "failed" if self.error else "applied"
 
     def as_json(self) -> dict[str, Any]:
@@ -146,7 +145,7 @@ class Outcome:
 
 
 def count_by(changes: Iterable[Change]) -> dict[Kind, dict[Op, int]]:
-    """How many changes of each kind and operation; every kind seen has all three operations."""
+    """Counts changes by kind and operation. A kind that occurs has all three operations."""
     counts: dict[Kind, dict[Op, int]] = {}
     for change in changes:
         counts.setdefault(change.kind, dict.fromkeys(Op, 0))[change.op] += 1
@@ -154,9 +153,9 @@ def count_by(changes: Iterable[Change]) -> dict[Kind, dict[Op, int]]:
 
 
 def compact_json(value: Any, option: int | None = None) -> bytes:
-    """As `orjson.dumps`, in as many bytes of memory as it has.
+    """Like `orjson.dumps`, copied into as little memory as it needs.
 
-    What orjson returns keeps the room that it was written in: 4 KiB for a few words (seen with 3.13). A key of 50 bytes
-    that a ledger remembers would take eighty times that.
+    The bytes that orjson returns keep its buffer, 4 KiB for a few words (seen with 3.13). The ledger remembers keys of
+    50 bytes, which would take eighty times that.
     """
     return bytes(memoryview(orjson.dumps(value, option=option)))

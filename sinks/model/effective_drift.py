@@ -17,7 +17,7 @@ MOST_SHOWN = 20
 
 
 class DifferingConfig(NamedTuple):
-    """A config and the two values that are in force, wherever they come from."""
+    """A config, and the values in force on both sides, whatever sets them."""
 
     kind: Kind
     name: str
@@ -27,31 +27,30 @@ class DifferingConfig(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DriftGroup:
-    """A case, and for how many topics it holds; 0 for the brokers' own configs."""
+    """One case of drift, and the number of its topics; 0 for the brokers' own configs."""
 
     case: DifferingConfig
     topics: int
 
     @property
     def configs(self) -> int:
-        """How many configs it is: one a topic, or one of the brokers."""
+        """Number of configs: one per topic, or one for the brokers."""
         return self.topics or 1
 
     def as_json(self) -> dict[str, Any]:
-        """One row of the plan's `effective`, and of the `configs` of a status."""
+        """Returns one row of `effective` in a plan, and of `configs` in a status."""
         kind, name, source, target = self.case
         return {"kind": kind.value, "name": name, "topics": self.topics, "source": source, "target": target}
 
 
 def grouped(counts: Mapping[DifferingConfig, int]) -> tuple[DriftGroup, ...]:
-    """By how many topics it holds for, the most first."""
+    """Returns the groups, largest first."""
     groups = (DriftGroup(case, count if case.kind.row.per_topic else 0) for case, count in counts.items())
     return tuple(sorted(groups, key=lambda group: (-group.configs, group.case)))
 
 
 def effective_as_json(groups: Iterable[DriftGroup] | None) -> dict[str, Any]:
-    """The `effective` of a status: how many configs it is, null where that is not known, and the most frequent
-    groups."""
+    """Returns `effective` of a status: the number of configs (null if unknown), and the most frequent groups."""
     every = list(groups or ())
     return {
         "drift": None if groups is None else sum(group.configs for group in every),

@@ -46,7 +46,7 @@ class On(str, Enum):
 
 
 class FlowSide(str, Enum):
-    """A side of a flow. OFFSET_SYNCS: the one that `offset-syncs.topic.location` names."""
+    """A side of a flow. OFFSET_SYNCS: the side that `offset-syncs.topic.location` names."""
 
     SOURCE = "source"
     TARGET = "target"
@@ -55,11 +55,8 @@ class FlowSide(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class RequiredRight:
-    """Operations that the job needs on something while a kind is enabled, and why.
-
-    `condition`: when, as the docs show it; "": the kind's own switch. `also`: an attribute of `FlowSettings` that must
-    be true as well.
-    """
+    """Operations that the job needs on a resource while a kind is enabled, and why. `condition`: when, in the docs'
+    words; "": whenever the kind is enabled. `also`: an attribute of `FlowSettings` that must be true as well."""
 
     side: FlowSide
     on: On
@@ -124,12 +121,12 @@ class KindRow:
 
     @property
     def per_topic(self) -> bool:
-        """Whether each item is of one topic, whose name begins its key."""
+        """Whether each item belongs to one topic, whose name begins its key."""
         return self.key_fields[:1] == ("topic",)
 
     @cached_property
     def by_permission(self) -> bool:
-        """Whether the order depends on the permission that ends the key."""
+        """Whether the order depends on the permission at the end of the key."""
         return any(isinstance(step, tuple) for step in self.order)
 
     @cached_property

@@ -26,8 +26,8 @@ CONFIRM = "make sure that this is meant, then run `lockstep apply --force`"
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A change that will not be tried, and why. `passing`: it is tried in a few seconds, and is no event until then.
-    `remedy`: what to do. `denied`: it was tried, and a right is missing."""
+    """A change that is not tried, and why. `passing`: it is tried in a few seconds, and is no audit event. `remedy`:
+    what to do. `denied`: it was tried, and a right is missing."""
 
     kind: Kind
     op: Op
@@ -59,7 +59,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Unobserved:
-    """Something that could not be seen and is therefore not planned."""
+    """An item that could not be observed, and is therefore not planned."""
 
     kind: Kind
     reason: str
@@ -70,8 +70,11 @@ class Unobserved:
 
 
 def digest_of(flow: Flow, changes: Iterable[Mapping[str, Any]]) -> str:
-    """`sha256:…` over a flow and its changes as a plan's document has them; without groups' offsets, which move all the
-    time. Raises KeyError, ValueError, TypeError for what is no change."""
+    """Returns `sha256:…` over a flow and its changes in their JSON form, without groups' offsets, which move all the
+    time.
+
+    Raises KeyError, ValueError, TypeError for an object that is not a change.
+    """
     counted = (change for change in changes if not Kind(change["kind"]).row.content)
     rows = sorted(compact_json(change, orjson.OPT_SORT_KEYS) for change in counted)
     return "sha256:" + hashlib.sha256(b"\n".join([flow.name.encode(), *rows])).hexdigest()
@@ -81,10 +84,10 @@ def digest_of(flow: Flow, changes: Iterable[Mapping[str, Any]]) -> str:
 class Plan:
     """Changes of one flow. Build it with `make_plan`, which sorts.
 
-    `existing` counts, per kind, what the deletion limit is a percentage of: the items that Lockstep may delete.
-    `skipped` counts, by reason, what is never written (read-only configs, ACLs of the cluster itself). `notes`: what
-    else an operator should know of it. `effective`: configs that differ in effect and that no change of this plan
-    mends. They are no changes: they are not in the digest, and a plan that has nothing else is empty.
+    `existing`: by kind, the number of items that Lockstep may delete; the deletion limit is a percentage of it.
+    `skipped`: by reason, the number of items that are never written (read-only configs, ACLs of the cluster itself).
+    `notes`: what else an operator should know. `effective`: configs that differ in effect and that no change of this
+    plan mends. They are no changes, so they are not in the digest, and a plan with nothing else is empty.
     """
 
     flow: Flow
@@ -102,7 +105,8 @@ class Plan:
         return digest_of(self.flow, [change.as_json() for change in self.changes])
 
     def without(self, refused: Mapping[Kind, str], *, passing: bool = False) -> Plan:
-        """The plan without these kinds, whose changes are refused for the given reasons. `passing`: as of a Refusal."""
+        """Returns the plan with all changes of these kinds refused, each kind for its reason. `passing`: see
+        Refusal."""
         plan = self
         for kind, reason in refused.items():
             changes = [change for change in self.changes if change.kind is kind]
@@ -110,7 +114,7 @@ class Plan:
         return plan
 
     def noting(self, refused: Iterable[Refusal], notes: Iterable[str]) -> Plan:
-        """The plan with more that is refused and noted, but nothing refused that it changes."""
+        """Returns the plan with more refusals and notes. A key that the plan changes is not refused."""
         changed = {change.key for change in self.changes}
         rows = [refusal for refusal in refused if refusal.key not in changed]
         return replace(self, refused=(*self.refused, *rows), notes=(*self.notes, *notes))
@@ -118,7 +122,8 @@ class Plan:
     def refusing(
         self, changes: Collection[Change], reason: str, *, passing: bool = False, remedy: str | None = None
     ) -> Plan:
-        """The plan without these changes, refused for this reason. `remedy`: by default what `passing` says."""
+        """Returns the plan with these changes refused for one reason. `remedy`: by default the one that fits
+        `passing`."""
         if not changes:
             return self
         gone = frozenset(changes)
@@ -128,7 +133,7 @@ class Plan:
         return replace(self, changes=left, refused=(*self.refused, *rows))
 
     def summary(self) -> dict[str, dict[str, int]]:
-        """Counts by kind and operation, for every kind there is, whether it has changes or not."""
+        """Counts by kind and operation, for every kind, also without changes."""
         counts = count_by(self.changes)
         return {kind.value: {op.value: counts.get(kind, {}).get(op, 0) for op in Op} for kind in Kind}
 
@@ -159,7 +164,8 @@ def make_plan(
     notes: Iterable[str] = (),
     effective: Iterable[DriftGroup] = (),
 ) -> Plan:
-    """Sorts the changes into the order in which they are applied; two changes of one key raise ValueError."""
+    """Returns a plan with its changes in the order in which they are applied. Raises ValueError for two changes of one
+    key."""
     ordered = tuple(sorted(changes, key=attrgetter("order")))
     seen: set[tuple[Kind, Key]] = set()
     for change in ordered:
@@ -179,7 +185,7 @@ def make_plan(
 
 
 def join_plans(flow: Flow, plans: Iterable[Plan]) -> Plan:
-    """One plan of what the parts of a pass found, each for kinds of its own."""
+    """Returns one plan of the plans of several controllers. Each has kinds of its own."""
     parts = list(plans)
     return make_plan(
         flow,

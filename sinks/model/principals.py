@@ -46,23 +46,24 @@ Replacement = tuple[str | int, ...]
 
 
 class PrincipalFilter:
-    """`lockstep.acl.principals` without `lockstep.acl.principals.exclude`; by default everybody."""
+    """`lockstep.acl.principals` without `lockstep.acl.principals.exclude`. By default it lets every principal
+    through."""
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
-        """Raises LockstepError for a malformed list, and names the key and the pattern."""
+        """Raises LockstepError for a malformed list; the error names the key and the pattern."""
         self._include = _names(properties or {}, PRINCIPALS, ".*")
         self._exclude = _names(properties or {}, PRINCIPALS_EXCLUDE, "")
 
     def should_sync(self, principal: str) -> bool:
-        """`principal` with its type, as it is on the source: `User:alice`."""
+        """`principal`: with its type, as on the source: `User:alice`."""
         return _matches(self._include, principal) and not _matches(self._exclude, principal)
 
 
 class NamedPrincipals:
-    """Principals of the target that are known by name, and those that a list of the file means; by default none."""
+    """Principals of the target, given by name or by a list of patterns in the file. Empty by default."""
 
     def __init__(self, key: str = "", patterns: str = "", known: Collection[str] = ()) -> None:
-        """`patterns`: the list of `key`. Raises LockstepError for a malformed list, and names the key."""
+        """`patterns`: the value of `key`. Raises LockstepError for a malformed list; the error names the key."""
         self._known = tuple(sorted(set(known)))
         self._listed = _names({key: patterns}, key, "") if patterns else None
         self._text = ", ".join((*self._known, *([patterns] if patterns else [])))
@@ -104,7 +105,7 @@ class MappingRule:
     case: str = ""
 
     def apply(self, name: str) -> str | None:
-        """The new name; None where the pattern does not match the whole of the old one."""
+        """Returns the new name; None if the pattern does not match the whole old name."""
         if self.pattern is None:
             return name
         if self.pattern.fullmatch(name) is None:
@@ -118,7 +119,7 @@ class MappingRule:
 
 @dataclass(frozen=True, slots=True)
 class PrincipalMapping:
-    """What principals of the source are called on the target; by default the same."""
+    """Names on the target for principals of the source. By default they are the same."""
 
     rules: tuple[MappingRule, ...] = (MappingRule(),)
 
@@ -127,14 +128,15 @@ class PrincipalMapping:
 
     @classmethod
     def parse(cls, text: str) -> PrincipalMapping:
-        """The rules of `lockstep.acl.principal.mapping`. Raises LockstepError, which names the rule that is wrong."""
+        """Parse the rules of `lockstep.acl.principal.mapping`. Raises LockstepError, which names the wrong rule."""
         written = [found[1] for found in SPLITTER.finditer(text.strip()) if found[1]]
         if not written:
             raise LockstepError(f"{MAPPING} has no rule: write {UNCHANGED} to keep all names as they are")
         return cls(tuple(map(_rule, written)))
 
     def map(self, principal: str) -> str | None:
-        """The principal on the target; None where no rule matches, or where it would be empty or mean everybody."""
+        """Returns the principal on the target. None if no rule matches, or if the name would be empty or mean
+        everybody."""
         if principal == EVERYONE or not principal.startswith(USER_TYPE):
             return principal
         name = principal[len(USER_TYPE) :]
@@ -175,7 +177,8 @@ def _replacement(rule: str, text: str, pattern: re.Pattern[str]) -> Replacement:
 
 
 def _numbered(rule: str, digits: str, pattern: re.Pattern[str]) -> Replacement:
-    """As many digits as there are groups for, the rest literally; beside other groups, one too many is text."""
+    """Returns the group that the digits name, and the digits after it as text. Where no group has that number, `$` and
+    the digits are text."""
     if int(digits[0]) > pattern.groups:
         if not pattern.groups:
             raise _wrong(rule, rf"its pattern has no group ${digits}: write \${digits} for the characters themselves")

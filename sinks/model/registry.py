@@ -23,7 +23,7 @@ NO_ROW = KindRow("", (), {})
 
 
 class Kind(str, Enum):
-    """What can be kept in step; `row` is what is known of it."""
+    """A kind of resource that Lockstep keeps in step. `row`: what is known of the kind."""
 
     row: KindRow
 

@@ -15,7 +15,7 @@ def utc_now() -> datetime:
 
 
 def boot_clock() -> float:
-    """Seconds, monotonic; on Linux those in which the machine was asleep count, too."""
+    """Monotonic seconds. On Linux they include the time in which the machine was suspended."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
@@ -25,12 +25,12 @@ def milliseconds(at: datetime) -> int:
 
 
 def time_of(text: str) -> datetime:
-    """The time that an ISO 8601 text tells, with its zone if it has one. Raises ValueError."""
+    """Parse an ISO 8601 time, with its zone if it has one. Raises ValueError."""
     # Python reads `Z` from 3.11 on.
     return datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
 
 
 def utc_text(at: datetime) -> str:
-    """E.g. `2024-02-29T12:00:00Z`. A time without a zone counts as UTC."""
+    """Returns e.g. `2024-02-29T12:00:00Z`. A time without a zone counts as UTC."""
     utc = at.astimezone(timezone.utc) if at.tzinfo is not None else at
     return utc.strftime(UTC_FORM)

@@ -32,7 +32,7 @@ from streaming.mm2.replication_filters import ConfigPropertyFilter
 
 
 class Goal(Enum):
-    """What is wanted of a key: an override of a value, no override, or a value in force however it comes about."""
+    """What is wanted of a config: an override with a value, no override, or a value in force, whatever sets it."""
 
     OVERRIDE = "override"
     NO_OVERRIDE = "no override"
@@ -57,18 +57,18 @@ class DesiredConfig:
 
 @dataclass(frozen=True)
 class DesiredConfigs:
-    """Per config name what is wanted; `skipped` counts by reason the overrides that cannot be copied."""
+    """What is wanted, by config name. `skipped`: by reason, how many overrides cannot be copied."""
 
     wanted: Mapping[str, DesiredConfig]
     skipped: Counter[str] = field(default_factory=Counter)
 
     def overrides(self) -> tuple[tuple[str, str], ...]:
-        """What a topic that does not exist yet is created with."""
+        """The overrides with which a missing topic is created."""
         return tuple(sorted((name, wanted.value) for name, wanted in self.wanted.items() if wanted.value is not None))
 
 
 def desired_configs(source: TopicConfigs, rules: ConfigPropertyFilter) -> DesiredConfigs:
-    """The source topic's configs in the target's terms, by the table above."""
+    """Returns the source topic's configs in the target's terms, by the table above."""
     wanted: dict[str, DesiredConfig] = {}
     skipped: Counter[str] = Counter()
     for name, entry in source.items():
@@ -87,7 +87,8 @@ def desired_configs(source: TopicConfigs, rules: ConfigPropertyFilter) -> Desire
 
 
 def plan_configs(remote: str, desired: DesiredConfigs, target: TopicConfigs) -> list[Change]:
-    """The difference of one topic. `before` is the target's override, or None when the key is at a default there."""
+    """Returns the differences of one topic. `before` of a change is the target's override; None if the config has a
+    default there."""
     changes = []
     for name, wanted in desired.wanted.items():
         entry = target.get(name)
@@ -125,9 +126,9 @@ LEAST_VALUES: Mapping[str, int] = {"segment.bytes": 1024 * 1024, "log.segment.by
 
 
 def why_refused(name: str, value: str, known: Collection[str], alias: str) -> str | None:
-    """Why a topic on the cluster `alias` cannot have this override; None: nothing speaks against it.
+    """Returns why a topic on the cluster `alias` cannot have this override; None if it can.
 
-    `known`: the names of all configs that a topic has there. None are known: nothing is refused beforehand.
+    `known`: names of all configs that a topic has there. If it is empty, no override is refused beforehand.
     """
     if not known:
         return None
@@ -138,7 +139,7 @@ def why_refused(name: str, value: str, known: Collection[str], alias: str) -> st
 
 
 def too_small(name: str, value: str, alias: str) -> str | None:
-    """Why a cluster of Kafka 4.0 or later does not take a value; `name`: of a topic's config, or of the brokers'."""
+    """Returns why brokers of Kafka 4.0 or later refuse a value. `name`: config of a topic or of brokers."""
     least = LEAST_VALUES.get(name)
     if least is None or not value.removeprefix("-").isdecimal() or int(value) >= least:
         return None
@@ -146,7 +147,7 @@ def too_small(name: str, value: str, alias: str) -> str | None:
 
 
 def split(changes: Iterable[Change], known: Collection[str], alias: str) -> tuple[list[Change], list[Refusal]]:
-    """The changes of topics' configs that may be tried, and those that the target would refuse."""
+    """Returns the config changes that may be tried, and refusals of those that the target would not take."""
     left: list[Change] = []
     refused: list[Refusal] = []
     for change in changes:
@@ -162,7 +163,7 @@ def split(changes: Iterable[Change], known: Collection[str], alias: str) -> tupl
 def split_overrides(
     topic: str, overrides: Iterable[tuple[str, str]], known: Collection[str], alias: str
 ) -> tuple[tuple[tuple[str, str], ...], list[Refusal]]:
-    """As `split`, for the configs that a topic of this name would be created with."""
+    """Like `split`, for the configs with which a topic of this name would be created."""
     changes = (Change(Kind.TOPIC_CONFIG, (topic, name), None, value) for name, value in overrides)
     left, refused = split(changes, known, alias)
     return tuple((change.key[1], str(change.after)) for change in left), refused

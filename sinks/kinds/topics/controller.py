@@ -27,7 +27,7 @@ from streaming.number_of import first_names
 
 
 class TopicController:
-    """The kinds `topic` and `topic-config` of one flow."""
+    """Keeps the kinds `topic` and `topic-config` of one flow in step."""
 
     kinds = frozenset({Kind.TOPIC, Kind.TOPIC_CONFIG})
 
@@ -43,8 +43,8 @@ class TopicController:
         once: bool = False,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`watches`: on the source and on the target. `configs`: what writes configs; None: they are not written.
-        `once`: for a single pass, of a command. `clock`: measures polls."""
+        """`watches`: on the source and on the target. `configs`: the writer of configs; None if they are not written.
+        `once`: for the single pass of a command. `clock`: measures polls."""
         self._settings, self._source, self._target, self._progress = settings, source, target, progress
         self._source_watch, self._target_watch = watches
         self._once, self._clock, self._configs = once, clock, configs
@@ -53,7 +53,7 @@ class TopicController:
         self._gone, self._unobserved = set[str](), list[Unobserved]()
 
     def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
-        """Adds what differs from the last poll to what must be compared."""
+        """Make dirty what differs from the last poll."""
         listed, now, remote = context.listed, context.now, context.listed.desired.remote
         if context.everything:
             self._begin_anew(context)
@@ -92,7 +92,8 @@ class TopicController:
         )
 
     def _begin_anew(self, context: PassContext) -> None:
-        """A topic that the principal may not see is in no listing, as if it had been deleted. Its copy tells of it."""
+        """Find topics that the principal may not see. They are in no listing, as if they had been deleted, but the
+        target has copies of them."""
         self._owes_ids = True
         orphans = orphaned(self._settings, context.listed, context.ledger.owned(Kind.TOPIC))
         self._gone &= orphans
@@ -114,7 +115,7 @@ class TopicController:
             self._schedule.owe(agenda.signalled)
 
     def _poll_configs(self, context: PassContext, agenda: KindsAgenda, retried: Collection[str]) -> tuple[int, int]:
-        """How many topics were polled, and how many signalled changes their differences explain."""
+        """Returns how many topics were polled, and how many signalled changes their differences explain."""
         remote, there = context.listed.desired.remote, context.listed.target
         due = upstream_of(remote, agenda.backed_off.due(context.now))
         gone = agenda.keys.begin(remote, {*retried, *due, *context.requested}, everything=context.everything)
@@ -147,7 +148,8 @@ class TopicController:
         return polled, explained
 
     def survey(self, context: PassContext, agenda: KindsAgenda) -> SeenTopics:
-        """The configs of what is dirty, on both sides, and of what the target lacks; ids of topics that are ours."""
+        """Read configs of dirty topics on both sides, configs of topics that the target lacks, and ids of Lockstep's
+        own topics."""
         seen = survey(
             self._settings,
             self._source,
@@ -186,7 +188,7 @@ class TopicController:
 
 
 def assemble(assembly: Assembly) -> Assembled:
-    """The kinds `topic` and `topic-config` of one flow."""
+    """Build the controller and the writers of the kinds `topic` and `topic-config`."""
     source, target = assembly.source, assembly.target
     configs = ConfigWriter(target.cluster, assembly.settings.incremental)
     controller = TopicController(
@@ -205,19 +207,22 @@ def assemble(assembly: Assembly) -> Assembled:
 
 
 def lacking(listed: Listed, awaited: Collection[Key]) -> set[str]:
-    """Remote topics that are not there, or with too few partitions, and that the target will not show soon."""
+    """Returns remote topics that are missing, or have too few partitions, and that the target will not show soon."""
     wanted, there = listed.desired.partitions.items(), listed.target
     return {name for name, count in wanted if there.get(name, 0) < count and (name,) not in awaited}
 
 
 def upstream_of(remote: Mapping[str, str], names: Collection[str]) -> set[str]:
-    """The upstream topics of these remote ones; most passes have none. `remote`: by upstream topic."""
+    """Returns the upstream topics of these remote names. `remote`: remote name by upstream topic."""
     return {topic for topic, name in remote.items() if name in names} if names else set()
 
 
 def comparable(listed: Listed, lacks: Collection[str], active: Collection[Kind]) -> Collection[str] | None:
-    """The upstream topics about which a pass could do something; None: all. `lacks`: remote topics that lack something;
-    `active`: kinds that are synced, and neither paused nor at rest."""
+    """Returns the upstream topics that this pass could compare; None: all.
+
+    `lacks`: remote topics that are missing or too small. `active`: kinds that are synced and neither paused nor
+    resting.
+    """
     if {Kind.TOPIC, Kind.TOPIC_CONFIG} <= {*active}:
         return None
     if Kind.TOPIC_CONFIG in active:
@@ -226,10 +231,10 @@ def comparable(listed: Listed, lacks: Collection[str], active: Collection[Kind])
 
 
 def ours_to_recognize(context: PassContext, compared: Collection[str] | None) -> set[str]:
-    """Topics on the target that are ours, or may be, and whose ids are asked for: those that were compared, and those
-    whose id is not known yet; None: all. Who deletes asks for itself.
+    """Returns Lockstep's own topics on the target whose ids must be read: topics that were compared, and topics with an
+    unknown id.
 
-    `compared`: names on the target.
+    `compared`: names on the target; None: all. Deletions read ids by themselves.
     """
     owned, unsettled = context.ledger.owned(Kind.TOPIC), context.ledger.unsettled(Kind.TOPIC)
     ours = {key[0] for key in owned | unsettled}
@@ -271,7 +276,7 @@ def orphaned(settings: FlowSettings, listed: Listed, owned: Collection[Key]) -> 
 
 
 def surplus_topics(settings: FlowSettings, context: PassContext) -> dict[str, str]:
-    """Lockstep's own topics that the source's listing lacks, replicated or not: names on the target, ids."""
+    """Returns ids by name of Lockstep's own topics on the target that the source does not list, replicated or not."""
     if not settings.topic_deletes:
         return {}
     listed, policy, alias = context.listed, settings.policy, settings.flow.source
@@ -293,7 +298,7 @@ SEPARATING = "._-"
 
 
 def _upstream_by_any_separator(alias: str, name: str) -> set[str]:
-    """What a copy of this name may be called on the source, whichever separator it was named with."""
+    """Returns names that the source's topic may have, whatever separator the copy was named with."""
     if not name.startswith(alias):
         return set()
     rest = name.removeprefix(alias)
@@ -305,7 +310,8 @@ def _upstream_by_any_separator(alias: str, name: str) -> set[str]:
 def second_look_at_topics(
     settings: FlowSettings, source: Reader, target: Reader, context: PassContext, keys: Collection[Key]
 ) -> dict[Key, Sighting]:
-    """Those that are gone on the source, and still the same on the target. Raises ClusterUnreachable, RightsMissing."""
+    """Returns GONE for each topic that the source lost and whose copy on the target is still the same one. Raises
+    ClusterUnreachable, RightsMissing."""
     policy, alias = settings.policy, settings.flow.source
     asked = {
         name: {topic, *_upstream_by_any_separator(alias, name)}

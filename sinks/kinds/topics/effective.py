@@ -58,7 +58,7 @@ KIND_OF_RESOURCE: Mapping[ResourceType, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A value in force and the level that it comes from."""
+    """A value in force, and the level that sets it."""
 
     value: str
     origin: Origin
@@ -88,7 +88,7 @@ def groups_of(drifts: Iterable[Drift]) -> tuple[DriftGroup, ...]:
 def topic_drifts(
     remote: str, source: TopicConfigs, target: TopicConfigs, rules: ConfigPropertyFilter
 ) -> Iterator[Drift]:
-    """Of one topic, for the configs that the filter lets through."""
+    """Returns drifts of one topic, for configs that the filter lets through."""
     for name in sorted(source.keys() & target.keys()):
         here, there = source[name], target[name]
         if here.is_override or there.is_override or here.sensitive or there.sensitive or here.value == there.value:
@@ -102,12 +102,12 @@ def topic_drifts(
 
 
 def _is_unheeded(name: str, target: str) -> bool:
-    """Whether the target's brokers heed the config not at all: the record format, from 3.0 on (KIP-724)."""
+    """Whether the target's brokers ignore the config: the record format, since 3.0 (KIP-724)."""
     return name == "message.format.version" and not target.startswith(("0.", "1.", "2."))
 
 
 def effective_side(levels: Levels, name: str) -> Side | None:
-    """What holds for a broker that has nothing set for itself; None where it is hidden or has no value."""
+    """Returns what holds for a broker without a value of its own; None if the value is hidden or unset."""
     entry = levels.get(name)
     if entry is None or entry.sensitive:
         return None
@@ -132,7 +132,7 @@ def _times(value: str, factor: int) -> str:
 
 
 def warnings(flow: Flow, drifts: Iterable[Drift]) -> list[str]:
-    """One sentence for each config and pair of values, with how many topics it holds for and what to do."""
+    """Returns a sentence for each config and pair of values: how many topics have it, and what to do."""
     items: dict[tuple[ResourceType, str, Side, Side], list[str]] = {}
     for drift in drifts:
         items.setdefault((drift.scope, drift.name, drift.source, drift.target), []).append(drift.item)

@@ -49,7 +49,7 @@ class PollSchedule:
         self._signal_works = True
 
     def begin(self, topics: Collection[str], signal_works: bool) -> None:
-        """A pass begins. `topics`: all there are. `signal_works`: whether the metadata log tells of changes."""
+        """Begin a pass. `topics`: all there are. `signal_works`: whether the metadata log tells of changes."""
         # New shards only for other topics, so that a poll can reuse what it built.
         if len(topics) != len(self._topics) or not self._topics.issuperset(topics):
             self._share_out(topics)
@@ -83,7 +83,8 @@ class PollSchedule:
         return list(self._shards)
 
     def turn(self, now: float, *, signalled: int = 0) -> Iterator[list[Sequence[str]]]:
-        """The shards to poll now, in groups. `polled` is to be told of each group before the next one is asked for.
+        """Yield the shards to poll now, in groups. The caller calls `polled` for each group before it asks for the next
+        one.
 
         `signalled`: how many changes the metadata log told of since the last turn.
         """
@@ -98,21 +99,23 @@ class PollSchedule:
             yield from self._until_explained(now)
 
     def owe(self, signalled: int) -> None:
-        """So many changes are to be looked for, in this turn or in the next ones."""
+        """Note that polls must look for so many changes, in this turn or in the next ones."""
         self._unexplained += signalled
         self._owed = ROUNDS * len(self._shards)
 
     def polled_all(self, unexplained: int) -> None:
-        """Of every topic; so many changes that the log told of were not among the differences. The broker that was
-        asked may be behind the log: they are looked for once more."""
+        """Note that every topic was polled. `unexplained`: signalled changes that no difference explains. The polled
+        broker may be behind the log, so polls look for them once more."""
         self._blind = 0
         self._owed = self._owed if self._unexplained else 0
         if unexplained:
             self.owe(unexplained)
 
     def due(self, now: float, *, polls: bool = True, relists: bool = False) -> float:
-        """When the next turn is wanted without any signal. `polls`: False while nothing could be polled in it.
-        `relists`: after a signal; the listing may be of a broker that is behind, and no poll comes back to it."""
+        """When the next turn is due without any signal. `polls`: False if nothing could be polled in it.
+
+        `relists`: a signal came, and the listing may be of a broker that is behind. No poll would find that out.
+        """
         latest = now + TURN if relists else float("inf")
         if self._signal_works and not (polls and self._owed):
             return latest
@@ -123,7 +126,7 @@ class PollSchedule:
         return min(latest, now + (wait if self._owed % len(self._shards) else max(wait, TURN)))
 
     def _until_explained(self, now: float) -> Iterator[list[Sequence[str]]]:
-        """One shard at a time, each once: the one that explains the signal spares all that would come after it."""
+        """Yield one shard at a time, each once. The shard that explains the signal saves polls of the others."""
         if lately := self._lately(now):
             yield lately
         for _ in range(len(self._shards)):
@@ -134,7 +137,8 @@ class PollSchedule:
                 return
 
     def polled(self, group: Iterable[Sequence[str]], seconds: float, differing: Collection[str], now: float) -> None:
-        """What a group cost, and which of its topics differed: each explains a record of the signal."""
+        """Note what a poll of a group cost, and which of its topics differ. Each of them explains one signalled
+        record."""
         self._budget.spend(sum(map(len, group)), seconds)
         self._changed.update(dict.fromkeys(differing, now))
         self._unexplained = max(0, self._unexplained - len(differing))
@@ -147,7 +151,7 @@ class PollSchedule:
             self._unexplained = self._unexplained if self._owed else 0
 
     def _shards_within(self, budget: float) -> list[Sequence[str]]:
-        """Whole shards, in turn, as many as the budget allows, none twice."""
+        """Returns the next whole shards that the budget allows, each once."""
         turn: list[Sequence[str]] = []
         while len(turn) < len(self._shards) and len(self._shards[self._next]) <= budget:
             turn.append(self._next_shard())
@@ -163,7 +167,7 @@ class PollSchedule:
         return shard
 
     def _lately(self, now: float) -> list[Sequence[str]]:
-        """What changed lately as one shard, newest first up to half of what is left."""
+        """Returns one shard of topics that changed lately, the newest first, up to half of the budget that is left."""
         self._changed = {topic: at for topic, at in self._changed.items() if now - at < LATELY}
         newest = sorted(self._changed.items(), key=lambda row: (-row[1], row[0]))
         most = min(len(newest), max(0, int(self._budget.left / 2)))
@@ -199,7 +203,7 @@ TELLING_TOPICS = 50
 
 
 class PollBudget:
-    """Of one flow. It begins with all that may be saved."""
+    """Poll budget of one flow. It begins with the most that may be saved."""
 
     def __init__(self, pace: Pace) -> None:
         self._share, self._rate = pace.observe_share, pace.observe_rate
@@ -208,7 +212,7 @@ class PollBudget:
         self._at: float | None = None
 
     def earn(self, now: float, topics: int, longest: float = float("inf")) -> None:
-        """Takes in what came since the last time, for at most `longest` seconds; `topics`: how many there are."""
+        """Add the income since the last call, for at most `longest` seconds. `topics`: number of topics."""
         since = 0.0 if self._at is None else min(now - self._at, longest)
         self._at = now
         whole = POLLS_SAVED * topics

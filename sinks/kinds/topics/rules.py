@@ -38,12 +38,13 @@ SHOWN = 3
 
 
 def is_replicated(settings: FlowSettings, topic: str) -> bool:
-    """MM2's `shouldReplicateTopic`, and none of Lockstep's own topics; the topic need not exist."""
+    """Whether MM2's `shouldReplicateTopic` replicates the topic, and it is not one of Lockstep's own. It need not
+    exist."""
     return not topic.startswith(OWN) and _is_copied(settings, topic)
 
 
 def _is_copied(settings: FlowSettings, topic: str) -> bool:
-    """MM2's `shouldReplicateTopic`: to MM2, Lockstep's own topics are topics like any other."""
+    """Whether MM2's `shouldReplicateTopic` replicates the topic. MM2 treats Lockstep's own topics like any other."""
     if settings.mm2 is MirrorVersion.KAFKA_3 and is_internal_to_kafka_3(topic):
         return False
     return replicates(
@@ -52,12 +53,13 @@ def _is_copied(settings: FlowSettings, topic: str) -> bool:
 
 
 def is_internal_to_kafka_3(topic: str) -> bool:
-    """What Kafka 3's `ReplicationPolicy.isInternalTopic` has beyond Kafka 4's (KIP-1074): names of Connect's topics."""
+    """Whether only Kafka 3 takes the topic for internal (`ReplicationPolicy.isInternalTopic`, KIP-1074): names of
+    Connect's topics."""
     return topic.endswith((".internal", "-internal"))
 
 
 def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> DesiredTopics:
-    """What of the source's topics the target should have, by MM2's `shouldReplicateTopic`."""
+    """Returns the topics that the target should have, by MM2's `shouldReplicateTopic`."""
     remote: dict[str, str] = {}
     refused: dict[str, str] = {}
     names = {topic: settings.policy.format_remote_topic(settings.flow.source, topic) for topic in source}
@@ -79,7 +81,8 @@ def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> Desired
 
 
 def _shared(name: str, wanted: Mapping[str, str]) -> str:
-    """Why nothing is kept of it: each of these topics would undo what is kept of the others."""
+    """Returns why no topic of this remote name is kept: several topics of the source would get it, and each would undo
+    the others."""
     topics = sorted(topic for topic, remote in wanted.items() if remote == name)
     return SHARED.format(" and ".join(topics[:SHOWN]))
 
@@ -100,7 +103,8 @@ def _internal(name: str, settings: FlowSettings) -> str | None:
 
 
 def internal_topic_warnings(source: Iterable[str], settings: FlowSettings) -> list[str]:
-    """What to say of the source's topics whose remote names are internal topics: MM2 copies them all the same."""
+    """Returns warnings about topics of the source whose remote names are internal topics. MM2 copies them all the
+    same."""
     found = []
     for topic in sorted(source):
         name = settings.policy.format_remote_topic(settings.flow.source, topic)
@@ -116,10 +120,11 @@ def plan_topics(
     factor: int,
     deletions: Mapping[str, str],
 ) -> list[Change]:
-    """Creations, growth, and deletions of what Lockstep created.
+    """Returns creations, growth, and deletions of topics that Lockstep created.
 
-    `configs`: overrides of missing topics by remote name; one without is left for later. `deletions`: ids of the topics
-    to delete, by remote name. A topic without partitions was listed with an error: how many it has is not known.
+    `configs`: overrides of missing topics by remote name; a topic without an entry is left for later. `deletions`: ids
+    of the topics to delete, by remote name. A target topic with 0 partitions was listed with an error: how many it has
+    is unknown.
     """
     changes = []
     for name, partitions in desired.partitions.items():
@@ -135,7 +140,7 @@ def plan_topics(
 
 
 def is_still_wanted(remote: Collection[str], existing: Collection[str], change: BackedOff) -> bool:
-    """Whether a refused change is tried again. `remote`: of topics that are replicated, `existing`: on the target.
+    """Whether a refused change is tried again. `remote`: names of replicated topics. `existing`: topics on the target.
 
     A refused deletion stays while its topic exists.
     """

@@ -32,12 +32,12 @@ DENIED_TOPIC = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_F
 
 @dataclass
 class SeenTopics:
-    """What a survey found. Topics are upstream topics, but where it says otherwise.
+    """Result of a survey. Topics are upstream topics unless said otherwise.
 
-    `active`: the kinds that are planned. `covered`: those that were compared, each with its name on the target.
-    `changes`: of configs. `creations`: by remote topic that is missing, its configs. `again`: those that must be
-    compared again soon. `unobserved`: why a topic could not be compared. `drifts`: what differs in effect though
-    nothing is to be written; `refused`: configs that the target would not take. `ids`: of remote topics that are ours.
+    `active`: planned kinds. `covered`: compared topics, each with its name on the target. `changes`: of configs.
+    `creations`: configs of missing remote topics. `again`: topics to compare again soon. `unobserved`: why a topic
+    could not be compared. `drifts`: what differs in effect although nothing is to be written. `refused`: configs that
+    the target would not take. `ids`: of Lockstep's own remote topics.
     """
 
     active: Collection[Kind] = ()
@@ -64,10 +64,10 @@ def survey(
     paused: Collection[Kind] = (),
     progress: CompareProgress | None = None,
 ) -> SeenTopics:
-    """Compares the upstream topics of `only` (None: all), and reads the configs of every topic that the target lacks.
+    """Compare the upstream topics of `only` (None: all), and read the configs of every topic that the target lacks.
 
-    `created`: keys of what the target took a moment ago, and does not show yet. Raises ClusterUnreachable, and
-    RightsMissing where no topic at all may be described.
+    `created`: keys that the target took a moment ago and does not show yet. Raises ClusterUnreachable. Raises
+    RightsMissing if no topic at all may be described.
     """
     active = settings.synced - set(paused)
     remote = listed.desired.remote
@@ -94,8 +94,8 @@ def compare_topics(
     owned: Collection[Key] = (),
     deletions: Mapping[str, str] | None = None,
 ) -> Comparison:
-    """The plan. Pure. `owned`: keys of what Lockstep created; `deletions`: names on the target, and ids, of those that
-    may be deleted."""
+    """Returns the plan of a survey. Pure. `owned`: keys of what Lockstep created. `deletions`: ids of the topics that
+    may be deleted, by name on the target."""
     topic_changes: list[Change] = []
     ours = {key[0] for key in owned} & listed.target.keys()
     if Kind.TOPIC in seen.active:
@@ -128,7 +128,8 @@ def compare_topics(
 
 
 def _known_configs(target: Reader, listed: Listed) -> frozenset[str]:
-    """The names of all configs that a topic has on the target, by what it shows of any; none where it shows none."""
+    """Returns the names of all configs that a topic has on the target, read from any topic; empty if none shows
+    them."""
     for configs in target.describe_topic_configs(sorted(listed.target)[:1]).items.values():
         return frozenset(configs)
     return frozenset()
@@ -143,7 +144,7 @@ def _read_both(
     progress: CompareProgress | None,
     known: Collection[str],
 ) -> None:
-    """`missing`: topics that the target lacks. `known`: the names of all configs that a topic has on the target."""
+    """`missing`: topics that the target lacks. `known`: names of all configs that a topic has on the target."""
     remote, topics = found.covered, sorted(found.covered)
     for start in range(0, len(topics), TOPICS_IN_A_REQUEST):
         chunk = topics[start : start + TOPICS_IN_A_REQUEST]
@@ -206,16 +207,14 @@ NO_ID = "the target tells no id of it, by which it would be known again"
 def adoptable_topics(
     settings: FlowSettings, listed: Listed, ids_of: Callable[[Collection[str]], Mapping[str, str]]
 ) -> Alike:
-    """Which remote topics that MM2 made may become Lockstep's own.
+    """Returns remote topics made by MM2 that Lockstep may adopt. An adopted topic may be deleted with its records, so
+    the conditions are strict.
 
-    A topic that is adopted may be deleted with its records, so all of this must hold:
+    It has to be a copy of a replicated topic with as many partitions. Its name must say that only MM2 writes it, which
+    is never so under the identity policy. It must be neither a topic of MM2 nor one of Lockstep. The target must tell
+    its id, by which it is known from then on.
 
-    - the source's topic is replicated, and the copy has as many partitions;
-    - the copy's name says that only MM2 writes it: never under the identity policy;
-    - it is none of MM2's own topics, nor one of Lockstep's;
-    - the target tells its id, by which it is known from then on.
-
-    `ids_of`: of topics on the target, by name. Raises what that raises.
+    `ids_of`: returns ids of topics on the target by name. Raises what `ids_of` raises.
     """
     same = {
         topic: name

@@ -38,9 +38,10 @@ UNREADABLE = ItemFault(
 
 
 class ConfigWriter:
-    """Writes to one target. Remembers whether its brokers turned out to lack the incremental API.
+    """Writes topic configs to one target. Remembers whether its brokers lack IncrementalAlterConfigs.
 
-    It never asks for the lease: the port it writes through does, before each request (`sinks.kafka.ports.permitted`).
+    It never asks for the lease. The port that it writes through does, before each request
+    (`sinks.kafka.ports.permitted`).
     """
 
     def __init__(self, target: Cluster, mode: Incremental) -> None:
@@ -50,7 +51,7 @@ class ConfigWriter:
 
     @property
     def warning(self) -> str | None:
-        """What an operator must know of the way in which configs are written now; None: one by one."""
+        """What an operator must know about how configs are written now; None if each config is altered by itself."""
         if self._incremental:
             return None
         alias = self._target.alias
@@ -59,7 +60,7 @@ class ConfigWriter:
         return REPLACES.format(why, alias)
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """An outcome per change. Raises IncrementalUnsupported in the mode `required` alone."""
+        """Returns an outcome per change. Raises IncrementalUnsupported, only in the mode `required`."""
         wanted: dict[str, Values] = {}
         for change in changes:
             topic, name = change.key
@@ -90,7 +91,8 @@ class ConfigWriter:
         self._incremental = False
 
     def _replace(self, wanted: Mapping[str, Values]) -> Faults:
-        """The old API erases what it is not given, so what the topics have is read and written back with the rest."""
+        """Write with the old API. It erases every config that it is not given, so the topic's other configs are read
+        and written back."""
         current = self._target.describe_topic_configs(list(wanted))
         faults: Faults = dict(current.errors)
         merged: dict[str, dict[str, str]] = {}
@@ -104,7 +106,7 @@ class ConfigWriter:
 
 
 def overrides(configs: TopicConfigs) -> Values | None:
-    """What is set on the topic itself; None when one of the values cannot be read."""
+    """Returns configs that are set on the topic itself; None if a value cannot be read."""
     found: Values = {}
     for name, entry in configs.items():
         if entry.is_override:
@@ -115,7 +117,8 @@ def overrides(configs: TopicConfigs) -> Values | None:
 
 
 def write_halving(wanted: Mapping[str, Values], write: Write) -> KeyFaults:
-    """Writes all; halves a refused topic's keys until those refused are alone. Returns faults by (topic, key)."""
+    """Write all configs. If a topic is refused, halve its configs until each refused one is alone. Returns faults by
+    (topic, config)."""
     faults: KeyFaults = {}
     halves: tuple[dict[str, Values], dict[str, Values]] = ({}, {})
     for topic, fault in write(wanted).items():
@@ -143,18 +146,18 @@ Applied = Mapping[str, str]
 class TopicWriter:
     """Writes changes of the kind `topic` that have one operation.
 
-    The outcome of a creation shows the configs that the topic has from us. Each of the others has an outcome of its
-    own, of the kind `topic-config`, whether that kind is synced or not. The port asks for the lease before each request
+    The outcome of a creation shows the configs that the new topic has. Each other config has an outcome of the kind
+    `topic-config`, whether that kind is synced or not. The port asks for the lease before each request
     (`sinks.kafka.ports.permitted`).
     """
 
     def __init__(self, target: Cluster, configs: ConfigWriter) -> None:
-        """`configs`: writes the configs of a topic that was refused with all of them."""
+        """`configs`: writes the configs of a topic that was refused with all of them at once."""
         self._target, self._configs = target, configs
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """An outcome for each change, and for each config refused on creation. Raises ClusterUnreachable,
-        RightsMissing."""
+        """Returns an outcome for each change, and for each config that was refused at creation. Raises
+        ClusterUnreachable, RightsMissing."""
         if changes[0].op is Op.CREATE:
             return self._create({change.key[0]: change for change in changes})
         faults = (self._grow if changes[0].op is Op.UPDATE else self._delete)(changes)
@@ -180,7 +183,7 @@ class TopicWriter:
         return outcomes + [one for one in configs if one.error is not None]
 
     def _add_configs(self, specs: Mapping[str, TopicSpec]) -> list[Outcome]:
-        """Never raises: the topics are there, and that must be recorded."""
+        """Add configs one by one. Never raises, because the topics exist now and that must be recorded."""
         changes = [
             Change(Kind.TOPIC_CONFIG, (topic, name), None, value)
             for topic, spec in specs.items()
@@ -206,7 +209,7 @@ class TopicWriter:
 
 
 def _created(change: Change, fault: ItemFault | None, applied: Applied | None) -> Outcome:
-    """`applied`: the configs written to a topic made bare; None: it was created with all of them."""
+    """`applied`: configs that were added to a topic that was created without any; None: it was created with all."""
     already = fault is not None and fault.code == EXISTS
     if isinstance(change.after, TopicSpec) and (already or applied is not None):
         change = replace(change, after=replace(change.after, configs=tuple(sorted((applied or {}).items()))))
