@@ -54,48 +54,48 @@ EPOCH_POLL_INTERVAL_S = 0.1
 HELD_FOR_S = 60.0
 """Seconds until the source is asked again for an item whose deletion is held."""
 
-BLANK = "{} shows no {}: none of the kind {} is deleted"
-WAITS = "{} lacks it: Lockstep deletes it if it is still missing {:.0f} s after that was seen first"
-STALE = "{} did not list {} of the kind {} that it still has: one of its brokers is behind, and nothing was deleted"
+BLANK = "{} shows no {}: Lockstep deletes nothing of the kind {}"
+WAITS = "{} lacks it. Lockstep deletes it if it is still missing {:.0f} s after the first look"
+STALE = "{} did not list {} of the kind {} that it still has. One of its brokers is behind, so nothing was deleted"
 BEHIND = (
-    "a broker of {} lacks {} of the kind {} and was not seen to follow the controller: nothing was deleted. If this "
+    "a broker of {} lacks {} of the kind {} and was not seen to follow the controller, so nothing was deleted. If this "
     "stays so, a broker is cut off from the controller, or metadata.max.idle.interval.ms is 0 and nothing changes. If "
     "the cluster's metadata was restored from a backup, restart Lockstep"
 )
-UNSEEN = "what {} has of this kind was not seen: nothing is deleted"
-UNKNOWN = "{} does not confirm that it has it no more: it is not deleted"
+UNSEEN = "Lockstep could not read what {} has of this kind, so it deletes nothing"
+UNKNOWN = "{} does not confirm that it is gone there, so Lockstep does not delete it"
 LEFT_OUT = (
-    "{} still has it, and only the properties file stopped naming it: it stays until `lockstep apply --force` confirms "
-    "that, or the file names it again"
+    "{} still has it; only the properties file no longer names it. To delete it, run `lockstep apply --force`; to keep "
+    "it, name it in the file again"
 )
 RENAMED = (
-    "{} lacks it under the name that it has now, but the replication policy or lockstep.acl.principal.mapping gave "
-    "other names when it was made: it stays until `lockstep apply --force` confirms that"
+    "the replication policy or lockstep.acl.principal.mapping changed after Lockstep created it, so its name does not "
+    "tell whether {} still has it. To delete it, run `lockstep apply --force`"
 )
 STAYS = (
-    "{} of the kind {} stay on the target under names that the settings do not give any more: they are protected, or "
-    "another flow wants them ({}). Until `lockstep apply --force` confirms that, every deletion of the kind is held"
+    "{} of the kind {} keep former names on the target: they are protected, or another flow wants them ({}). Until "
+    "`lockstep apply --force` confirms that, every deletion of the kind is held"
 )
 NAMED = 3
-"""How many of these are named."""
+"""How many items a note names."""
 
 HELD_BY_FILE: Mapping[Sighting | None, str] = {Sighting.LEFT_OUT: LEFT_OUT, Sighting.RENAMED: RENAMED}
 """What only a person confirms, each with the reason of one item."""
 
 HELD_BECAUSE: Mapping[Sighting, str] = {
-    Sighting.LEFT_OUT: "the properties file stopped naming them; {} still has them",
-    Sighting.RENAMED: "the replication policy or lockstep.acl.principal.mapping calls what {} has otherwise now",
+    Sighting.LEFT_OUT: "the properties file no longer names them, while {} still has them",
+    Sighting.RENAMED: "the replication policy or lockstep.acl.principal.mapping changed, and {} may still have them",
 }
 HELD = (
-    "{}: {} of the kind {} would be deleted only because {}. If this is meant, run `lockstep apply --force`; else mend "
-    "the file"
+    "{}: Lockstep holds the deletion of {} of the kind {}, because {}. If this is meant, run `lockstep apply --force`; "
+    "else mend the file"
 )
 UNNAMED = "true"
 """What versions before wrote, which kept no names."""
 MIXED = "mixed"
 """In place of the names: what the flow owns was made by more than one naming."""
 
-GIVEN_UP = "the ledger says by now that it is not Lockstep's, or that the kind is paused: it is compared again"
+GIVEN_UP = "meanwhile the ledger gave it up, or paused the kind; Lockstep compares it again"
 
 SecondLook = Callable[[Controller, Collection[Key]], Mapping[Key, Sighting]]
 """Has a controller ask the source for items by name; nothing comes back where it cannot answer."""

@@ -22,12 +22,12 @@ from sinks.model.plan import Plan
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
-ENDED = "the flow is {}: nothing is written for it any more. docs/failover.md says what leads on from there"
+ENDED = "the flow is {}, so Lockstep writes nothing for it any more. docs/failover.md says what to do next"
 
 
 COPIED = (
-    "{} is the ledger of {}, and MM2 copies {} of {} into it: what it says is not trusted, and nothing is written. "
-    "Exclude that topic of the source (topics.exclude), for MM2 as well, then check who wrote the ledger"
+    "MM2 copies {2} of {3} into {0}, the ledger of {1}. Lockstep cannot trust that ledger, so it writes nothing. "
+    "Exclude the topic of the source for Lockstep and for MM2 (topics.exclude), then check who wrote the ledger"
 )
 
 

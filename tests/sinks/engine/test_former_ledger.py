@@ -142,7 +142,7 @@ def test_flow_stops_while_mm2_copies_a_topic_of_the_source_into_its_ledger() -> 
     world.settle()
     put_topic(world.source, OLD)
     for _ in range(3):
-        with pytest.raises(LedgerUntrusted, match=f"MM2 copies {OLD} of a into it"):
+        with pytest.raises(LedgerUntrusted, match=f"MM2 copies {OLD} of a into "):
             world.run_pass(everything=True)
     assert world.target.writes == 0
     world.source.delete_topics([OLD])

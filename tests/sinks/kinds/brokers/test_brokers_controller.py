@@ -93,7 +93,7 @@ def test_empty_source_whose_brokers_follow_something_removes_nothing() -> None:
     report = world.run_until_deleted()
     assert default_of(world.target) == {RETENTION: "86400000"}
     assert [blind.reason for blind in report.plan.errors] == [
-        "a did not list 1 of the kind broker-config that it still has: one of its brokers is behind, and nothing was "
+        "a did not list 1 of the kind broker-config that it still has. One of its brokers is behind, so nothing was "
         "deleted"
     ]
 
