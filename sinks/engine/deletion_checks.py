@@ -55,7 +55,7 @@ HELD_FOR_S = 60.0
 """Seconds until the source is asked again for an item whose deletion is held."""
 
 BLANK = "{} shows no {}: Lockstep deletes nothing of the kind {}"
-WAITS = "{} lacks it. Lockstep deletes it if it is still missing {:.0f} s after the first look"
+WAITS = "{} does not show it. After {:.0f} s Lockstep asks for it by name, and deletes it only if it is gone there"
 STALE = "{} did not list {} of the kind {} that it still has. One of its brokers is behind, so nothing was deleted"
 BEHIND = (
     "a broker of {} lacks {} of the kind {} and was not seen to follow the controller, so nothing was deleted. If this "
