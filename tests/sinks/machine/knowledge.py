@@ -45,7 +45,12 @@ class Knowledge:
     def passed(self, flow: Flow, report: Report | None, blank: Collection[Kind], on: Callable[[Kind], Items]) -> None:
         """A pass is over. `blank`: kinds that the source showed empty; `on`: what the target has."""
         shown = self.shown.setdefault(flow.source, set())
-        self.misled.setdefault(flow.source, set()).update(set(blank) - shown)
+        # The users that a flow wants are those that the source's ACLs name.
+        hidden = {*blank, Kind.SCRAM_USER} if Kind.ACL in blank else set(blank)
+        self.misled.setdefault(flow.source, set()).update(hidden - shown)
+        if report is not None and Kind.ACL in report.idle and Kind.ACL in blank:
+            # While ACLs are paused, users follow the ones that the source shows now: here it showed none.
+            self.acls_seen.discard(flow)
         if report is None or not report.everything:
             return
         unseen = kinds_unseen(report)

@@ -76,3 +76,14 @@ class TwoFlowsMachine(MishapsAspect, ListsAspect):
 
 TwoFlowsMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 TestTwoFlows = TwoFlowsMachine.TestCase
+
+
+def test_flow_that_was_shown_no_acl_at_first_contact_does_not_know_yet_which_users_it_wants() -> None:
+    machine = TwoFlowsMachine()
+    for kinds in (frozenset[Kind](), frozenset[Kind](), frozenset(Kind)):
+        machine.pause_or_resume(kinds=kinds)
+    machine.source_shows_nothing(kinds={Kind.ACL})
+    for _ in range(2):
+        machine.step_of_the_other(after=1.0, everything=False)
+    machine.add_or_remove_a_user(which=0, user="alice", there=False)
+    machine.teardown()
