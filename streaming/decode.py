@@ -71,7 +71,7 @@ def _least_value_size(layout: Layout) -> int:
 
 
 def _by_kind(number: Callable[[Layout], int]) -> Column:
-    """A number that depends on nothing but the row's kind."""
+    """Returns a column that depends only on the row's kind."""
     first, *others = (number(LAYOUTS[kind]) for kind in _KINDS)
     chain = F.when(F.col("_kind") == 0, first)
     for index, other in enumerate(others, 1):
@@ -86,22 +86,23 @@ def _has(region: str, width: Width, number: int = 1) -> Column:
 
 
 def _integer(data: str, at: Column, size: int) -> Column:
-    """The big-endian integer of `size` bytes from byte `at`: two's complement if they are eight, else unsigned."""
+    """Returns the big-endian integer of `size` bytes from byte `at`: two's complement for eight bytes, else
+    unsigned."""
     return F.conv(F.hex(F.substring(F.col(data), at + 1, F.lit(size))), 16, -10).cast(LongType())
 
 
 def _string_length(data: str, at: Column) -> Column:
-    """A STRING's length, unsigned: one beyond `MAX_STRING_BYTES` was below zero."""
+    """Returns a STRING's length, unsigned. A length beyond `MAX_STRING_BYTES` was negative."""
     return _integer(data, at, Width.STRING.value).cast(IntegerType())
 
 
 def _text(data: str, at: Column, length: str) -> Column:
-    """The text of the STRING at byte `at`; it may not be UTF-8."""
+    """Returns the text of the STRING at byte `at`. It may not be UTF-8."""
     return F.substring(F.col(data), at + Width.STRING.value + 1, F.col(length)).cast(StringType())
 
 
 def _with_lengths(frame: DataFrame) -> DataFrame:
-    """Adds what the places of all fields follow from: the lengths of the strings, and where the numbers start."""
+    """Add the lengths of the strings, and the byte where the numbers start. All fields' places follow from them."""
     second_length = _string_length("key", F.col("_length1") + Width.STRING.value)
     metadata_length = _string_length("value", F.col("_least_value_size") - Width.STRING.value)
     return (
@@ -128,7 +129,8 @@ def _with_lengths(frame: DataFrame) -> DataFrame:
 
 
 def _with_fields(frame: DataFrame) -> DataFrame:
-    """Adds every field as it stands there, sound or not; a kind without such a field gets what lies in its place."""
+    """Add every field as it is in the bytes, valid or not. A kind without such a field gets whatever bytes are
+    there."""
     second = F.col("_length1") + Width.STRING.value
     numbers = F.col("_version_size")
     return frame.withColumns(
@@ -193,7 +195,8 @@ def _error() -> Column:
 
 
 def _field_columns() -> dict[str, Column]:
-    """Each field of the row by name, taken from where a record of the row's kind has it; null if it has none."""
+    """Returns each field of the row by name, taken from where a record of its kind has it; null if the kind has
+    none."""
     chains: dict[str, Column] = {}
     for index, kind in enumerate(_KINDS):
         own = F.col("_error").isNull() & (F.col("_kind") == index)
@@ -226,5 +229,5 @@ def _row() -> list[Column]:
 
 
 def decode(frame: DataFrame) -> DataFrame:
-    """Rows of `DECODED_SCHEMA` from rows of `source.RAW`, one for one."""
+    """Returns rows of `DECODED_SCHEMA`, one for each row of `source.RAW`."""
     return _with_fields(_with_lengths(frame)).withColumn("_error", _error()).select(*_row())

@@ -33,7 +33,7 @@ WRITTEN = (("day", 86400.0), ("hour", 3600.0), ("minute", 60.0), ("second", 1.0)
 
 
 def written(seconds: float) -> str:
-    """A length of time with its unit, as a properties file may have it: `30 seconds`, `2 minutes`."""
+    """Returns a duration with its unit, as a properties file may have it: `30 seconds`, `2 minutes`."""
     for unit, length in WRITTEN:
         count = round(seconds / length, 6)
         if count >= 1 and count == int(count):
@@ -42,7 +42,7 @@ def written(seconds: float) -> str:
 
 
 def seconds_of(text: str) -> float:
-    """Seconds, above zero. Raises ValueError for any other text."""
+    """Returns seconds, above zero. Raises ValueError for any other text."""
     match = DURATION.fullmatch(text.lower())
     seconds = float(match[1]) * SECONDS.get(match[2], math.nan) if match else math.nan
     if not 0 < seconds < math.inf:

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 
 class LockstepError(Exception):
-    """Base of all errors of ours. `str(error)` is meant for the operator.
+    """Base of all errors of Lockstep. `str(error)` is for the operator.
 
-    `code`: what programs tell errors apart by, upper-case words that stay as they are. `remedy`: what to do about any
-    error of this class, beside what its message says; None where the message alone can tell.
+    `code`: by which programs tell errors apart; upper-case words that never change. `remedy`: what to do about an error
+    of this class, beside what its message says; None if only the message can tell.
     """
 
     code: ClassVar[str] = "FAILED"
@@ -17,19 +17,18 @@ class LockstepError(Exception):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What is wrong one by one; names of clusters in it may hold line feeds of their own."""
+        """The message line by line. Names of clusters in it may hold line feeds of their own."""
         return (str(self),)
 
 
 def prefixed(name: str, said: object) -> str:
-    """A message behind the name of what it is about, e.g. of a cluster or a flow. One that begins with it gets no
-    second."""
+    """Returns a message behind the name of a cluster or flow, unless it begins with that name."""
     text, prefix = str(said), f"{name}: "
     return text if text.startswith(prefix) else prefix + text
 
 
 class WrongUsage(LockstepError):
-    """What was asked for cannot be done as it was said: arguments or a file are to be mended first."""
+    """The request cannot be carried out as given: the user must mend arguments or a file first."""
 
     code = "WRONG_USAGE"
     remedy: ClassVar[str | None] = "mend the command; --help shows what it takes"
@@ -45,7 +44,7 @@ class WrongUsage(LockstepError):
 
 
 class MalformedRecord(LockstepError):
-    """Bytes that are no record of MM2's. `reason` is one of `streaming.mm2.codec.REASONS`."""
+    """Bytes that are not a record of MM2. `reason` is one of `streaming.mm2.codec.REASONS`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -53,7 +52,7 @@ class MalformedRecord(LockstepError):
 
 
 class PluginError(LockstepError):
-    """A class named in the properties that does not import, or lacks a method of its protocol."""
+    """A class named in the properties that cannot be imported, or lacks a method of its protocol."""
 
     code = "PLUGIN"
     remedy = "mend the class that the message names, and try it with `lockstep validate`"

@@ -38,7 +38,7 @@ class Flow:
 
     @classmethod
     def parse(cls, text: str) -> Flow:
-        """`a->b` to a flow; raises LockstepError where the arrow or an alias is missing."""
+        """Parse `a->b`. Raises LockstepError if the arrow or an alias is missing."""
         source, arrow, target = text.partition("->")
         if not arrow or not source.strip() or not target.strip():
             # A shell takes an unquoted arrow for a file to write to.

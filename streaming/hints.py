@@ -21,11 +21,11 @@ NUMBERS = ("subject_partition", "upstream_offset", "downstream_offset", "positio
 
 
 class Summary(NamedTuple):
-    """Decoded rows that say the same, as Spark counted them: one row of `query.summarize`.
+    """Decoded rows with the same content, as Spark counted them: one row of `query.summarize`.
 
-    `name`: a checkpoint's group or an offset-sync's topic. `newest_ms`, `appended_ms`: the latest of `timestamp_ms`
-    and of `appended_ms` among them. `record` and the like as in `decode.DECODED_SCHEMA`. `numbers`: of each
-    row, the ones of `NUMBERS`. `topics`: the topic of each checkpoint.
+    `name`: a checkpoint's group, or an offset-sync's topic. `newest_ms`, `appended_ms`: the latest of `timestamp_ms`
+    and of `appended_ms`. `record` and the other columns: as in `decode.DECODED_SCHEMA`. `numbers`: of each row, the
+    columns in `NUMBERS`. `topics`: the topic of each checkpoint.
     """
 
     record: str
@@ -43,7 +43,7 @@ class Summary(NamedTuple):
 
 
 class SyncSeen(NamedTuple):
-    """An offset-sync, and its place in the offset-syncs topic. The topic is named as on the source."""
+    """An offset-sync, and its offset in the offset-syncs topic. Its topic has the source's name."""
 
     position: int
     topic: str
@@ -53,7 +53,7 @@ class SyncSeen(NamedTuple):
 
 
 class CheckpointSeen(NamedTuple):
-    """A checkpoint, and its place in the checkpoints topic. The topic that it is about is named as on the target."""
+    """A checkpoint, and its offset in the checkpoints topic. Its topic has the target's name."""
 
     position: int
     group: str
@@ -67,11 +67,10 @@ class CheckpointSeen(NamedTuple):
 class NewestHeartbeat:
     """The newest heartbeat of a flow in a batch.
 
-    `timestamp_ms`: when its connector emitted it, at the latest when it arrived: one from the future says no more than
-    that it is here. `latency_ms`: how long it took to the target at most, None if it did not cross. MM2 keeps the
-    timestamp of a record. So the arrival itself is visible only where the target's topic has
-    `message.timestamp.type=LogAppendTime`. Elsewhere it is the time until this batch read it, which counts the wait
-    for the trigger, too.
+    `timestamp_ms`: when its connector emitted it, or when it arrived if that is earlier. `latency_ms`: how long it took
+    to the target at most; None if it did not cross. MM2 keeps the timestamp of a record. So the arrival itself is
+    visible only if the target's topic has `message.timestamp.type=LogAppendTime`. Otherwise it is the time until this
+    batch read it, which includes the wait for the trigger.
     """
 
     timestamp_ms: int
@@ -82,11 +81,10 @@ class NewestHeartbeat:
 class Hints:
     """What the sink needs of a batch.
 
-    `heartbeats`: those that MM2 copied, which prove that records cross; the flow is that of the topic, see `roles`.
-    `emitted`: those that a heartbeat connector wrote to the target itself, which prove that MM2 runs there.
-    `syncs`, `checkpoints`: in the order in which MM2 wrote them.
-    `undecodable`: rows without a meaning, by topic and reason. `rows`: how many there were in all. `read_ms`: when the
-    batch was read, by the driver's clock.
+    `heartbeats`: those that MM2 copied, which prove that records cross; `roles` names the flow of each topic.
+    `emitted`: heartbeats that a connector wrote to the target itself, which prove that MM2 runs there. `syncs`,
+    `checkpoints`: in the order in which MM2 wrote them. `undecodable`: counts by topic and reason. `rows`: number of
+    rows. `read_ms`: when the driver read the batch, by its clock.
     """
 
     heartbeats: Mapping[Flow, NewestHeartbeat] = field(default_factory=dict)
@@ -99,7 +97,7 @@ class Hints:
 
 
 def hints_of(summaries: Iterable[Summary], read_ms: int) -> Hints:
-    """The hints of one batch, read at `read_ms` (ms since the epoch)."""
+    """Returns the hints of one batch. `read_ms`: when it was read, in ms since the epoch."""
     heartbeats: dict[Flow, NewestHeartbeat] = {}
     emitted: dict[Flow, NewestHeartbeat] = {}
     syncs: dict[Flow, list[SyncSeen]] = {}
@@ -138,7 +136,7 @@ def _checkpoints(group: str, topics: Sequence[str], numbers: Sequence[int]) -> I
 
 
 def _flow(summary: Summary) -> Flow | None:
-    """A heartbeat's own aliases may be anything that bytes can say."""
+    """Returns the flow of a heartbeat's own aliases, which may be any bytes."""
     if not summary.source or not summary.target or summary.source == summary.target:
         return None
     return Flow(summary.source, summary.target)
@@ -154,23 +152,23 @@ def _heartbeat(summary: Summary, newest_ms: int, read_ms: int) -> NewestHeartbea
 
 
 def replaces(seen_ms: int, known_ms: int | None, now_ms: int) -> bool:
-    """Whether a heartbeat takes the place of the one that is known; both by the time of their emission.
+    """Whether a heartbeat replaces the known one, both by the time of their emission.
 
-    A later one does. So does any where the known one lies in the future: a clock was set back since it was read.
+    A later heartbeat does. Any heartbeat does if the known one lies in the future, because a clock was set back.
     """
     return known_ms is None or seen_ms > known_ms or seen_ms <= now_ms + TOLERANCE_MS < known_ms
 
 
 def age_seconds(timestamp_ms: int, now_ms: int) -> float | None:
-    """The age of a heartbeat; None where it lies in the future, which says nothing of the present."""
+    """Returns the age of a heartbeat; None if it lies in the future."""
     return None if timestamp_ms > now_ms + TOLERANCE_MS else max(0, now_ms - timestamp_ms) / 1000
 
 
 class LatestHeartbeats:
     """The newest heartbeat of each flow over all batches.
 
-    A flow that ever had a heartbeat copied is measured by copied ones alone. When copying stops, the connector at the
-    target goes on emitting, and that must not pass for a sign of life.
+    Once a flow had a copied heartbeat, only copied ones count. When MM2 stops copying, the connector at the target
+    still emits, and that must not look like replication.
     """
 
     def __init__(self) -> None:
@@ -178,9 +176,9 @@ class LatestHeartbeats:
         self._emitted: dict[Flow, NewestHeartbeat] = {}
 
     def note(self, hints: Hints, flows: Iterable[Flow]) -> None:
-        """Takes a batch's hints of these flows; one that was read before changes nothing.
+        """Take a batch's hints of these flows. A heartbeat that was read before changes nothing.
 
-        Others are left out: a record may name any source and target, and each would be kept for ever.
+        Other flows are left out. A record may name any source and target, and each would be kept for ever.
         """
         for flow in flows:
             for known, new in ((self._copied, hints.heartbeats), (self._emitted, hints.emitted)):
@@ -190,5 +188,5 @@ class LatestHeartbeats:
                     known[flow] = seen
 
     def of(self, flow: Flow) -> NewestHeartbeat | None:
-        """The newest that counts, or None if there was none."""
+        """Returns the newest heartbeat that counts, or None."""
         return self._copied.get(flow) or self._emitted.get(flow)

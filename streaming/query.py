@@ -32,9 +32,9 @@ _POLL_SECONDS = 0.01
 
 
 def start(spark: SparkSession, plan: QueryPlan, sink: Sink, once: bool = False) -> StreamingQuery:
-    """Starts the query; with `once` it reads what there is now, in one or more batches, and ends.
+    """Start the query. With `once` it reads what there is now, in one or more batches, and ends.
 
-    The sink runs with the batch's description set, which a job of its own may narrow down.
+    While the sink runs, Spark's job description is the batch's. A job may add to it.
     """
 
     def described(batch: DataFrame, number: int) -> None:
@@ -53,15 +53,15 @@ def start(spark: SparkSession, plan: QueryPlan, sink: Sink, once: bool = False) 
 
 
 def describe_jobs(batch: DataFrame, more: str) -> None:
-    """Adds this to what Spark's UI says of the batch's jobs from now on."""
+    """Add this to the description that Spark's UI shows for the batch's further jobs."""
     context = batch.sparkSession.sparkContext
     context.setJobDescription(f"{context.getLocalProperty('spark.job.description')}; {more}")
 
 
 def summarize(batch: DataFrame) -> DataFrame:
-    """One row for all rows of a batch that say the same (`hints.Summary`), with the offsets that they tell of.
+    """Returns one row for all rows of a batch with the same content (`hints.Summary`), with their offsets.
 
-    All is brought to one partition first: a batch holds little, and one task without a shuffle costs less than any
+    All rows are brought to one partition first. A batch is small, and one task without a shuffle costs less than any
     exchange between two.
     """
     tells = F.col("error").isNull() & F.col("subject_topic").isNotNull()
@@ -82,24 +82,24 @@ def summarize(batch: DataFrame) -> DataFrame:
 
 
 def _name() -> Column:
-    """A checkpoint's group; an offset-sync's topic: null for what has neither."""
+    """Returns a checkpoint's group or an offset-sync's topic; null for other rows."""
     return F.coalesce("group", "subject_topic")
 
 
 def collect_hints(batch: DataFrame) -> Hints:
-    """What a batch says, by one Spark job of one task."""
+    """Returns the hints of a batch, by one Spark job of one task."""
     read_ms = time.time_ns() // 1_000_000
     return hints_of([Summary(*row) for row in summarize(batch).collect()], read_ms)
 
 
 def why_it_ended(query: StreamingQuery) -> str | None:
-    """The innermost cause that a query failed with, in one line; None while it runs or if it was stopped."""
+    """Returns the innermost cause of the query's failure, in one line; None while it runs or if it was stopped."""
     trace = trace_of(query)
     return None if trace is None else root_cause(trace)
 
 
 def trace_of(query: StreamingQuery) -> str | None:
-    """The stack trace that a query failed with, with all its causes; None while it runs or if it was stopped."""
+    """Returns the stack trace of the query's failure with all causes; None while it runs or if it was stopped."""
     exception = query.exception()
     if exception is None:
         return None
@@ -109,12 +109,12 @@ def trace_of(query: StreamingQuery) -> str | None:
 
 
 def stop_gently(query: StreamingQuery, timeout: float) -> str | None:
-    """Stops the query between two batches and returns what `why_it_ended` then says.
+    """Stop the query between two batches, and return the result of `why_it_ended`.
 
     Stopping interrupts Spark's stream thread. Inside `foreachBatch` that thread waits for Python, and Spark 4.0 ends
-    the query with a StackOverflowError. It matches a regular expression against py4j's nested trace to find out
-    whether the interruption was meant. So the sink must take no more work first; then the running batch ends within
-    moments, and this waits for it, `timeout` seconds at most. Between triggers there always is a gap.
+    the query with a StackOverflowError. It matches a regular expression against py4j's nested trace to find out whether
+    the interruption was meant. So the sink must first refuse more work. The running batch then ends within moments, and
+    this function waits for it, at most `timeout` seconds.
     """
     limit = time.monotonic() + timeout
     while query.isActive and query.status["isTriggerActive"] and time.monotonic() < limit:
@@ -130,7 +130,7 @@ def stop_gently(query: StreamingQuery, timeout: float) -> str | None:
 
 @contextmanager
 def _unsaid() -> Iterator[None]:
-    """Keeps py4j from logging, with a trace, that what it called was interrupted."""
+    """Keep py4j from logging a trace because its call was interrupted."""
     py4j = logging.getLogger("py4j.clientserver")
     before = py4j.level
     py4j.setLevel(logging.CRITICAL)
@@ -154,7 +154,7 @@ class RunningQuery(Protocol):
         """The stack trace of its failure; None while it runs or if it was stopped."""
 
     def stop(self, timeout: float) -> None:
-        """Lets the batch under way end, for so many seconds at most, and stops."""
+        """Let the running batch end, for at most so many seconds, and stop."""
 
 
 class Queries(Protocol):

@@ -21,10 +21,8 @@ MAX_OFFSETS = 300_000
 
 @dataclass(frozen=True, slots=True)
 class ClusterSource:
-    """The internal topics of one cluster that are read with the same client settings.
-
-    `options` are Java client properties; they may hold secrets. `flow`: whose settings of the cluster they are.
-    """
+    """The internal topics of one cluster that are read with the same client settings. `options`: Java client
+    properties; they may hold secrets. `flow`: the flow whose settings of the cluster they are."""
 
     alias: str
     options: Mapping[str, str] = field(repr=False)
@@ -39,19 +37,18 @@ class ClusterSource:
 
     @property
     def pattern(self) -> str:
-        r"""The topics as a regular expression of Java's, sorted, each name quoted (`\Q…\E`).
+        r"""The topics as a Java regular expression, sorted, each name quoted (`\Q…\E`).
 
-        Anchored, because Spark looks for it anywhere in a name: `heartbeats` alone would read `x.heartbeats`, too.
+        It is anchored, because Spark looks for it anywhere in a name: `heartbeats` alone would also read
+        `x.heartbeats`.
         """
         return "^(?:" + "|".join(rf"\Q{topic}\E" for topic in sorted(self.topics)) + ")$"
 
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """The query of one target cluster. `trigger_interval` in seconds, `sources` sorted by alias and pattern.
-
-    Without any source only the clock is left. `max_offsets_per_trigger` limits a batch (records a source).
-    """
+    """The query of one target cluster. `trigger_interval`: seconds. `sources`: sorted by alias and pattern; without any
+    only the clock is left. `max_offsets_per_trigger`: limits a batch (records a source)."""
 
     target: str
     sources: tuple[ClusterSource, ...]
@@ -70,7 +67,7 @@ class QueryPlan:
 
     @property
     def name(self) -> str:
-        """What the Spark UI and the logs call the query."""
+        """The name of the query in Spark's UI and in the logs."""
         return f"lockstep-{self.target}"
 
     @property
@@ -91,22 +88,22 @@ class QueryPlan:
 
     @property
     def checkpoint(self) -> Path:
-        """Where Spark keeps the query's offsets.
+        """The folder where Spark keeps the query's offsets.
 
-        Spark finds a source's offsets by its place in the query, so that a query with other sources must not meet
-        them. Nothing is lost when they are: the query then starts from the earliest records.
+        Spark finds a source's offsets by its place in the query, so a query with other sources needs another folder.
+        Nothing is lost then: the query starts from the earliest records.
         """
         parts = [CHECKPOINT_FORMAT, *(text for source in self.sources for text in (source.alias, source.pattern))]
         digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         return self.checkpoint_dir / re.sub(r"[^A-Za-z0-9._-]", "_", self.target) / digest[:12]
 
     def without(self, alias: str) -> QueryPlan:
-        """The same query while a cluster cannot be reached, so that the other flows go on."""
+        """Returns the query without a cluster that cannot be reached, so that the other flows go on."""
         return replace(self, sources=tuple(source for source in self.sources if source.alias != alias))
 
 
 class FlowTopics(NamedTuple):
-    """The topics that speak of one flow, and how its clients reach their clusters (Java consumer properties)."""
+    """The internal topics of one flow, and how its clients reach their clusters (Java consumer properties)."""
 
     flow: Flow
     roles: Mapping[TopicOn, TopicRole]
@@ -114,10 +111,8 @@ class FlowTopics(NamedTuple):
 
 
 def sources_of(flows: Iterable[FlowTopics]) -> tuple[ClusterSource, ...]:
-    """One source for each cluster and each set of settings that flows reach it with, sorted.
-
-    A topic that several flows share is read once, with the settings of the first of them.
-    """
+    """Returns one source for each cluster and each set of client settings, sorted. A topic that several flows share is
+    read once, with the settings of the first."""
     found: list[ClusterSource] = []
     taken: dict[TopicOn, int] = {}
     topics: list[dict[str, TopicRole]] = []

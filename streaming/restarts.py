@@ -39,11 +39,11 @@ _MACHINE = re.compile(
 
 
 class QueryState(str, Enum):
-    """What a target's streaming query does.
+    """State of a target's streaming query.
 
-    STARTING: no micro-batch was committed since it was started. PARTIAL: it runs without some clusters or topics.
-    STALLED: Spark calls it active, and no micro-batch begins or ends. BACKING_OFF: it failed, and is started again
-    after a wait. STOPPED: it ended, or never began.
+    STARTING: no micro-batch was committed since its start. PARTIAL: it runs without some clusters or topics. STALLED:
+    Spark calls it active, but no micro-batch begins or ends. BACKING_OFF: it failed, and waits for its restart.
+    STOPPED: it ended, or never began.
     """
 
     STARTING = "STARTING"
@@ -56,10 +56,8 @@ class QueryState(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class QueryStatus:
-    """How a query stands. `reason`: of its last failure, until a batch is committed, or what it runs without.
-
-    `since`: when it came into this state. `restarts`: starts after a failure.
-    """
+    """Status of a query. `reason`: of its last failure, until a batch is committed; or what it runs without. `since`:
+    when it came into this state. `restarts`: starts after a failure."""
 
     state: QueryState
     reason: str | None
@@ -68,10 +66,8 @@ class QueryStatus:
 
 
 class QueryFailure(NamedTuple):
-    """Why a query ended, in one line.
-
-    `unreadable`: because its checkpoint cannot be read. `suspect`: so it seems; another start tells.
-    """
+    """Why a query ended, in one line. `unreadable`: its checkpoint cannot be read. `suspect`: its checkpoint seems
+    unreadable, and another start will tell."""
 
     reason: str
     unreadable: bool
@@ -80,12 +76,11 @@ class QueryFailure(NamedTuple):
 
 @dataclass(slots=True)
 class Restarts:
-    """What follows from one failure after another.
+    """What to do after each failure of a query.
 
-    The waits double from `first` to `longest` seconds while a query fails again and again. One that ran for `settled`
-    seconds counts as sound: what ends it then is a new fault and waits `first`. A query that ends because a cluster is
-    away costs both clusters a few requests at each start, so it must not spin. A cluster that is back is noticed
-    within `longest`.
+    Waits double from `first` to `longest` seconds while the query keeps failing. A query that ran for `settled` seconds
+    was healthy, so its next failure waits `first`. A start costs both clusters a few requests, so a query must not spin
+    while a cluster is away. A cluster that is back is noticed within `longest`.
     """
 
     first: float = 1.0
@@ -100,10 +95,10 @@ class Restarts:
         return min(self.longest, self.first * 2.0 ** min(self.failures - 1, 32))
 
     def diagnose(self, trace: str) -> QueryFailure:
-        """Reads a failure off its stack trace (Java's, with its causes).
+        """Read a failure off its Java stack trace.
 
-        A batch that is in the checkpoint although Spark is about to write it may be another job's. Then it is further
-        on at the next failure. If it is the same batch again, the checkpoint contradicts itself.
+        If a batch is in the checkpoint although Spark is about to write it, another job may have written it. Then the
+        checkpoint is further on at the next failure. If it is the same batch again, the checkpoint contradicts itself.
         """
         found = _TAKEN.search(trace)
         before, self._taken = self._taken, found[1] if found else None
@@ -122,19 +117,19 @@ STALLED_AFTER_S = 120.0
 
 
 def stalled(idle: float, trigger_interval: float) -> bool:
-    """Whether a query that runs stands still, `idle` seconds after a batch last began or ended."""
+    """Whether a running query stands still. `idle`: seconds since a batch last began or ended."""
     return idle > trigger_interval + STALLED_AFTER_S
 
 
 def serves_without_query(idle: float, running: bool) -> bool:
-    """Whether the flows have their passes without the query, `idle` seconds after the last batch ended."""
+    """Whether the flows have their passes without the query. `idle`: seconds since the last batch ended."""
     return not running or idle >= LONGEST_GAP
 
 
 def root_cause(trace: str) -> str:
-    """One line of a trace: what the sink raised, else the innermost `Caused by` of Java, else the first line.
+    """Returns one line of a trace: what the sink raised, else the innermost `Caused by` of Java, else the first line.
 
-    Where the sink only passes on what Java raised, Java's cause counts.
+    If the sink only passes on what Java raised, Java's cause counts.
     """
     raised = _RAISED.search(trace)
     if raised and not _JAVA_CALL.match(raised["error"]):

@@ -72,7 +72,7 @@ SPARKS_OWN = frozenset(
 
 
 def role_of_topic(topics: Mapping[str, TopicRole]) -> Column:
-    """The role (`ROLE`) of the row's topic on one cluster; null for a topic that has none."""
+    """Returns the role (`ROLE`) of the row's topic on one cluster; null for other topics."""
     pairs: list[Column] = []
     for topic, role in topics.items():
         aliases = (role.flow.source, role.flow.target) if role.flow else (None, None)
@@ -104,16 +104,16 @@ def read_cluster(spark: SparkSession, source: ClusterSource, max_offsets_per_tri
 
 
 def clock(spark: SparkSession) -> DataFrame:
-    """A stream that has something new at every trigger, but no row, so that no task is spent on it.
+    """Returns a stream that advances at every trigger and has no row, so that no task is spent on it.
 
-    `rate-micro-batch` moves on with each trigger, whatever the interval, and makes one batch of `availableNow`. The
-    offsets of `rate` are whole seconds: a second trigger within one second would find nothing new.
+    `rate-micro-batch` advances with each trigger, whatever the interval, and makes one batch of `availableNow`. The
+    offsets of `rate` are whole seconds, so a second trigger within one second would find nothing new.
     """
     ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1).load()
     return ticks.where(F.lit(False)).select(*[F.lit(None).cast(field.dataType).alias(field.name) for field in RAW])
 
 
 def read_all(spark: SparkSession, plan: QueryPlan) -> DataFrame:
-    """The rows (`RAW`) of all clusters of a query, and its clock. The order is that of the checkpoint's offsets."""
+    """Returns the rows (`RAW`) of all clusters of a query, and its clock. The checkpoint's offsets have this order."""
     clusters = [read_cluster(spark, source, plan.max_offsets_per_trigger) for source in plan.sources]
     return reduce(DataFrame.unionByName, clusters, clock(spark))

@@ -27,11 +27,8 @@ from streaming.errors import LockstepError
 
 
 class KafkaCluster(JvmTopics):
-    """A cluster by its Java client properties, for one account. Opens no connection, and no JVM, before the first
-    request. Of several threads.
-
-    `admin`: Java's client, which all ports share.
-    """
+    """A cluster, reached with its Java client properties, for one account. Opens no connection and no JVM before the
+    first request. Thread-safe. `admin`: Java's client, which all ports share."""
 
     def __init__(
         self, alias: str, properties: Mapping[str, str], gateway: Gateway, count: CountRequest = count_nothing
@@ -47,7 +44,7 @@ class KafkaCluster(JvmTopics):
         self._log = Log(alias, self._clients, self.admin.timeout)
 
     def records(self, isolation: str = "read_uncommitted") -> KafkaRecords:
-        """A reader of records, to be closed by whom it is for."""
+        """Returns a reader of records. The caller closes it."""
         return KafkaRecords(self.alias, self._clients, self.ends, self, isolation)
 
     def create_log(self, topic: str, replication_factor: int | None, configs: Mapping[str, str]) -> None:
@@ -79,7 +76,7 @@ class KafkaCluster(JvmTopics):
         )
 
     def _lacks(self, topic: str, position: int) -> bool:
-        """Whether there is no such topic. Of one that was read before, one answer alone does not tell."""
+        """Whether the topic does not exist. For a topic that was read before, a single answer does not count."""
         if self.find_topic(topic) is not None:
             return False
         return position == 0 or topic in self.confirmed_absent([topic])

@@ -52,7 +52,7 @@ NOISY = 20
 
 
 class MetadataBeat:
-    """The rhythm of one metadata log, from samples of its length."""
+    """The rhythm in which one metadata log grows without changes, learned from samples of its length."""
 
     def __init__(self) -> None:
         self._last: int | None = None
@@ -72,13 +72,14 @@ class MetadataBeat:
 
     @property
     def is_known(self) -> bool:
-        """Whether the rhythm is known, so that no signal means no change."""
+        """Whether the rhythm is known. Then no signal means no change."""
         return self._period is not None
 
     def sample(self, at: float, length: int) -> int:
-        """Takes the length of the log at a time; how many records it grew by beyond its beat.
+        """Take the length of the log at a time. Returns by how many records it grew beyond its beat.
 
-        Samples come every 0.1 s or so while `is_known` is False, and at uneven distances of up to half a second later.
+        Samples come about every 0.1 s while `is_known` is False. Later they come at uneven intervals of up to half a
+        second.
         """
         before, self._last = self._last, length
         if before is None or length < before:
@@ -124,7 +125,7 @@ class MetadataBeat:
             self._know(period, at, length)
 
     def _agreeing(self) -> list[float]:
-        """The intervals that tell of a rhythm; none while too few agree."""
+        """Returns the intervals that show a rhythm; none while too few agree."""
         if len(self._intervals) < BEATS_TO_LEARN:
             return []
         middle = statistics.median(self._intervals)
@@ -136,7 +137,7 @@ class MetadataBeat:
         self._standstills, self._late, self._unsettled, self._took_usual = 0.0, [], 0, False
 
     def _compare(self, at: float, before: int, length: int) -> int:
-        """It may have grown by as many records as beats are due; the rest is a signal, and base from now on."""
+        """The log may grow by one record per due beat. Further records are a signal, and the new base."""
         period = self._period or float("inf")
         due = 0 if period == float("inf") else int((at - self._anchor + UNEVEN * period) // period)
         beats = length - self._base
@@ -224,7 +225,7 @@ class UsualBeat:
         self._samples: list[tuple[float, bool]] = []
 
     def sample(self, at: float, grew: bool) -> float | None:
-        """When the newest beat was due; None while this rhythm is not to be seen. `grew`: since the sample before."""
+        """Returns when the newest beat was due; None while this rhythm does not show. `grew`: since the last sample."""
         self._samples = [(when, had) for when, had in self._samples if at - when < PERIOD * (BEATS + 1)]
         self._samples.append((at, grew))
         silent = sum(not had for _, had in self._samples)
@@ -250,5 +251,5 @@ def _hits(late: Sequence[float]) -> int:
 
 
 def _late(growths: Sequence[float], due: float) -> float:
-    """Seconds from then to the first growth, give or take what is lost in a sum."""
+    """Seconds from that time to the first growth, with a margin for rounding."""
     return min((when - due for when in growths if when >= due - 1e-6), default=float("inf"))

@@ -33,7 +33,7 @@ JUST_NOW: Final = 1.0
 
 
 def addresses(servers: str) -> list[tuple[str, int]]:
-    """Of `bootstrap.servers`: host and port of each, once; what is no address is left out."""
+    """Returns host and port of each entry of `bootstrap.servers`, once. Malformed entries are left out."""
     found = []
     for one in servers.split(","):
         host, _, port = one.strip().rpartition(":")
@@ -43,7 +43,7 @@ def addresses(servers: str) -> list[tuple[str, int]]:
 
 
 def trouble(servers: str, within: float) -> str | None:
-    """Why none of the addresses can be connected to; None where one of them can. `within`: seconds for each."""
+    """Returns why no address accepts a connection; None if one does. `within`: seconds for each."""
     reasons = []
     for host, port in addresses(servers):
         try:
@@ -56,7 +56,7 @@ def trouble(servers: str, within: float) -> str | None:
 
 
 def refusal(servers: str) -> str | None:
-    """Why all the addresses refuse; None where one of them takes its time, or a connection."""
+    """Returns why all addresses refuse connections; None if one of them accepts one or does not answer."""
     for host, port in addresses(servers):
         try:
             socket.create_connection((host, port), CONNECTS_WITHIN).close()
@@ -83,7 +83,7 @@ class _Last(Enum):
 
 
 class Reachability:
-    """Of one cluster, for all who ask it in this process; of several threads."""
+    """Whether one cluster can be reached, for all clients of this process. Thread-safe."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Reachability:
         self._nodes: list[str] = []
 
     def learn(self, nodes: Iterable[tuple[str, int]]) -> None:
-        """The brokers that the cluster has now: the bootstrap address may be the one that restarts."""
+        """Take the brokers that the cluster has now. The bootstrap address may belong to the one that restarts."""
         self._nodes = [f"[{host}]:{port}" for host, port in nodes]
 
     def _addresses(self) -> str:
@@ -107,8 +107,11 @@ class Reachability:
         return ",".join([self._servers, *nodes[:NODES_PROBED]])
 
     def deadline(self, seconds: float) -> float:
-        """Seconds that a request that looks may take. Raises ClusterUnreachable as `check`, as long as no broker of the
-        cluster is known: a client that knows the others may get an answer."""
+        """Returns the seconds that a reading request may take.
+
+        Raises ClusterUnreachable as `check`, but only while no broker of the cluster is known. A client that knows
+        other brokers may still get an answer.
+        """
         self._raise_if_just_given_up()
         try:
             self.check(seconds)
@@ -123,23 +126,24 @@ class Reachability:
             raise ClusterUnreachable(self._gave_up[1])
 
     def answered(self) -> None:
-        """A request was answered: the next one is not preceded by a look."""
+        """Note that a request was answered. The next one needs no check."""
         self._last, self._gave_up = _Last.ANSWERED, None
 
     def gave_up(self, reason: str) -> None:
-        """A request has waited its whole time limit. The next one right afterwards need not wait as long."""
+        """Note that a request waited its whole time limit. The next one fails at once for a moment."""
         self._last, self._gave_up = _Last.SILENT, (self._clock(), reason)
 
     def refusal(self) -> str | None:
-        """Why all the addresses refuse now; None where one of them takes its time, or a connection."""
+        """Returns why all addresses refuse connections now; None if one of them accepts one or does not answer."""
         return refusal(self._addresses())
 
     def check(self, within: float = REFUSED_FOR, *, look: bool = False) -> None:
-        """Before a request. `within`: seconds that it may take itself. `look`: even if the last one was answered.
+        """Called before a request. `within`: seconds that the request may take. `look`: check even if the last request
+        was answered.
 
-        Raises ClusterUnreachable once all addresses have refused connections for REFUSED_FOR. Where the last request
-        was not answered, it raises as soon as no address can be connected to. For JUST_NOW after `gave_up` it raises
-        at once.
+        Raises ClusterUnreachable once all addresses have refused connections for REFUSED_FOR. If the last request was
+        not answered, it raises as soon as no address accepts a connection. For JUST_NOW after `gave_up` it raises at
+        once.
         """
         if self._last is _Last.ANSWERED and not look:
             return
@@ -163,5 +167,5 @@ _KNOWN: dict[tuple[str, str], Reachability] = {}
 
 
 def reachability(alias: str, servers: str) -> Reachability:
-    """That of the cluster at these addresses: one for all clients of this process."""
+    """Returns the one Reachability of this process for the cluster at these addresses."""
     return _KNOWN.setdefault((alias, servers), Reachability(alias, servers))

@@ -20,15 +20,17 @@ WHOLE, ONE = "default.api.timeout.ms", "request.timeout.ms"
 
 
 def request_timeout(alias: str, properties: Mapping[str, str]) -> float:
-    """Seconds. `default.api.timeout.ms` counts, which has the flow's `admin.timeout.ms` in it, else
-    `request.timeout.ms`; within SHORTEST and LONGEST. Raises LockstepError for what is no number.
+    """Returns the time limit of a request in seconds, between SHORTEST and LONGEST.
+
+    It is `default.api.timeout.ms`, which contains the flow's `admin.timeout.ms`, else `request.timeout.ms`. Raises
+    LockstepError for a value that is no number.
     """
     found = [_seconds(alias, name, properties[name]) for name in (WHOLE, ONE) if name in properties]
     return min(max(found[0] if found else DEFAULT, SHORTEST), LONGEST)
 
 
 def longest_write(alias: str, properties: Mapping[str, str]) -> float:
-    """Seconds after which a request that was permitted is over: answered, or given up and sent no more."""
+    """Returns the seconds after which a permitted request is over: answered, or given up and not sent again."""
     return request_timeout(alias, properties) + BEYOND
 
 

@@ -15,7 +15,7 @@ NEAR = 500
 
 
 class Sweep:
-    """The spans of one partition; `endings` fills as they end."""
+    """Reads the spans of one partition in one sweep. `endings` fills as they end."""
 
     def __init__(self, spans: Iterable[Span]) -> None:
         self._waiting = deque(sorted(spans, key=lambda span: span.start))
@@ -29,7 +29,7 @@ class Sweep:
         return not self._waiting and not self._open
 
     def take(self, record: Record) -> None:
-        """Offers a record to all who want it. One that was read before is passed over."""
+        """Offer a record to every span that wants it. A record that was read before is skipped."""
         if record.offset < self.position:
             return
         while self._waiting and self._waiting[0].start <= record.offset:
@@ -44,14 +44,15 @@ class Sweep:
         self.position = record.offset + 1
 
     def jump(self) -> int | None:
-        """The offset to read on at, where it lies so far ahead that jumping is cheaper than reading."""
+        """Returns the offset to go on at, if the next wanted record lies so far ahead that a jump is cheaper than
+        reading."""
         if self._open or not self._waiting or self._waiting[0].start <= self.position + NEAR:
             return None
         self.position = self._waiting[0].start
         return self.position
 
     def end(self, at: int) -> None:
-        """The log ends at this offset. What is told of it from before a jump is ignored."""
+        """Note that the log ends at this offset. An end from before a jump is ignored."""
         if at >= self.position:
             self.finish(Ending(Why.END, at))
 
@@ -82,7 +83,7 @@ def sweeps_of(spans: Iterable[Span]) -> dict[TopicPartition, Sweep]:
 def within_logs(
     spans: Iterable[Span], logs: Observed[TopicPartition, LogRange]
 ) -> tuple[list[Span], dict[Span, Ending]]:
-    """The spans in which there may be something to read, and the endings of all others."""
+    """Returns the spans that may have something to read, and the endings of all others."""
     left: list[Span] = []
     endings: dict[Span, Ending] = {}
     for span in spans:

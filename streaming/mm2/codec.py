@@ -25,7 +25,7 @@ VERSION_SIZE = 2
 
 
 class Width(Enum):
-    """How a field is written; the value is its size in bytes, STRING's is that of its length."""
+    """How a field is written. The value is its size in bytes; for STRING the size of its length."""
 
     STRING = 2
     INT32 = 4
@@ -49,7 +49,7 @@ class FieldLayout(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The fields of a record in order; `versioned` says that an INT16 version precedes the value's fields."""
+    """The fields of a record in order. `versioned`: an INT16 version precedes the value's fields."""
 
     key: tuple[FieldLayout, ...]
     value: tuple[FieldLayout, ...]
@@ -105,7 +105,7 @@ def _encode(kind: RecordKind, fields: Mapping[str, int | str]) -> tuple[bytes, b
 
 
 def encode_heartbeat(heartbeat: Heartbeat) -> tuple[bytes, bytes]:
-    """Key and value as MirrorHeartbeatTask writes them."""
+    """Returns key and value as MirrorHeartbeatTask writes them."""
     return _encode(
         RecordKind.HEARTBEAT,
         {"source": heartbeat.source, "target": heartbeat.target, "timestamp_ms": heartbeat.timestamp},
@@ -113,7 +113,7 @@ def encode_heartbeat(heartbeat: Heartbeat) -> tuple[bytes, bytes]:
 
 
 def encode_checkpoint(checkpoint: Checkpoint) -> tuple[bytes, bytes]:
-    """Key and value as MirrorCheckpointTask writes them."""
+    """Returns key and value as MirrorCheckpointTask writes them."""
     return _encode(
         RecordKind.CHECKPOINT,
         {
@@ -128,7 +128,7 @@ def encode_checkpoint(checkpoint: Checkpoint) -> tuple[bytes, bytes]:
 
 
 def encode_offset_sync(sync: OffsetSync) -> tuple[bytes, bytes]:
-    """Key and value as MirrorSourceTask writes them."""
+    """Returns key and value as MirrorSourceTask writes them."""
     return _encode(
         RecordKind.OFFSET_SYNC,
         {
@@ -141,7 +141,8 @@ def encode_offset_sync(sync: OffsetSync) -> tuple[bytes, bytes]:
 
 
 def _read(layouts: tuple[FieldLayout, ...], data: bytes, start: int, short: str, long: str) -> Fields:
-    """The fields of `data` from `start` on, strings still as bytes; raises MalformedRecord with `short` or `long`."""
+    """Returns the fields of `data` from `start` on, strings still as bytes. Raises MalformedRecord with `short` or
+    `long`."""
     fields: Fields = {}
     at = start
     for name, width in layouts:
@@ -199,13 +200,13 @@ def _decode(kind: RecordKind, key: bytes | None, value: bytes | None) -> tuple[d
 
 
 def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat:
-    """Raises MalformedRecord with one of `REASONS`, nothing else."""
+    """Raises only MalformedRecord, with one of `REASONS`."""
     texts, numbers = _decode(RecordKind.HEARTBEAT, key, value)
     return Heartbeat(texts["source"], texts["target"], numbers["timestamp_ms"])
 
 
 def decode_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
-    """Raises MalformedRecord with one of `REASONS`, nothing else."""
+    """Raises only MalformedRecord, with one of `REASONS`."""
     texts, numbers = _decode(RecordKind.CHECKPOINT, key, value)
     return Checkpoint(
         texts["group"],
@@ -217,7 +218,7 @@ def decode_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
 
 
 def decode_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
-    """Raises MalformedRecord with one of `REASONS`, nothing else."""
+    """Raises only MalformedRecord, with one of `REASONS`."""
     texts, numbers = _decode(RecordKind.OFFSET_SYNC, key, value)
     return OffsetSync(
         TopicPartition(texts["subject_topic"], numbers["subject_partition"]),

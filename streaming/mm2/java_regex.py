@@ -59,7 +59,7 @@ ANCHOR = {r"\b": r"\b", r"\B": r"(?!\b)", r"\A": r"\A", r"\z": r"\Z", r"\Z": r"\
 
 
 def compile_java(pattern: str) -> re.Pattern[str]:
-    """The pattern, for `fullmatch`. Raises LockstepError, which names the pattern and what is wrong with it."""
+    """Returns the pattern, for `fullmatch`. Raises LockstepError, which names the pattern and what is wrong with it."""
     try:
         return re.compile(_Translation(pattern).written(), re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
@@ -72,7 +72,7 @@ def _refusal(pattern: str, why: str) -> LockstepError:
 
 @dataclass
 class _Scope:
-    """What is written for a `|` and for the end of a group that is open."""
+    """What to write for a `|` and at the end of an open group."""
 
     alternative: str = "|"
     end: str = ")"
@@ -90,7 +90,7 @@ def _character(found: re.Match[str]) -> str:
 
 
 class _Translation:
-    """One pattern while it is read, from its first character to its last."""
+    """One pattern, read from its first character to its last."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -214,7 +214,7 @@ class _Translation:
         return rf"(?:(?!{one})[\s\S])" if negated else f"(?:{one})"
 
     def _union(self) -> str:
-        """Everything up to `]` or `&&`: the characters that match."""
+        """Read everything up to `]` or `&&`. Returns the characters that match."""
         plain: list[str] = []
         classes: list[str] = []
         while self._at < len(self._text) and (not self._ahead("]", "&&") or not (plain or classes)):

@@ -16,7 +16,7 @@ MAX_STRING_BYTES = 2**15 - 1
 
 
 class RecordKind(str, Enum):
-    """Which of MM2's three internal topics a record is from."""
+    """Which of MM2's three internal topics a record comes from."""
 
     HEARTBEAT = "heartbeat"
     CHECKPOINT = "checkpoint"
@@ -71,10 +71,8 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where a consumer group stands: `upstream_offset` on the source, `downstream_offset` translated by MM2.
-
-    `topic_partition` carries the topic's name on the *target*, as MirrorCheckpointTask writes it.
-    """
+    """MM2's checkpoint of a consumer group: `upstream_offset` on the source, translated to `downstream_offset`.
+    `topic_partition` has the topic's name on the *target*, as MirrorCheckpointTask writes it."""
 
     group: str
     topic_partition: TopicPartition
@@ -91,10 +89,8 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class OffsetSync:
-    """The record at `upstream_offset` on the source arrived at `downstream_offset` on the target.
-
-    `topic_partition` carries the topic's name on the *source*, as MirrorSourceTask writes it.
-    """
+    """The record at `upstream_offset` on the source arrived at `downstream_offset` on the target. `topic_partition` has
+    the topic's name on the *source*, as MirrorSourceTask writes it."""
 
     topic_partition: TopicPartition
     upstream_offset: int

@@ -40,7 +40,7 @@ class TopicFilter(Protocol):
     """Kafka's `TopicFilter`."""
 
     def should_replicate_topic(self, topic: str) -> bool:
-        """Whether a topic of the source is replicated; `topic` is its name there."""
+        """Whether a topic is replicated. `topic`: its name on the source."""
 
 
 class GroupFilter(Protocol):
@@ -54,17 +54,15 @@ class ConfigPropertyFilter(Protocol):
     """Kafka's `ConfigPropertyFilter` (KIP-894)."""
 
     def should_replicate_config_property(self, name: str) -> bool:
-        """Whether a topic config is; where not, it is never touched on the target."""
+        """Whether a topic config is replicated. Other configs are never touched on the target."""
 
     def should_replicate_source_default(self, name: str) -> bool:
         """Whether a config at its default is set to the source's value; if not, the target keeps its own default."""
 
 
 class DefaultTopicFilter:
-    """Kafka's `DefaultTopicFilter`: `topics` without `topics.exclude`. Until it is configured, nothing.
-
-    `plain_names`: what the list names as it is, and not as a pattern.
-    """
+    """Kafka's `DefaultTopicFilter`: `topics` without `topics.exclude`. It replicates nothing until it is configured.
+    `plain_names`: literal names in the list."""
 
     def __init__(self) -> None:
         self._include: re.Pattern[str] | None = None
@@ -72,7 +70,7 @@ class DefaultTopicFilter:
         self.plain_names: tuple[str, ...] = ()
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Raises LockstepError for a malformed list, and names the pattern."""
+        """Raises LockstepError for a malformed list; the error names the pattern."""
         self._include = _patterns(properties, "topics", DEFAULT_TOPICS)
         self.plain_names = _plain_names(properties, "topics")
         self._exclude = _patterns(properties, "topics.exclude", DEFAULT_TOPICS_EXCLUDE)
@@ -86,10 +84,8 @@ class DefaultTopicFilter:
 
 
 class DefaultGroupFilter:
-    """Kafka's `DefaultGroupFilter`: `groups` without `groups.exclude`. Until it is configured, none.
-
-    `plain_names`: as in `DefaultTopicFilter`.
-    """
+    """Kafka's `DefaultGroupFilter`: `groups` without `groups.exclude`. It replicates nothing until it is configured.
+    `plain_names`: literal names in the list."""
 
     def __init__(self) -> None:
         self._include: re.Pattern[str] | None = None
@@ -97,7 +93,7 @@ class DefaultGroupFilter:
         self.plain_names: tuple[str, ...] = ()
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Raises LockstepError for a malformed list, and names the pattern."""
+        """Raises LockstepError for a malformed list; the error names the pattern."""
         self._include = _patterns(properties, "groups", DEFAULT_GROUPS)
         self.plain_names = _plain_names(properties, "groups")
         self._exclude = _patterns(properties, "groups.exclude", DEFAULT_GROUPS_EXCLUDE)
@@ -114,7 +110,7 @@ class DefaultConfigPropertyFilter:
         self._source_defaults = False
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Raises LockstepError for a malformed list. Any side but `source` is `target`, as in MM2."""
+        """Raises LockstepError for a malformed list. Any side but `source` counts as `target`, as in MM2."""
         self._exclude = _patterns(properties, "config.properties.exclude", CONFIG_PROPERTIES_EXCLUDE)
         self._source_defaults = properties.get("use.defaults.from", "target").strip(BLANK) == "source"
 
@@ -126,7 +122,7 @@ class DefaultConfigPropertyFilter:
 
 
 def _patterns(properties: Mapping[str, str], key: str, default: str) -> re.Pattern[str] | None:
-    """The list of a key as one pattern; None for an empty list, which matches nothing (`MirrorUtils`)."""
+    """Returns the list of a key as one pattern; None for an empty list, which matches nothing (`MirrorUtils`)."""
     deprecated = DEPRECATED.get(key, key)
     written = deprecated if key not in properties and deprecated in properties else key
     text = properties.get(written, default).strip(BLANK)
@@ -143,7 +139,7 @@ def _patterns(properties: Mapping[str, str], key: str, default: str) -> re.Patte
 
 
 def _plain_names(properties: Mapping[str, str], key: str) -> tuple[str, ...]:
-    """What a list names without any sign of a pattern; a dot stands in names, too."""
+    """Returns the entries of a list that are literal names. A dot may be part of a name."""
     parts = (part.strip(BLANK) for part in properties.get(key, "").split(","))
     return tuple(dict.fromkeys(part for part in parts if PLAIN.fullmatch(part)))
 

@@ -19,31 +19,31 @@ SOURCE_ALIAS = "source.cluster.alias"
 
 
 class ReplicationPolicy(Protocol):
-    """Kafka's `ReplicationPolicy`: what a policy of the user's must have; `BaseReplicationPolicy` brings most of it."""
+    """Kafka's `ReplicationPolicy`: the methods of a user's own policy. `BaseReplicationPolicy` has most of them."""
 
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
-        """The name on the target of a topic of the source."""
+        """Returns the name on the target of a topic of the source."""
 
     def topic_source(self, topic: str) -> str | None:
-        """The alias that a remote topic came from last; None where the topic is not remote."""
+        """Returns the alias from which a remote topic came last; None if the topic is not remote."""
 
     def upstream_topic(self, topic: str) -> str | None:
-        """What a remote topic is called on the cluster it came from last; None where it is not remote."""
+        """Returns a remote topic's name on the cluster from which it came last; None if it is not remote."""
 
     def original_topic(self, topic: str) -> str:
-        """What a topic is called where it was first, any number of hops away."""
+        """Returns a topic's name on its first cluster, any number of hops away."""
 
     def heartbeats_topic(self) -> str:
-        """The topic of MM2's heartbeats, on the cluster that they are written to."""
+        """Returns the topic of MM2's heartbeats, on the cluster where they are emitted."""
 
     def offset_syncs_topic(self, alias: str) -> str:
-        """The topic of offset-syncs; `alias` is that of the other cluster of the flow."""
+        """Returns the topic of offset-syncs. `alias`: of the flow's other cluster."""
 
     def checkpoints_topic(self, alias: str) -> str:
-        """The topic of checkpoints on the target; `alias` is that of the source."""
+        """Returns the topic of checkpoints on the target. `alias`: of the source."""
 
     def is_heartbeats_topic(self, topic: str) -> bool:
-        """Whether it is a heartbeats topic, remote ones included."""
+        """Whether it is a heartbeats topic, also a remote one."""
 
     def is_checkpoints_topic(self, topic: str) -> bool:
         """Whether it is a checkpoints topic."""
@@ -52,11 +52,11 @@ class ReplicationPolicy(Protocol):
         """Whether MM2 writes it for itself."""
 
     def is_internal_topic(self, topic: str) -> bool:
-        """Whether it is internal to MM2 or to Kafka, and so never replicated."""
+        """Whether it is internal to MM2 or Kafka, and so never replicated."""
 
 
 class BaseReplicationPolicy(ABC):
-    """The defaults of Kafka's interface: a policy that extends this has three methods to write."""
+    """The defaults of Kafka's interface. A policy that extends it has to write three methods."""
 
     @abstractmethod
     def format_remote_topic(self, source_alias: str, topic: str) -> str: ...
@@ -68,7 +68,7 @@ class BaseReplicationPolicy(ABC):
     def upstream_topic(self, topic: str) -> str | None: ...
 
     def original_topic(self, topic: str) -> str:
-        """The end of the chain of upstream names. Raises NamingError where a policy's names make a cycle."""
+        """Follow the upstream names to their end. Raises NamingError if a policy's names make a cycle."""
         return [*_upstream_names(self, topic)][-1]
 
     def heartbeats_topic(self) -> str:
@@ -94,14 +94,14 @@ class BaseReplicationPolicy(ABC):
 
 
 class DefaultReplicationPolicy(BaseReplicationPolicy):
-    """Kafka's `DefaultReplicationPolicy`: the source's alias and a separator in front, `us-west.orders`."""
+    """Kafka's `DefaultReplicationPolicy`: source alias, separator, name: `us-west.orders`."""
 
     def __init__(self) -> None:
         self._separator = "."
         self._separates_internal = True
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Reads the separator; the switch of KAFKA-15102 counts only beside one, as in MM2."""
+        """Read the separator. The switch of KAFKA-15102 counts only if a separator is set, as in MM2."""
         if SEPARATOR_KEY not in properties:
             return
         self._separator = properties[SEPARATOR_KEY]
@@ -110,7 +110,7 @@ class DefaultReplicationPolicy(BaseReplicationPolicy):
 
     @property
     def internal_separator(self) -> str:
-        """What separates the parts of internal topics' names."""
+        """The separator in names of internal topics."""
         return self._separator if self._separates_internal else "."
 
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
@@ -143,15 +143,13 @@ class DefaultReplicationPolicy(BaseReplicationPolicy):
 
 
 class IdentityReplicationPolicy(DefaultReplicationPolicy):
-    """Kafka's `IdentityReplicationPolicy`: names stay as they are, except those that end like the heartbeats topic.
-
-    It sees no cycle; `streaming.mm2.replication_cycles` does.
-    """
+    """Kafka's `IdentityReplicationPolicy`: names stay, except names that end like the heartbeats topic. It cannot see
+    cycles; `endless_cycles` does."""
 
     _source_alias: str | None = None
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """As the default policy; `source.cluster.alias` is what every topic is said to come from."""
+        """Like the default policy's. `source.cluster.alias`: the alias that it returns as the source of every topic."""
         super().configure(properties)
         self._source_alias = properties.get(SOURCE_ALIAS, self._source_alias)
 
@@ -169,7 +167,7 @@ class IdentityReplicationPolicy(DefaultReplicationPolicy):
 
 
 def _upstream_names(policy: ReplicationPolicy | BaseReplicationPolicy, topic: str) -> Iterator[str]:
-    """The topic, its name one hop upstream, and so on, up to the first that stays the same."""
+    """Yields the topic, its name one hop upstream, and so on, up to the first name that stays the same."""
     seen = [topic]
     while True:
         yield seen[-1]
@@ -205,11 +203,12 @@ def replicates(
 
 
 def is_written_by_mm2_alone(policy: ReplicationPolicy, source_alias: str, topic: str) -> bool:
-    """Whether the name of a topic's copy says that it is a copy, so that only MM2 has a reason to write there.
+    """Whether the name of a topic's copy says that it is a copy, so that only MM2 has a reason to write it. `topic`:
+    name on the source.
 
-    `topic`: the name on the source. False where the copy keeps that name, and where the policy does not lead from the
-    copy back to source and topic. False too where it calls the source's own topic a remote one of the source. Such an
-    answer tells nothing: `IdentityReplicationPolicy` gives it for every topic.
+    False if the copy has the same name, or if the policy does not lead from the copy back to source and topic. False
+    too if the policy calls the source's own topic a remote one of the source, as `IdentityReplicationPolicy` does for
+    every topic.
     """
     remote = policy.format_remote_topic(source_alias, topic)
     return (

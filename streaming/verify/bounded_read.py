@@ -42,14 +42,15 @@ BOUNDS = StructType(
 
 @dataclass(frozen=True, slots=True)
 class SideRead:
-    """How one cluster is read: Java client properties (perhaps secret) and MM2's `isolation.level`."""
+    """How one cluster is read: Java client properties (perhaps secret), and MM2's `isolation.level`."""
 
     options: Mapping[str, str] = field(repr=False)
     isolation: str = "read_uncommitted"
 
 
 def read_options(side: SideRead, partitions: Sequence[PartitionRead], tasks: int) -> dict[str, str]:
-    """The options of Spark's Kafka source for these partitions, none of them empty, split into so many tasks."""
+    """Returns the options of Spark's Kafka source for these partitions, split into so many tasks. None of them is
+    empty."""
     client = {f"kafka.{name}": value for name, value in side.options.items() if name not in SPARKS_OWN}
     assigned: dict[str, list[int]] = {}
     starts: dict[str, dict[str, int]] = {}
@@ -72,10 +73,8 @@ def read_options(side: SideRead, partitions: Sequence[PartitionRead], tasks: int
 def read_cells(
     spark: SparkSession, side: SideRead, partitions: Sequence[PartitionRead], tasks: int
 ) -> DataFrame | None:
-    """The records of these partitions as Spark's Kafka source has them, with their cells (`with_cells`).
-
-    None where all partitions are empty on this side.
-    """
+    """Returns the records of these partitions from Spark's Kafka source, with their cells (`with_cells`). None if all
+    partitions are empty on this side."""
     filled = [one for one in partitions if one.bounds[-1] > one.bounds[0]]
     if not filled:
         return None
@@ -100,7 +99,7 @@ def with_cells(frame: DataFrame, partitions: Sequence[PartitionRead]) -> DataFra
 
 
 def _partition_hash() -> Column:
-    """One number for a partition: a join by a number alone costs a fraction of one by a text and a number."""
+    """Returns one number for a partition. A join by a number costs a fraction of a join by a text and a number."""
     return F.xxhash64("topic", "partition").alias("partition_hash")
 
 
@@ -109,7 +108,7 @@ def _power_of_two(count: int) -> int:
 
 
 def _with_cell(frame: DataFrame, size: int) -> DataFrame:
-    """Adds the number of the last cell that begins at or before the offset, by binary search, a column a step."""
+    """Add the number of the last cell that begins at or before the offset, by binary search with one column a step."""
     cell: Column = F.lit(0)
     frame = frame.withColumn("cell", cell)
     step = size // 2

@@ -41,7 +41,7 @@ SOUGHT = "id int, key_digest bigint, value_digest bigint, headers_digest bigint,
 
 
 def own_session(spark: SparkSession) -> SparkSession:
-    """Another session of the same Spark, with settings of its own."""
+    """Returns another session of the same Spark, with its own settings."""
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     return session
@@ -57,12 +57,12 @@ class SparkJobs:
     target: SideRead
 
     def cells(self, side: int, partitions: Sequence[PartitionRead]) -> DataFrame | None:
-        """The records of these partitions of one side, as `read_cells` has them."""
+        """Returns the records of these partitions of one side, as `read_cells` does."""
         read = self.source if side == SOURCE else self.target
         return read_cells(self.spark, read, partitions, self._tasks(partitions))
 
     def digests(self, source: Sequence[PartitionRead], target: Sequence[PartitionRead]) -> Iterator[DigestRow]:
-        """A row for each cell and side that has records."""
+        """Returns a row for each cell and side that has records."""
         frames = [digest_cells(frame, side) for side, frame in self._both(source, target)]
         if not frames:
             return
@@ -74,7 +74,7 @@ class SparkJobs:
     def pairs(
         self, source: Sequence[PartitionRead], target: Sequence[PartitionRead], times: bool, most: int
     ) -> RecordRows:
-        """Records of the even cells (0, 2, …) brought together."""
+        """Pair the records of the even cells (0, 2, …) of both sides."""
         frames = [
             identified(frame.where(F.col("cell") % 2 == 0), side, times) for side, frame in self._both(source, target)
         ]
@@ -103,7 +103,7 @@ class SparkJobs:
     def find_on_source(
         self, partitions: Sequence[PartitionRead], wanted: Sequence[SoughtRecord]
     ) -> dict[SoughtRecord, int]:
-        """The first offset in these partitions of each record that is there."""
+        """Returns the first offset in these partitions of each sought record."""
         frame = self.cells(SOURCE, partitions)
         if frame is None or not wanted:
             return {}
@@ -149,7 +149,7 @@ class SparkJobs:
         return max(1, min(TASKS_PER_CORE * self.spark.sparkContext.defaultParallelism, offsets // OFFSETS_A_TASK))
 
     def _begin(self, what: str, shuffled_into: int) -> None:
-        """Says what the Spark UI calls the jobs that follow, and how many tasks come behind a shuffle."""
+        """Set the description that the Spark UI shows for the next jobs, and the number of tasks after a shuffle."""
         self.spark.conf.set("spark.sql.shuffle.partitions", str(shuffled_into))
         self.spark.sparkContext.setJobDescription(f"lockstep verify: {what}")
 
@@ -167,7 +167,7 @@ def _surplus(contents: DataFrame) -> list[Surplus]:
 
 
 def identified(frame: DataFrame, side: int, times: bool) -> DataFrame:
-    """The records of `bounded_read.read_cells` as digests alone. `times`: timestamps count."""
+    """Returns digests of the records of `bounded_read.read_cells`. `times`: timestamps count."""
     stamp = F.col("ms") if times else F.lit(None).cast("long")
     return with_digests(frame).select(
         "id",
@@ -183,7 +183,7 @@ def identified(frame: DataFrame, side: int, times: bool) -> DataFrame:
 
 
 def by_content(records: DataFrame) -> DataFrame:
-    """A row for each content of each cell: its offsets on both sides, rising, and the digests of its fields."""
+    """Returns a row for each content of each cell: its rising offsets on both sides, and the digests of its fields."""
     ours = F.when(F.col("side") == SOURCE, F.col("offset"))
     theirs = F.when(F.col("side") == TARGET, F.col("offset"))
     return records.groupBy("id", "cell", "content", "identity").agg(
@@ -195,14 +195,15 @@ def by_content(records: DataFrame) -> DataFrame:
 
 
 def unequal(contents: DataFrame) -> DataFrame:
-    """The rows of `by_content` that are not as often on one side as on the other."""
+    """Returns the rows of `by_content` whose counts differ between the sides."""
     return contents.where(F.size("upstreams") != F.size("downstreams"))
 
 
 def runs(contents: DataFrame) -> DataFrame:
-    """The others of `by_content` as runs: `id`, `cell`, `upstream`, `downstream`, `length`, `last_ms`, `descends`.
+    """Returns the equal rows of `by_content` as runs: `id`, `cell`, `upstream`, `downstream`, `length`, `last_ms`,
+    `descends`.
 
-    Records of one content are paired in their order. A run goes on while both offsets go up by one.
+    Records of one content are paired in their order. A run goes on while both offsets rise by one.
     """
     pairs = contents.where(F.size("upstreams") == F.size("downstreams")).select(
         "id", "cell", "ms", F.inline(F.arrays_zip("upstreams", "downstreams")).alias("upstream", "downstream")
@@ -234,10 +235,8 @@ def run_sums(found: DataFrame) -> DataFrame:
 
 
 def first_of_each(rows: DataFrame, of: Sequence[str | Column], by: str | Column, most: int) -> DataFrame:
-    """Return at most `most` rows: the first rows of each group (`of`), the same number of every group that has them.
-
-    Were they the first of all, one large group would leave nothing of the others.
-    """
+    """Returns at most `most` rows: the first rows of each group (`of`), the same number from each. Otherwise one large
+    group would leave none of the others."""
     rank = F.row_number().over(Window.partitionBy(*of).orderBy(by))
     return rows.withColumn("rank", rank).where(F.col("rank") <= most).orderBy("rank").limit(most).drop("rank")
 
@@ -250,10 +249,11 @@ _LAST = ("offset", "value_digest", "headers_digest", "ms", "tombstone", "older")
 
 
 def last_of_each(sides: Iterable[tuple[int, DataFrame]]) -> DataFrame:
-    """A row for each key: its last record on both sides (`ours`, `theirs`), and whether they agree.
+    """Returns a row for each key: its last record on both sides (`ours`, `theirs`), and whether they agree.
 
-    A tombstone agrees with nothing at all: either side deletes it when it likes. Timestamps count, unless the target's
-    broker gave one. Of the target's records in the first of two cells only those count whose key the source deletes.
+    A tombstone agrees with a missing record, because either side may delete it at any time. Timestamps count, unless
+    the target's broker set one. In the first of two cells, the target's records count only if the source deletes their
+    key.
     """
     records = reduce(DataFrame.unionByName, [_records(frame, side) for side, frame in sides])
     return _last_of_each(records).withColumn("agrees", _agrees())
@@ -331,9 +331,12 @@ DIFFERENCE_COLUMNS = "id int, offset bigint, difference string, fields string"
 def write_differing(
     jobs: SparkJobs, sides: Sequence[tuple[int, Sequence[PartitionRead], Sequence[DifferingRecord]]], folder: str
 ) -> None:
-    """A row for each record that differs and side that has it. `sides`: source or target, what is read of it, and the
-    records. Raises what Spark raises, also where the folder is there already. Who may read the files the folder around
-    it says: Spark gives them the modes of any file."""
+    """Write a row for each differing record and side that has it. `sides`: source or target, how it is read, and the
+    records.
+
+    Raises what Spark raises, also if the folder exists already. The folder around it decides who may read the files,
+    because Spark gives them ordinary modes.
+    """
     frames = [frame for side, reads, found in sides if (frame := _rows(jobs, side, reads, found)) is not None]
     if frames:
         jobs.spark.sparkContext.setJobDescription("lockstep verify: records that differ")

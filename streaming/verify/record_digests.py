@@ -39,7 +39,7 @@ def _headers() -> list[Column]:
 
 
 def field_digests() -> dict[str, Column]:
-    """A digest of each field by itself: `key_digest`, `value_digest` (0 for null), `headers_digest`."""
+    """Returns a digest of each field: `key_digest`, `value_digest` (0 for null), `headers_digest`."""
     return {
         "key_digest": F.when(F.col("key").isNull(), F.lit(0)).otherwise(F.xxhash64(*_measured(F.col("key")))),
         "value_digest": F.when(F.col("value").isNull(), F.lit(0)).otherwise(F.xxhash64(*_measured(F.col("value")))),
@@ -48,7 +48,7 @@ def field_digests() -> dict[str, Column]:
 
 
 def content_digest(salt: int) -> Column:
-    """A digest of key, value and headers; another one for each salt."""
+    """Returns a digest of key, value and headers, different for each salt."""
     return F.xxhash64(F.lit(salt), *_measured(F.col("key")), *_measured(F.col("value")), *_headers())
 
 

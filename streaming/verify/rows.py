@@ -12,10 +12,8 @@ SOURCE, TARGET = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class PartitionRead:
-    """The cells of one partition: cell n has the offsets [`bounds[n]`, `bounds[n + 1]`) of its side.
-
-    `id`: the same on both sides, unique in a read.
-    """
+    """The cells of one partition. Cell n has the offsets [`bounds[n]`, `bounds[n + 1]`) of its side. `id`: the same on
+    both sides, unique in a read."""
 
     id: int
     topic: str
@@ -55,8 +53,8 @@ class RunRow(NamedTuple):
 
 
 class ContentRow(NamedTuple):
-    """A content that is not as often on one side as on the other, with the digests of its fields. `appended`: of the
-    target's records with it, whether the broker gave one its timestamp (LogAppendTime)."""
+    """A content whose counts differ between the sides, with the digests of its fields. `appended`: whether the target's
+    broker set a timestamp (LogAppendTime)."""
 
     id: int
     cell: int
@@ -70,7 +68,7 @@ class ContentRow(NamedTuple):
 
 
 class SoughtRecord(NamedTuple):
-    """A record to look for on the source, by the digests of its fields; `ms` None where timestamps do not count."""
+    """A record to look for on the source, by the digests of its fields. `ms` None: timestamps do not count."""
 
     id: int
     key: int
@@ -80,7 +78,7 @@ class SoughtRecord(NamedTuple):
 
 
 class DifferingRecord(NamedTuple):
-    """The record of the partition `id` at this offset, and what is wrong with it; `fields`: those that differ."""
+    """The record of the partition `id` at this offset, and what is wrong with it. `fields`: which of them differ."""
 
     id: int
     offset: int
@@ -89,7 +87,7 @@ class DifferingRecord(NamedTuple):
 
 
 class Surplus(NamedTuple):
-    """How many records of a cell have no equal on the other side, and how many contents those are."""
+    """How many records of a cell have no equal on the other side, and how many contents they have."""
 
     id: int
     cell: int
@@ -99,9 +97,11 @@ class Surplus(NamedTuple):
 
 
 class PairSums(NamedTuple):
-    """Of a cell: how many records have an equal on the other side, and the greatest timestamp. In the source's order:
-    how often the target's offset goes back from one to the next, and the first and the last of them (no meaning without
-    any)."""
+    """Sums of a cell: how many records have an equal on the other side, and the greatest timestamp.
+
+    In the source's order: how often the target's offset goes back, and its first and last offset (meaningless without
+    any).
+    """
 
     id: int
     cell: int
@@ -116,8 +116,8 @@ class PairSums(NamedTuple):
 
 @dataclass(frozen=True)
 class RecordRows:
-    """Records brought together. Of each cell `contents` and `runs` may be cut off behind the first ones. Then `surplus`
-    says how many contents there are. `sums` says what all runs come to, and where they begin and end."""
+    """Paired records. `contents` and `runs` of a cell may be cut off after the first ones. Then `surplus` has the
+    number of contents, and `sums` what all runs add up to, with their beginning and end."""
 
     sums: list[PairSums]
     surplus: list[Surplus]
@@ -126,10 +126,11 @@ class RecordRows:
 
 
 class KeySums(NamedTuple):
-    """Of a partition: how many keys it has, how many do not agree, and the greatest offsets and times that do.
+    """Sums of a partition: number of keys, number of keys that do not agree, and the greatest offsets and times that
+    do.
 
-    `appended`: records of the target whose timestamp the broker gave. `last_ms`: of the source. `deletion`: the least
-    offset of a tombstone of the source whose key the target has not at all in what was read of it.
+    `appended`: records of the target whose timestamp the broker set. `last_ms`: of the source. `deletion`: the least
+    offset of a tombstone of the source whose key is missing in what was read of the target.
     """
 
     id: int
@@ -152,7 +153,7 @@ class LastRecord(NamedTuple):
 
 
 class KeyRow(NamedTuple):
-    """A key whose last records do not agree; None where a side has none."""
+    """A key whose last records do not agree. None: that side has none."""
 
     id: int
     source: LastRecord | None

@@ -46,14 +46,15 @@ KRAFT_FEATURE = "metadata.version"
 
 
 class EpochSignal:
-    """A `MetadataSignal` by `Admin.describeFeatures` (KIP-584). On brokers without KRaft it never works."""
+    """A `MetadataSignal` by `Admin.describeFeatures` (KIP-584). It never works on brokers without KRaft."""
 
     def __init__(
         self,
         admin: JavaAdmin,
         on_signal: Callable[[], None] = lambda: None,
     ) -> None:
-        """`admin`: a client for it alone, which it closes: samples do not wait for the answers of others."""
+        """`admin`: a client for this signal alone, so that samples do not wait for other answers. The signal closes
+        it."""
         self._admin, self._on_signal = admin, on_signal
         self._beat, self._pace = MetadataBeat(), SamplePace()
         self._highest, self.highest = HighestLength(), -1
@@ -70,7 +71,7 @@ class EpochSignal:
         return self._works
 
     def signalled(self) -> int:
-        """Records beyond the beat since this was last asked."""
+        """Returns how many records beyond the beat came since the last call."""
         with self._lock:
             records, self._records = self._records, 0
         return records
@@ -122,16 +123,14 @@ class EpochSignal:
 
 
 def follows_metadata_log(admin: JavaAdmin) -> bool:
-    """Whether brokers are in KRaft mode, and so tell how far they followed the metadata log.
-
-    Brokers in ZooKeeper mode tell an epoch too, which does not move.
-    """
+    """Whether brokers are in KRaft mode and so tell how far they follow the metadata log. In ZooKeeper mode they tell
+    an epoch that does not move."""
     features = admin.call(API, lambda client: client.describeFeatures().featureMetadata())
     return bool(features.finalizedFeatures().containsKey(KRAFT_FEATURE))
 
 
 class SamplePace:
-    """Seconds until the next sample: few while it is of use, more while nothing changes. Pure."""
+    """Seconds until the next sample: short while samples help, longer while nothing changes. Pure."""
 
     def __init__(self) -> None:
         self._signalled = float("-inf")
@@ -153,14 +152,15 @@ class SamplePace:
 
 
 class HighestLength:
-    """The length that any broker told; each follows the log at its own pace. Pure."""
+    """The highest length that any broker told. Brokers follow the log at different paces. Pure."""
 
     def __init__(self) -> None:
         self._highest = -1
         self._lower_since: float | None = None
 
     def of(self, now: float, length: int) -> int:
-        """The highest so far, unless the log has been shorter for a while: then it is another log."""
+        """Returns the highest length so far. If the log has been shorter for a while, it is another log and its length
+        counts."""
         if length >= self._highest:
             self._highest, self._lower_since = length, None
             return length

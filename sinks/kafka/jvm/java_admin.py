@@ -71,7 +71,7 @@ Slow = Callable[[Sequence[K]], Mapping[K, ItemFault]]
 
 @dataclass(frozen=True)
 class Settled(Generic[K]):
-    """What a request for many items came to. `answers`: a Java list in the order of the keys, null for a fault."""
+    """Result of a request for many items. `answers`: a Java list in the order of the keys, null for a fault."""
 
     keys: Sequence[K]
     faults: Mapping[K, ItemFault]
@@ -79,10 +79,8 @@ class Settled(Generic[K]):
 
 
 class JavaAdmin:
-    """Opens no connection, and no JVM, before the first request. May be called from any thread.
-
-    `timeout`: seconds that a request may take.
-    """
+    """Java's `Admin` of one cluster. Opens no connection and no JVM before the first request. Thread-safe. `timeout`:
+    seconds that a request may take."""
 
     def __init__(
         self, alias: str, properties: Mapping[str, str], gateway: Gateway, count: CountRequest = count_nothing
@@ -98,7 +96,7 @@ class JavaAdmin:
 
     @property
     def rows(self) -> JavaRows:
-        """What makes and reads many Java objects at once."""
+        """Builds and reads many Java objects at once."""
         return rows_of(self._gateway())
 
     @property
@@ -113,14 +111,16 @@ class JavaAdmin:
 
     @property
     def client(self) -> Any:
-        """Java's `Admin`, to look. Raises RightsMissing, ClusterUnreachable, LockstepError where it cannot be made."""
+        """Java's `Admin` for reading. Raises RightsMissing, ClusterUnreachable, and LockstepError if it cannot be
+        created."""
         return self._clients(self._readers, 1, self.properties)[0]
 
     def writers(self, number: int = 1) -> list[Any]:
-        """Java's `Admin`, to write, so many of them: a broker answers the requests of a connection one by one.
+        """Java's `Admin` for writing, several clients, because a broker answers the requests of a connection one by
+        one.
 
-        They send a request once. Java would repeat one whose connection broke, and delete what another client made
-        in between. Raises as `client`.
+        They send a request once. Java would repeat a request whose connection broke, and could delete what another
+        client created in between. Raises as `client`.
         """
         began = time.monotonic()
         found = self._clients(self._writers, number, self.properties | SENT_ONCE)
@@ -150,12 +150,12 @@ class JavaAdmin:
         return found
 
     def answers(self, settled: Settled[K], left_out: LeftOut = NOTHING) -> dict[K, Any]:
-        """What was answered for each key that has no fault, without the fields that are left out."""
+        """Returns the answer of each key without a fault, without the fields that are left out."""
         found = zip(settled.keys, self.rows.read(settled.answers, left_out), strict=True)
         return {key: one for key, one in found if key not in settled.faults}
 
     def call(self, api: str, request: Callable[[Any], Any]) -> Any:
-        """What the future of a request comes to. Raises ClusterUnreachable, RightsMissing, NotSupported."""
+        """Returns the result of a request's future. Raises ClusterUnreachable, RightsMissing, NotSupported."""
         with self._asking(api, whole=True) as asked:
             try:
                 return self._waited(request(self.client), asked)
@@ -163,7 +163,8 @@ class JavaAdmin:
                 raise asked.stopped(java_error(error.java_exception.toString())) from None
 
     def seen(self, api: str, future: Any, own_faults: Collection[str]) -> Any:
-        """What a future of all answers comes to; None where a fault of one item alone ended it. Raises as `call`."""
+        """Returns the result of a future of all answers; None if a fault of a single item ended it. Raises as
+        `call`."""
         with self._asking(api) as asked:
             try:
                 return self._waited(future, asked)
@@ -187,9 +188,8 @@ class JavaAdmin:
         return int(epoch.get()) if epoch.isPresent() else None
 
     def refused(self, request: Callable[[Any], Any]) -> JavaError | None:
-        """Why a request failed; None where it was answered. It is not counted.
-
-        Raises ClusterUnreachable before the request, and as `client`."""
+        """Returns why a request failed; None if it was answered. The request is not counted. Raises ClusterUnreachable
+        before the request, and as `client`."""
         self._reachability.check(self.timeout)
         try:
             wait_ms = int((self.timeout + BEYOND) * 1000)
@@ -199,9 +199,9 @@ class JavaAdmin:
         return None
 
     def write(self, api: str, keys: Sequence[K], request: Callable[[Any], Any]) -> Settled[K]:
-        """As `settle`, for a request that writes. It leaves once, and not any more after this returned or raised.
+        """Like `settle`, for a request that writes. It is sent once, and never after this call has returned or raised.
 
-        Only one that brokers turned away whole, as those that are not in charge, leaves again.
+        Only a request that brokers refused as a whole, because they are not in charge, is sent again.
         """
         over, until = False, time.monotonic() + self.timeout
         try:
@@ -222,10 +222,10 @@ class JavaAdmin:
     def settle(
         self, api: str, keys: Sequence[K], request: Callable[[Any], Any], slow: Slow[K] | None = None
     ) -> Settled[K]:
-        """What each of many futures comes to; `request` returns a Java list of them in the order of the keys.
+        """Returns the result of each of many futures. `request` returns a Java list of them in the order of the keys.
 
-        `slow`: is given the keys without an answer after a moment, and returns those that will have none, with why.
-        Raises as `call`, where none was answered, or the client was denied as a whole.
+        `slow`: gets the keys that have no answer after a moment, and returns those that will have none, with the
+        reason. Raises as `call` if no key was answered, or if the client was denied as a whole.
         """
         return self._settled(api, keys, request, slow, writes=False)
 
@@ -268,7 +268,7 @@ class JavaAdmin:
         return {key: item_fault(java_error(text)) for key, text in errors if text is not None}
 
     def _closer(self, fault: ItemFault, future: Any) -> ItemFault:
-        """Of a write that Java does not repeat, why not: it says that the time is up, and wraps what it was."""
+        """Returns the error behind a write that Java does not repeat. Java only says that the time is up."""
         if fault.code != TIMED_OUT or not future.isDone():
             return fault
         try:
@@ -278,8 +278,11 @@ class JavaAdmin:
         return fault
 
     def _waited(self, future: Any, asked: _Asking) -> Any:
-        """What a future comes to. Raises Py4JJavaError for its error, ClusterUnreachable for a cluster that has refused
-        all connections for a while meanwhile: Java's client would wait its whole time limit for it."""
+        """Returns the result of a future. Raises Py4JJavaError for its error.
+
+        Raises ClusterUnreachable once the cluster has refused all connections for a while. Java's client would wait its
+        whole time limit.
+        """
         until, refused_since = time.monotonic() + asked.within + BEYOND, None
         while True:
             try:
@@ -298,7 +301,7 @@ class JavaAdmin:
                 self._reachability.check(0.0, look=True)
 
     def _ends(self, future: Any, unit: Any, within_ms: int) -> bool:
-        """Whether it does, well or not, within this time."""
+        """Whether the future ends within this time, with a result or an error."""
         try:
             future.get(within_ms, unit)
         except Py4JJavaError:
@@ -306,7 +309,7 @@ class JavaAdmin:
         return True
 
     def raised(self, api: str, fault: ItemFault) -> LockstepError:
-        """The exception for a fault that concerns all of a request."""
+        """Returns the exception for a fault that concerns the whole request."""
         return raised(self.alias, self.servers, api, JavaError(fault.code, fault.message), self.timeout)
 
     def _asking(self, api: str, *, whole: bool = False, writes: bool = False) -> _Asking:
@@ -318,11 +321,11 @@ class JavaAdmin:
         return _Asking(self, api, within, whole=whole)
 
     def learn_nodes(self, nodes: Iterable[tuple[str, int]]) -> None:
-        """Host and port of each broker that the cluster has now."""
+        """Returns host and port of each broker that the cluster has now."""
         self._reachability.learn(nodes)
 
     def close(self) -> None:
-        """Closes the clients, without waiting for what is under way."""
+        """Close the clients without waiting for requests under way."""
         self._closed = True
         self._close_clients(self._readers)
         self._close_clients(self._writers)
@@ -340,10 +343,10 @@ class JavaAdmin:
 
 
 class _Asking:
-    """One request: counted with its result, and errors of the gateway told as what they are."""
+    """One request. It counts the result, and turns errors of the gateway into Lockstep's."""
 
     def __init__(self, admin: JavaAdmin, api: str, within: float, *, whole: bool) -> None:
-        """`within`: seconds. `whole`: it concerns the cluster, not single items."""
+        """`within`: seconds. `whole`: the request concerns the cluster, not single items."""
         self.within = within
         self._admin, self._api, self._asked, self._whole = admin, api, time.monotonic(), whole
         self.result = "ok"
@@ -353,7 +356,7 @@ class _Asking:
         return self._admin.jvm.java.util.concurrent.TimeUnit.MILLISECONDS
 
     def stopped(self, error: JavaError) -> LockstepError:
-        """The exception for an error that concerns the whole request."""
+        """Returns the exception for an error that concerns the whole request."""
         admin, waited = self._admin, time.monotonic() - self._asked
         self.result = error.code
         stopped = raised(admin.alias, admin.servers, self._api, error, min(waited, admin.timeout))
@@ -380,18 +383,18 @@ class _Asking:
 
 
 def gone(alias: str, api: str, error: Py4JError) -> JavaGone:
-    """The exception for a JVM that does not answer: it ended, or its client is of a version that lacks the method."""
+    """Returns the exception for a JVM that does not answer. It has ended, or its client's version lacks the method."""
     said = str(error).splitlines()[0] if str(error) else "it ended"
     return JavaGone(f"cluster {alias}: {api}: the Java process that asks clusters gave no answer ({said})")
 
 
 def timeout_ms(alias: str, properties: Mapping[str, str]) -> int:
-    """How long a call may take. Raises LockstepError, see `request_timeout`."""
+    """Returns how long a call may take. Raises LockstepError, see `request_timeout`."""
     return int(request_timeout(alias, properties) * 1000)
 
 
 def java_properties(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
-    """A `Map` for a Java client, which gives up on a silent cluster within its `timeout_ms`."""
+    """Returns a `Map` for a Java client that gives up on a silent cluster within its `timeout_ms`."""
     java = jvm.java.util.HashMap()
     for name, value in (RETRIES_AFTER | dict(properties)).items():
         java.put(name, value)
@@ -406,10 +409,10 @@ def java_properties(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
 
 
 def java_admin(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
-    """An `Admin` of the JVM's. With OAUTHBEARER it logs in here and now. Raises RightsMissing, LockstepError where it
-    cannot be made.
+    """Returns a new `Admin` of the JVM. With OAUTHBEARER it logs in now.
 
-    Java's own text is left out: of a token that it cannot read, it repeats all of it.
+    Raises RightsMissing, and LockstepError if it cannot be created. Java's own text is left out, because it may repeat
+    a whole token.
     """
     began = time.monotonic()
     try:
@@ -419,10 +422,8 @@ def java_admin(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
 
 
 def unmade(alias: str, properties: Mapping[str, str], error: Py4JJavaError, waited: float) -> LockstepError:
-    """Why Java's client, or its login, cannot be made. Of Java's text it has names of keys and classes alone.
-
-    `waited`: seconds.
-    """
+    """Returns why Java's client or its login cannot be created. The text has only names of keys and classes from
+    Java's. `waited`: seconds."""
     causes = list(_causes(error))
     missing = next((found.group(1) for one in causes if (found := MISSING_CLASS.search(one))), None)
     if missing is not None:

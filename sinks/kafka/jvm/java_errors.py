@@ -112,7 +112,8 @@ def java_error(text: str) -> JavaError:
 
 
 def not_repeated(causes: Iterable[str]) -> JavaError:
-    """Of a request that Java's client does not repeat: the error behind its TimeoutException, each as `toString`."""
+    """Returns the error behind the TimeoutException of a request that Java's client does not repeat. Both are
+    `toString` texts."""
     told = [error for text in causes if not text.split(": ")[0].endswith(WRAPPERS) for error in (java_error(text),)]
     if any(NO_RETRIES_LEFT in error.message for error in told):
         return JavaError("COORDINATOR_NOT_AVAILABLE", "no broker in charge was found")
@@ -125,12 +126,12 @@ def item_fault(error: JavaError) -> ItemFault:
 
 
 def stops_request(code: str) -> bool:
-    """Whether an error that came back for one item says that none of the request was carried out."""
+    """Whether an error of one item means that the request was not carried out at all."""
     return code in NO_ANSWER | LOGIN | {DENIED_CLUSTER, TOO_OLD}
 
 
 def raised(alias: str, servers: str, api: str, error: JavaError, waited: float) -> LockstepError:
-    """The exception for an error that concerns a whole request; `waited`: seconds."""
+    """Returns the exception for an error that concerns a whole request. `waited`: seconds."""
     text = ": ".join(filter(None, (f"cluster {alias}", api, error.code, error.message)))
     if error.code in LOGIN:
         return RightsMissing(f"{text}; check the security settings of `{alias}.` in the properties file")

@@ -41,9 +41,11 @@ NOTHING: LeftOut = {}
 
 @dataclass(frozen=True)
 class Make:
-    """How an object is built of words: by a class's constructor with these parameters, or its static method `by`.
+    """How to build an object from words: with a class's constructor of these parameters, or with its static method
+    `by`.
 
-    A parameter is TEXT, one of PARSERS, an enum's class, or another Make. It takes a word, a Make as many as it needs.
+    A parameter is TEXT, one of PARSERS, an enum's class, or another Make. It takes one word, a Make as many as it
+    needs.
     """
 
     type: str
@@ -61,7 +63,7 @@ TOPIC_PARTITION = Make("org.apache.kafka.common.TopicPartition", (TEXT, "int"))
 
 
 class JavaNames:
-    """Java's packages and classes by name. py4j's own `jvm` asks for each part of a name, each time."""
+    """Java packages and classes by name. py4j's own `jvm` asks the JVM for each part of a name, each time."""
 
     __slots__ = ("_client", "_known", "_name")
 
@@ -83,7 +85,7 @@ class JavaNames:
 
 
 class KnownClass(JavaClass):  # type: ignore[misc]  # py4j brings no types
-    """A class whose static methods, constants and inner classes are asked for once."""
+    """A class whose static methods, constants and inner classes are looked up once."""
 
     def __init__(self, name: str, client: Any) -> None:
         """`client`: as of `JavaNames`."""
@@ -97,16 +99,14 @@ class KnownClass(JavaClass):  # type: ignore[misc]  # py4j brings no types
 
 
 def rows_of(gateway: Any) -> JavaRows:
-    """What all clients in a JVM share. `gateway`: py4j's."""
+    """Returns the JavaRows that all clients of a JVM share. `gateway`: py4j's."""
     with _making:
         return _made(gateway)
 
 
 def load_admin(gateway: Any) -> None:
-    """Loads what the first `Admin` of a JVM waits for longest: how rows are read, Java's MBeans, the client's settings.
-
-    `gateway`: py4j's.
-    """
+    """Load what the first `Admin` of a JVM waits for longest: how rows are read, Java's MBeans, the client's settings.
+    `gateway`: py4j's."""
     jvm = rows_of(gateway).jvm
     jvm.java.lang.management.ManagementFactory.getPlatformMBeanServer()
     jvm.org.apache.kafka.clients.admin.AdminClientConfig.configNames()
@@ -121,7 +121,7 @@ _making = Lock()
 
 
 class JavaRows:
-    """Builds and reads collections in the JVM behind a py4j gateway. May be called from any thread."""
+    """Builds and reads collections in the JVM behind a py4j gateway. Thread-safe."""
 
     def __init__(self, gateway: Any) -> None:
         self._gateway, self._client = gateway, gateway._gateway_client
@@ -142,7 +142,7 @@ class JavaRows:
         self._rows = factory.constructCollectionType(self.type(LIST), self.type(OBJECTS))
 
     def type(self, name: str) -> Any:
-        """Java's Class. Spark's jars are in the context class loader only."""
+        """Returns Java's Class. Only the context class loader knows Spark's jars."""
         if name not in self._types_known:
             lang = self.jvm.java.lang
             if name in PARSERS:
@@ -153,15 +153,15 @@ class JavaRows:
         return self._types_known[name]
 
     def text(self, value: Any, left_out: LeftOut = NOTHING) -> str:
-        """A Java value as JSON, by its fields: Kafka's classes have no getters as Jackson looks for them, or too
-        many."""
+        """Returns a Java value as JSON, by its fields. Kafka's classes lack the getters that Jackson looks for, or have
+        too many."""
         key = tuple(left_out.items())
         if key not in self._writers:
             self._writers[key] = self._writer(left_out)
         return str(self._writers[key].writeValueAsString(value))
 
     def read(self, value: Any, left_out: LeftOut = NOTHING) -> Any:
-        """A Java value, as Python has what its JSON says."""
+        """Returns a Java value as a Python value, read from its JSON."""
         return orjson.loads(self.text(value, left_out))
 
     def _writer(self, left_out: LeftOut) -> Any:
@@ -187,42 +187,41 @@ class JavaRows:
         return found
 
     def one(self, name: str, *arguments: Any) -> Any:
-        """A Java object by its class's full name, of its only constructor; inner classes as `Outer$Inner`."""
+        """Returns a new Java object. `name`: the class's full name; inner classes as `Outer$Inner`. The class has one
+        constructor."""
         (constructor,) = self.type(name).getConstructors()
         return constructor.newInstance(self._objects(arguments))
 
     def pairs(self, key: Make, value: Make, rows: Iterable[Row]) -> Any:
-        """A Java map: each row has the words of a key, then the words of its value."""
+        """Returns a Java map. Each row has the words of a key, then the words of its value."""
         width = key.words + value.words
         collector = self._collectors.toMap(self._part(key, 0, width), self._part(value, key.words, width))
         return self._read_rows(rows).stream().collect(collector)
 
     def groups(self, key: Make, item: Make, rows: Iterable[Row]) -> Any:
-        """A Java map from each key to the list of its items."""
+        """Returns a Java map from each key to the list of its items."""
         width = key.words + item.words
         items = self._collectors.mapping(self._part(item, key.words, width), self._collectors.toList())
         collector = self._collectors.groupingBy(self._part(key, 0, width), items)
         return self._read_rows(rows).stream().collect(collector)
 
     def maps(self, group: Make, key: Make, value: Make, rows: Iterable[Row]) -> Any:
-        """A Java map from each group to the map of its pairs."""
+        """Returns a Java map from each group to the map of its pairs."""
         first, width = group.words, group.words + key.words + value.words
         of_group = self._collectors.toMap(self._part(key, first, width), self._part(value, first + key.words, width))
         collector = self._collectors.groupingBy(self._part(group, 0, width), of_group)
         return self._read_rows(rows).stream().collect(collector)
 
     def by(self, result: Any, owner: str, method: str, keys: Any, parameter: str) -> Any:
-        """A Java list of what `result.method(key)` returns for each key. `owner`: the class that declares it, with a
-        parameter of this class."""
+        """Returns a Java list of `result.method(key)` for each key. `owner`: the class that declares the method."""
         return self._mapped(keys, self._operator(self._method(owner, method, parameter).bindTo(result)))
 
     def of_map(self, answers: Any, keys: Any) -> Any:
-        """A Java list of what a Java map has for each key."""
+        """Returns a Java list of a Java map's value for each key."""
         return self.by(answers, MAP, "get", keys, OBJECT)
 
     def by_pairs(self, result: Any, owner: str, method: str, keys: Any, pairs: Any) -> Any:
-        """A Java list of what `result.method(key, pairs.get(key))` returns for each key, a text; `pairs`: a Java
-        map."""
+        """Returns a Java list of `result.method(key, pairs.get(key))` for each key, a text. `pairs`: a Java map."""
         called = self._method(owner, method, TEXT, MAP).bindTo(result)
         value = self._method(MAP, "get", OBJECT).bindTo(pairs)
         both = self._handles.filterArguments(called, 1, self._filters([value]))
@@ -230,13 +229,13 @@ class JavaRows:
         return self._mapped(keys, self._operator(self._handles.permuteArguments(both, self._generic(1), twice)))
 
     def each(self, items: Any, owner: str, method: str) -> Any:
-        """A Java list of what `item.method()` returns for each item."""
+        """Returns a Java list of `item.method()` for each item."""
         if (owner, method, OPERATOR) not in self._methods:
             self._methods[owner, method, OPERATOR] = self._operator(self._method(owner, method))
         return self._mapped(items, self._methods[owner, method, OPERATOR])
 
     def all_of(self, futures: Any) -> Any:
-        """A future that is done once all of a Java list are."""
+        """Returns a future that is done once all of a Java list are done."""
         if "all" not in self._of_futures:
             # py4j calls a method of an interface that the object's class names itself.
             self._of_futures["all"] = self._proxies.asInterfaceInstance(self.type(FUNCTION), self._waiter())
@@ -248,12 +247,12 @@ class JavaRows:
         return found
 
     def errors(self, futures: Any) -> list[str | None]:
-        """What each future came to, as `Throwable.toString` has it; None where it has an answer, or is not done."""
+        """Returns each future's error as `Throwable.toString` gives it; None if it has a result or is not done."""
         function = self._of_future("error", lambda: self._joined([self._picker(1), self._shown()]))
         return [None if one == "null" else one for one in self.read(self._mapped(futures, function))]
 
     def values(self, futures: Any) -> Any:
-        """A Java list of their answers; null for errors, and for what is not done."""
+        """Returns a Java list of the futures' results; null for an error, and for a future that is not done."""
         return self._mapped(futures, self._of_future("value", lambda: self._picker(0)))
 
     def _mapped(self, items: Any, function: Any) -> Any:
@@ -275,7 +274,7 @@ class JavaRows:
         return self._methods[key]
 
     def _part(self, make: Make, at: int, width: int) -> Any:
-        """A function from a row of this width to what the words from `at` on make."""
+        """Returns a function that builds an object from the words of a row, from `at` on."""
         if (make, at, width) not in self._parts:
             whole = self._built(make).asType(self._generic(make.words))
             anything = self.type(OBJECT)
@@ -305,7 +304,7 @@ class JavaRows:
         return self._lookup.findStatic(self.type(owner), method, self._method_type(parameter, [TEXT]))
 
     def _picker(self, at: int) -> Any:
-        """A handle from a future to its answer (0), or to its error (1); to null while it is not done."""
+        """Returns a handle from a future to its result (0) or its error (1); to null while it is not done."""
         anything = self.type(OBJECT)
         pick = self._handles.dropArguments(self._handles.identity(anything), 1 - at, self._classes([anything]))
         both = self._proxies.asInterfaceInstance(self.type("java.util.function.BiFunction"), pick)
@@ -324,7 +323,7 @@ class JavaRows:
         return self._lookup.findStatic(self.type("java.util.Objects"), "toString", self._method_type(TEXT, [OBJECT]))
 
     def _waiter(self) -> Any:
-        """A handle from a list of futures to `KafkaFuture.allOf`."""
+        """Returns a handle from a list of futures to `KafkaFuture.allOf`."""
         none = self.jvm.java.lang.reflect.Array.newInstance(self.type(FUTURE), 0)
         to_array = self._virtual("java.util.Collection", "toArray", OBJECTS, [OBJECTS])
         collected = self._handles.insertArguments(to_array, 1, self._objects([none]))
@@ -346,11 +345,11 @@ class JavaRows:
         return self._types.methodType(self.type(returned), self._classes([self.type(one) for one in parameters]))
 
     def _operator(self, handle: Any) -> Any:
-        """A function that streams and lists take. `handle`: has one argument."""
+        """Returns a function for streams and lists. `handle`: has one argument."""
         return self._proxies.asInterfaceInstance(self.type(OPERATOR), handle)
 
     def _generic(self, arguments: int) -> Any:
-        """The type of a handle from so many objects to an object."""
+        """Returns the type of a handle from so many objects to one object."""
         if arguments not in self._generics:
             self._generics[arguments] = self._types.genericMethodType(arguments)
         return self._generics[arguments]

@@ -26,7 +26,7 @@ MECHANISM: Final = "OAUTHBEARER"
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A bearer token. `expires_s`: when it does, in seconds since 1970."""
+    """A bearer token. `expires_s`: when it expires, in seconds since 1970."""
 
     value: str = field(repr=False)
     expires_s: float
@@ -35,7 +35,7 @@ class Token:
 
 
 class JavaToken:
-    """Logs in at the first question. Of several threads."""
+    """Bearer tokens of Java's login, which begins at the first call. Thread-safe."""
 
     def __init__(self, admin: JavaAdmin) -> None:
         self._admin = admin
@@ -43,7 +43,7 @@ class JavaToken:
         self._login: Any = None
 
     def now(self) -> Token:
-        """The token that expires last. Raises RightsMissing, LockstepError where Java cannot log in."""
+        """Returns the token that expires last. Raises RightsMissing, and LockstepError if Java cannot log in."""
         began = time.monotonic()
         try:
             with self._lock:
@@ -71,12 +71,13 @@ class JavaToken:
         return security.authenticator.LoginManager.acquireLoginManager(context, MECHANISM, self._class(LOGIN), java)
 
     def _class(self, name: str) -> Any:
-        """As the thread finds Kafka's classes: in Spark they are not on the class path of the JVM."""
+        """Returns the class as the thread's class loader finds it. In Spark, Kafka's classes are not on the JVM's class
+        path."""
         jvm = self._admin.jvm
         return jvm.java.lang.Class.forName(name, True, jvm.java.lang.Thread.currentThread().getContextClassLoader())
 
     def close(self) -> None:
-        """Releases the login, which ends with the last client that has it."""
+        """Release the login. It ends with the last client that uses it."""
         with self._lock:
             login, self._login = self._login, None
         if login is not None:

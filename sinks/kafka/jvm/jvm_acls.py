@@ -48,7 +48,7 @@ UNWRITABLE = ItemFault("INVALID_REQUEST", "Java's client knows no such resource,
 
 
 class JvmAcls:
-    """The ACLs of one cluster. May be called from any thread."""
+    """The ACLs of one cluster. Thread-safe."""
 
     def __init__(self, admin: JavaAdmin, clock: Callable[[], float] = time.monotonic) -> None:
         self._admin, self._clock, self._lock = admin, clock, threading.Lock()
@@ -63,9 +63,9 @@ class JvmAcls:
         return self.within(RECENT)
 
     def within(self, seconds: float) -> AclList:
-        """All of them, asked for at most so long ago; the same value as before where they are the same.
+        """Returns all ACLs, read at most `seconds` ago; the same object as before if they are equal.
 
-        Raises NotSupported where the cluster has no authorizer, RightsMissing, ClusterUnreachable.
+        Raises NotSupported if the cluster has no authorizer, RightsMissing, ClusterUnreachable.
         """
         since = self._clock() - seconds
         with self._lock:
@@ -110,7 +110,7 @@ class JvmAcls:
         self._last = seen
 
     def _read(self, bindings: Any) -> frozenset[AclBinding]:
-        """Raises ValueError where this version of Kafka's client has others."""
+        """Raises ValueError if this version of Kafka's client has other fields."""
         return frozenset() if bindings.isEmpty() else bindings_of(self._admin.rows.text(bindings))
 
     def _written(self, api: str, bindings: Collection[AclBinding], write: Callable[[Any, Any, Any], Any]) -> AclFaults:
@@ -146,15 +146,15 @@ class JvmAcls:
         return NotSupported(f"{said}; its brokers have no authorizer")
 
     def close(self) -> None:
-        """Closes its client, where it has one of its own."""
+        """Close the client, if it has one of its own."""
         self._admin.close()
 
 
 def bindings_of(text: str) -> frozenset[AclBinding]:
-    """`[{"pattern": {"resourceType", "name", "patternType"}, "entry": {"data": {"principal", "host", "operation",
-    "permissionType"}}}]`; a word that this version of ours does not know is UNKNOWN.
+    """Parse `[{"pattern": {"resourceType", "name", "patternType"}, "entry": {"data": {"principal", "host", "operation",
+    "permissionType"}}}]`.
 
-    Raises ValueError for anything else.
+    A word that this version of Lockstep does not know becomes UNKNOWN. Raises ValueError for any other shape.
     """
     try:
         return frozenset(_binding(one["pattern"], one["entry"]["data"]) for one in orjson.loads(text))
@@ -185,7 +185,7 @@ def _batches(bindings: list[AclBinding]) -> Iterator[list[AclBinding]]:
 
 
 class SharedJvmAcls:
-    """Of a job: one `JvmAcls` for each account of a cluster, whichever flows have it. May be called from any thread."""
+    """For a job: one `JvmAcls` for each account of a cluster, shared by its flows. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -194,7 +194,7 @@ class SharedJvmAcls:
 
     @contextmanager
     def used(self, account: Hashable, make: Callable[[], JvmAcls]) -> Iterator[JvmAcls]:
-        """Gives it, made where there is none; closed with the last that uses it."""
+        """Returns it, new if there is none. It is closed with its last user."""
         with self._lock:
             if account not in self._opened:
                 self._opened[account] = make()
@@ -218,7 +218,7 @@ class JvmAclWatch:
         self._last: AclList | None = None
 
     def changed(self) -> bool:
-        """Whether the ACLs differ from the last poll; at the first poll they do. Raises as `JvmAcls`."""
+        """Whether the ACLs differ from the last poll. The first poll returns True. Raises as `JvmAcls`."""
         seen = self._acls.within(0.0)
         differs, self._last = seen is not self._last, seen
         return differs

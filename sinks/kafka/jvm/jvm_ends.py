@@ -35,10 +35,8 @@ Offsets = Mapping[TopicPartition, int]
 
 
 class _Question:
-    """Partitions that are asked for together, and the last answer.
-
-    Threads may overwrite each other's answer, so each answer is kept with its text.
-    """
+    """Partitions that are asked for together, and the last answer. Each answer is kept with its text, because threads
+    may overwrite each other's."""
 
     def __init__(self, partitions: Sequence[TopicPartition], asked: Any) -> None:
         """`asked`: the same in the JVM."""
@@ -47,7 +45,7 @@ class _Question:
         self._ranges: tuple[Offsets, Offsets, Mapping[TopicPartition, LogRange]] | None = None
 
     def offsets(self, kind: str, text: str) -> Offsets:
-        """Of an answer as JSON; the same object where it is the last one's."""
+        """Parse an answer's JSON. Returns the same object if it is the last answer's."""
         known = self._answers.get(kind)
         if known is not None and known[0] == text:
             return known[1]
@@ -67,7 +65,7 @@ class _Question:
 
 
 class JvmEnds:
-    """The ends of one cluster's logs. May be called from any thread."""
+    """The ends of one cluster's logs. Thread-safe."""
 
     def __init__(self, admin: JavaAdmin) -> None:
         self._admin, self._topics = admin, JvmTopics(admin)
@@ -77,7 +75,7 @@ class JvmEnds:
     def ends(
         self, partitions: Collection[TopicPartition], committed: bool = False
     ) -> Observed[TopicPartition, LogRange]:
-        """Start and end of each log; `committed`: for who reads committed records alone."""
+        """Returns start and end of each log. `committed`: the end for a reader of committed records."""
         left, faults = self._without_troubled(partitions)
         if not left:
             return Observed({}, faults)
@@ -97,7 +95,7 @@ class JvmEnds:
         return Observed(found, faults)
 
     def for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
-        """The first offset whose record has this timestamp or a later one; None where there is none."""
+        """Returns the first offset whose record has this timestamp or a later one; None if there is none."""
         found: dict[PartitionTime, int | None] = {}
         faults: dict[PartitionTime, ItemFault] = {}
         left = set(times)
@@ -134,7 +132,7 @@ class JvmEnds:
     def _without_troubled(
         self, partitions: Collection[TopicPartition]
     ) -> tuple[Collection[TopicPartition], dict[TopicPartition, ItemFault]]:
-        """One that is gone must not cost the others a moment each time."""
+        """Leave out partitions that are gone. Otherwise each request would wait a moment for them."""
         again = [one for one in partitions if one in self._troubled] if self._troubled else []
         faults = self._topics.troubles(again) if again else {}
         return ([one for one in partitions if one not in faults] if faults else partitions), faults

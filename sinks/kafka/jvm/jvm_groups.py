@@ -53,7 +53,8 @@ T = TypeVar("T")
 
 
 def about_groups(ask: Callable[[], T]) -> T:
-    """What a request returns that only coordinators answer. Raises CoordinatorUnavailable where none of them does."""
+    """Returns the result of a request that only coordinators answer. Raises CoordinatorUnavailable if none of them
+    answers."""
     try:
         return ask()
     except CoordinatorUnavailable:
@@ -63,13 +64,13 @@ def about_groups(ask: Callable[[], T]) -> T:
 
 
 def in_requests(groups: Collection[str]) -> list[list[str]]:
-    """The groups sorted, so many at a time as are asked for together."""
+    """Yields the groups sorted, as many at a time as one request asks for."""
     names = sorted(group for group in groups if group)
     return [names[start : start + GROUPS_IN_A_REQUEST] for start in range(0, len(names), GROUPS_IN_A_REQUEST)]
 
 
 def described(admin: JavaAdmin, groups: Sequence[str], *, operations: bool = False) -> Settled[str]:
-    """Their descriptions, which stay in the JVM; `operations`: with those that are allowed on them."""
+    """Returns descriptions, which stay in the JVM. `operations`: with the allowed operations."""
     rows, options = admin.rows, admin.jvm.org.apache.kafka.clients.admin.DescribeConsumerGroupsOptions()
     names, options = rows.texts(groups), options.includeAuthorizedOperations(operations)
     return admin.settle(
@@ -80,7 +81,7 @@ def described(admin: JavaAdmin, groups: Sequence[str], *, operations: bool = Fal
 
 
 def allowed_on_groups(admin: JavaAdmin, groups: Sequence[str]) -> dict[str, frozenset[str] | str]:
-    """The operations that are allowed on each (KIP-430), or the error's name."""
+    """Returns the operations that are allowed on each group (KIP-430), or the error's name."""
     if not groups:
         return {}
     settled = about_groups(lambda: described(admin, groups, operations=True))
@@ -90,7 +91,7 @@ def allowed_on_groups(admin: JavaAdmin, groups: Sequence[str]) -> dict[str, froz
 
 
 class JvmGroups:
-    """`Groups` of one cluster. May be called from any thread."""
+    """`Groups` of one cluster. Thread-safe."""
 
     def __init__(self, admin: JavaAdmin, ends: JvmEnds, topics: JvmTopics) -> None:
         self._admin, self._ends, self._topics = admin, ends, topics
@@ -120,7 +121,7 @@ class JvmGroups:
         return Observed(items | {group: {} for group in groups if not group}, errors)
 
     def _committed(self, groups: Sequence[str]) -> Settled[str]:
-        """The committed offsets of these groups, which stay in the JVM."""
+        """Returns the committed offsets of these groups, which stay in the JVM."""
         rows, jvm = self._admin.rows, self._admin.jvm
         names, request = rows.texts(groups), jvm.java.util.concurrent.ConcurrentHashMap()
         # A set that is a view of a map puts the same value to every key: a few calls for any number of groups.
@@ -135,7 +136,8 @@ class JvmGroups:
         )
 
     def members(self, groups: Collection[str]) -> Observed[str, int]:
-        """Of many groups most have no member, and one listing for all of them says which (KIP-518)."""
+        """Returns the number of members. Most groups have none, and one listing for all of them says which
+        (KIP-518)."""
         empty: set[str] = set()
         if len(groups) > ONE_BY_ONE:
             empty = about_groups(self._empty) & set(groups)

@@ -37,7 +37,7 @@ NO_USER, TOO_OLD = "RESOURCE_NOT_FOUND", "UNSUPPORTED_VERSION"
 
 
 class JvmUsers:
-    """A cluster's SCRAM users. May be called from any thread."""
+    """SCRAM users of a cluster. Thread-safe."""
 
     def __init__(self, admin: JavaAdmin) -> None:
         self._admin = admin
@@ -101,7 +101,7 @@ class JvmUsers:
 
 
 def too_old(alias: str, said: str) -> NotSupported:
-    """The error for a cluster whose brokers have no SCRAM users. `said`: by the broker, or in another error."""
+    """Returns the error for a cluster whose brokers have no SCRAM users. `said`: by the broker, or in another error."""
     needed = "SCRAM users need Kafka 2.7 (KIP-554), in KRaft mode 3.5"
     return NotSupported(f"{prefixed(f'cluster {alias}', said)}; {needed}")
 

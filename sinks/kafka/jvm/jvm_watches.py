@@ -26,7 +26,7 @@ LISTS_KEPT = 1024
 
 
 class LastAnswers:
-    """What each key was answered last, as a Java map. Not thread-safe."""
+    """The last answer of each key, as a Java map. Not thread-safe."""
 
     def __init__(self, admin: JavaAdmin, api: str, own_faults: Collection[str]) -> None:
         """`own_faults`: codes of faults that concern one key."""
@@ -35,10 +35,10 @@ class LastAnswers:
         self._last = self._map()
 
     def compare(self, every: Any, keys: Any, futures: Callable[[], Any]) -> tuple[Any, list[int]]:
-        """A Java set of the keys whose answers differ from the last ones, and the places of those without an answer.
+        """Returns a Java set of the keys whose answers changed, and the places of keys without an answer.
 
-        `every`: the future of all answers, as a Java map; `futures`: that of each key, in the order of `keys`. One
-        key's fault must not hide the others. Raises ClusterUnreachable, RightsMissing.
+        `every`: the future of all answers, as a Java map. `futures`: the future of each key, in the order of `keys`.
+        One key's fault must not hide the others. Raises ClusterUnreachable, RightsMissing.
         """
         seen, missing = self._admin.seen(self._api, every, self._own), list[int]()
         if seen is None:
@@ -58,7 +58,7 @@ class LastAnswers:
         return other.keySet(), missing
 
     def forget(self, keys: Any) -> None:
-        """A Java collection of keys: their next answers differ."""
+        """Forget a Java collection of keys. Their next answers count as changed."""
         self._last.keySet().removeAll(keys)
 
 
@@ -72,7 +72,7 @@ class JvmWatch:
         self._forgotten: set[str] = set()
 
     def changed(self, shards: Sequence[Sequence[str]]) -> set[str]:
-        """All requests leave before the first answer is awaited, so that the broker is never idle in between."""
+        """Sends all requests before it waits for the first answer, so that the broker is never idle in between."""
         client = self._admin.client
         requests = [(shard, client.describeConfigs(self._list_of(shard))) for shard in shards if shard]
         found: set[str] = set()
@@ -118,7 +118,7 @@ class JvmGroupWatch:
         self.troubled: Collection[str] = ()
 
     def changed(self, groups: Collection[str], asked: Collection[str] | None = None) -> set[str]:
-        """All requests leave before the first answer is awaited."""
+        """Sends all requests before it waits for the first answer."""
         self._forget(self._polled - set(groups))
         some = groups if asked is None else asked
         self._polled |= set(some)

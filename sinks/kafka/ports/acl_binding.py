@@ -55,10 +55,8 @@ OPERATIONS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class AclBinding:
-    """Who may or may not do what to which resources, and from where. An ACL has nothing beside that: it is its key.
-
-    Raises ValueError for a word that is not Kafka's.
-    """
+    """Who may or may not do what to which resources, and from where. Its key is the whole ACL. Raises ValueError for a
+    word that Kafka does not have."""
 
     resource_type: str
     resource_name: str
@@ -92,12 +90,12 @@ class AclBinding:
 
     @classmethod
     def from_key(cls, key: Key) -> AclBinding:
-        """The binding that has this key. Raises ValueError where none has."""
+        """Returns the binding with this key. Raises ValueError for any other key."""
         if len(key) != len(cls.__slots__):
             raise ValueError(f"{key} is no ACL: its key has {len(cls.__slots__)} parts")
         return cls(*key)
 
     @property
     def is_known(self) -> bool:
-        """Whether all of it was seen; an ACL that is UNKNOWN in part is never written."""
+        """Whether all words are known. An ACL that is UNKNOWN in part is never written."""
         return UNKNOWN not in (self.resource_type, self.pattern_type, self.operation, self.permission)

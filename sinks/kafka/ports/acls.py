@@ -16,7 +16,7 @@ AclFaults = dict[AclBinding, ItemFault | None]
 
 
 class AclList(frozenset[AclBinding]):
-    """All ACLs of a cluster at a moment, and what is asked of tens of thousands of them again and again."""
+    """All ACLs of a cluster at one moment. It caches what callers ask of tens of thousands of them again and again."""
 
     @cached_property
     def keys(self) -> frozenset[Key]:
@@ -30,33 +30,31 @@ class AclList(frozenset[AclBinding]):
 
 
 class AclReader(Protocol):
-    """Looks at the ACLs of one cluster, and changes none.
-
-    All of it raises NotSupported where the cluster has no authorizer, RightsMissing, ClusterUnreachable.
-    """
+    """Reads the ACLs of one cluster. Each method raises NotSupported if the cluster has no authorizer, RightsMissing,
+    ClusterUnreachable."""
 
     def describe(self) -> Collection[AclBinding]:
         """All of them, asked for now."""
 
     def recent(self) -> AclList:
-        """All of them, as they were a few seconds ago perhaps, but after what was written through this port."""
+        """Returns all ACLs as of a few seconds ago at most, but after any write through this port."""
 
 
 class Acls(AclReader, Protocol):
-    """Looks and writes. All of it raises NotSupported, RightsMissing, ClusterUnreachable."""
+    """Reads and writes. Each method raises NotSupported, RightsMissing, ClusterUnreachable."""
 
     def create(self, bindings: Collection[AclBinding]) -> AclFaults:
-        """What is there already stays as it is, without a fault."""
+        """Create these ACLs. An ACL that exists already is no fault."""
 
     def delete(self, bindings: Collection[AclBinding]) -> AclFaults:
-        """Exactly these. What is gone already is no fault."""
+        """Delete exactly these ACLs. An ACL that is gone already is no fault."""
 
 
 class AclWatch(Protocol):
-    """Finds differences since its own last poll, as cheaply as it can. Not thread-safe."""
+    """Finds differences since its last poll, as cheaply as it can. Not thread-safe."""
 
     def changed(self) -> bool:
-        """Whether the ACLs differ from the last poll; at the first poll they do. Raises as `describe`."""
+        """Whether the ACLs differ from the last poll. The first poll returns True. Raises as `describe`."""
 
     def forget(self) -> None:
         """The next poll reports a change."""
@@ -64,10 +62,8 @@ class AclWatch(Protocol):
 
 @dataclass(frozen=True)
 class Allowed:
-    """Operations by Kafka's upper-case words. A topic or group that cannot be seen has Kafka's error name instead.
-
-    `creatable`: for names asked about, whether such a topic may be created.
-    """
+    """Allowed operations, in Kafka's upper-case words; Kafka's error name for a topic or group that cannot be seen.
+    `creatable`: whether a topic of this name may be created."""
 
     cluster: frozenset[str]
     topics: Mapping[str, frozenset[str] | str] = field(default_factory=dict)

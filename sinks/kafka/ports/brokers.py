@@ -11,8 +11,9 @@ from streaming.mm2.records import TopicPartition
 
 @dataclass(frozen=True)
 class Replicas:
-    """`brokers`: how many there are. `factors`, `in_sync`: by topic, the fewest replicas of a partition, and the fewest
-    in sync; `partitions`: how many it has. `offline` ones have no leader, `under_replicated` ones miss replicas."""
+    """`brokers`: number of brokers. `factors`: by topic, the fewest replicas of a partition. `in_sync`: by topic, the
+    fewest replicas in sync. `partitions`: their number by topic. `offline`: partitions without a leader.
+    `under_replicated`: partitions that lack replicas."""
 
     brokers: int
     factors: Mapping[str, int] = field(default_factory=dict)
@@ -23,7 +24,7 @@ class Replicas:
 
 
 class Partitions(Protocol):
-    """Looks at all topics. Raises ClusterUnreachable, RightsMissing."""
+    """Reads the partitions of all topics. Raises ClusterUnreachable, RightsMissing."""
 
     def names(self) -> list[str]:
         """Of the topics that may be seen, in order."""

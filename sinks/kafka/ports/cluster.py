@@ -27,7 +27,7 @@ CountRequest = Callable[[str, str, str], None]
 
 
 class Origin(str, Enum):
-    """Where a config's value in force comes from: Kafka's `ConfigEntry.ConfigSource`, as far as topics have it."""
+    """What sets a config's value: Kafka's `ConfigEntry.ConfigSource`, as far as topics have it."""
 
     TOPIC = "DYNAMIC_TOPIC_CONFIG"
     BROKER = "DYNAMIC_BROKER_CONFIG"
@@ -39,7 +39,7 @@ class Origin(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One config of a topic: the value in force and where it comes from. A sensitive value is `None`."""
+    """One config of a topic: the value in force, and what sets it. A sensitive value is `None`."""
 
     value: str | None
     origin: Origin
@@ -82,7 +82,7 @@ CHUNK_BYTES = 8 * 1024 * 1024
 
 
 class LogChunk(NamedTuple):
-    """A part of a log, oldest record first. `whole`: it is all that the log has, or a chunk of that."""
+    """A part of a log, oldest record first. `whole`: the chunks are all that the log has."""
 
     records: list[Placed]
     whole: bool
@@ -93,8 +93,8 @@ UNKNOWN_OFFSET = -1
 
 
 def in_chunks(records: Iterable[Placed]) -> Iterator[list[Placed]]:
-    """All of them in their order, at most `CHUNK` records and `CHUNK_BYTES` bytes at a time; a record that has more
-    bytes comes alone. An empty chunk where there are none. Raises as `records` does."""
+    """Yields the records in order, at most `CHUNK` records and `CHUNK_BYTES` bytes at a time. A larger record comes
+    alone. Yields one empty chunk if there are none. Raises as `records` does."""
     chunk: list[Placed] = []
     held = 0
     for record in records:
@@ -108,13 +108,11 @@ def in_chunks(records: Iterable[Placed]) -> Iterator[list[Placed]]:
 
 
 class Tail(Protocol):
-    """A log that is followed: everything there is, then what comes."""
+    """Follows a log: all records that it has, then new ones."""
 
     def next(self, timeout: float) -> list[Record]:
-        """Records that were not told yet, oldest first; empty when none came within `timeout` seconds.
-
-        None is left out, whatever is raised in between.
-        """
+        """Returns new records, oldest first; an empty list if none came within `timeout` seconds. No record is lost if
+        it raises."""
 
     def close(self) -> None: ...
 
@@ -129,48 +127,45 @@ class Reader(Protocol):
         """The id that the cluster answers with now."""
 
     def list_topics(self) -> dict[str, int]:
-        """Every topic that may be seen, with its partition count; 0 where the cluster cannot say how many."""
+        """Returns partition counts of every topic that the principal may see; 0 if the cluster cannot tell the
+        count."""
 
     @property
     def listed_ids(self) -> Mapping[str, str]:
-        """The ids of the topics that `list_topics` listed last, as `topic_ids` has them."""
+        """Topic ids of the last `list_topics`, as `topic_ids` has them."""
 
     def find_topic(self, topic: str) -> TopicFound | None:
-        """One topic, without listing all; None where it is not there, or may not be seen."""
+        """Returns one topic without listing all; None if it does not exist or may not be seen."""
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
-        """The id of each topic that is there (KIP-516): another one means that it was recreated. "" without ids."""
+        """Returns the id of each topic that exists (KIP-516). A recreated topic has another id. "" on brokers without
+        ids."""
 
     def confirmed_absent(self, topics: Collection[str]) -> set[str]:
-        """The topics that do not exist: a broker, asked by name several times, says so each time.
-
-        One that may not be seen is not among them.
-        """
+        """Returns the topics that do not exist: a broker, asked by name several times, says so each time. A topic that
+        may not be seen is not among them."""
 
     def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
-        """All configs of each topic. A topic that is gone is an error `UNKNOWN_TOPIC_OR_PART`."""
+        """Returns all configs of each topic. A topic that is gone is the error `UNKNOWN_TOPIC_OR_PART`."""
 
     def read_log(self, topic: str, last: int | None = None) -> list[Record]:
-        """The records of a one-partition topic up to the end it has now; empty if there is no such topic.
-
-        `last`: only the records at this many offsets before the end.
-        """
+        """Returns the records of a one-partition topic up to its current end; empty if there is no such topic. `last`:
+        only this many offsets before the end."""
 
     def read_log_from(self, topic: str, position: int) -> LogChunk:
-        """The records at and behind an offset, up to the end that the log has now.
+        """Returns the records from an offset on, up to the current end.
 
-        A log that ends before that offset was recreated: all of its records come. A topic that is not there has no
-        records, and that is the whole; for an offset above 0 a broker confirms it (`confirmed_absent`).
+        A log that ends before that offset was recreated, so all of its records come. A missing topic is an empty log;
+        for an offset above 0 a broker must confirm that (`confirmed_absent`).
         """
 
     def read_log_in_chunks(self, topic: str, position: int) -> Iterator[LogChunk]:
-        """What `read_log_from` returns, in at least one piece, each as `in_chunks` makes them.
-
-        For logs that are too long to be held at once. Raises as it is iterated.
-        """
+        """Yields what `read_log_from` returns, in one or more chunks (see `in_chunks`). For logs too long for memory.
+        Raises while it is iterated."""
 
     def follow_log(self, topic: str, position: int = 0) -> Tail:
-        """The same topic from an offset on, the first record if it is not there; a topic that is not may appear."""
+        """Follow the same topic from an offset on, or from its first record if the offset does not exist. The topic
+        need not exist yet."""
 
     def close(self) -> None: ...
 
@@ -179,13 +174,15 @@ class Cluster(Reader, Protocol):
     """Looks and writes."""
 
     def create_topics(self, specs: Mapping[str, TopicSpec]) -> Faults:
-        """A topic that exists is the fault `TOPIC_ALREADY_EXISTS`, so that the caller knows who made it."""
+        """Create topics. A topic that exists is the fault `TOPIC_ALREADY_EXISTS`, so that the caller knows who created
+        it."""
 
     def create_partitions(self, counts: Mapping[str, int]) -> Faults:
-        """Grows each topic to this many; one that has as many already is no fault."""
+        """Grow each topic to this many partitions. A topic that has as many already is no fault."""
 
     def delete_topics(self, topics: Collection[str], ids: Mapping[str, str] | None = None) -> Faults:
-        """One that is gone already is no fault. `ids`: by name; of one with an id, only the topic that has it goes."""
+        """Delete topics. A topic that is gone already is no fault. `ids`: by name; a topic with another id is not
+        deleted."""
 
     def alter_topic_configs(self, alterations: Alterations) -> Faults:
         """IncrementalAlterConfigs (KIP-339), each topic all or nothing. Raises IncrementalUnsupported."""
@@ -194,16 +191,15 @@ class Cluster(Reader, Protocol):
         """The old AlterConfigs: exactly these overrides remain, each topic all or nothing."""
 
     def create_log(self, topic: str, replication_factor: int | None, configs: Mapping[str, str]) -> None:
-        """A one-partition topic for `append_log`, unless it exists. Raises LockstepError when refused.
+        """Create a one-partition topic for `append_log`, unless it exists. Raises LockstepError if the broker refuses
+        it.
 
-        `replication_factor` None: as many as there are brokers, at most MOST_REPLICAS; -1: the broker's default.
+        `replication_factor`: None: the number of brokers, at most MOST_REPLICAS; -1: the broker's default.
         """
 
     def append_log(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> list[int]:
-        """Appends in order and waits until all in-sync replicas have them. Returns the offset of each record.
-
-        UNKNOWN_OFFSET where the broker did not say which. Raises ClusterUnreachable.
-        """
+        """Append records in order, and wait until all in-sync replicas have them. Returns the offset of each record;
+        UNKNOWN_OFFSET if the broker did not say it. Raises ClusterUnreachable."""
 
 
 def count_nothing(alias: str, api: str, result: str) -> None:
@@ -216,10 +212,10 @@ MOST_REPLICAS = 3
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """A topic as it is created: partition count, replication factor (-1: the broker's default), overrides.
+    """A topic to create: partition count, replication factor (-1: the broker's default), overrides.
 
-    `configs` does not count when a topic is compared: once it exists, each key is a change of its own. `id`: of a topic
-    that is to be deleted.
+    `configs` does not count when topics are compared, because each config of an existing topic is a change of its own.
+    `id`: of a topic to delete.
     """
 
     partitions: int

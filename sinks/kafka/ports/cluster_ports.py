@@ -26,11 +26,11 @@ def no_java() -> Any:
 
 @dataclass(frozen=True)
 class ClusterPorts:
-    """Watches and readers of records are made by a call, and remember what they saw; the rest is the cluster's own.
+    """All ports of one cluster. Watches and record readers are created by a call, because they remember what they saw.
 
-    `records`: by MM2's `isolation.level`. `java`: Java's Admin client of the cluster (`sinks.kafka.jvm`), for kinds
-    that bring their own port. `others`: ports of such kinds that are there already, by name. `permit`: asked by ports
-    that write before each write. `epochs`: of the clients behind these ports.
+    `records`: by MM2's `isolation.level`. `java`: Java's Admin client (`sinks.kafka.jvm`), for kinds with a port of
+    their own. `others`: existing ports of such kinds, by name. `permit`: called by writing ports before each write.
+    `epochs`: metadata epochs of the clients behind these ports.
     """
 
     cluster: Cluster
@@ -54,12 +54,12 @@ class ClusterPorts:
         return self.cluster.alias
 
     def port(self, name: str, make: Callable[[ClusterPorts], T], reader: type) -> T:
-        """The port of this name, made where it is not among `others`. `reader`: the protocol of its reads."""
+        """Returns the port of this name, created if it is not among `others`. `reader`: the protocol of its reads."""
         found: T = self.others[name] if name in self.others else make(self)
         return found if self.permit is None else permitted(found, self.permit, reader)
 
     def written_with(self, permit: Permit) -> ClusterPorts:
-        """The same cluster, where `permit` is called before each request that writes."""
+        """Returns the same cluster with `permit` called before each request that writes."""
         return replace(
             self,
             cluster=permitted(self.cluster, permit, Reader),

@@ -34,7 +34,7 @@ DEFAULT_OF_ALL = ConfigEntity(ResourceType.BROKER, "")
 
 @dataclass(frozen=True, slots=True)
 class Synonym:
-    """A value that holds where those before it are not set. `name`: a topic config's has the broker's name for it."""
+    """A value that holds if the values before it are not set. `name`: for a topic config, the broker's name of it."""
 
     name: str
     value: str | None
@@ -43,10 +43,10 @@ class Synonym:
 
 @dataclass(frozen=True, slots=True)
 class LevelledEntry:
-    """A config's value in force and where it comes from. A sensitive value is `None`.
+    """A config's value in force, and what sets it. A sensitive value is `None`.
 
-    `synonyms`: every level that is set, in the order of precedence, the one in force first; the cluster-wide default
-    has its own level only.
+    `synonyms`: every level that is set, in the order of precedence, the one in force first. The cluster-wide default
+    has only its own level.
     """
 
     value: str | None
@@ -62,10 +62,10 @@ ConfigValues = Mapping[str, str | None]
 
 
 class LevelReader(Protocol):
-    """Looks, and changes nothing. Raises ClusterUnreachable, RightsMissing."""
+    """Reads configs at their levels. Raises ClusterUnreachable, RightsMissing."""
 
     def describe(self, entities: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
-        """All configs of each entity. For the cluster-wide default: what is set there, nothing else."""
+        """Returns all configs of each entity. For the cluster-wide default it returns only what is set there."""
 
     def brokers(self) -> list[str]:
         """The ids of the brokers that are up, in order."""
@@ -77,12 +77,10 @@ class ConfigLevels(LevelReader, Protocol):
     def alter(
         self, wanted: Mapping[ConfigEntity, ConfigValues], validate_only: bool = False
     ) -> dict[ConfigEntity, ItemFault | None]:
-        """IncrementalAlterConfigs (KIP-339), each entity all or nothing; `None` where it was written.
-
-        `validate_only`: the brokers check it and write nothing.
-        """
+        """IncrementalAlterConfigs (KIP-339), each entity all or nothing. Returns a fault by entity; None if it was
+        written. `validate_only`: brokers check the values and write nothing."""
 
 
 def no_broker(name: str, there: Collection[str]) -> ItemFault:
-    """The fault of an entity whose broker is not among those that are up."""
+    """Returns the fault of a broker that is not up."""
     return ItemFault("BROKER_NOT_AVAILABLE", f"there is no broker {name}; there are: {', '.join(there)}")

@@ -12,7 +12,7 @@ from streaming.mm2.records import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """A partition's log: its start, and its end for who reads uncommitted records (the high watermark)."""
+    """A partition's log: its start, and its end (the high watermark)."""
 
     start: int
     end: int
@@ -32,37 +32,40 @@ def ends_of(logs: Observed[TopicPartition, LogRange]) -> Observed[TopicPartition
 
 
 class GroupReader(Protocol):
-    """Looks at the consumer groups of one cluster, and changes none. Raises ClusterUnreachable, RightsMissing.
+    """Reads the consumer groups of one cluster. Raises ClusterUnreachable, RightsMissing.
 
-    What coordinators alone know (`names`, `committed`, `members`, and `commit`) raises CoordinatorUnavailable where
-    none of them answers.
+    `names`, `committed`, `members` and `commit` need coordinators, and raise CoordinatorUnavailable if none of them
+    answers.
     """
 
     def names(self) -> set[str]:
-        """The groups that may be seen. Raises CoordinatorUnavailable as well where only some brokers answered."""
+        """Returns the groups that the principal may see. Raises CoordinatorUnavailable also if only some brokers
+        answered."""
 
     def committed(self, groups: Collection[str]) -> Observed[str, Offsets]:
-        """Their committed offsets; a group that is not there has none."""
+        """Returns committed offsets. A group that does not exist has none."""
 
     def members(self, groups: Collection[str]) -> Observed[str, int]:
-        """How many members each has; a group that is not there has none, one that cannot be described at least one."""
+        """Returns the number of members. A group that does not exist has none; a group that cannot be described has at
+        least one."""
 
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
-        """Start and end (high watermark) of each log. One that is gone is an error `UNKNOWN_TOPIC_OR_PART`."""
+        """Returns start and end (high watermark) of each log. A partition that is gone is the error
+        `UNKNOWN_TOPIC_OR_PART`."""
 
     def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
-        """The end (high watermark) of each log, errors as `ends` has them; for who needs no starts, which cost as much
-        again."""
+        """Returns the end (high watermark) of each log, with errors as in `ends`. Half as expensive as `ends`."""
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
-        """The id of each topic that is there (KIP-516): another one means that it was recreated. "" without ids."""
+        """Returns the id of each topic that exists (KIP-516). A recreated topic has another id. "" on brokers without
+        ids."""
 
 
 class Groups(GroupReader, Protocol):
     """Looks and writes."""
 
     def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
-        """Commits for groups without members; one that has some is the fault `UNKNOWN_MEMBER_ID`."""
+        """Commit offsets of groups without members. A group with members is the fault `UNKNOWN_MEMBER_ID`."""
 
 
 GroupPartition = tuple[str, TopicPartition]

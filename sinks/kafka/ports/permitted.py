@@ -21,14 +21,15 @@ _under_way: ContextVar[Permit | None] = ContextVar("_under_way", default=None)
 
 
 def ask_again() -> None:
-    """To be called before each request but the first of a call that writes: a permit lasts for one request."""
+    """Called before each further request of a call that writes, because a permit lasts for one request."""
     permit = _under_way.get()
     if permit is not None:
         permit()
 
 
 def permitted(port: Port, permit: Permit, reader: type | None = None) -> Port:
-    """The port. Where `permit` raises, only what `reader` declares can be called; without a `reader`, nothing."""
+    """Returns the port with `permit` called before each method that `reader` does not declare. Without a `reader`,
+    before every method."""
     return cast(Port, _Permitted(port, permit, _declared(reader) if reader else frozenset()))
 
 

@@ -13,7 +13,7 @@ from streaming.mm2.records import TopicPartition
 
 
 class Stamp(Enum):
-    """Kafka's `TimestampType`: who gave a record its timestamp."""
+    """Kafka's `TimestampType`: what set a record's timestamp."""
 
     NONE = "NoTimestampType"
     CREATE = "CreateTime"
@@ -21,7 +21,7 @@ class Stamp(Enum):
 
 
 class Record(NamedTuple):
-    """A record, as far as it is compared; `timestamp` in ms since the epoch. Headers do not count: a transform of MM2's
+    """The compared parts of a record. `timestamp`: ms since the epoch. Headers do not count, because a transform of MM2
     may add some."""
 
     offset: int
@@ -48,23 +48,21 @@ class RecordReader(Protocol):
         """Start and end (high watermark) of each log."""
 
     def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
-        """The end alone, for who needs no starts, which cost as much again."""
+        """Returns only the ends. Half as expensive as starts and ends."""
 
     def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
-        """The same, but the end up to which this reader gets records: before an open transaction, if it reads
-        committed ones alone."""
+        """Returns starts, and the ends up to which this reader gets records. A reader of committed records stops before
+        an open transaction."""
 
     def offsets_for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
-        """The first offset whose record has this timestamp or a later one; None where there is none."""
+        """Returns the first offset whose record has this timestamp or a later one; None if there is none."""
 
     def compacted(self, topics: Collection[str]) -> set[str]:
-        """The topics that lose records from their midst (`cleanup.policy`), and those whose policy is unknown."""
+        """Returns the compacted topics (`cleanup.policy`), and the topics whose policy is unknown."""
 
     def scan(self, spans: Collection[Span], seconds: float) -> dict[Span, Ending]:
-        """Reads all of them, for at most so many seconds; each has its ending.
-
-        A span that starts beyond the end of its log ends at once, with the log's end.
-        """
+        """Read all spans, for at most so many seconds. Returns an ending for each. A span that starts beyond the end of
+        its log ends at once, with the log's end."""
 
     def close(self) -> None: ...
 
@@ -82,9 +80,9 @@ class Why(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """The records at [`start`, `stop`) of a partition, at most `most` of them; `stop` None: to the end of the log.
+    """The records at [`start`, `stop`) of a partition, at most `most` of them. `stop` None: to the end of the log.
 
-    `take` is called with each, in order, until it says True. What lies before the log's start counts as read.
+    `take` is called with each record in order, until it returns True. Offsets before the log's start count as read.
     """
 
     where: TopicPartition
@@ -96,8 +94,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How the reading of a span ended. `position`: the next offset to read; with `Why.END` the end that a consumer
-    sees, which for a reader of committed records lies before an open transaction."""
+    """How the reading of a span ended. `position`: the next offset to read. With `Why.END` it is the end that a
+    consumer sees, which a reader of committed records has before an open transaction."""
 
     why: Why
     position: int

@@ -18,9 +18,12 @@ ENDING = frozenset({"PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
 
 
 class ActiveProducer(NamedTuple):
-    """An idempotent producer, as the leader of a partition knows it. `began`: offset of the first record of its open
-    transaction; None: it has none. `last_ms`: timestamp of its last record, in ms since the epoch; the producer gives
-    it, unless the topic has `LogAppendTime`. `coordinator_epoch`: -1 where the leader knows none."""
+    """An idempotent producer, as a partition's leader knows it.
+
+    `began`: offset of the first record of its open transaction; None if it has none. `last_ms`: timestamp of its last
+    record, in ms since the epoch, set by the producer unless the topic has `LogAppendTime`. `coordinator_epoch`: -1 if
+    the leader knows none.
+    """
 
     producer: int
     epoch: int
@@ -31,7 +34,7 @@ class ActiveProducer(NamedTuple):
 
 class CoordinatedTransaction(NamedTuple):
     """A transactional id, as its coordinator knows it. `started_ms`: when its open transaction began, by the broker's
-    clock; None: it has none. `partitions`: of the open transaction."""
+    clock; None if it has none. `partitions`: of the open transaction."""
 
     transactional_id: str
     producer: int
@@ -42,31 +45,32 @@ class CoordinatedTransaction(NamedTuple):
 
 @dataclass(frozen=True)
 class CoordinatorsView:
-    """What coordinators know, by producer id. `hidden`: why they may know more than they showed; "" where a producer
-    that is not among `items` has no coordinator for certain."""
+    """What coordinators know, by producer id. `hidden`: why they may know more than they showed; "" if a producer that
+    is missing in `items` certainly has no coordinator."""
 
     items: Mapping[int, CoordinatedTransaction] = field(default_factory=dict)
     hidden: str = ""
 
 
 class TransactionReader(Protocol):
-    """Asks one cluster. Raises ClusterUnreachable, RightsMissing, NotSupported (brokers before 2.8)."""
+    """Reads transactions of one cluster. Raises ClusterUnreachable, RightsMissing, NotSupported (brokers before
+    2.8)."""
 
     def producers(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, tuple[ActiveProducer, ...]]:
-        """The producers that wrote to each partition lately, those without an id left out."""
+        """Returns the producers that wrote to each partition lately. Producers without an id are left out."""
 
     def coordinated(self, producers: Collection[int]) -> CoordinatorsView:
-        """What coordinators know of these producers. Also raises NotSupported for brokers before 3.0."""
+        """Returns what coordinators know of these producers. Also raises NotSupported for brokers before 3.0."""
 
 
 class Transactions(TransactionReader, Protocol):
-    """Asks and ends. All of it raises as `TransactionReader`."""
+    """Reads and ends transactions. Each method raises as `TransactionReader`."""
 
     def fence_producers(self, transactional_ids: Collection[str]) -> dict[str, ItemFault | None]:
-        """Has coordinators abort the open transactions of these ids; their producers learn that they are fenced."""
+        """Have coordinators abort the open transactions of these ids. Their producers learn that they are fenced."""
 
     def abort(self, where: TopicPartition, producer: ActiveProducer) -> ItemFault | None:
-        """Writes an abort marker for the open transaction of a producer into one partition.
+        """Write an abort marker for the open transaction of a producer into one partition.
 
-        Only for a transaction that no coordinator would commit: it asks none, and no producer learns of it.
+        Only for a transaction that no coordinator would commit. No coordinator is asked, and no producer learns of it.
         """

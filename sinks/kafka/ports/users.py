@@ -12,7 +12,7 @@ from sinks.kafka.ports.cluster import Key
 
 
 class Mechanism(str, Enum):
-    """Kafka's `ScramMechanism`, as clients name them."""
+    """Kafka's `ScramMechanism`, by the names that clients use."""
 
     SHA_256 = "SCRAM-SHA-256"
     SHA_512 = "SCRAM-SHA-512"
@@ -27,7 +27,7 @@ UserFaults = dict[Key, ItemFault | None]
 
 @dataclass(frozen=True, slots=True)
 class Upsertion:
-    """A credential to be written. `repr` does not show the password."""
+    """A credential to write. Its `repr` does not show the password."""
 
     user: str
     mechanism: str
@@ -44,17 +44,17 @@ class UserReader(Protocol):
     """Looks at SCRAM users, and changes none."""
 
     def describe(self, users: Collection[str] | None = None) -> dict[str, dict[str, int]]:
-        """The iterations by user and mechanism, of all users or of these. A name that is no user is left out.
+        """Returns iterations by user and mechanism, of all users or of these. An unknown user is left out.
 
-        Raises ClusterUnreachable, RightsMissing; NotSupported where the brokers are older than Kafka 2.7.
+        Raises ClusterUnreachable, RightsMissing, and NotSupported for brokers before Kafka 2.7.
         """
 
 
 class Users(UserReader, Protocol):
-    """Looks and writes. All of it raises as `describe`."""
+    """Reads and writes. Each method raises as `describe`."""
 
     def upsert(self, upsertions: Sequence[Upsertion]) -> UserFaults:
         """Creates or replaces, each by itself."""
 
     def delete(self, keys: Collection[Key]) -> UserFaults:
-        """Exactly these. What is gone already is no fault."""
+        """Delete exactly these credentials. A credential that is gone already is no fault."""

@@ -9,37 +9,33 @@ from sinks.kafka.ports.groups import GroupReader, Offsets
 
 
 class Watch(Protocol):
-    """Finds differences since its own last poll, as cheaply as it can. Not thread-safe."""
+    """Finds differences since its last poll, as cheaply as it can. Not thread-safe."""
 
     def changed(self, shards: Sequence[Sequence[str]]) -> set[str]:
-        """Topics whose configs differ from their last poll; at the first one, all of them.
-
-        A topic that could not be seen by itself counts as changed: reading it in full tells why.
-        """
+        """Returns topics whose configs differ from their last poll; at the first poll, all of them. A topic that could
+        not be read counts as changed, because reading it in full tells why."""
 
     def forget(self, topics: Iterable[str]) -> None:
-        """The next poll of these reports them as changed."""
+        """The next poll reports these as changed."""
 
 
 class GroupWatch(Protocol):
-    """Finds differences since its own last poll, as cheaply as it can. Not thread-safe.
-
-    `troubled`: the groups that the last poll could not see by themselves.
-    """
+    """Finds differences since its last poll, as cheaply as it can. Not thread-safe. `troubled`: groups that the last
+    poll could not read."""
 
     troubled: Collection[str]
 
     def changed(self, groups: Collection[str], asked: Collection[str] | None = None) -> set[str]:
-        """The groups in `asked` whose committed offsets differ from their last poll; at the first poll, all.
+        """Returns the groups in `asked` whose committed offsets differ from their last poll; at the first poll, all.
 
-        `groups`: all that are followed; what is known of others is forgotten. `asked`: some of them; None: all.
-        A group that could not be seen by itself counts as changed: reading it in full tells why. Raises
-        ClusterUnreachable, RightsMissing.
+        `groups`: all groups that are followed; others are forgotten. `asked`: some of them; None: all. A group that
+        could not be read counts as changed, because reading it in full tells why. Raises ClusterUnreachable,
+        RightsMissing.
         """
 
 
 class PlainGroupWatch:
-    """Compares in Python. The contract's reference for `JvmGroupWatch`."""
+    """Compares in Python. The contract suite's reference for `JvmGroupWatch`."""
 
     def __init__(self, groups: GroupReader) -> None:
         self._groups = groups
@@ -56,18 +52,18 @@ class PlainGroupWatch:
 
 
 class MetadataSignal(Protocol):
-    """Tells whether a cluster's metadata changed at all, without polling it. A hint: it may miss a change."""
+    """Tells whether a cluster's metadata changed, without polling it. It may miss a change."""
 
     @property
     def works(self) -> bool:
-        """Whether no signal means no change; False where no log can be watched."""
+        """Whether no signal means no change. False if no metadata log can be watched."""
 
     @property
     def highest(self) -> int:
-        """The highest metadata epoch that a broker told of; -1 where none did."""
+        """The highest metadata epoch that a broker told; -1 if none did."""
 
     def signalled(self) -> int:
-        """How many changes were signalled since the last call."""
+        """Returns how many changes were signalled since the last call."""
 
     def close(self) -> None: ...
 
@@ -83,7 +79,7 @@ def no_epochs() -> Sequence[int]:
 
 
 class NoSignal:
-    """Never signals: for clusters whose metadata log cannot be watched."""
+    """For clusters whose metadata log cannot be watched. It never signals."""
 
     works = False
     highest = -1

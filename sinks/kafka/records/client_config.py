@@ -40,10 +40,9 @@ TLS_AND_SASL: Mapping[str, tuple[bool, bool]] = {
 
 
 def client_config(alias: str, properties: Mapping[str, str]) -> dict[str, str | int]:
-    """librdkafka's configuration. Raises LockstepError for a security setting that is wrong, NoRecords for one that has
-    no counterpart.
+    """Returns librdkafka's configuration; it holds secrets. Reads key and trust stores from their files.
 
-    Reads the files that key and trust stores are in. What comes back holds secrets.
+    Raises LockstepError for a wrong security setting, NoRecords for a setting without a counterpart.
     """
     # What goes wrong comes back with the request that it concerns; librdkafka would say it on stderr as well.
     config: dict[str, str | int] = {"topic.metadata.refresh.interval.ms": -1, "log_level": 0}
@@ -57,7 +56,7 @@ def client_config(alias: str, properties: Mapping[str, str]) -> dict[str, str | 
 
 
 def security_config(properties: Mapping[str, str]) -> dict[str, str]:
-    """The part of it that guards the connection. Raises LockstepError that names the Java key, and no secret."""
+    """Returns the security part of it. Raises LockstepError that names the Java key and no secret."""
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in TLS_AND_SASL:
         raise LockstepError(f"security.protocol={protocol} is unknown; allowed: {', '.join(TLS_AND_SASL)}")

@@ -64,7 +64,7 @@ def item_fault(error: KafkaError) -> ItemFault:
 
 
 def raised(alias: str, doing: str, error: KafkaError) -> LockstepError:
-    """The exception for an error that concerns a whole request."""
+    """Returns the exception for an error that concerns a whole request."""
     text = ": ".join(filter(None, (f"cluster {alias}", doing, error.name(), broker_text(error.str()))))
     if error.code() in LOGIN or REFUSED_CERTIFICATE.search(error.str()):
         return RightsMissing(f"{text}; check the security settings of `{alias}.` in the properties file")

@@ -14,7 +14,7 @@ CONSUME_TIMEOUT = 0.2
 
 
 class Member:
-    """The one member of its group, on one topic. Closed by `close`, which leaves the group."""
+    """The only member of its group, on one topic. `close` leaves the group."""
 
     def __init__(self, alias: str, properties: Mapping[str, str], group: str, topic: str) -> None:
         own = {"group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
@@ -27,7 +27,7 @@ class Member:
         """Whether the end of a partition was reached last."""
 
     def read(self, most: int) -> None:
-        """Reads up to so many records, waiting a moment for the first. Raises ClusterUnreachable, RightsMissing."""
+        """Read up to so many records, waiting a moment for the first. Raises ClusterUnreachable, RightsMissing."""
         for message in self._consumer.consume(most, timeout=CONSUME_TIMEOUT):
             error = message.error()
             self.at_end = error is not None and error.code() == rd.KafkaError._PARTITION_EOF
@@ -37,7 +37,7 @@ class Member:
                 raise raised(self._alias, f"reading {self._topic}", error)
 
     def commit(self) -> None:
-        """Commits what was read, and returns when the group's coordinator has it."""
+        """Commit what was read. Returns once the group's coordinator has it."""
         self._consumer.commit(asynchronous=False)
 
     def close(self) -> None:

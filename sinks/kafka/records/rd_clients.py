@@ -26,9 +26,10 @@ Client = TypeVar("Client", Consumer, Producer)
 
 
 class RdClients:
-    """Raises LockstepError for client settings that are wrong. What librdkafka lacks is said when a client is made.
+    """Creates librdkafka clients of one cluster. Raises LockstepError for wrong client settings. What librdkafka lacks
+    is reported when a client is created.
 
-    `token`: asked by a login with OAUTHBEARER alone, at its start and whenever the token is about to expire.
+    `token`: called by an OAUTHBEARER login, at its start and whenever the token is about to expire.
     """
 
     def __init__(self, alias: str, properties: Mapping[str, str], token: Callable[[], Token]) -> None:
@@ -43,7 +44,8 @@ class RdClients:
             self._config["oauth_cb"] = self._answer
 
     def consumer(self, own: Own) -> Consumer:
-        """A new one with these settings. Raises NoRecords, RightsMissing, LockstepError where it cannot log in."""
+        """Returns a new consumer with these settings. Raises NoRecords, RightsMissing, and LockstepError if it cannot
+        log in."""
         return self._made(Consumer, own)
 
     def producer(self, own: Own) -> Producer:

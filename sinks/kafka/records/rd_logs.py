@@ -40,7 +40,7 @@ PASSING = frozenset(
 
 
 class LogTail:
-    """Follows a topic of one partition. Of several threads: `close` waits for a `next` that is under way."""
+    """Follows a one-partition topic. Thread-safe: `close` waits for a `next` that is under way."""
 
     def __init__(self, alias: str, consumer: Consumer, topic: str, position: int) -> None:
         self._alias, self._consumer, self._topic = alias, consumer, topic
@@ -50,7 +50,8 @@ class LogTail:
         consumer.assign([TopicPartition(topic, 0, position or OFFSET_BEGINNING)])
 
     def next(self, timeout: float) -> list[tuple[bytes, bytes | None]]:
-        """Raises ClusterUnreachable, of one that is closed too; RightsMissing. Records that came before come first."""
+        """Returns new records. Raises ClusterUnreachable (also after `close`), RightsMissing. Records that came before
+        an error are returned first."""
         with self._using:
             if self._closed:
                 raise ClusterUnreachable(f"cluster {self._alias}: {self._topic} is not followed any more")
@@ -101,7 +102,8 @@ def _from(position: int) -> Start:
 
 
 def _come(consumer: Consumer) -> Iterator[Message]:
-    """What is there, after a wait for the first of it. `consume` with a wait would wait until AT_ONCE are there."""
+    """Returns what has come, after a wait for the first record. `consume` would wait until AT_ONCE records are
+    there."""
     if (first := consumer.poll(0.2)) is not None:
         yield first
         yield from consumer.consume(num_messages=MESSAGES_IN_A_READ, timeout=0)
@@ -117,7 +119,7 @@ def _joined(chunks: Iterable[LogChunk]) -> LogChunk:
 
 
 class Log:
-    """Reads and appends through clients of its own, which are made when they are needed first."""
+    """Reads and appends with clients of its own, created when they are needed first."""
 
     def __init__(self, alias: str, clients: RdClients, within: float) -> None:
         """`within`: seconds that reading may go without progress, and that an append may take."""
@@ -130,7 +132,7 @@ class Log:
         self._closed = False
 
     def append(self, topic: str, records: Sequence[LogRecord]) -> list[int]:
-        """See Cluster.append_log. Raises ClusterUnreachable with how many are missing."""
+        """See Cluster.append_log. Raises ClusterUnreachable, which says how many records are missing."""
         with self._writing:
             if self._closed:
                 raise ClusterUnreachable(
@@ -169,7 +171,8 @@ class Log:
         return offsets
 
     def _queue(self, producer: Producer, topic: str, records: Sequence[LogRecord], delivered: Delivered) -> None:
-        """Waits for room. Raises ClusterUnreachable, LockstepError for a record that the client does not take."""
+        """Wait for room in the client's queue. Raises ClusterUnreachable, and LockstepError for a record that the
+        client refuses."""
         for number, (key, value) in enumerate(records):
             until = time.monotonic() + self._within
             while not self._takes(producer, topic, key, value, delivered):
@@ -179,7 +182,8 @@ class Log:
                 producer.poll(ROOM_POLL_S)
 
     def _takes(self, producer: Producer, topic: str, key: bytes, value: bytes | None, delivered: Delivered) -> bool:
-        """Whether the client had room for the record. Raises LockstepError for one that is too large, say."""
+        """Whether the client had room for the record. Raises LockstepError for a record that is too large, for
+        example."""
         try:
             producer.produce(topic, key=key, value=value, partition=0, on_delivery=delivered)
         except BufferError:
@@ -217,11 +221,11 @@ class Log:
         return _joined(self.read_in_chunks(topic, position))
 
     def read_in_chunks(self, topic: str, position: int) -> Iterator[LogChunk]:
-        """The same, in pieces. librdkafka fetches ahead of who reads, by no more than `FETCHED_AHEAD`."""
+        """Like `read_from`, in chunks. librdkafka fetches at most `FETCHED_AHEAD` bytes ahead of the reader."""
         return self._chunks(topic, _from(position))
 
     def read_soon(self, topic: str, position: int) -> LogChunk | None:
-        """As `read_from`, in two requests of a client that is kept; None where that does not succeed at once."""
+        """Like `read_from`, with two requests of a client that stays open; None if that does not succeed at once."""
         if not self._reading.acquire(blocking=False):
             return None
         try:
@@ -271,8 +275,8 @@ class Log:
             yield LogChunk(records, whole=chosen == first)
 
     def _records(self, consumer: Consumer, topic: str, end: int, within: float) -> Iterator[Placed]:
-        """What is before `end`. What came since waits for the next reading: who writes faster than this reads would
-        keep it from ever returning. `within`: seconds without progress."""
+        """Returns the records before `end`. Newer records wait for the next call, so that a fast writer cannot keep
+        this one from returning. `within`: seconds without progress."""
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:
             for message in _come(consumer):
@@ -294,7 +298,7 @@ class Log:
         raise ClusterUnreachable(f"cluster {self._alias}: reading {topic}: no record and no end within {within:g} s")
 
     def follow(self, topic: str, position: int) -> LogTail:
-        """From this offset on; from the first record where it is not there."""
+        """Follow from this offset on, or from the first record if the offset does not exist."""
         begin_anew: dict[str, str | int] = {"auto.offset.reset": "earliest", "allow.auto.create.topics": False}
         consumer = self._clients.consumer({**READING, **begin_anew})
         return LogTail(self._alias, consumer, topic, position)

@@ -51,11 +51,11 @@ def _first(log: LogRange) -> int | None:
 
 
 class KafkaRecords:
-    """The records of one cluster, read by a consumer of its own; Java's Admin knows where their logs end.
+    """The records of one cluster, read by a consumer of its own. Java's Admin knows where their logs end.
 
-    `isolation`: as MM2 reads its source, which is the flow's `consumer.isolation.level`. If MM2 copied records of
-    aborted transactions, they are on the target, and have their place there; if it did not, one must not be looked for.
-    Who counts what is on the target reads committed records alone; who matches offsets reads all.
+    `isolation`: how MM2 reads its source, which is the flow's `consumer.isolation.level`. If MM2 copied records of
+    aborted transactions, they have offsets on the target; if not, they must not be looked for. A count of records on
+    the target reads committed records only. A search for offsets reads all.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class KafkaRecords:
             sweep.finish(Ending(Why.TIME, sweep.position))
 
     def close(self) -> None:
-        """Waits for a scan that is under way. The next one begins with a new client."""
+        """Wait for a scan that is under way. The next scan begins with a new client."""
         with self._using:
             self._discard()
 
@@ -165,7 +165,7 @@ class KafkaRecords:
 
 
 def _take(message: rd.Message, busy: Mapping[tuple[str, int], Sweep]) -> None:
-    """Raises KafkaException for what concerns the whole cluster."""
+    """Raises KafkaException for an error that concerns the whole cluster."""
     error = message.error()
     if error is not None and error.code() in UNREACHABLE | {rd.KafkaError._AUTHENTICATION, rd.KafkaError._SSL}:
         if error.code() == rd.KafkaError._ALL_BROKERS_DOWN or error.code() not in UNREACHABLE:

@@ -54,14 +54,14 @@ class LoginModule:
 
 
 class _Token(NamedTuple):
-    """A word or what stood in quotes (`text`), or a mark such as `=` and `;`."""
+    """A word, a quoted text (`text`), or a mark such as `=` and `;`."""
 
     text: str | None
     mark: str = ""
 
 
 def parse_jaas(config: str) -> LoginModule:
-    """The one login module of a `sasl.jaas.config`. Raises LockstepError that tells no value."""
+    """Returns the one login module of a `sasl.jaas.config`. Raises LockstepError that shows no value."""
     tokens = _tokens(config)
     first = next(tokens, None)
     if first is None:
@@ -75,10 +75,12 @@ def parse_jaas(config: str) -> LoginModule:
 
 
 def option_texts(config: str) -> Iterator[str]:
-    """What follows each `=` of a text that may be a configuration of JAAS: as it is written, and as it is read.
+    """Returns each value after a `=` in a text that may be a JAAS configuration, as written and as read, so that it can
+    be hidden.
 
-    A value without quotes counts only where its name speaks of a secret. All of it is to be hidden: rather too much
-    than too little. A user's name is no secret, and it may be a word that every message has."""
+    A value without quotes counts only if its name suggests a secret. It hides too much rather than too little. A user
+    name is no secret, and may be a word that every message has.
+    """
     for match in VALUES.finditer(config):
         bare, quoted = match["bare"], match["double"] or match["single"] or ""
         if match["name"] == "username":

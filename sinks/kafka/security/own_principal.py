@@ -28,14 +28,14 @@ NAMED_MECHANISMS = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
 
 @dataclass(frozen=True, slots=True)
 class OwnPrincipal:
-    """`name`: None where it is not known. `doubt`: why brokers may call the client something else."""
+    """The principal of a client. `name`: None if unknown. `doubt`: why brokers may use another name."""
 
     name: str | None
     doubt: str | None = None
 
 
 def own_principal(properties: Mapping[str, str]) -> OwnPrincipal:
-    """The principal of a client with these Java settings. What is wrong with them is for its connection to say."""
+    """Returns the principal of a client with these Java settings. Wrong settings are reported when it connects."""
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol.startswith("SASL_"):
         return _of_login(properties)

@@ -65,8 +65,8 @@ IAM: Final = (
 
 
 def sasl_config(properties: Mapping[str, str]) -> dict[str, str]:
-    """librdkafka's configuration of a login. Raises LockstepError that names the Java key, and no secret; NoRecords
-    for what only Java has."""
+    """Returns librdkafka's configuration of a login. Raises LockstepError that names the Java key and no secret, and
+    NoRecords for what only Java has."""
     mechanism = properties.get("sasl.mechanism", KERBEROS)
     if mechanism not in MODULES:
         remedy = IAM if mechanism == "AWS_MSK_IAM" else f"librdkafka has {', '.join(MODULES)}"

@@ -104,9 +104,9 @@ PROMPTS = 64
 
 
 def as_pkcs12(data: bytes, password: str | None, key_password: str | None) -> tuple[bytes, str]:
-    """The store as PKCS12, and the password made for it. Without a password a store gives what needs none.
+    """Returns the store as PKCS12, and the password created for it. A store without a password gives what needs none.
 
-    Raises ValueError for a wrong password or a damaged store, LockstepError where there is no keytool.
+    Raises ValueError for a wrong password or a damaged store, LockstepError if there is no keytool.
     """
     kind = "JKS" if data.startswith(JAVA_MAGIC[0]) else "JCEKS"
     secret = secrets.token_hex(16)
@@ -153,7 +153,7 @@ Certificates = Sequence[x509.Certificate]
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A client's certificate chain, its own first, and the private key, decrypted; both PEM."""
+    """A client's certificate chain, its own certificate first, and the decrypted private key. Both are PEM."""
 
     chain: str
     key: str = field(repr=False)
@@ -168,7 +168,7 @@ class _Store:
 
 
 def trusted_certificates(properties: Mapping[str, str]) -> str | None:
-    """The trust store as PEM; None where there is none. Raises LockstepError that names the key."""
+    """Returns the trust store as PEM; None if there is none. Raises LockstepError that names the key."""
     inline, location = properties.get("ssl.truststore.certificates"), properties.get("ssl.truststore.location")
     if inline is None and not location:
         return None
@@ -186,7 +186,7 @@ def trusted_certificates(properties: Mapping[str, str]) -> str | None:
 
 
 def key_pair(properties: Mapping[str, str]) -> KeyPair | None:
-    """The key store's one key; None where there is no store. Raises LockstepError that names the key."""
+    """Returns the only key of the key store; None if there is no store. Raises LockstepError that names the key."""
     key, chain = properties.get("ssl.keystore.key"), properties.get("ssl.keystore.certificate.chain")
     location, password = properties.get("ssl.keystore.location"), properties.get("ssl.key.password")
     if (key is None) != (chain is None):
@@ -241,7 +241,7 @@ def _pem_certificates(name: str, text: str) -> Certificates:
 
 
 def _with_lines(text: str) -> str:
-    """Each PEM block with its marks on lines of their own."""
+    """Returns each PEM block with its BEGIN and END marks on lines of their own."""
     blocks = re.findall(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", text, re.DOTALL)
     return "".join(f"-----BEGIN {kind}-----\n{_body(body)}\n-----END {kind}-----\n" for kind, body in blocks)
 
@@ -261,7 +261,7 @@ def _pem_pair(key_name: str, key: str, chain_name: str, chain: str, password: st
 
 
 def _opened(read: Callable[[], T], name: str, password_name: str = "ssl.key.password") -> T:
-    """What `read` gives. The libraries' own texts stay out: they may hold secrets."""
+    """Returns the result of `read`. The libraries' own texts are dropped, because they may hold secrets."""
     try:
         return read()
     except (ValueError, TypeError) as error:
@@ -286,7 +286,7 @@ def _pkcs12(data: bytes, password: str | None, _: str | None) -> _Store:
 
 
 def _chain(leaf: x509.Certificate, others: Iterable[x509.Certificate]) -> Certificates:
-    """The certificate, that of its issuer, and so on, as far as they are there."""
+    """Returns the certificate, its issuer's certificate, and so on, as far as they are there."""
     chain, left = [leaf], [one for one in dict.fromkeys(others) if one != leaf]
     while issuer := next((one for one in left if one.subject == chain[-1].issuer), None):
         chain.append(issuer)

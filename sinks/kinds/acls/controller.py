@@ -50,7 +50,7 @@ class AclController(PolledController[BothSides]):
         return survey_acls(*self._sides, _fences(context, self._reverse), afresh=Kind.ACL in context.confirming)
 
     def difference(self, context: PassContext, seen: BothSides) -> Comparison:
-        """The plan for all ACLs. Kinds of principals go on with those that are found here."""
+        """Returns the plan for all ACLs. Kinds of principals use the principals found here."""
         owned, settings = context.ledger.owned(Kind.ACL), self._assembly.settings
         found = compare_acls(settings, seen, context.listed, owned, self._translated)
         self._assembly.principals.current = found.principals
@@ -74,7 +74,7 @@ def assemble(assembly: Assembly) -> Assembled:
 
 
 def _fences(context: PassContext, reverse: ReverseFences) -> Callable[[bool], Fences]:
-    """What failovers deny on both sides: as it is known, or read again."""
+    """Returns the fences of failovers on both sides, as they are known or read again."""
 
     def fences(again: bool) -> Fences:
         if again:
@@ -92,7 +92,7 @@ class AclWriter:
         self._target = target
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """One outcome for each change. Raises ClusterUnreachable, RightsMissing, NotSupported."""
+        """Returns an outcome for each change. Raises ClusterUnreachable, RightsMissing, NotSupported."""
         bindings = [AclBinding.from_key(change.key) for change in changes]
         faults = self._target.create(bindings) if changes[0].op is Op.CREATE else self._target.delete(bindings)
         return [Outcome(change, faults[binding]) for change, binding in zip(changes, bindings, strict=True)]

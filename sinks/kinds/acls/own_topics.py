@@ -42,9 +42,11 @@ EVERYBODY = "denies everybody, and so those who are never locked out ({}); deny 
 
 
 def own_topic(name: str, pattern_type: str, ours: Collection[str]) -> str | None:
-    """The first of Kafka's or Lockstep's own topics that a pattern covers, or how such names begin; None: it does not.
+    """Returns the first topic of Kafka's or Lockstep's own that a pattern covers, or the beginning of such names; None
+    if it covers none.
 
-    `ours`: Lockstep's topics of all the file's flows into this target. Others' are known by how their names begin.
+    `ours`: Lockstep's topics of all flows of the file into this target. Other flows' topics are known by the beginning
+    of their names.
     """
     if (name, pattern_type) == (WILDCARD, LITERAL):
         name, pattern_type = "", PREFIXED
@@ -56,7 +58,7 @@ def own_topic(name: str, pattern_type: str, ours: Collection[str]) -> str | None
 
 
 def _topic_of_mm2(name: str, pattern_type: str, mm2s: Collection[str]) -> str | None:
-    """The first of MM2's internal topics that a pattern covers; None: it covers none."""
+    """Returns the first of MM2's internal topics that a pattern covers; None if it covers none."""
     if (name, pattern_type) == (WILDCARD, LITERAL):
         return min(mm2s, default=None)
     return min(
@@ -66,10 +68,10 @@ def _topic_of_mm2(name: str, pattern_type: str, mm2s: Collection[str]) -> str | 
 
 
 def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str], mm2s: Collection[str]) -> str | None:
-    """Why an ACL in the target's terms must not be made by what the source says; None: it may.
+    """Returns why the source must not cause this ACL on the target; None if it may.
 
-    `protected`: the principals that are never locked out. `ours`: as for `own_topic`. `mm2s`: MM2's internal topics
-    on the target, of all the file's flows.
+    `protected`: principals that are never locked out. `ours`: as for `own_topic`. `mm2s`: MM2's internal topics on the
+    target, of all flows of the file.
     """
     if there.permission == DENY:
         return EVERYBODY.format(protected) if there.principal == EVERYONE and protected else None
@@ -82,9 +84,10 @@ def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str],
 
 
 def wide_deny(binding: AclBinding) -> str | None:
-    """Why a DENY of groups or transactional ids waits for the file to ask for it; None: it need not.
+    """Returns why a DENY of groups or transactional ids needs an entry in the file; None if it needs none.
 
-    These names stay as they are. So `*` takes the target's own applications in, which the source knows nothing of.
+    Their names are the same on both sides. So `*` also denies applications of the target, which the source does not
+    know.
     """
     if binding.permission != DENY or not is_wildcard(binding):
         return None
@@ -95,7 +98,7 @@ def wide_deny(binding: AclBinding) -> str | None:
 
 
 def wide_notes(binding: AclBinding) -> list[str]:
-    """What is to be said of an ACL of groups or transactional ids, whose names stay as they are on the target."""
+    """Returns notes about an ACL of groups or transactional ids, whose names are the same on the target."""
     if not is_wildcard(binding):
         return []
     return [

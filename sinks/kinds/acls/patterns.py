@@ -43,9 +43,9 @@ Pattern = tuple[str, str]
 class SourceTopics:
     """How the source's topics are replicated.
 
-    `replicates`: MM2's `shouldReplicateTopic`, for names of topics that need not exist. `remote`: upstream to remote
-    name of those replicated now; `names`: of all topics. `target`: names of the target's topics. `ours`, `mm2s`:
-    Lockstep's and MM2's own there, of all the file's flows.
+    `replicates`: MM2's `shouldReplicateTopic`; the topic need not exist. `remote`: remote name by upstream name, of
+    replicated topics. `names`: of all topics. `target`: names of the target's topics. `ours`, `mm2s`: topics of
+    Lockstep and of MM2 there, of all flows of the file.
     """
 
     flow: Flow
@@ -58,11 +58,11 @@ class SourceTopics:
     mm2s: Collection[str] = ()
 
     def rename(self, topic: str) -> str:
-        """What a topic of the source is called on the target."""
+        """Returns the name on the target of a topic of the source."""
         return self.policy.format_remote_topic(self.flow.source, topic)
 
     def comes_back(self, topic: str) -> bool:
-        """Whether it was on the target before, so that its name would grow with each round."""
+        """Whether the topic came from the target, so that its name would grow with each replication."""
         return is_cycle(self.policy, topic, self.flow.target)
 
 
@@ -72,14 +72,14 @@ def is_wildcard(binding: AclBinding) -> bool:
 
 
 def prefix_of(binding: AclBinding) -> str | None:
-    """What the names that it covers begin with: nothing for the wildcard; None for a literal name."""
+    """Returns the prefix of the names that a pattern covers: "" for the wildcard; None for a literal name."""
     if is_wildcard(binding):
         return ""
     return binding.resource_name if binding.pattern_type == PREFIXED else None
 
 
 class TopicPatterns:
-    """The patterns of one survey: each question costs the logarithm of the number of topics."""
+    """Patterns of one survey. Each question costs the logarithm of the number of topics."""
 
     def __init__(self, topics: SourceTopics) -> None:
         self._topics = topics
@@ -89,7 +89,7 @@ class TopicPatterns:
 
     @cached_property
     def front(self) -> str | None:
-        """What the policy puts before every name; None where it does something else."""
+        """What the policy puts before every name; None if it renames in another way."""
         fronts = {_front(self._topics.rename(probe), probe) for probe in PROBES}
         return fronts.pop() if len(fronts) == 1 else None
 
@@ -98,14 +98,15 @@ class TopicPatterns:
         return [name for name in self._replicated if self._topics.remote[name] != f"{self.front}{name}"]
 
     def is_replicated(self, prefix: str) -> bool:
-        """Whether a prefix covers a replicated topic, or would cover the next one to be made.
+        """Whether a prefix covers a replicated topic, or would cover the next new one.
 
-        The filter is asked about one more letter behind it: what `b.` covers on a source came from b and goes nowhere.
+        The filter is asked about the prefix with one more letter. Topics that begin with `b.` on the source came from b
+        and are not replicated back.
         """
         return len(_covered(self._replicated, prefix)) > 0 or self._topics.replicates(f"{prefix}t")
 
     def translated(self, prefix: str) -> list[Pattern]:
-        """The patterns on the target, by the table above; none where the policy has no front."""
+        """Returns the patterns on the target, by the table above; none if the policy has no front."""
         if self.front is None:
             return []
         remote = f"{self.front}{prefix}"
@@ -115,7 +116,7 @@ class TopicPatterns:
         return [(remote, PREFIXED), *((name, LITERAL) for name in stray if not name.startswith(remote))]
 
     def notes(self, prefix: str) -> list[str]:
-        """What is to be said of a prefix that covers more than what is replicated, on the source and on the target."""
+        """Returns notes about a prefix that covers topics that are not replicated, on the source or on the target."""
         return [note for note in (self._note(prefix), self._note_of_target(prefix)) if note]
 
     def _note_of_target(self, prefix: str) -> str | None:
@@ -149,7 +150,7 @@ def _front(remote: str, name: str) -> str | None:
 
 
 def covers_any(binding: AclBinding, names: Sequence[str]) -> bool:
-    """Whether it is for any of these topics. `names`: sorted."""
+    """Whether a pattern covers any of these topics. `names`: sorted."""
     prefix = prefix_of(binding)
     if prefix is not None:
         return len(_covered(names, prefix)) > 0
@@ -158,5 +159,5 @@ def covers_any(binding: AclBinding, names: Sequence[str]) -> bool:
 
 
 def _covered(names: Sequence[str], prefix: str) -> range:
-    """The places of those that begin so, among sorted names."""
+    """Returns the range of sorted names that begin with the prefix."""
     return range(bisect_left(names, prefix), bisect_left(names, f"{prefix}{LAST}"))

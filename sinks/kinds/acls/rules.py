@@ -79,11 +79,12 @@ PRINCIPAL_FIELD = Kind.ACL.row.key_fields.index("principal")
 
 @dataclass(frozen=True)
 class DesiredAcls:
-    """What the target should have. `skipped` counts by reason what is not synced; `refused`, what cannot be translated.
+    """The ACLs that the target should have.
 
-    `withheld`: by key on the target, why it is left as it is: not created, and not deleted. `principals`: of those
-    whose ACLs are synced, the name on the source to that on the target. `notes`: for the operator, patterns that cover
-    more than what is replicated. `staged`: made once the target takes over.
+    `skipped`: by reason, the number of ACLs that are not synced. `refused`: ACLs that cannot be translated. `withheld`:
+    by key on the target, why Lockstep neither creates nor deletes it. `principals`: name on the target by name on the
+    source, of principals whose ACLs are synced. `notes`: patterns that cover topics that are not replicated. `staged`:
+    ACLs that are created once the target takes over.
     """
 
     wanted: frozenset[AclBinding] = frozenset()
@@ -95,13 +96,13 @@ class DesiredAcls:
     staged: frozenset[AclBinding] = frozenset()
 
     def refusals(self, existing: AbstractSet[Key]) -> list[Refusal]:
-        """What is told of as refused: what the target has already, by whose hand ever, is not. `existing`: keys."""
+        """Returns the refusals, without ACLs that the target has already. `existing`: keys on the target."""
         missing = ((key, reason) for key, reason in self.withheld.items() if key not in existing)
         return [*self.refused, *(Refusal(Kind.ACL, Op.CREATE, key, reason) for key, reason in missing)]
 
 
 def desired_acls(bindings: Iterable[AclBinding], rules: AclRules, topics: SourceTopics) -> DesiredAcls:
-    """The source's ACLs in the target's terms, by the table above. `bindings`: all that the source has."""
+    """Returns the source's ACLs in the target's terms, by the table above. `bindings`: all ACLs of the source."""
     translation = _Translation(rules, topics)
     if rules.full:
         translation.fully(bindings)
@@ -117,7 +118,8 @@ def desired_acls(bindings: Iterable[AclBinding], rules: AclRules, topics: Source
 def plan_acls(
     desired: DesiredAcls, target: AbstractSet[AclBinding], owned: AbstractSet[Key], deletes: bool
 ) -> list[Change]:
-    """What to create and to delete. `owned`: keys of those that Lockstep created and may delete; no other ever is."""
+    """Returns what to create and to delete. `owned`: keys of ACLs that Lockstep created; no other ACL is ever
+    deleted."""
     changes = [Change(Kind.ACL, acl.key, None, acl.permission) for acl in desired.wanted - target]
     if deletes and owned:
         surplus = (acl for acl in target - desired.wanted if acl.key in owned and acl.key not in desired.withheld)
@@ -131,7 +133,7 @@ def deletable(owned: Iterable[Key], rules: AclRules) -> set[Key]:
 
 
 class _Translation:
-    """One survey of the source while it is translated."""
+    """One translation of the source's ACLs."""
 
     def __init__(self, rules: AclRules, topics: SourceTopics) -> None:
         self._rules, self._topics, self._patterns = rules, topics, TopicPatterns(topics)
@@ -172,7 +174,7 @@ class _Translation:
                 self._want(acl, (self._topics.rename(acl.resource_name), LITERAL), operation)
 
     def fully(self, bindings: Iterable[AclBinding]) -> None:
-        """Topics first: they say whose groups and transactional ids matter."""
+        """Translate topics first: they say whose groups and transactional ids matter."""
         acls = list(self._of_principals(bindings))
         patterns = {prefix for acl in acls if acl.resource_type == TOPIC and (prefix := prefix_of(acl)) is not None}
         prefixes = {prefix for prefix in patterns if self._patterns.is_replicated(prefix)}
@@ -189,7 +191,7 @@ class _Translation:
                 self._skipped["no-topic"] += 1
 
     def _of_principals(self, bindings: Iterable[AclBinding]) -> Iterator[AclBinding]:
-        """Those that may be written at all, of principals that are synced."""
+        """Returns the ACLs that may be written at all, of synced principals."""
         for acl in bindings:
             if not acl.is_known or acl.resource_type in NEVER:
                 self._skipped[NEVER.get(acl.resource_type, "unknown")] += 1
@@ -210,7 +212,7 @@ class _Translation:
         return self._synced[principal]
 
     def _concerns(self, acl: AclBinding, prefixes: AbstractSet[str]) -> bool:
-        """Whether an ACL of topics is needed on the target."""
+        """Whether the target needs this ACL of topics."""
         prefix = prefix_of(acl)
         if prefix in prefixes or (prefix is None and self._topics.replicates(acl.resource_name)):
             return True
@@ -218,7 +220,7 @@ class _Translation:
         return acl.permission == DENY and self._opened(name, prefixes)
 
     def _opened(self, name: str, prefixes: AbstractSet[str]) -> bool:
-        """Whether a prefix that goes along covers these topics as well; not those that came from the target."""
+        """Whether a copied prefix covers these topics too. Topics that came from the target do not count."""
         above = any(name[:length] in prefixes for length in range(len(name) + 1))
         return above and not self._topics.comes_back(f"{name}t")
 
@@ -235,7 +237,7 @@ class _Translation:
             self._refused.append(Refusal(Kind.ACL, Op.CREATE, acl.key, reason))
 
     def _want_as_it_is(self, acl: AclBinding) -> None:
-        """Groups and transactional ids, whose names stay."""
+        """Take over an ACL of groups or transactional ids, whose names are the same on the target."""
         if (reason := wide_deny(acl)) and not self._rules.wildcard_denies:
             self._withheld[self._there(acl, (acl.resource_name, acl.pattern_type), acl.operation).key] = reason
             return
@@ -256,7 +258,7 @@ class _Translation:
             self._wanted.add(there)
 
     def _there(self, acl: AclBinding, pattern: Pattern, operation: str) -> AclBinding:
-        """An ACL in the target's terms. Its principal is one of those whose ACLs are synced."""
+        """Returns an ACL in the target's terms. Its principal is a synced one."""
         principal = self._mapped[acl.principal] or acl.principal
         self._principals[acl.principal] = principal
         return AclBinding(acl.resource_type, *pattern, principal, acl.host, operation, acl.permission)

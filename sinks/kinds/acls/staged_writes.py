@@ -40,9 +40,10 @@ def held_back(wanted: Collection[AclBinding]) -> Split:
 def granted_later(
     keys: Iterable[Key], rules: AclRules, ours: Collection[str], mm2s: Collection[str]
 ) -> list[AclBinding]:
-    """Of the ACLs that a ledger lists as held back, those that the rules for making ACLs could have held back.
+    """Returns the ACLs that the rules could have held back, among the ones that a ledger lists as held back. Another
+    client wrote the others into the ledger.
 
-    Another client wrote the others. `ours`, `mm2s`: Lockstep's and MM2's own topics on the target.
+    `ours`, `mm2s`: topics of Lockstep and of MM2 on the target.
     """
     found = []
     for key in keys:
@@ -57,12 +58,12 @@ def granted_later(
 
 
 def counted(skipped: Counter[str], later: Collection[AclBinding]) -> Counter[str]:
-    """With what is held back among what is not copied."""
+    """Returns the counts of ACLs that are not synced, with the ones that are held back."""
     return skipped + Counter({"held-back WRITE": len(later)})
 
 
 def staged_entries(staged: Collection[AclBinding], known: Mapping[Key, str]) -> dict[EntryKey, str | None]:
-    """What the ledger is to remember and to forget; `known`: what it has now."""
+    """Returns the entries to put into the ledger; None deletes one. `known`: what it has now."""
     wanted = {acl.key for acl in staged}
     entries: dict[EntryKey, str | None] = {(Entry.STAGED, key): None for key in known.keys() - wanted}
     return entries | {(Entry.STAGED, key): "" for key in wanted - known.keys()}

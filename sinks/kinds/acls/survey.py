@@ -26,8 +26,8 @@ from streaming.number_of import number_of
 
 @dataclass(frozen=True)
 class ComparedAcls:
-    """`principals`: of those whose ACLs are synced, the name on the source to that on the target; None: not seen.
-    `staged`: what is held back on the target; None: not seen."""
+    """`principals`: name on the target by name on the source, of principals whose ACLs are synced. `staged`: ACLs that
+    are held back. None: not observed."""
 
     comparison: Comparison
     principals: Mapping[str, str] | None = None
@@ -43,7 +43,7 @@ class Fences:
 
 
 def source_topics(settings: FlowSettings, listed: Listed) -> SourceTopics:
-    """What the rules must know of the source's topics."""
+    """Returns what the rules must know of the source's topics."""
     return SourceTopics(
         flow=settings.flow,
         policy=settings.policy,
@@ -67,8 +67,8 @@ def translate(bindings: AclList, settings: FlowSettings, listed: Listed) -> Desi
 def principals_of(
     settings: FlowSettings, source: AclReader, listed: Listed, *, afresh: bool = False
 ) -> Mapping[str, str] | None:
-    """Those whose ACLs would be synced; None where the source shows none. `afresh`: asked for now. Raises as
-    `survey_acls`."""
+    """Returns the principals whose ACLs would be synced; None if the source shows none. `afresh`: ask the source now.
+    Raises as `survey_acls`."""
     bindings = AclList(source.describe()) if afresh else source.recent()
     if not (bindings and listed.source):
         return None
@@ -77,8 +77,8 @@ def principals_of(
 
 @dataclass(frozen=True)
 class PrincipalsOfAcls:
-    """Principals that the source's ACLs name, the name there to that on the target: `all` of them, and those whose ACLs
-    are `synced`. `held`: names on the target of those whose ACLs only the settings leave out."""
+    """Principals that the source's ACLs name: name on the target by name on the source. `all`: every one. `synced`:
+    with synced ACLs. `held`: names on the target of principals that only the settings leave out."""
 
     all: Mapping[str, str]
     synced: Mapping[str, str]
@@ -88,8 +88,8 @@ class PrincipalsOfAcls:
 def named_principals(
     settings: FlowSettings, source: AclReader, listed: Listed, asked: Collection[str]
 ) -> PrincipalsOfAcls | None:
-    """By the source's ACLs, asked for now; None where it shows none. `asked`: principals of the target that may be
-    held. Raises as `survey_acls`."""
+    """Returns the principals of the source's ACLs, asked for now; None if it shows none. `asked`: principals of the
+    target that may be held. Raises as `survey_acls`."""
     bindings, topics = source.describe(), source_topics(settings, listed)
     if not (bindings and listed.source):
         return None
@@ -101,7 +101,7 @@ def named_principals(
 
 
 class KeptTranslation:
-    """A `Translate` that goes on with its last answer where it is asked for the same again."""
+    """A `Translate` that returns its last answer again for the same arguments."""
 
     def __init__(self) -> None:
         self._asked: tuple[AclList, Listed] | None = None
@@ -113,13 +113,13 @@ class KeptTranslation:
         return self._answer
 
     def forget(self) -> None:
-        """The next answer is a new one: filters and mappings may be others than before."""
+        """Forget the last answer, because filters and mappings may have changed."""
         self._asked = None
 
 
 @dataclass(frozen=True)
 class BothSides:
-    """ACLs of the source to be synced and of the target, without fences; how many the source shows, with them."""
+    """ACLs of the source to sync and of the target, both without fences, and how many the source shows with them."""
 
     synced: AclList
     existing: AclList
@@ -138,12 +138,12 @@ def survey_acls(
     *,
     afresh: bool = False,
 ) -> BothSides:
-    """The ACLs of both sides; the source is asked `afresh` where it confirms a deletion. Raises ClusterUnreachable,
+    """Read the ACLs of both sides. `afresh`: ask the source now, to confirm a deletion. Raises ClusterUnreachable,
     NotSupported, RightsMissing.
 
-    What a failover denies on one cluster (`fences`) is neither made nor taken away on the other. Ledgers are read for
-    it only where an ACL looks like a fence, before the ACLs are read and after. Before: a fence that goes is forgotten
-    last. After: a fence that comes is remembered first.
+    A fence of a failover on one cluster is neither created nor deleted on the other. If an ACL looks like a fence, the
+    ledgers are read before the ACLs and after them. A fence that goes is forgotten last, and a fence that comes is
+    remembered first.
     """
     before = fences(False)
     bindings, on_target = (AclList(source.describe()) if afresh else source.recent()), target.recent()
@@ -193,7 +193,7 @@ def second_look_at_acls(
     keys: Collection[Key],
     fences: Callable[[bool], Fences] = lambda again: Fences(),
 ) -> dict[Key, Sighting]:
-    """What the source says of these ACLs of the target now. Raises as `survey_acls`."""
+    """Returns what the source now says of these ACLs of the target. Raises as `survey_acls`."""
     both, topics = survey_acls(source, target, fences, afresh=True), source_topics(settings, listed)
     if not (both.shown and listed.source):
         return {}
@@ -222,10 +222,10 @@ def _skipped(desired: DesiredAcls, fenced: int) -> Mapping[str, int]:
 
 
 def left_out(bindings: Collection[AclBinding], rules: AclRules, topics: SourceTopics) -> str:
-    """What `sync.full.acl.enabled` (KIP-965) would keep on the target besides, in words; empty where it is on.
+    """Returns in words what `sync.full.acl.enabled` (KIP-965) would keep on the target besides; empty if it is on.
 
-    ACLs that no mode keeps there (of the cluster, of topics that are not replicated, of principals that are left out)
-    are not among them. `bindings`: all that the source has.
+    ACLs that no mode keeps there are not among them: of the cluster, of topics that are not replicated, of excluded
+    principals. `bindings`: all ACLs of the source.
     """
     if rules.full:
         return ""
@@ -253,15 +253,14 @@ def held_by_source(
     principals: Collection[str],
     reading: Collection[str] = (),
 ) -> set[AclBinding]:
-    """What the target would have without any filter: the source has it. Of these principals of the target, and of
-    everybody: to translate all of tens of thousands takes long.
+    """Returns keys of ACLs that the target would have without any filter, because the source has them. Looks only at
+    these principals of the target and at `User:*`, since all of tens of thousands take long.
 
-    `existing`: counts only what the target has, and ACLs of topics that have a copy there: an operator may have removed
-    the ACL alone; None: counts all.
+    `existing`: count only ACLs that the target has, and ACLs of topics that have a copy there; None: count all. An
+    operator may have removed the ACL alone.
 
-    ACLs of groups count where an ACL of topics of the same principal does. An application that reads no replicated
-    topic needs none, even if it reads topics that were never copied. `reading`: principals that
-    keep an ACL of topics on the target in any case, so their ACLs of groups count too.
+    An ACL of groups counts if an ACL of topics of the same principal does. An application that reads no replicated
+    topic needs none. `reading`: principals that keep an ACL of topics on the target in any case.
     """
     if EVERYONE not in principals:
         chosen = {*principals, EVERYONE}

@@ -58,7 +58,7 @@ class BrokerController(PolledController["SeenLevels"]):
         self._configs = BrokerConfigRules({PROPERTIES: ",".join(assembly.settings.broker_configs)})
 
     def read(self, context: PassContext) -> SeenLevels:
-        """As `survey_brokers`. A job does not look for effective drift: it takes all configs of a broker to see it."""
+        """Read as `survey_brokers`. A job does not look for effective drift, which needs all configs of a broker."""
         return survey_brokers(self._settings, self._configs, self._source, self._target, effective=self._once)
 
     def difference(self, context: PassContext, seen: SeenLevels) -> Comparison:
@@ -79,7 +79,8 @@ def assemble(assembly: Assembly) -> Assembled:
 
 
 def broker_drifts(source: Levels, target: Levels, rules: BrokerConfigRules) -> Iterator[Drift]:
-    """Of the brokers, by all configs of one broker of each side, for those that Lockstep would copy."""
+    """Returns drifts of the brokers, by all configs of one broker of each side. Only configs that Lockstep would copy
+    count."""
     for name in sorted(source.keys() & target.keys()):
         if not rules.syncs(name):
             continue
@@ -90,13 +91,14 @@ def broker_drifts(source: Levels, target: Levels, rules: BrokerConfigRules) -> I
 
 
 class BrokerWriter:
-    """Writes changes of the kind `broker-config`. An entity is all or nothing, so a refused one is halved."""
+    """Writes changes of the kind `broker-config`. A broker takes all configs of a request or none, so a refused request
+    is halved."""
 
     def __init__(self, target: ConfigLevels) -> None:
         self._target = target
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """One outcome for each change. Raises ClusterUnreachable, RightsMissing."""
+        """Returns an outcome for each change. Raises ClusterUnreachable, RightsMissing."""
         wanted: dict[str, Values] = {}
         for change in changes:
             broker, name = change.key
@@ -123,8 +125,8 @@ class BrokerWriter:
 
 @dataclass(frozen=True)
 class SeenLevels:
-    """The cluster-wide defaults of both sides. `known`: all configs of a broker of the target, where something differs.
-    `followed`: all configs of a broker of each side, where effective drift is asked for."""
+    """The cluster-wide defaults of both sides. `known`: all configs of a broker of the target, if something differs.
+    `followed`: all configs of a broker of each side, if effective drift is wanted."""
 
     source: Levels | Unobserved
     target: Levels | Unobserved
@@ -135,7 +137,7 @@ class SeenLevels:
 def survey_brokers(
     settings: FlowSettings, rules: BrokerConfigRules, source: LevelReader, target: LevelReader, *, effective: bool
 ) -> SeenLevels:
-    """`effective`: also what effective drift is found by. Raises ClusterUnreachable, RightsMissing."""
+    """Read both sides. `effective`: also read what effective drift needs. Raises ClusterUnreachable, RightsMissing."""
     flow = settings.flow
     upstream = _described(source, DEFAULT_OF_ALL, flow.source)
     downstream = _described(target, DEFAULT_OF_ALL, flow.target)
@@ -154,9 +156,9 @@ def survey_brokers(
 def compare_brokers(
     settings: FlowSettings, rules: BrokerConfigRules, seen: SeenLevels, owned: AbstractSet[Key]
 ) -> Comparison:
-    """The plan for the kind `broker-config`; what could not be read is in its `errors`. Pure.
+    """Returns the plan for the kind `broker-config`; its `errors` have what could not be read. Pure.
 
-    Each default that differs where neither side sets anything is a note, and effective drift.
+    A default that differs although neither side sets anything is a note and effective drift.
     """
     drifts = list(broker_drifts(*seen.followed, rules)) if seen.followed else []
     effect: dict[str, Any] = {"notes": warnings(settings.flow, drifts), "effective": groups_of(drifts)}
@@ -187,8 +189,8 @@ def compare_brokers(
 
 
 def second_look_at_brokers(source: LevelReader, alias: str, keys: Collection[Key]) -> dict[Key, Sighting]:
-    """What the source has of these: in its cluster-wide default, and in force at one of its brokers, who is asked
-    itself. Raises ClusterUnreachable, RightsMissing."""
+    """Returns what the source has of these configs: in its cluster-wide default, and in force at one of its brokers.
+    Raises ClusterUnreachable, RightsMissing."""
     default, followed = _described(source, DEFAULT_OF_ALL, alias), any_broker(source, alias)
     if isinstance(default, Unobserved) or isinstance(followed, Unobserved):
         return {}
@@ -201,7 +203,7 @@ def _is_cluster_wide(entry: LevelledEntry) -> bool:
 
 
 def any_broker(levels: LevelReader, alias: str) -> Levels | Unobserved:
-    """All configs of the first of a cluster's brokers. Raises ClusterUnreachable, RightsMissing."""
+    """Returns all configs of a cluster's first broker. Raises ClusterUnreachable, RightsMissing."""
     return _described(levels, ConfigEntity(ResourceType.BROKER, levels.brokers()[0]), alias)
 
 

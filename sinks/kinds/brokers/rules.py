@@ -111,10 +111,10 @@ NEVER: Mapping[str, re.Pattern[str]] = {
 
 
 class BrokerConfigRules:
-    """`lockstep.broker.config.properties`: a list of names and patterns, read as MM2 reads its own lists."""
+    """`lockstep.broker.config.properties`: a list of names and patterns, read as MM2 reads its lists."""
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
-        """Raises LockstepError for a malformed list, and names the key and the pattern."""
+        """Raises LockstepError for a malformed list; the error names the key and the pattern."""
         self._names = DefaultTopicFilter()
         try:
             chosen = (properties or {}).get(PROPERTIES, DEFAULT_PROPERTIES)
@@ -127,18 +127,19 @@ class BrokerConfigRules:
         return self._names.should_replicate_topic(name)
 
     def syncs(self, name: str) -> bool:
-        """Whether the list names this config and Lockstep may copy it."""
+        """Whether the list names this config, and Lockstep may copy it."""
         return self.chooses(name) and why_never(name) is None
 
 
 def why_never(name: str) -> str | None:
-    """The reason for which a config is never copied, whatever the list says."""
+    """Returns why a config is never copied, whatever the list says."""
     return next((reason for reason, pattern in NEVER.items() if pattern.fullmatch(name)), None)
 
 
 @dataclass(frozen=True)
 class DesiredBrokerConfigs:
-    """What the target's cluster-wide default should have. `set_there`: all names set on the source, copied or not."""
+    """What the target's cluster-wide default should have. `set_there`: all names that are set on the source, copied or
+    not."""
 
     wanted: Mapping[str, str] = field(default_factory=dict)
     set_there: frozenset[str] = frozenset()
@@ -166,14 +167,15 @@ def _unreadable(entry: LevelledEntry) -> str | None:
 
 
 def differing(desired: DesiredBrokerConfigs, target: Levels) -> set[str]:
-    """Names whose value has to be written. `target`: its cluster-wide default. What it hides is left alone."""
+    """Returns the names whose value must be written. `target`: its cluster-wide default. A hidden value is left
+    alone."""
     there = {name: entry.value for name, entry in target.items()}
     hidden = {name for name, entry in target.items() if entry.sensitive}
     return {name for name, value in desired.wanted.items() if there.get(name) != value} - hidden
 
 
 def same(desired: DesiredBrokerConfigs, target: Levels) -> set[str]:
-    """Names that have the source's value already, as far as it can be seen."""
+    """Returns the names that have the source's value already, as far as it can be read."""
     readable = {name: entry.value for name, entry in target.items() if not entry.sensitive}
     return {name for name, value in desired.wanted.items() if readable.get(name) == value}
 
@@ -181,7 +183,7 @@ def same(desired: DesiredBrokerConfigs, target: Levels) -> set[str]:
 def surplus(
     desired: DesiredBrokerConfigs, target: Levels, owned: AbstractSet[Key], rules: BrokerConfigRules
 ) -> set[str]:
-    """Names that Lockstep set on the target and that the source has no more."""
+    """Returns the names that Lockstep set on the target and the source no longer has."""
     ours = {name for broker, name in owned if broker == ""}
     gone = ours & target.keys() - desired.set_there
     return {name for name in gone if rules.syncs(name) and not target[name].sensitive}
@@ -190,9 +192,10 @@ def surplus(
 def plan_broker_configs(
     desired: DesiredBrokerConfigs, target: Levels, deletions: AbstractSet[str], known: Levels, alias: str
 ) -> tuple[list[Change], list[Refusal]]:
-    """What to write, and what the target's brokers cannot have. `deletions`: of what `surplus` gave.
+    """Returns what to write, and refusals of what the target's brokers cannot have.
 
-    `known`: all configs of a broker of the target, whose name is `alias`; asked for names that differ only.
+    `deletions`: the result of `surplus`. `known`: returns all configs of a broker of the target; called only for names
+    that differ. `alias`: of the target.
     """
     changes: list[Change] = []
     refused: list[Refusal] = []

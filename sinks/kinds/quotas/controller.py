@@ -57,7 +57,7 @@ def assemble(assembly: Assembly) -> Assembled:
 def compare_quotas(
     settings: FlowSettings, created: Collection[Key], upstream: Quotas, downstream: Quotas
 ) -> Comparison:
-    """The plan for all quotas. Pure. `created`: the keys of those that Lockstep made."""
+    """Returns the plan for all quotas. Pure. `created`: keys of quotas that Lockstep created."""
     acls = settings.acls
     owned = {key for key in created if not is_protected(key, acls.protected)}
     desired = desired_quotas(upstream, acls.principals, acls.mapping, acls.protected)
@@ -76,8 +76,8 @@ def compare_quotas(
 
 
 def second_look_at_quotas(assembly: Assembly, source: ClientQuotas, keys: Collection[Key]) -> dict[Key, Sighting]:
-    """What the source says of quotas of these users, client ids and addresses now. Raises ClusterUnreachable,
-    RightsMissing, NotSupported."""
+    """Returns what the source now says of the quotas of these users, client ids and addresses. Raises
+    ClusterUnreachable, RightsMissing, NotSupported."""
     acls, upstream = assembly.settings.acls, source.describe()
     if not upstream:
         return {}
@@ -97,7 +97,7 @@ class QuotaWriter:
         self._target = target
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """One outcome for each change. Raises ClusterUnreachable, RightsMissing, NotSupported."""
+        """Returns an outcome for each change. Raises ClusterUnreachable, RightsMissing, NotSupported."""
         wanted: dict[Entity, dict[str, float | None]] = {}
         for change in changes:
             value = float(change.after) if isinstance(change.after, str) else None

@@ -13,8 +13,8 @@ from sinks.model.kind_row import ABSENT
 
 @dataclass
 class MemoryQuotas:
-    """`writes` counts write requests; `denied` names the operations (`describe`, `alter`) that are not permitted. Not
-    `reachable`, it answers nothing."""
+    """`writes`: number of write requests. `denied`: operations that are not permitted (`describe`, `alter`). If not
+    `reachable`, every call fails."""
 
     alias: str
     quotas: dict[Entity, dict[str, float]] = field(default_factory=dict)

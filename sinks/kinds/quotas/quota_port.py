@@ -10,7 +10,8 @@ from sinks.model.kind_row import ABSENT
 
 
 class Entity(NamedTuple):
-    """Whom a quota is for: a user, a client id, both, or an address. `""` is the default of all, `ABSENT` not there."""
+    """The entity of a quota: a user, a client id, both, or an address. `""`: the default of all. `ABSENT`: not part of
+    the entity."""
 
     user: str = ABSENT
     client_id: str = ABSENT
@@ -25,7 +26,7 @@ QuotaValues = Mapping[Entity, Mapping[str, float | None]]
 
 
 class QuotaReader(Protocol):
-    """Looks, and changes nothing. Raises ClusterUnreachable, RightsMissing, NotSupported (before Kafka 2.6)."""
+    """Reads quotas. Raises ClusterUnreachable, RightsMissing, NotSupported (before Kafka 2.6)."""
 
     def describe(self) -> Quotas:
         """All of them."""
@@ -35,4 +36,4 @@ class ClientQuotas(QuotaReader, Protocol):
     """Looks and writes."""
 
     def alter(self, wanted: QuotaValues) -> dict[Entity, ItemFault | None]:
-        """Each entity all or nothing; None where it was written."""
+        """Write the quotas of each entity, all or none. Returns a fault by entity; None if it was written."""

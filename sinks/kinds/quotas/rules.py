@@ -34,7 +34,8 @@ TWO_BECOME_ONE = "two users of the source would become this one on the target, w
 
 @dataclass(frozen=True)
 class DesiredQuotas:
-    """`wanted`: by key. `refused`: what cannot be. `skipped`: how many are not copied, by reason."""
+    """`wanted`: values by key. `refused`: quotas that the target cannot have. `skipped`: by reason, the number of
+    quotas that are not copied."""
 
     wanted: Mapping[Key, float] = field(default_factory=dict)
     refused: tuple[Refusal, ...] = ()
@@ -42,19 +43,19 @@ class DesiredQuotas:
 
 
 def keys_of(quotas: Quotas) -> dict[Key, float]:
-    """Each quota by the key of its change: user, client id, address, name."""
+    """Returns each quota by its key: user, client id, address, name."""
     return {(*entity, name): value for entity, values in quotas.items() for name, value in values.items()}
 
 
 def is_protected(key: Key, protected: NamedPrincipals) -> bool:
-    """Whether the quota is that of a protected user of the target."""
+    """Whether the quota belongs to a protected user of the target."""
     return key[0] not in ("", ABSENT) and USER_TYPE + key[0] in protected
 
 
 def desired_quotas(
     source: Quotas, principals: PrincipalFilter, mapping: PrincipalMapping, protected: NamedPrincipals = NOBODY
 ) -> DesiredQuotas:
-    """What of the source's quotas the target should have."""
+    """Returns the quotas that the target should have."""
     wanted: dict[Key, float] = {}
     refused: dict[Key, Refusal] = {}
     skipped: Counter[str] = Counter()
@@ -78,7 +79,7 @@ def desired_quotas(
 
 
 def _user(name: str, principals: PrincipalFilter, mapping: PrincipalMapping) -> str | None:
-    """What a user is called on the target; None where it is left out."""
+    """Returns the user's name on the target; None if the user is left out."""
     if name in ("", ABSENT):
         return name
     principal = USER_TYPE + name
@@ -87,7 +88,7 @@ def _user(name: str, principals: PrincipalFilter, mapping: PrincipalMapping) -> 
 
 
 def plan_quotas(desired: DesiredQuotas, target: Quotas, owned: Collection[Key]) -> Iterator[Change]:
-    """The changes. `owned`: keys that Lockstep created; the unwanted ones among them are deleted."""
+    """Returns the changes. `owned`: keys of quotas that Lockstep created; unwanted ones among them are deleted."""
     existing = keys_of(target)
     refused = {refusal.key for refusal in desired.refused}
     for key, value in desired.wanted.items():

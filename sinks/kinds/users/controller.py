@@ -36,8 +36,8 @@ REST = 10.0
 class NamedByAcls:
     """The principals whose users are wanted.
 
-    A job takes them from the ACLs' last comparison. A single pass polls users before ACLs are compared, and where ACLs
-    are not synced now they are not compared: there they are read for this alone.
+    A job takes them from the last comparison of ACLs. A single pass polls users before it compares ACLs, and may not
+    compare ACLs at all. Then they are read for this alone.
     """
 
     def __init__(self, assembly: Assembly) -> None:
@@ -45,7 +45,7 @@ class NamedByAcls:
         self._read_at: float | None = None
 
     def __call__(self, context: PassContext) -> Mapping[str, str] | None:
-        """None while they are not known. Raises as `AclReader.describe`."""
+        """Returns the principals; None while unknown. Raises as `AclReader.describe`."""
         shared, confirms = self._assembly.principals, Kind.SCRAM_USER in context.confirming
         told = Kind.ACL in self._assembly.settings.synced and Kind.ACL not in context.idle and not self._assembly.once
         if told and not confirms:
@@ -94,7 +94,7 @@ class UserController(PolledController["SeenUsers"]):
 
 
 class RevokedUserController(PolledController[Iterations]):
-    """The users that Lockstep made, where `sync.full.acl.enabled` was turned off: it deletes them."""
+    """Deletes the users that Lockstep created, after `sync.full.acl.enabled` was turned off."""
 
     kind, needs = UserController.kind, UserController.needs
     rest, signalled_rest = REST, REST
@@ -104,12 +104,12 @@ class RevokedUserController(PolledController[Iterations]):
         self._assembly = assembly
 
     def read(self, context: PassContext) -> Iterations:
-        """What the target has of those that Lockstep made. Asks no cluster where there are none."""
+        """Returns the target's users that Lockstep created. Asks no cluster if there are none."""
         made = made_users(context.ledger)
         return self._assembly.target.users.describe(made) if made else {}
 
     def difference(self, context: PassContext, seen: Iterations) -> Comparison:
-        """Plans the removal of the credentials that Lockstep made. The file asks for none any more."""
+        """Plan the removal of credentials that Lockstep created. The file asks for none any more."""
         return compare_revoked(self._assembly.settings, seen, context.ledger)
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
@@ -147,7 +147,7 @@ class UserWriter:
         self._target, self._provider = target, provider
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """One outcome for each change. Raises ClusterUnreachable, RightsMissing, NotSupported."""
+        """Returns an outcome for each change. Raises ClusterUnreachable, RightsMissing, NotSupported."""
         if changes[0].op is Op.DELETE:
             faults = self._target.delete([change.key for change in changes])
             return [Outcome(change, faults[change.key]) for change in changes]
@@ -166,7 +166,7 @@ class UserWriter:
         return faults | self._target.upsert(upsertions)
 
     def _password(self, change: Change) -> Upsertion | ItemFault:
-        """What to write; a fault where the provider does not know the password that was planned with."""
+        """Returns what to write, or a fault if the provider no longer knows the password that was planned."""
         user, mechanism = change.key
         if self._provider is None or not isinstance(change.after, ScramSpec):
             return CHANGED
@@ -184,8 +184,8 @@ class UserWriter:
 
 @dataclass(frozen=True)
 class SeenUsers:
-    """`wanted`: by name on the source, the name on the target. `upstream`, `downstream`: what the two sides have of
-    them, and the target of those that Lockstep made. `versions`: what the provider knows."""
+    """`wanted`: name on the target by name on the source. `upstream`, `downstream`: credentials on both sides; on the
+    target also of users that Lockstep created. `versions`: passwords that the provider knows."""
 
     wanted: Mapping[str, str]
     upstream: Iterations
@@ -194,16 +194,18 @@ class SeenUsers:
 
 
 def made_users(ledger: Ledger) -> set[str]:
-    """Those that Lockstep made, and those whose creation was begun: they may be there though they are wanted no
-    more."""
+    """Returns users that Lockstep created, and users whose creation was begun. They may exist although no ACL needs
+    them now."""
     return {user for user, _ in ledger.owned(Kind.SCRAM_USER) | ledger.unsettled(Kind.SCRAM_USER)}
 
 
 def survey_users(
     wanted: Mapping[str, str], source: UserReader, target: UserReader, provider: CredentialProvider, ledger: Ledger
 ) -> SeenUsers:
-    """Whom neither is asked for counts as gone, and is not Lockstep's any more. Raises ClusterUnreachable,
-    NotSupported, RightsMissing."""
+    """Read the users of both sides. A user that is not asked for counts as gone, and is no longer Lockstep's.
+
+    Raises ClusterUnreachable, NotSupported, RightsMissing.
+    """
     upstream = source.describe(wanted.keys())
     downstream = target.describe({*wanted.values(), *made_users(ledger)})
     return SeenUsers(wanted, upstream, downstream, known_versions(provider, upstream))
@@ -231,8 +233,8 @@ def compare_users(settings: FlowSettings, seen: SeenUsers, ledger: Ledger, claim
 
 
 def compare_revoked(settings: FlowSettings, there: Iterations, ledger: Ledger) -> Comparison:
-    """The plan where the file asks for no SCRAM users any more: those that Lockstep made go, as the ACLs do that it
-    made with them. Pure. `there`: what the target has of them."""
+    """Returns the plan after the file stopped asking for SCRAM users: the users that Lockstep created are deleted, as
+    the ACLs are that belong to them. Pure. `there`: their credentials on the target."""
     acls, kind = settings.acls, Kind.SCRAM_USER
     created = ledger.owned(kind)
     # The file decides here, and not what the source shows.
@@ -252,7 +254,7 @@ def keys_of(users: Iterations) -> dict[Key, str]:
 
 
 def second_look_at_revoked(source: UserReader, named: PrincipalsOfAcls, keys: Collection[Key]) -> dict[Key, Sighting]:
-    """Whether the source still has these users of the target, so that only the file left them out."""
+    """Returns whether the source still has these users of the target. Then only the file left them out."""
     asked = {user for user, _ in keys}
     names = {known_as: user for known_as, user in users_of(named.all).items() if user in asked}
     upstream = source.describe(names.keys()) if names else {}
@@ -263,8 +265,8 @@ def second_look_at_revoked(source: UserReader, named: PrincipalsOfAcls, keys: Co
 def second_look_at_users(
     settings: FlowSettings, source: UserReader, named: PrincipalsOfAcls, keys: Collection[Key]
 ) -> dict[Key, Sighting]:
-    """What the source says of these users of the target now: whether it has them, and its ACLs name them. Raises as
-    `survey_users`."""
+    """Returns what the source now says of these users of the target: whether it has them, and whether its ACLs name
+    them. Raises as `survey_users`."""
     asked = {user for user, _ in keys}
     names = {known_as: user for known_as, user in users_of(named.all).items() if user in asked}
     upstream = source.describe(names.keys()) if names else {}

@@ -48,10 +48,8 @@ Iterations = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class WantedUser:
-    """A credential that the target should have. `known_as`: the user on the source, by which the provider knows it.
-
-    `version`: of the provider's password; None where it knows none, and then `reason` says why.
-    """
+    """A credential that the target should have. `known_as`: the source's user, by which the provider knows the
+    password. `version`: of the provider's password; None if the provider knows none. `reason`: why."""
 
     known_as: str
     iterations: int
@@ -61,16 +59,16 @@ class WantedUser:
 
 @dataclass(frozen=True)
 class DesiredUsers:
-    """By user and mechanism. `refused`: users of the source that would become one on the target."""
+    """By user and mechanism. `refused`: users of the source that would get the same name on the target."""
 
     wanted: Mapping[Key, WantedUser] = field(default_factory=dict)
     refused: tuple[Refusal, ...] = ()
 
 
 def users_of(principals: Mapping[str, str], protected: NamedPrincipals = NOBODY) -> dict[str, str]:
-    """The users among principals of synced ACLs: the name on the source to that on the target.
+    """Returns the users among principals of synced ACLs: name on the target by name on the source.
 
-    Principals of other types, and `User:*`, are no users that could log in. Protected ones are left alone.
+    Principals of other types, and `User:*`, cannot log in. Protected users are left alone.
     """
     return {
         source.removeprefix(PRINCIPAL): target.removeprefix(PRINCIPAL)
@@ -84,9 +82,11 @@ def _is_user(principal: str) -> bool:
 
 
 def desired_users(target_names: Mapping[str, str], source: Iterations, versions: Observed[str, str]) -> DesiredUsers:
-    """What the target should have. `target_names`: as `users_of` gives it; `versions`: by the source's user.
+    """Returns the credentials that the target should have. `target_names`: the result of `users_of`. `versions`: by the
+    source's user.
 
-    Where two users of the source have one name on the target, nothing says whose password holds: both are refused.
+    If two users of the source get one name on the target, both are refused, because it is unknown whose password
+    counts.
     """
     by_target: dict[str, list[str]] = {}
     for user in sorted(target_names.keys() & source.keys()):
@@ -120,10 +120,11 @@ def plan_users(
     deletes: bool = True,
     adopted: NamedPrincipals = NOBODY,
 ) -> tuple[list[Change], list[Refusal]]:
-    """What to write, and what cannot be. `written`: the versions written last; `owned`: what Lockstep created.
+    """Returns what to write, and refusals.
 
-    `adopted`: users that get their password although they were there before; others of these are refused. A provider
-    that failed is always told of: whether the password is another one cannot be seen then.
+    `written`: versions that were written last. `owned`: keys that Lockstep created. `adopted`: users that get their
+    password although they existed before; other such users are refused. A provider that failed is always reported,
+    because a changed password cannot be seen then.
     """
     changes: list[Change] = []
     refused = list(desired.refused)
@@ -148,7 +149,7 @@ def plan_users(
 
 
 def alike_users(desired: DesiredUsers, target: Iterations, written: Mapping[Key, str]) -> Alike:
-    """Those that have the source's iterations and, since Lockstep wrote it (`written`), its password."""
+    """Returns credentials with the source's iterations and, since Lockstep wrote it (`written`), its password."""
     items: dict[Key, str] = {}
     refused: dict[Key, str] = {}
     for key, wanted in desired.wanted.items():
@@ -167,7 +168,8 @@ def _op(before: ScramSpec | None) -> Op:
 
 
 def _is_foreign(target: Iterations, key: Key, ours: AbstractSet[Key]) -> bool:
-    """Whether another hand made it; a mechanism that is missing belongs to whom the user's others belong to."""
+    """Whether another client created the credential. A missing mechanism belongs to the owner of the user's other
+    ones."""
     user, mechanism = key
     existing = target.get(user, {})
     if mechanism in existing:
