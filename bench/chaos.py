@@ -26,7 +26,7 @@ import typer
 
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
-from app.local.local_mirror import LocalMirror
+from app.local.local_mirror import REPLICATED, LocalMirror
 from app.local.waiting import WaitedTooLong, wait_for
 from bench.costs import family
 from bench.every_kind import (
@@ -142,11 +142,31 @@ class Fault:
 
 
 def _kill_broker(alias: str) -> Fault:
+    """One of its three: the others elect leaders, and clients find them."""
+    return Fault(
+        alias,
+        lambda pair: pair.cluster(alias).kill_node(pair.draw_broker(alias)),
+        lambda pair: pair.cluster(alias).start_node(pair.chosen[alias]),
+    )
+
+
+def _kill_brokers(alias: str) -> Fault:
     def end(pair: ChaosPair) -> None:
         pair.cluster(alias).start(wait=False)
         pair.cluster(alias).wait_until_ready(STARTS_WITHIN)
 
-    return Fault(alias, lambda pair: pair.cluster(alias).kill(), end)
+    return Fault(alias, lambda pair: pair.cluster(alias).kill(), end, weight=1)
+
+
+def _freeze_broker(alias: str) -> Fault:
+    def pid(pair: ChaosPair) -> int:
+        return pair.cluster(alias).pids[pair.chosen[alias] - 1]
+
+    def begin(pair: ChaosPair) -> None:
+        pair.draw_broker(alias)
+        send([pid(pair)], signal.SIGSTOP)
+
+    return Fault(alias, begin, lambda pair: send([pid(pair)], signal.SIGCONT))
 
 
 def _freeze(touches: str, pids: Callable[[ChaosPair], Iterable[int]]) -> Fault:
@@ -169,7 +189,7 @@ def _recreate_a_topic(pair: ChaosPair) -> None:
         name, cluster = pair.chance.choice(pair.topics[:-1]), pair.kinds.source.ports.cluster
         cluster.delete_topics([name])
         wait_for(lambda: name not in cluster.list_topics(), 60.0, f"{name} to be gone")
-        cluster.create_topics({name: TopicSpec(2, 1)})
+        cluster.create_topics({name: TopicSpec(2, BROKERS)})
 
 
 def _config_by_hand(pair: ChaosPair) -> None:
@@ -226,10 +246,12 @@ FAULTS: Mapping[str, Fault] = {
     "the job frozen": _freeze("job", lambda pair: pair.job.pids),
     "kill -9 of MM2": Fault("mirror", lambda pair: pair.mirror.kill(), lambda pair: pair.mirror.start(wait=False)),
     "MM2 frozen": _freeze("mirror", lambda pair: pair.mirror.pids),
-    "kill -9 of the source's broker": _kill_broker("a"),
-    "kill -9 of the target's broker": _kill_broker("b"),
-    "the source's broker frozen": _freeze("a", lambda pair: pair.clusters.a.pids),
-    "the target's broker frozen": _freeze("b", lambda pair: pair.clusters.b.pids),
+    "kill -9 of a broker of the source": _kill_broker("a"),
+    "kill -9 of a broker of the target": _kill_broker("b"),
+    "kill -9 of all brokers of the source": _kill_brokers("a"),
+    "kill -9 of all brokers of the target": _kill_brokers("b"),
+    "a broker of the source frozen": _freeze_broker("a"),
+    "a broker of the target frozen": _freeze_broker("b"),
     "a topic of the source deleted": Fault("topics", _delete_a_topic, must_happen=False),
     "a topic of the source recreated": Fault("topics", _recreate_a_topic, must_happen=False),
     "ACLs revoked on the source": Fault("source's ACLs", _revoke_on_the_source, must_happen=False),
@@ -271,7 +293,21 @@ AUDIT: Final = "lockstep-audit.a.internal"
 LEDGER: Final = "lockstep-ledger.a.internal"
 RECORDS_A_CHANGE: Final = 7
 
+BROKERS: Final = 3
+"""Of each cluster. One of them may be away."""
+
+SURVIVES: Final = {
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+    "offsets.topic.replication.factor": "3",
+    "transaction.state.log.replication.factor": "3",
+    "share.coordinator.state.topic.replication.factor": "3",
+}
+"""Brokers' properties."""
+
 MIRROR: dict[str, str] = {
+    "replication.factor": "3",
+    **{f"{name}.replication.factor": "3" for name in REPLICATED},
     **intervals(5, "refresh.topics"),
     **intervals(1, "emit.checkpoints", "emit.heartbeats"),
     "offset.lag.max": "10",
@@ -282,7 +318,8 @@ MIRROR: dict[str, str] = {
 
 @dataclass
 class ChaosPair:
-    """`chance`: what is random. `topics`: further topics of the source, `written`: records on the source's topic."""
+    """`chance`: what is random. `topics`: further topics of the source. `written`: records on the source's topic.
+    `chosen`: the broker, by its cluster's alias, that the last fault of one broker met."""
 
     clusters: BenchPair
     mirror: LocalMirror
@@ -291,6 +328,12 @@ class ChaosPair:
     chance: random.Random
     topics: list[str] = field(default_factory=list)
     written: int = 0
+    chosen: dict[str, int] = field(default_factory=dict)
+
+    def draw_broker(self, alias: str) -> int:
+        """Chooses the broker that the next fault of this cluster meets."""
+        self.chosen[alias] = self.chance.randint(1, BROKERS)
+        return self.chosen[alias]
 
     def cluster(self, alias: str) -> LocalCluster:
         """By its alias."""
@@ -382,7 +425,7 @@ def foreign_acl() -> AclBinding:
 def _put_foreign(kinds: EveryKind) -> None:
     side = kinds.target
     cluster = side.ports.cluster
-    make_topics(cluster, {THEIRS: TopicSpec(1, 1, (("retention.ms", "123456789"),))})
+    make_topics(cluster, {THEIRS: TopicSpec(1, BROKERS, (("retention.ms", "123456789"),))})
     cluster.append_log(THEIRS, [(b"%d" % number, b"v") for number in range(5)])
     side.ports.acls.create([foreign_acl()])
     side.ports.users.upsert([Upsertion(THEIRS, "SCRAM-SHA-256", 4096, "their own")])
@@ -394,9 +437,9 @@ def _put_foreign(kinds: EveryKind) -> None:
 @contextmanager
 def chaos_pair(seed: int) -> Iterator[ChaosPair]:
     """Everything is up and equal, and the foreign items are there."""
-    with pair_of("chaos", heap="512m") as clusters:
-        kinds, keys = every_kind(clusters), {**kind_keys(clusters.root), **MIRROR}
-        make_topics(clusters.source, {NAME: TopicSpec(1, 1)})
+    with pair_of("chaos", BROKERS, heap="384m", overrides=SURVIVES) as clusters:
+        kinds, keys = every_kind(clusters, BROKERS), {**kind_keys(clusters.root), **MIRROR}
+        make_topics(clusters.source, {NAME: TopicSpec(1, BROKERS)})
         _put_foreign(kinds)
         with clusters.mirror(**keys) as mirror, clusters.job(**keys) as job:
             made = ChaosPair(clusters, mirror, job, kinds, random.Random(seed))
@@ -409,7 +452,7 @@ def chaos_pair(seed: int) -> Iterator[ChaosPair]:
 
 
 INTRO: Final = """## Chaos
-`python -m bench.chaos --faults {asked}`: {faults} faults in {storms} storms of up to {most} at once, seed {seed}, on two clusters of one broker with MM2 and the job. Changes of every kind go with each storm. Seconds from a storm's end until source and target are equal, restarts included.
+`python -m bench.chaos --faults {asked}`: {faults} faults in {storms} storms of up to {most} at once, seed {seed}, on two clusters of three brokers with MM2 and the job. Changes of every kind go with each storm. Seconds from a storm's end until source and target are equal, restarts included.
 
 - Equal after the last storm: {equal}. {times} Storms given up: {given_up}.
 - Foreign items on the target that were deleted or changed: {foreign}.
