@@ -44,12 +44,12 @@ class ConcurrentAlteration(LockstepError):
 
 
 class Overwritten(LockstepError):
-    """It was written, and another client wrote the same configs at the same time: its values came last."""
+    """Another client wrote the same configs at the same time, after this write."""
 
 
 @dataclass(frozen=True)
 class Alteration:
-    """What is to become of one entity: per name a value, None to delete it. Its `repr` shows no value."""
+    """The new configs of one entity: a value by name, None to delete it. Its `repr` shows no value."""
 
     entity: ConfigEntity
     wanted: ConfigValues
@@ -59,7 +59,7 @@ class Alteration:
         return f"Alteration({self.entity!r}, {sorted(self.wanted)})"
 
     def rows(self) -> list[dict[str, Any]]:
-        """Each change as it may be shown: name, op, before, after."""
+        """Returns each change as it may be shown: name, op, before, after."""
         own = own_levels(self.entity, self.known.before)
         known = {**self.known.there, **self.known.before}
         return [
@@ -74,7 +74,8 @@ class Alteration:
 
 
 def known_configs(levels: ConfigLevels, entity: ConfigEntity) -> KnownConfigs:
-    """What there is before an alteration. Raises WrongUsage for an entity that is not there, LockstepError."""
+    """Returns what is there before an alteration. Raises WrongUsage for an entity that does not exist,
+    LockstepError."""
     brokers = levels.brokers()
     before = _first_description(levels, entity)
     if entity.type is ResourceType.TOPIC or entity.name:
@@ -91,7 +92,7 @@ def _first_description(levels: ConfigLevels, entity: ConfigEntity) -> Levels:
 
 
 def described(levels: ConfigLevels, entity: ConfigEntity) -> Levels:
-    """An entity's configs. Raises LockstepError that says what is wrong with the entity."""
+    """Returns an entity's configs. Raises LockstepError that says what is wrong with the entity."""
     seen = levels.describe([entity])
     if entity in seen.errors:
         raise LockstepError(f"{named(entity)}: {said(seen.errors[entity])}")
@@ -101,25 +102,25 @@ def described(levels: ConfigLevels, entity: ConfigEntity) -> Levels:
 def checked(
     entity: ConfigEntity, wanted: ConfigValues, known: KnownConfigs, custom: bool = False
 ) -> tuple[Alteration, list[str]]:
-    """The alteration, and what is worth a word about it. Raises WrongUsage with everything that is wrong."""
+    """Returns the alteration and notes about it. Raises WrongUsage with everything that is wrong."""
     if wrong := objections(entity, wanted, known, custom):
         raise WrongUsage(*wrong, "nothing was written")
     return Alteration(entity, wanted, known), notes(entity, wanted, known)
 
 
 def validate(levels: ConfigLevels, alteration: Alteration) -> None:
-    """Lets the brokers check it. Raises WrongUsage with their reason, LockstepError for other faults."""
+    """Let the brokers check it. Raises WrongUsage with their reason, LockstepError for other faults."""
     fault = levels.alter({alteration.entity: alteration.wanted}, validate_only=True)[alteration.entity]
     if fault is not None:
         raise _refused(alteration, fault)
 
 
 def write(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
-    """Writes it, unless the entity has changed since it was read; returns whether the entity shows it by now.
+    """Write it, unless the entity changed since it was read. Returns whether the entity shows it by now.
 
-    Brokers have no compare-and-set: what another client writes between the last reading and the write is
-    overwritten, in these configs alone. Raises ConcurrentAlteration, Overwritten, WrongUsage and LockstepError; each
-    says whether anything was written.
+    Brokers have no compare-and-set. Values that another client writes to the same configs between the last reading and
+    this write are overwritten. Raises ConcurrentAlteration, Overwritten, WrongUsage, LockstepError; each says whether
+    anything was written.
     """
     entity = alteration.entity
     _raise_if_altered(alteration, described(levels, entity))
@@ -142,7 +143,7 @@ def write(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
 
 
 def shows(levels: ConfigLevels, alteration: Alteration, wait: Wait, polls: int = POLLS) -> bool:
-    """Whether the entity has it, waited for: brokers apply a moment later what the controller has written."""
+    """Wait until the entity shows it. Brokers apply a moment later what the controller has written."""
     for number in range(polls):
         if holds(alteration.entity, alteration.wanted, described(levels, alteration.entity)):
             return True
@@ -152,7 +153,7 @@ def shows(levels: ConfigLevels, alteration: Alteration, wait: Wait, polls: int =
 
 
 def holds(entity: ConfigEntity, wanted: ConfigValues, now: Levels) -> bool:
-    """Whether these values are what is set at the entity; of one that is not shown, whether it is set."""
+    """Whether these values are set at the entity. For a hidden value, whether it is set at all."""
     own = own_levels(entity, now)
     return all(
         name not in own if value is None else name in own and own[name] in (None, value)
@@ -176,13 +177,13 @@ def _raise_if_altered(alteration: Alteration, now: Levels) -> None:
 
 
 def _of_others(alteration: Alteration, now: Levels) -> str:
-    """What is neither as it was nor as it was to be, in words."""
+    """Returns in words the configs that are neither as before nor as written."""
     entity, wanted = alteration.entity, alteration.wanted
     return _altered(alteration, now, [name for name in wanted if not holds(entity, {name: wanted[name]}, now)])
 
 
 def _altered(alteration: Alteration, now: Levels, names: Iterable[str]) -> str:
-    """Which of these are not as they were, in words; empty when they all are."""
+    """Returns in words the configs that changed; "" if none did."""
     before, after = (own_levels(alteration.entity, levels) for levels in (alteration.known.before, now))
     known = {**alteration.known.there, **now}
     altered = [name for name in names if (name in before, before.get(name)) != (name in after, after.get(name))]
@@ -204,7 +205,7 @@ def _refused(alteration: Alteration, fault: ItemFault) -> LockstepError:
 
 
 def _lost(levels: ConfigLevels, alteration: Alteration, reason: str, wait: Wait) -> LockstepError:
-    """The request was sent and not answered: what became of it is to be seen at the entity."""
+    """The request was sent and not answered. The entity shows whether it was carried out."""
     where = named(alteration.entity)
     begin = f"{where}: the connection was lost while writing ({without_secrets(reason, _secrets(alteration))})"
     try:
@@ -243,10 +244,8 @@ NEAR = 0.85
 
 @dataclass(frozen=True, slots=True)
 class KnownConfigs:
-    """What is known before an alteration: the entity's own configs, those that there are, and the brokers' ids.
-
-    `there`: as a broker, or the topic, describes itself; it has every config that Kafka knows.
-    """
+    """What is known before an alteration: the entity's own configs, which entities exist, and the brokers' ids.
+    `there`: how a broker, or the topic, describes itself, with every config that Kafka knows."""
 
     before: Levels
     there: Levels
@@ -254,7 +253,7 @@ class KnownConfigs:
 
 
 def objections(entity: ConfigEntity, wanted: ConfigValues, known: KnownConfigs, custom: bool = False) -> list[str]:
-    """Everything that is wrong, a line each. `custom`: unknown names are meant. No line shows a value."""
+    """Returns everything that is wrong, a line each, without values. `custom`: unknown names are meant."""
     return [
         f"{name}: {reason}"
         for name, value in wanted.items()
@@ -263,7 +262,7 @@ def objections(entity: ConfigEntity, wanted: ConfigValues, known: KnownConfigs, 
 
 
 def notes(entity: ConfigEntity, wanted: ConfigValues, known: KnownConfigs) -> list[str]:
-    """What is worth a word and no objection: unknown names, deletions of what is not set, idle logins."""
+    """Returns notes that are no objections: unknown names, deletions of unset configs, unused logins."""
     own = own_levels(entity, known.before)
     listeners = known.there["listeners"].value or "" if "listeners" in known.there else ""
     found = []
@@ -390,7 +389,7 @@ LOGIN_MODULE_OF: Mapping[str, str] = {
 
 
 def jaas_objection(name: str, value: str) -> str | None:
-    """Why a broker would not take this login, or would ignore it; None where it is sound, or no login at all."""
+    """Returns why a broker would refuse or ignore this login; None if it would not, or if it is no login."""
     if name != JAAS and not name.endswith(f".{JAAS}"):
         return None
     parts = LISTENER_AND_MECHANISM.fullmatch(name)
@@ -402,10 +401,8 @@ def jaas_objection(name: str, value: str) -> str | None:
 
 
 def jaas_note(name: str, listeners: str) -> str | None:
-    """What to know of a login for a listener that runs: brokers take it and show it, and use it after a restart.
-
-    `listeners`: the broker's, in force.
-    """
+    """Returns a note on a login for a running listener: brokers take it and show it, and use it after a restart.
+    `listeners`: the broker's, in force."""
     running = {listener.partition("://")[0].strip().lower() for listener in listeners.split(",")}
     parts = LISTENER_AND_MECHANISM.fullmatch(name)
     if parts is None or parts[1] not in running:

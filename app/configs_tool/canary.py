@@ -43,19 +43,18 @@ Note = Callable[[str], None]
 
 
 class TakenBack(LockstepError):
-    """The canary did not go well, or was ended; everything is as it was before."""
+    """The canary failed or was ended. All configs are as before."""
 
 
 class NotTakenBack(LockstepError):
-    """Taking back failed; the message says which entity still has the value, and the command that mends it."""
+    """Restoring the old value failed. The message names the entity that still has the new one, and the command that
+    mends it."""
 
 
 @dataclass(frozen=True)
 class Canary:
-    """What a canary needs. `seconds`: how long it is watched; `wait` returns early when it is to end.
-
-    `pause` waits in any case: what is being taken back is taken back.
-    """
+    """A trial of a config on one broker. `seconds`: how long it is watched. `wait`: returns early if the user ends it.
+    `pause`: always waits, because a restore must finish."""
 
     levels: ConfigLevels
     partitions: Partitions
@@ -65,7 +64,7 @@ class Canary:
     seconds: float
 
     def run(self, broker: str, wanted: ConfigValues, custom: bool = False) -> Alteration:
-        """Tries it on the broker, then makes it the default of all; returns the latter.
+        """Try it on the broker, then make it the default of all. Returns the latter.
 
         Raises WrongUsage before anything is written, TakenBack, NotTakenBack, LockstepError.
         """
@@ -145,7 +144,7 @@ class Canary:
 
 
 def _back(alteration: Alteration, levels: ConfigLevels, pause: Callable[[float], None]) -> str | None:
-    """Why an entity cannot get back what it had, after many tries; None when it has."""
+    """Restore an entity with many tries. Returns why it failed; None if it did not."""
     own = own_levels(alteration.entity, alteration.known.before)
     wanted = {name: own.get(name) for name in alteration.wanted}
     reason = ""

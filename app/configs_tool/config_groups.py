@@ -13,7 +13,7 @@ from enum import Enum
 
 
 class ConfigLevel(str, Enum):
-    """Where a config is meant to be set. A cluster-wide one may be overridden on a broker, to try it out."""
+    """Where a config should be set. A cluster-wide one may be overridden on a broker, as a trial."""
 
     CLUSTER_WIDE = "cluster-wide"
     PER_BROKER = "per-broker"
@@ -21,7 +21,7 @@ class ConfigLevel(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Configs that belong together. `per_listener`: they are set under `listener.name.<listener>.` only."""
+    """Configs that belong together. `per_listener`: they are set only under `listener.name.<listener>.`."""
 
     title: str
     level: ConfigLevel
@@ -126,6 +126,6 @@ INSTEAD: Mapping[str, str] = {
 
 
 def base_name(name: str) -> str:
-    """A config's name without its listener; that of others is their own."""
+    """Returns a config's name without its listener."""
     match = LISTENER.fullmatch(name)
     return match[2] if match else name

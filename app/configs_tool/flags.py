@@ -32,7 +32,7 @@ SCOPES = {EntityType.BROKERS: ResourceType.BROKER, EntityType.TOPICS: ResourceTy
 
 @dataclass(frozen=True)
 class Flags:
-    """As given on the command line; values that may be secrets are in `added`, which no `repr` shows."""
+    """The command line's flags. `added` may have secrets, and no `repr` shows it."""
 
     describe: bool = False
     alter: bool = False
@@ -60,7 +60,7 @@ class Flags:
 
     @property
     def short(self) -> int:
-        """How many of kafka-configs' short forms of entities were given."""
+        """Number of kafka-configs' short forms of entities that were given."""
         return sum(one is not None for one in (self.broker, self.topic)) + self.broker_defaults
 
     @property
@@ -72,14 +72,14 @@ class Flags:
 
     @property
     def name(self) -> str | None:
-        """The entity's name; empty for the default, None where there is none."""
+        """The entity's name; "" for the default, None if there is none."""
         if self.entity_default or self.broker_defaults:
             return ""
         return next((one for one in (self.entity_name, self.broker, self.topic) if one is not None), None)
 
     @property
     def altering(self) -> bool:
-        """Whether one of the flags is there that say what to alter."""
+        """Whether a flag says what to alter."""
         return bool(self.added or self.added_file or self.deleted)
 
 
@@ -147,13 +147,13 @@ OWN_RULES: tuple[FlagRule, ...] = (
 
 
 def check_flags(flags: Flags) -> None:
-    """Raises WrongUsage with everything that does not fit."""
+    """Raises WrongUsage with everything that does not fit together."""
     if wrong := [message for is_broken, message in (*FLAG_RULES, *OWN_RULES) if is_broken(flags)]:
         raise WrongUsage(*wrong)
 
 
 def entity_of(flags: Flags) -> ConfigEntity | None:
-    """The entity that was asked for; None for all there are. The flags are checked."""
+    """Returns the wanted entity; None for all. The flags are checked already."""
     if flags.kind is None or flags.name is None:
         return None
     return ConfigEntity(SCOPES[flags.kind], flags.name) if flags.name else DEFAULT_OF_ALL
@@ -174,7 +174,7 @@ Ask = Callable[[str], str]
 
 
 def wanted_configs(added: Iterable[str], added_file: Path | None, deleted: Iterable[str]) -> dict[str, str | None]:
-    """Per name the value as written, None to delete it. Raises WrongUsage."""
+    """Returns values as written, by name; None deletes one. Raises WrongUsage."""
     wanted: dict[str, str | None] = {}
     for text in added:
         wanted |= parse_added(text)
@@ -195,9 +195,9 @@ def wanted_configs(added: Iterable[str], added_file: Path | None, deleted: Itera
 def resolved(
     wanted: Mapping[str, str | None], providers: Mapping[str, ConfigProvider] | None, ask: Ask
 ) -> dict[str, str | None]:
-    """The values to be sent: references replaced (unless `providers` is None), `?` asked for.
+    """Returns the values to send, with references replaced (unless `providers` is None) and `?` asked for.
 
-    Raises WrongUsage for each reference that cannot be resolved: a broker would take `${…}` for the password.
+    Raises WrongUsage for each reference that cannot be resolved, because a broker would take `${…}` for the password.
     """
     values, wrong = dict(wanted), []
     for name, value in wanted.items():
@@ -231,7 +231,7 @@ TRIMMED = "".join(map(chr, range(0x21)))
 
 
 def parse_added(text: str) -> dict[str, str]:
-    """The configs of `k1=v1,k2=[v1,v2],k3=`, by name; the last one of a name holds. Raises WrongUsage."""
+    """Parse `k1=v1,k2=[v1,v2],k3=`. The last value of a name holds. Raises WrongUsage."""
     parts = COMMA.split(text)
     while len(parts) > 1 and not parts[-1]:
         # Java's split drops empty strings at the end.
@@ -252,7 +252,7 @@ def parse_added(text: str) -> dict[str, str]:
 
 
 def parse_added_file(data: bytes) -> dict[str, str]:
-    """The configs of a properties file, as `java.util.Properties` reads it. Raises WrongUsage."""
+    """Parse a properties file as `java.util.Properties` does. Raises WrongUsage."""
     try:
         added: dict[str, str] = javaproperties.loads(data.decode("iso-8859-1"))
     except ValueError:
@@ -262,7 +262,7 @@ def parse_added_file(data: bytes) -> dict[str, str]:
 
 
 def parse_deleted(texts: Iterable[str]) -> tuple[str, ...]:
-    """The names of `k1,k2`, given once or more often, each name once."""
+    """Returns the names of `k1,k2`, each once, given in one flag or several."""
     names = (name.strip(TRIMMED) for text in texts for name in text.split(","))
     return tuple(dict.fromkeys(filter(None, names)))
 

@@ -30,7 +30,7 @@ LEVEL_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class ConfigView:
-    """One config as an entity has it. Values that must not be shown are None already, in each level too."""
+    """One config of an entity. Hidden values are None, in each level too."""
 
     name: str
     value: str | None
@@ -54,7 +54,7 @@ class ConfigView:
         }
 
     def lines(self) -> Iterator[str]:
-        """For people: the value, then its levels, the one in force marked."""
+        """Lines for people: the value, then its levels, with the one in force marked."""
         marks = "".join(f"  ({mark})" for mark, on in self._marks() if on)
         yield f"{self.name}={self._shown(self.value)}{marks}"
         for number, one in enumerate(self.levels):
@@ -72,14 +72,14 @@ class ConfigView:
 
 
 def own_origin(entity: ConfigEntity) -> Origin:
-    """The level at which an entity itself is written."""
+    """Returns the level at which an entity itself is written."""
     if entity.type is ResourceType.TOPIC:
         return Origin.TOPIC
     return Origin.BROKER if entity.name else Origin.CLUSTER
 
 
 def own_levels(entity: ConfigEntity, levels: Levels) -> dict[str, str | None]:
-    """What is set at the entity itself, by name; a value that is not shown is None."""
+    """Returns what is set at the entity itself, by name. A hidden value is None."""
     own = own_origin(entity)
     found: dict[str, str | None] = {}
     for name, entry in levels.items():
@@ -90,7 +90,8 @@ def own_levels(entity: ConfigEntity, levels: Levels) -> dict[str, str | None]:
 
 
 def views(entity: ConfigEntity, levels: Levels, every: bool = False) -> list[ConfigView]:
-    """The configs of an entity, by name: those set there, as kafka-configs lists them, or with `every` all."""
+    """Returns the configs of an entity by name: the ones set there, as kafka-configs lists them, or with `every`
+    all."""
     own = own_origin(entity)
     names = sorted(name for name, entry in levels.items() if every or entry.origin is own)
     return [_view(own, name, levels[name], is_hidden(name, levels)) for name in names]
@@ -122,10 +123,8 @@ def _level(one: Synonym) -> dict[str, str | None]:
 
 
 def is_hidden(name: str, known: Levels) -> bool:
-    """Whether a config's value must not be shown: a broker says so of what it has (`known`).
-
-    What Kafka does not know might be a secret, whatever it is called.
-    """
+    """Whether a config's value must be hidden. A broker says it of configs that it has (`known`). A config that Kafka
+    does not know might be a secret."""
     entry = known.get(name)
     if entry is not None:
         return entry.sensitive

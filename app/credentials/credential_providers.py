@@ -36,12 +36,12 @@ FIRST_VERSION = "1"
 
 
 class FileCredentialProvider:
-    """The encrypted store; it sees what `lockstep credentials` changes meanwhile."""
+    """The encrypted store. It sees changes by `lockstep credentials` while it runs."""
 
     _store: CredentialStore
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Reads `lockstep.credential.store` and `password.encoder.*`. Raises LockstepError."""
+        """Read `lockstep.credential.store` and `password.encoder.*`. Raises LockstepError."""
         self._store = open_store(properties)
 
     def credential(self, user: str) -> Credential | None:
@@ -55,10 +55,9 @@ class FileCredentialProvider:
 
 
 class EnvironmentCredentialProvider:
-    """Variables of this process's environment.
+    """Passwords in this process's environment. `LOCKSTEP_CREDENTIAL_ALICE_VERSION` has the version, "1" by default.
 
-    Beside a password stands its version in `LOCKSTEP_CREDENTIAL_ALICE_VERSION`, "1" where there is none: give another
-    one with another password, or clusters that have the old one are not written.
+    A new password needs a new version. Otherwise clusters with the old password are not written.
     """
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
@@ -79,15 +78,15 @@ class EnvironmentCredentialProvider:
 
 
 class DirectoryCredentialProvider:
-    """A file for each user, as Kubernetes mounts secrets: UTF-8, one line break at the end is left out.
+    """A file for each user, as Kubernetes mounts secrets: UTF-8, without one line break at its end.
 
-    Only regular files of at most MOST_BYTES in that folder count; links of Kubernetes lead to a folder within it.
+    Only regular files of at most MOST_BYTES in that folder count. Kubernetes' links lead to a folder within it.
     """
 
     _folder: Path
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Reads `lockstep.credential.store`. Raises LockstepError where that is no folder."""
+        """Read `lockstep.credential.store`. Raises LockstepError if it is no folder."""
         self._folder = store_path(properties)
         if not self._folder.is_dir():
             raise LockstepError(
@@ -125,7 +124,8 @@ class DirectoryCredentialProvider:
 
 
 def variable_of(user: str) -> str:
-    """The variable of a user: small letters become capitals, all else but digits `_` and two hexadecimal digits."""
+    """Returns the variable of a user: letters in upper case, digits, and `_` with two hexadecimal digits for anything
+    else."""
     escaped = (char.upper() if char in PLAIN else _hexadecimal(char) for char in user)
     return VARIABLE + "".join(escaped)
 
@@ -135,10 +135,8 @@ def _hexadecimal(char: str) -> str:
 
 
 def read_password(file: Path, most: int | None = None) -> str:
-    """What a file holds, but for one line break at its end. Raises LockstepError that shows nothing of it.
-
-    `most`: bytes; a larger file is refused.
-    """
+    """Returns the content of a file without one line break at its end. Raises LockstepError that shows nothing of it.
+    `most`: bytes; a larger file is refused."""
     try:
         with file.open("rb") as opened:
             content = opened.read(-1 if most is None else most + 1)
@@ -150,7 +148,7 @@ def read_password(file: Path, most: int | None = None) -> str:
 
 
 def password_in(content: bytes, named: str) -> str:
-    """The password in these bytes. Raises LockstepError with the name of where they come from."""
+    """Returns the password in these bytes. Raises LockstepError with the name of their source."""
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -162,6 +160,6 @@ def password_in(content: bytes, named: str) -> str:
 
 
 def load_provider(properties: Mapping[str, str]) -> CredentialProvider:
-    """The provider that the properties name, configured. Raises PluginError, LockstepError."""
+    """Returns the configured provider that the properties name. Raises PluginError, LockstepError."""
     provider: CredentialProvider = load_plugin(provider_class(properties), CredentialProvider, properties)
     return provider

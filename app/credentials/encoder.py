@@ -64,15 +64,13 @@ ASSOCIATED, NAME = "associatedData", "name"
 
 
 class UndecodablePassword(LockstepError):
-    """An encoded password that is damaged, or was made with another secret."""
+    """An encoded password that is damaged, or was encoded with another secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderSettings:
-    """`password.encoder.*` (KIP-226). `key_length` in bits. `repr` shows neither secret.
-
-    `old_secret`: what passwords were encoded with before `secret` was changed.
-    """
+    """`password.encoder.*` (KIP-226). `key_length`: bits. `old_secret`: the secret before `secret` was changed. `repr`
+    shows neither secret."""
 
     secret: str = field(repr=False)
     old_secret: str | None = field(default=None, repr=False)
@@ -86,7 +84,7 @@ class PasswordEncoder:
     """Encodes and decodes with one secret."""
 
     def __init__(self, secret: str, settings: EncoderSettings) -> None:
-        """`settings`: how to encode. Raises LockstepError for an empty secret, an algorithm or length not known."""
+        """Raises LockstepError for an empty secret, or an unknown algorithm or length."""
         if not secret:
             raise LockstepError(
                 "password.encoder.secret is missing or empty: passwords are kept encrypted with it only"
@@ -101,10 +99,9 @@ class PasswordEncoder:
         self._salt = os.urandom(SALT_BYTES)
 
     def encode(self, password: str, name: str | None = None) -> str:
-        """The text that Kafka's encoder would make, but for salt and vector, which are random.
+        """Returns the text that Kafka's encoder would make, with a random salt and vector.
 
-        `name`: whose it is. If the cipher can, it binds the password to that name. Kafka's encoder then does not read
-        it.
+        `name`: the owner. A cipher that can do it binds the password to that name. Kafka's encoder then cannot read it.
         """
         settings, salt = self._settings, self._salt
         cipher = CIPHERS[settings.cipher_algorithm]
@@ -126,7 +123,8 @@ class PasswordEncoder:
         return ",".join(f"{key}:{text}" for key, text in fields.items())
 
     def is_current(self, encoded: str) -> bool:
-        """Whether `encode` with a name would make it the same way now. Raises UndecodablePassword for no such text."""
+        """Whether `encode` with a name would use the same settings now. Raises UndecodablePassword for any other
+        text."""
         settings, fields = self._settings, _Fields(encoded)
         try:
             iterations = fields.number("iterations")
@@ -138,7 +136,8 @@ class PasswordEncoder:
         return bound and found == chosen and iterations >= settings.iterations
 
     def decode(self, encoded: str, name: str | None = None) -> str:
-        """The password. Raises UndecodablePassword for damaged text, another secret, and for another's password."""
+        """Returns the password. Raises UndecodablePassword for a damaged text, another secret, or another owner's
+        password."""
         try:
             fields = _Fields(encoded)
             cipher = fields.one_of("cipherAlgorithm", CIPHERS)
@@ -170,7 +169,7 @@ def _derived(secret: str, factory: str, length: int, salt: bytes, iterations: in
 
 
 class _Fields:
-    """The pairs of an encoded password. Whatever is wrong with them is a ValueError, or UndecodablePassword."""
+    """The fields of an encoded password. Raises ValueError or UndecodablePassword for a wrong one."""
 
     def __init__(self, encoded: str) -> None:
         pairs = (part.strip().rpartition(":") for part in encoded.split(","))
@@ -220,7 +219,7 @@ TAG_LENGTH = "authenticationTagLength"
 
 
 class Sealed(NamedTuple):
-    """What a cipher made: its vector, and the encrypted bytes."""
+    """The result of a cipher: its vector and the encrypted bytes."""
 
     vector: bytes
     encrypted: bytes
@@ -251,7 +250,7 @@ def _gcm_decrypt(key: bytes, sealed: Sealed, associated: bytes | None) -> bytes:
 
 @dataclass(frozen=True)
 class CipherAlgorithm:
-    """Key, text, and what is authenticated with it; `binds`: whether it can be."""
+    """Encrypts a text with a key. `binds`: whether further data can be authenticated with it."""
 
     encrypt: Callable[[bytes, bytes, bytes | None], Sealed]
     decrypt: Callable[[bytes, Sealed, bytes | None], bytes]

@@ -22,7 +22,7 @@ from streaming.errors import LockstepError, WrongUsage, prefixed
 
 @dataclass(frozen=True)
 class UserCluster:
-    """A cluster on which a user is known, as `user`. `is_source`: of a flow; not `to_write`: it is only read."""
+    """A cluster on which the user is called `user`. `is_source`: of a flow. `to_write`: False if it is only read."""
 
     alias: str
     users: Users
@@ -50,7 +50,7 @@ def ignore_written(written: Written, error: str | None) -> None:
 
 
 class RotationInterrupted(LockstepError):
-    """A cluster did not take the new password; the store keeps it as under way."""
+    """A cluster did not take the new password. The store keeps it as pending."""
 
 
 def rotate(
@@ -63,11 +63,11 @@ def rotate(
     anew: bool = False,
     tell: OnWritten = ignore_written,
 ) -> list[Written]:
-    """Writes a password to the clusters, then the store; continues with the one under way if there is one.
+    """Write a password to the clusters, then to the store. Continues with a pending password if there is one.
 
-    `password` None: there must be one under way. `otherwise`: mechanisms and iterations of a user that no cluster has;
-    None: there must be one. `anew`: a password under way is given up for this one. `tell`: is told of each credential
-    at once, also of one that a cluster did not take, with the reason. Raises RotationInterrupted, LockstepError.
+    `password`: None if there must be a pending one. `otherwise`: mechanisms and iterations of a user that no cluster
+    has; None if one must have it. `anew`: replace the pending password. `tell`: called for each credential at once,
+    also with the reason if a cluster refused it. Raises RotationInterrupted, LockstepError.
     """
     wanted = _wanted(user, clusters, otherwise)
     pending = _pending(store, user, password, anew)
@@ -95,9 +95,10 @@ def _pending(store: CredentialStore, user: str, password: str | None, anew: bool
 def _wanted(
     user: str, clusters: Sequence[UserCluster], otherwise: Mapping[str, int] | None
 ) -> dict[tuple[str, str], Mapping[str, int]]:
-    """Of each mechanism, by cluster and user, the iterations: a source's own, and on a target the sources' as well.
+    """Returns the iterations of each mechanism, by cluster and user: a source's own, and on a target the sources' as
+    well.
 
-    All that a cluster has are written: a mechanism left out would let the old password in.
+    All mechanisms of a cluster are written. With a mechanism left out, the old password would still log in.
     """
     found = {
         (cluster.alias, cluster.user): cluster.users.describe([cluster.user]).get(cluster.user, {})

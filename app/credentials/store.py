@@ -36,7 +36,7 @@ VERSION_FORMAT = "%Y%m%dT%H%M%S.%fZ"
 
 @dataclass(frozen=True, slots=True)
 class ListedUser:
-    """A user in the store: the versions of the current password and of the one under way, where there is one."""
+    """A user in the store, with the versions of the current and of the pending password."""
 
     user: str
     version: str | None
@@ -44,10 +44,10 @@ class ListedUser:
 
 
 class CredentialStore:
-    """Passwords by user. Reads the file again when it has changed, writes it as a whole."""
+    """Passwords by user. Reads the file again if it has changed, and writes it as a whole."""
 
     def __init__(self, path: Path, settings: EncoderSettings, now: Callable[[], datetime] = utc_now) -> None:
-        """Raises LockstepError for settings of the encoder that cannot be used. The file need not be there."""
+        """Raises LockstepError for unusable settings of the encoder. The file need not exist."""
         self.path, self._now = path, now
         self._encoder = PasswordEncoder(settings.secret, settings)
         self._old = PasswordEncoder(settings.old_secret, settings) if settings.old_secret else None
@@ -61,19 +61,19 @@ class CredentialStore:
         ]
 
     def version(self, user: str) -> str | None:
-        """The version of the current password; decodes nothing."""
+        """Returns the version of the current password. Decodes nothing."""
         return _version(self._entry(user).current)
 
     def credential(self, user: str) -> Credential | None:
-        """The current password. Raises LockstepError where the secret is another one."""
+        """Returns the current password. Raises LockstepError if it was encoded with another secret."""
         return self._decoded(user, self._entry(user).current)
 
     def pending(self, user: str) -> Credential | None:
-        """The password that is under way. Raises as `credential`."""
+        """Returns the pending password. Raises as `credential`."""
         return self._decoded(user, self._entry(user).pending)
 
     def put(self, passwords: Mapping[str, str]) -> str:
-        """Keeps these from now on, all or none; returns their version. Raises LockstepError while one is under way."""
+        """Store these passwords, all or none. Returns their version. Raises LockstepError while one is pending."""
         version = self._now().strftime(VERSION_FORMAT)
         credentials = [Credential(user, password, version) for user, password in passwords.items()]
         with self._changed() as document:
@@ -83,10 +83,8 @@ class CredentialStore:
         return version
 
     def begin(self, user: str, password: str, *, anew: bool = False) -> Credential:
-        """Keeps a password as under way, beside the current one. `anew`: instead of another that is under way.
-
-        Raises LockstepError where there is such another.
-        """
+        """Store a pending password beside the current one. `anew`: replace another pending one, which otherwise raises
+        LockstepError."""
         pending = Credential(user, password, self._now().strftime(VERSION_FORMAT))
         with self._changed() as document:
             if not anew:
@@ -96,7 +94,7 @@ class CredentialStore:
         return pending
 
     def promote(self, user: str, version: str) -> None:
-        """Makes the password under way the current one. Raises LockstepError where it is another one by now."""
+        """Make the pending password the current one. Raises LockstepError if another one is pending by now."""
         with self._changed() as document:
             entry = document.users.get(user, StoredUser())
             if entry.pending is not None and entry.pending.version == version:
@@ -108,7 +106,8 @@ class CredentialStore:
                 )
 
     def remove(self, user: str, *, force: bool = False) -> bool:
-        """Forgets a user; False if there was none. Raises LockstepError while one is under way, but `force`."""
+        """Forget a user. Returns False if there was none. Raises LockstepError while a password is pending, unless
+        `force`."""
         with self._changed() as document:
             if not force:
                 _raise_if_pending(user, document)
@@ -133,7 +132,7 @@ class CredentialStore:
             yield document
 
     def _fit(self, document: Document) -> None:
-        """Everything is encoded with the secret of now when this returns. Raises LockstepError where it cannot be."""
+        """Encode everything with the current secret. Raises LockstepError if that fails."""
         if document.check is None:
             document.check = self._encoder.encode(CHECK, CHECK)
         elif not _fits(self._encoder, document.check):
@@ -213,7 +212,7 @@ class EncodedPassword:
 
 @dataclass(frozen=True, slots=True)
 class StoredUser:
-    """What is kept of one user; one of the two at least."""
+    """The entries of one user. At least one of them is set."""
 
     current: EncodedPassword | None = None
     pending: EncodedPassword | None = None
@@ -229,11 +228,12 @@ class Document:
     """The whole file: JSON, read and replaced as a whole, by one writer at a time.
 
     ```
-    {"format": 1, "check": ENCODED, "users": {USER: {"current": {"version": V, "password": ENCODED}, "pending": {...}}}}
+    {"format": 1, "check": ENCODED,
+     "users": {USER: {"current": {"version": V, "password": ENCODED}, "pending": {...}}}}
     ```
-    `check` is a known word, encoded as the passwords are: it tells whether a secret is the right one before Lockstep
-    writes anything. It is None in a file that nothing was written to. `pending` is a password that is on its way to the
-    clusters; see `rotation`.
+
+    `check`: a known word, encoded like the passwords. It tells whether a secret is the right one before Lockstep
+    writes. None in a new file. `pending`: a password on its way to the clusters; see `rotation`.
     """
 
     check: str | None = field(default=None, repr=False)
@@ -241,7 +241,7 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """What the file has; an empty one where there is none. Raises LockstepError for a file that cannot be read."""
+    """Returns the file's content; an empty document if there is no file. Raises LockstepError if it cannot be read."""
     try:
         return _parsed(orjson.loads(path.read_bytes()))
     except FileNotFoundError:
@@ -279,10 +279,9 @@ def _as_json(document: Document) -> dict[str, Any]:
 
 @contextmanager
 def changed_document(path: Path) -> Iterator[Document]:
-    """The document, to be changed; written when the block ends well, left as it was when it raises.
+    """Yields the document to change. It is written if the block ends without an exception.
 
-    Waits while another process changes it. A link is followed. Raises LockstepError for a file that cannot be read or
-    written.
+    Waits while another process changes it. Follows a link. Raises LockstepError if the file cannot be read or written.
     """
     path = path.resolve()
     with _locked(path):
@@ -311,7 +310,7 @@ T = TypeVar("T")
 
 
 def encoder_settings(properties: Mapping[str, str]) -> EncoderSettings:
-    """How passwords are encrypted. Raises LockstepError that names the key; no secret is in it."""
+    """Returns how passwords are encrypted. Raises LockstepError that names the key and shows no secret."""
     secret = _value(properties, keys.ENCODER_SECRET)
     if secret is None:
         raise WrongUsage(
@@ -329,7 +328,7 @@ def encoder_settings(properties: Mapping[str, str]) -> EncoderSettings:
 
 
 def store_path(properties: Mapping[str, str]) -> Path:
-    """The encrypted file, or the folder of DirectoryCredentialProvider."""
+    """Returns the path of the encrypted file, or of the folder of DirectoryCredentialProvider."""
     return _value(properties, keys.CREDENTIAL_STORE)
 
 
@@ -339,7 +338,7 @@ def provider_class(properties: Mapping[str, str]) -> str:
 
 
 def open_store(properties: Mapping[str, str]) -> CredentialStore:
-    """The encrypted file. Raises LockstepError for settings that it cannot be read with."""
+    """Returns the encrypted store. Raises LockstepError for settings with which it cannot be read."""
     return CredentialStore(store_path(properties), encoder_settings(properties))
 
 

@@ -56,20 +56,20 @@ BROKER_BASE: Mapping[str, str] = {
 
 
 def logins(listener: str) -> dict[str, str]:
-    """Who gets in at a listener with SASL: the users above with PLAIN, and those that the cluster knows with SCRAM."""
+    """Returns the logins of a SASL listener: the users above with PLAIN, and the cluster's own users with SCRAM."""
     users = {"plain": PLAIN_USERS, "scram-sha-256": SCRAM_USERS, "scram-sha-512": SCRAM_USERS}
     return {f"listener.name.{listener}.{name}.sasl.jaas.config": jaas for name, jaas in users.items()}
 
 
 def tls(listener: str, stores: Stores) -> dict[str, str]:
-    """The certificate that a listener with TLS shows."""
+    """Returns the certificate settings of a TLS listener."""
     settings = {"type": "PKCS12", "location": str(stores.key_store), "password": stores.password}
     return {f"listener.name.{listener}.ssl.keystore.{name}": value for name, value in settings.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One broker and controller with its ports; clients of `behind_proxy` are told to come to `proxy` instead."""
+    """One broker and controller with its ports. A client of `behind_proxy` is told to connect to `proxy`."""
 
     id: int
     plain: int
@@ -89,10 +89,8 @@ def nodes(count: int) -> tuple[Node, ...]:
 def server_properties(
     node: Node, quorum: Sequence[Node], data: Path | str, proxied: bool = False, stores: Stores | None = None
 ) -> dict[str, str]:
-    """What `server.properties` says. `data`: the folder of its logs; `proxied`: with the listener behind a proxy.
-
-    `stores`: with the listener that has TLS and SASL.
-    """
+    """Returns a node's `server.properties`. `data`: the folder of its logs. `proxied`: with the listener behind a
+    proxy. `stores`: with the listener that has TLS and SASL."""
     bound = {"PLAINTEXT": node.plain, "SASL": node.sasl}
     secured: dict[str, str] = {}
     if stores is not None:

@@ -49,7 +49,8 @@ class Signed:
 def signed(
     name: str, by: Signed | None = None, *, authority: bool = False, names: Sequence[str] = (), days: float = 30
 ) -> Signed:
-    """A certificate made out to `name`, by itself unless `by` another; `names`: further host names and addresses."""
+    """Returns a certificate for `name`, self-signed unless signed `by` another. `names`: further host names and
+    addresses."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.timezone.utc)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     builder = (
@@ -77,7 +78,7 @@ def _general_name(name: str) -> x509.GeneralName:
 
 @dataclass(frozen=True)
 class Stores:
-    """A broker's key store and its clients' trust store, both PKCS12 files, and the password of both."""
+    """A broker's key store and its clients' trust store, both PKCS12 files with one password."""
 
     key_store: Path
     trust_store: Path
@@ -85,7 +86,7 @@ class Stores:
 
 
 def make_stores(folder: Path) -> Stores:
-    """New ones in `folder`, for brokers at localhost; only this user can read them."""
+    """Create stores in `folder` for brokers at localhost. Only this user can read them."""
     folder.mkdir(parents=True, exist_ok=True)
     authority = signed("local authority", authority=True)
     broker = signed("localhost", authority, names=(*CERTIFICATE_NAMES, *ADDRESSES))
@@ -96,20 +97,21 @@ def make_stores(folder: Path) -> Stores:
 
 
 def key_store(own: Signed, chain: Sequence[Signed], password: str) -> bytes:
-    """A PKCS12 file with a key, its certificate and those above it."""
+    """Returns a PKCS12 file with a key, its certificate and the certificates above it."""
     above = [one.certificate for one in chain]
     encryption = BestAvailableEncryption(password.encode())
     return pkcs12.serialize_key_and_certificates(b"own", own.key, own.certificate, above, encryption)
 
 
 def trust_store(trusted: Sequence[Signed], password: str) -> bytes:
-    """A PKCS12 file of certificates that Java trusts: it asks for an attribute that others do not write."""
+    """Returns a PKCS12 file of certificates that Java trusts. Java needs an attribute that other libraries do not
+    write."""
     entries = [pkcs12.PKCS12Certificate(one.certificate, f"ca{i}".encode()) for i, one in enumerate(trusted)]
     return pkcs12.serialize_java_truststore(entries, BestAvailableEncryption(password.encode()))
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """A file that only its owner can read, also in the moment before its rights are set."""
+    """Write a file that only its owner can read, from the moment in which it is created."""
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)

@@ -36,12 +36,11 @@ def spawn(
     at_death: signal.Signals = signal.SIGKILL,
     environment: Mapping[str, str] | None = None,
 ) -> Child:
-    """Starts the command in a session of its own, stdout and stderr appended to `log`.
+    """Start the command in a session of its own, with stdout and stderr appended to `log`. `environment`: further
+    variables. Raises OSError if it cannot be started.
 
-    `environment`: variables that it gets besides this program's own.
-
-    Raises OSError when it cannot be started. If this program dies, even by SIGKILL, the child gets the signal
-    `at_death` (Linux; on other systems this program must come to its end in order).
+    If this program dies, even by SIGKILL, the child gets the signal `at_death`. That needs Linux; on other systems this
+    program must end regularly.
     """
     started: Future[Child] = Future()
 
@@ -59,7 +58,7 @@ def spawn(
 
 
 def stop(*children: Child, within: float = TERM_WITHIN) -> None:
-    """SIGTERM to all at once, then SIGKILL to those that have not ended within so many seconds."""
+    """Send SIGTERM to all, then SIGKILL to processes that have not ended within so many seconds."""
     for child in children:
         child.terminate()
     for child in children:
@@ -72,7 +71,7 @@ def stop(*children: Child, within: float = TERM_WITHIN) -> None:
 
 
 def kill(*children: Child) -> None:
-    """SIGKILL: what a crash looks like from outside."""
+    """Send SIGKILL, which looks like a crash from outside."""
     for child in children:
         child.kill()
     for child in children:

@@ -26,9 +26,10 @@ ENDED = "the Java process that asks clusters has ended: something killed it (is 
 
 
 class _Client(GatewayClient):  # type: ignore[misc]  # py4j brings no types
-    """After Ctrl-C ended a wait for Java, no call waits for Java again. What is left open ends with the process.
+    """A py4j client that Ctrl-C can end. After Ctrl-C has ended a wait for Java, no call waits for Java again, and open
+    calls end with the process.
 
-    py4j itself would close the connection by a method that this kind of connection lacks (py4j's pull request 440).
+    py4j itself would close the connection with a method that this kind of connection lacks (py4j's pull request 440).
     """
 
     _interrupted = False
@@ -38,7 +39,8 @@ class _Client(GatewayClient):  # type: ignore[misc]  # py4j brings no types
         self._garbage = deque[str]()
 
     def garbage_collect_object(self, target_id: str) -> None:
-        """Lets Java forget an object, soon. With a call for each, a third of a command's calls would do only that."""
+        """Let Java forget an object later, together with others. One call for each would be a third of a command's
+        calls."""
         self._garbage.append(target_id)
         if len(self._garbage) < RELEASED_TOGETHER or not self.is_connected:
             return
@@ -61,7 +63,7 @@ class _Client(GatewayClient):  # type: ignore[misc]  # py4j brings no types
             raise
 
     def send_command(self, *arguments: Any, **options: Any) -> Any:
-        """Raises KeyboardInterrupt, from the first one on at once; JavaGone where the process has ended."""
+        """Raises KeyboardInterrupt after the first Ctrl-C, JavaGone if the process has ended."""
         if self._interrupted:
             raise KeyboardInterrupt
         try:
@@ -94,10 +96,10 @@ def connected(port: int, token: str) -> JavaGateway:
 
 
 def protect_callbacks(gateway: Any) -> None:
-    """Lets the callback server of PySpark's gateway answer its own JVM alone. To be called once the server listens.
+    """Have the callback server of PySpark's gateway answer only its own JVM. Call it once the server listens.
 
-    PySpark protects calls to Java only: any user of the machine could call the function of a query. py4j's Java side
-    can authenticate itself, but loses its token where the callback client gets a new port, so it is set again.
+    PySpark protects only calls to Java, so any user of the machine could call the function of a query. py4j's Java side
+    can authenticate itself, but loses its token when the callback client gets a new port. So the token is set again.
     """
     if gateway.callback_server_parameters.auth_token is not None:
         return

@@ -28,10 +28,8 @@ Artifact = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class JarSet:
-    """Artifacts that are fetched together, into a folder of this name; `alone`: without those that they need.
-
-    `checksums`: the folder with `<name>.sha256`, which names every jar of the set, in the format of `sha256sum`.
-    """
+    """Artifacts that are fetched together, into a folder of this name. `alone`: without their dependencies.
+    `checksums`: the folder with `<name>.sha256`, which lists every jar of the set in the format of `sha256sum`."""
 
     name: str
     artifacts: tuple[Artifact, ...]
@@ -54,7 +52,7 @@ LOG4J_2: Final[Artifact] = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.2
 
 
 def kafka_set(version: str, modules: Iterable[str], logging: Artifact = LOG4J_2, checksums: Path = CHECKSUMS) -> JarSet:
-    """Modules of Kafka of one version, `connect-mirror` say, and what they log with."""
+    """Returns modules of one version of Kafka, such as `connect-mirror`, and their logging libraries."""
     artifacts = tuple(("org.apache.kafka", module, version) for module in modules)
     return JarSet(f"kafka-{version}", (*artifacts, logging), checksums=checksums)
 
@@ -64,7 +62,7 @@ KAFKA_JARS: Final = kafka_set(KAFKA, ("kafka_2.13", "connect-mirror", "kafka-too
 
 @dataclass(frozen=True)
 class Connector:
-    """Versions of Spark's Kafka connector and of what it needs that pyspark does not bring."""
+    """Versions of Spark's Kafka connector, and of what it needs and pyspark does not have."""
 
     version: str
     clients: str
@@ -102,14 +100,15 @@ SETS: Final = (KAFKA_JARS, *{connector.version: connector.jars for connector in 
 
 
 def home() -> Path:
-    """Where fetched jars and the demo are kept: LOCKSTEP_HOME, else `.lockstep` of the checkout, else of here."""
+    """Returns the folder of fetched jars and the demo: LOCKSTEP_HOME, else `.lockstep` of the checkout, else of the
+    current folder."""
     if named := os.environ.get(HOME):
         return Path(named).expanduser().resolve()
     return (PROJECT if is_checkout() else Path.cwd()) / ".lockstep"
 
 
 def own_home() -> Path:
-    """As `home`, for what Java is to run. Raises LockstepError where another user could have put it there."""
+    """Like `home`, for files that Java runs. Raises LockstepError if another user could have written there."""
     folder = home()
     if not os.environ.get(HOME) and not is_checkout():
         check_own(folder)
@@ -117,7 +116,8 @@ def own_home() -> Path:
 
 
 def check_own(folder: Path) -> None:
-    """A folder's owner can replace its files after Lockstep compared their checksums. Raises LockstepError."""
+    """Raises LockstepError if another user owns the folder. An owner could replace files after Lockstep compared their
+    checksums."""
     there = (folder.lstat(), folder.stat()) if folder.exists() else ()
     if any(found.st_uid not in (0, os.geteuid()) for found in there) or any(
         found.st_mode & stat.S_IWOTH for found in there if not stat.S_ISLNK(found.st_mode)
@@ -129,5 +129,5 @@ def check_own(folder: Path) -> None:
 
 
 def is_checkout() -> bool:
-    """Whether this code runs from a checkout, where `spark-submit.sh` is; else it was installed."""
+    """Whether this code runs from a checkout, where `spark-submit.sh` is, and is not installed."""
     return (PROJECT / "spark-submit.sh").is_file()

@@ -48,20 +48,19 @@ SHOWN_EVERY = 10
 
 
 def kafka_jars(root: Path | None = None) -> list[Path]:
-    """The jars of brokers, tools and MM2, about 55 MB; fetched at the first call (a minute), and whole or not at all.
-
-    Raises LockstepError where Java is missing or the download fails.
-    """
+    """Returns the jars of brokers, tools and MM2, about 55 MB. The first call fetches them (a minute), all or none.
+    Raises LockstepError if Java is missing or the download fails."""
     return fetched(KAFKA_JARS, root)
 
 
 def connector_jars(root: Path | None = None) -> list[Path]:
-    """The Kafka connector for the Spark that is installed, about 10 MB; as `kafka_jars`."""
+    """Returns the Kafka connector for the installed Spark, about 10 MB. Raises as `kafka_jars`."""
     return fetched(connector_for(spark_version()).jars, root)
 
 
 def named_jars() -> list[Path]:
-    """The jars in LOCKSTEP_JARS, for every JVM that has Kafka's client. Raises LockstepError where one is not there."""
+    """Returns the jars in LOCKSTEP_JARS, for every JVM with Kafka's client. Raises LockstepError if one does not
+    exist."""
     jars = [Path(name.strip()).expanduser() for name in os.environ.get(NAMED, "").split(",") if name.strip()]
     if (missing := next((jar for jar in jars if not jar.is_file() or not os.access(jar, os.R_OK)), None)) is not None:
         raise LockstepError(
@@ -72,7 +71,7 @@ def named_jars() -> list[Path]:
 
 
 def connector_for(spark: str) -> Connector:
-    """The newest connector for a version of Spark, `4.3.0` say. Raises LockstepError where none is known."""
+    """Returns the newest connector for a version of Spark, such as `4.3.0`. Raises LockstepError if none is known."""
     connector = CONNECTORS.get(".".join(spark.split(".")[:2]))
     if connector is None:
         raise LockstepError(
@@ -83,15 +82,16 @@ def connector_for(spark: str) -> Connector:
 
 
 def spark_version() -> str:
-    """Of the pyspark that this Python has, found without importing it. Raises LockstepError where there is none."""
+    """Returns the version of the installed pyspark, without importing it. Raises LockstepError if there is none."""
     return pyspark_jar("spark-core_*.jar").stem.split("-")[2]
 
 
 def fetched(jars: JarSet, root: Path | None = None) -> list[Path]:
-    """The jars of a set, in a folder of its name below `root` (default: `jars` of `home()`). Raises LockstepError.
+    """Returns the jars of a set, in a folder of its name below `root` (default: `jars` of `home()`). Raises
+    LockstepError.
 
-    They are compared with the checksums at each call, those that were there already as well; what else is in the
-    folder is left out.
+    Each call compares the jars with the checksums, also jars that were there before. Other files in the folder are left
+    out.
     """
     root = root or own_home() / "jars"
     folder = root / jars.name
@@ -108,7 +108,7 @@ FETCHED_WITHIN_S = 900.0
 
 
 def _alone(root: Path) -> AbstractContextManager[object]:
-    """One process at a time fetches; the others wait. Raises LockstepError."""
+    """Let one process at a time fetch; others wait. Raises LockstepError."""
     lock = root / "lock"
     try:
         return locked(lock, within=FETCHED_WITHIN_S)
@@ -120,7 +120,7 @@ def _alone(root: Path) -> AbstractContextManager[object]:
 
 
 def pyspark_jar(pattern: str) -> Path:
-    """A jar that pyspark ships, found without importing it. Raises LockstepError where there is none."""
+    """Returns a jar of pyspark, without importing pyspark. Raises LockstepError if there is none."""
     spec = find_spec("pyspark")
     folders = spec.submodule_search_locations if spec else None
     found = next((jar for folder in folders or () for jar in Path(folder).glob(f"jars/{pattern}")), None)
@@ -130,7 +130,8 @@ def pyspark_jar(pattern: str) -> Path:
 
 
 def download(work: Path, folder: Path, jars: JarSet) -> Path:
-    """Fetches a set into a folder below `work`, which is returned; `folder`: what an error tells to fill instead."""
+    """Fetch a set into a folder below `work`, and return it. `folder`: the folder that an error tells the user to fill
+    instead."""
     dependencies = "\n".join(DEPENDENCY.format(*artifact, str(not jars.alone).lower()) for artifact in jars.artifacts)
     (work / "ivy.xml").write_text(MODULE.format(dependencies=dependencies), encoding="utf-8")
     code, said = _run(_ivy(work), folder)
@@ -145,7 +146,7 @@ def download(work: Path, folder: Path, jars: JarSet) -> Path:
 
 
 def checksums(libs: Path) -> dict[str, str]:
-    """SHA-256 in hexadecimal of every jar in a folder, by file name."""
+    """Returns SHA-256 in hexadecimal of every jar in a folder, by file name."""
     return _digests(sorted(libs.glob("*.jar")))
 
 
@@ -158,7 +159,7 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def _digest(file: Path) -> str:
-    """Raises OSError for what is no regular file, or leads to none: a pipe would be waited for without end."""
+    """Raises OSError for anything but a regular file. A pipe would block for ever."""
     with open(file, "rb", opener=_without_waiting) as content:
         if not stat.S_ISREG(os.fstat(content.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file", str(file))
@@ -179,7 +180,7 @@ def _fetch(root: Path, folder: Path, jars: JarSet) -> None:
 
 
 def _checked(folder: Path, jars: JarSet) -> list[Path]:
-    """The listed jars of a folder. Raises LockstepError unless they are there and match the list."""
+    """Returns the listed jars of a folder. Raises LockstepError if one is missing or does not match the list."""
     expected = jars.expected()
     try:
         found = _digests(jar for name in expected if (jar := folder / name).exists())
@@ -198,7 +199,7 @@ def _checked(folder: Path, jars: JarSet) -> list[Path]:
 
 
 def _check(expected: Mapping[str, str], found: Mapping[str, str], jars: JarSet) -> None:
-    """Raises LockstepError unless these are the very jars that the list names."""
+    """Raises LockstepError unless the folder has exactly the listed jars."""
     wrong = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
     if wrong:
         what = [f"{name} is {'not in the list' if name not in expected else _state(name, found)}" for name in wrong]
@@ -213,7 +214,7 @@ def _state(name: str, found: Mapping[str, str]) -> str:
 
 
 def _ivy(work: Path) -> list[str]:
-    """One invocation for all; with its cache and its idea of a home folder in `work`, so that neither need exist."""
+    """Returns the command for one run of Ivy. Its cache and home folder are in `work`, so neither need exist."""
     return [
         *(java(), f"-Duser.home={work}", "-jar", str(pyspark_jar("ivy-2*.jar"))),
         *("-ivy", str(work / "ivy.xml"), "-confs", "default", "-cache", str(work / "cache")),
@@ -222,7 +223,7 @@ def _ivy(work: Path) -> list[str]:
 
 
 def _run(command: Sequence[str], folder: Path) -> tuple[int, str]:
-    """Runs Ivy with its progress on stderr; returns its exit code and the end of what it said."""
+    """Run Ivy with its progress on stderr. Returns its exit code and the end of its output."""
     last: deque[str] = deque(maxlen=IVY_LINES)
     found = downloaded = 0
     _say(f"fetching jars into {folder}, once", last=True)
@@ -239,7 +240,8 @@ def _run(command: Sequence[str], folder: Path) -> tuple[int, str]:
 
 
 def _say(text: str, *, last: bool = False, seldom: bool = False) -> None:
-    """A line on stderr that the next one overwrites unless it is the `last`; a terminal alone gets `seldom` ones."""
+    """Print a line to stderr that the next one overwrites, unless it is the `last`. Only a terminal gets `seldom`
+    lines."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[K{text}{chr(10) if last else ''}")
     elif last or not seldom:

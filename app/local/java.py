@@ -29,7 +29,7 @@ LOG_LINES = 20
 
 
 def java() -> str:
-    """The path of a `java` that fits: that of JAVA_HOME, else of PATH. Raises LockstepError when there is none."""
+    """Returns the path of a suitable `java`: JAVA_HOME's, else PATH's. Raises LockstepError if there is none."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=f"{home}/bin" if home else None)
     if found is None:
@@ -42,7 +42,7 @@ def java() -> str:
 
 @cache
 def _version(program: str) -> int | None:
-    """As the file says that every JDK has beside its programs; without one, the program is asked."""
+    """Returns the version in the file that every JDK has beside its programs; without that file, asks the program."""
     with suppress(OSError):
         said = (Path(program).resolve().parent.parent / "release").read_text(encoding="utf-8", errors="replace")
         if found := RELEASE.search(said):
@@ -62,10 +62,8 @@ def _version(program: str) -> int | None:
 
 
 class JavaProcess:
-    """One main class. It starts when this is built, and ends when the `with` block or the program does.
-
-    `environment`: variables that it gets besides this program's own.
-    """
+    """A process of one main class. It starts when this object is created, and ends with the `with` block or the
+    program. `environment`: further variables."""
 
     def __init__(
         self,
@@ -101,20 +99,20 @@ class JavaProcess:
         return self._child.poll() is None
 
     def output(self) -> str:
-        """What this run has written to stdout and stderr so far."""
+        """What the process has written to stdout and stderr so far."""
         with self.log.open("rb") as file:
             file.seek(self._log_start)
             return file.read().decode("utf-8", errors="replace")
 
     def check(self) -> None:
-        """Raises LockstepError with the end of its output when it has ended."""
+        """Raises LockstepError with the end of its output if the process has ended."""
         code = self._child.poll()
         if code is not None:
             end = "\n".join(self.output().splitlines()[-LOG_LINES:])
             raise LockstepError(f"{self.main} ended with exit code {code}; the end of {self.log}:\n{end}")
 
     def succeeded(self) -> bool:
-        """Whether it has ended well. Raises LockstepError with the end of its output when it failed."""
+        """Whether the process has ended without error. Raises LockstepError with the end of its output if it failed."""
         code = self._child.poll()
         if code:
             self.check()
@@ -130,5 +128,5 @@ class JavaProcess:
 
 
 def stop_all(processes: Sequence[JavaProcess]) -> None:
-    """Like `JavaProcess.stop` for each, all at the same time: nodes of one quorum wait for each other."""
+    """Like `JavaProcess.stop`, for all at the same time, because nodes of one quorum wait for each other."""
     children.stop(*(process._child for process in processes))

@@ -62,10 +62,10 @@ LEFT_AFTER: Final = 600.0
 
 
 class GatewayProcess:
-    """The process, which begins to start with this. It ends with this program, however that ends.
+    """The small JVM of a command, which starts with this object and ends with this program.
 
-    It is in a session of its own, so that Ctrl-C does not end it while this program finishes its work. It asks for a
-    secret that only this program has. Raises LockstepError where Java, or a jar, is missing.
+    It runs in a session of its own, so that Ctrl-C does not end it while this program finishes its work. Clients need a
+    secret that only this program has. Raises LockstepError if Java or a jar is missing.
     """
 
     def __init__(self) -> None:
@@ -92,12 +92,12 @@ class GatewayProcess:
         self._used = False
 
     def gateway(self) -> Any:
-        """py4j's gateway, once the process is up. Raises LockstepError where it does not start."""
+        """Returns py4j's gateway once the process is up. Raises LockstepError if it does not start."""
         self._used = True
         return self._reached()
 
     def load_classes(self) -> None:
-        """Lets Java load what its first Admin needs. Raises as `gateway`."""
+        """Let Java load the classes that its first Admin needs. Raises as `gateway`."""
         from sinks.kafka.jvm.java_rows import load_admin
 
         load_admin(self._reached())
@@ -120,7 +120,8 @@ class GatewayProcess:
         return LockstepError(f"{self._program} does not start: run `{self._program} {' '.join(OPTIONS)} -version`")
 
     def close(self) -> None:
-        """Ends the process. One that makes the archive writes it niced, and may outlive this program."""
+        """End the process. A process that creates the archive writes it at low priority, and may outlive this
+        program."""
         keeps = self._used and self._archive.is_being_made and self.process.poll() is None
         if not keeps:
             # Before the lock: a thread that has it may be waiting for Java.
@@ -146,8 +147,11 @@ class GatewayProcess:
 
 
 class _Archive:
-    """The classes that the process loads. The first process makes it, and moves it to its place once it is
-    whole. It is used only if no other user could have written it: unlike jars, it has no checksum to compare with."""
+    """The archive of classes that the process loads. The first process creates it, and moves it to its place once it is
+    complete.
+
+    It is used only if no other user could have written it, because it has no checksum to compare with.
+    """
 
     def __init__(self, program: str, jars: Sequence[Path]) -> None:
         digest = hashlib.sha256(repr((os.path.realpath(program), OPTIONS)).encode())
@@ -188,8 +192,8 @@ class _Archive:
         return _is_own(self._path) and _is_own(self._path.parent)
 
     def around(self) -> tuple[str, ...]:
-        """The words before Java's command: they move a whole archive to its place once Java has ended, and delete one
-        that is not."""
+        """Returns the words before Java's command. They move a complete archive to its place once Java has ended, and
+        delete an incomplete one."""
         if self._part is None:
             return ()
         return ("/bin/sh", "-c", MOVES_WHOLE, "sh", str(self._part), str(self._path))
@@ -202,8 +206,8 @@ class _Archive:
 
 
 def _lines(output: IO[bytes] | None, number: int, within: float) -> list[str]:
-    """The first lines of a pipe that nothing else reads; fewer where it ends, or they do not come within these
-    seconds."""
+    """Returns the first lines of a pipe that nothing else reads. Returns fewer if it ends, or if they do not come in
+    time."""
     read, until = b"", time.monotonic() + within
     while output is not None and read.count(b"\n") < number:
         ready, _, _ = select.select([output], [], [], max(0.0, until - time.monotonic()))
@@ -225,23 +229,20 @@ _adopted: list[Any] = []
 
 
 def begin_jvm() -> None:
-    """Starts this program's Java process, unless it is there, and does not wait for it. What is wrong with Java is left
-    to who needs it."""
+    """Start this program's JVM without waiting for it, unless it runs. A later call reports what is wrong with Java."""
     with suppress(LockstepError):
         begun(_process().load_classes, "classes of the JVM")
 
 
 def process_jvm() -> Any:
-    """py4j's gateway to the one JVM of this program: the small process, or the driver's JVM while a job runs.
-
-    Raises LockstepError where Java does not start.
-    """
+    """Returns py4j's gateway to the only JVM of this program: the small process, or the driver's JVM while a job runs.
+    Raises LockstepError if Java does not start."""
     return _adopted[-1] if _adopted else _process().gateway()
 
 
 @contextmanager
 def adopted_jvm(gateway: Any) -> Iterator[None]:
-    """Until the block ends, this program asks clusters through a JVM that it has anyway; the small process ends."""
+    """While the block runs, use a JVM that the program has anyway. The small process ends."""
     with _lock:
         small = list(_running)
         _running.clear()

@@ -25,12 +25,12 @@ CLUSTER_READY_WITHIN = 300.0
 
 
 class LocalCluster(Startable):
-    """A cluster of `brokers` nodes, each broker and controller, that keeps its data and its logs in `folder`.
+    """A cluster of `brokers` nodes, each broker and controller, with data and logs in `folder`.
 
-    `heap`: of each node, in the words of `-Xmx`. `java_options`: of each node. `overrides`: server properties.
-    `allow_everyone`: what no ACL speaks of is allowed (else only super users may). `proxied`: every node listens
-    once more, for a proxy in front of it; see `proxies`. `secured`: and once with TLS and SASL, with a certificate
-    made on the spot; see `secured_properties`. `jars`: of the version of Kafka that it runs.
+    `heap`: of each node, as in `-Xmx`. `java_options`: of each node. `overrides`: server properties. `allow_everyone`:
+    what no ACL covers is allowed; else only super users may. `proxied`: each node also listens behind a proxy, see
+    `proxies`. `secured`: each node also listens with TLS and SASL, see `secured_properties`. `jars`: of the version of
+    Kafka to run.
     """
 
     def __init__(
@@ -56,17 +56,17 @@ class LocalCluster(Startable):
 
     @property
     def bootstrap(self) -> str:
-        """The plaintext listeners: no security, and the user there is a super user."""
+        """Addresses of the plaintext listeners, without security. Their user is a super user."""
         return ",".join(f"{HOST}:{node.plain}" for node in self._nodes)
 
     @property
     def sasl_bootstrap(self) -> str:
-        """The SASL_PLAINTEXT listeners: PLAIN with `broker.ADMIN` or `broker.RESTRICTED`, and SCRAM."""
+        """Addresses of the SASL_PLAINTEXT listeners: PLAIN with `broker.ADMIN` or `broker.RESTRICTED`, and SCRAM."""
         return ",".join(f"{HOST}:{node.sasl}" for node in self._nodes)
 
     @property
     def proxies(self) -> dict[int, int]:
-        """Ports where clients expect a proxy, to the ports that it passes everything on to; empty unless `proxied`."""
+        """Ports that the proxy forwards to, by the port where clients expect it. Empty unless `proxied`."""
         return {node.proxy: node.behind_proxy for node in self._nodes} if self._proxied else {}
 
     @property
@@ -75,7 +75,7 @@ class LocalCluster(Startable):
         return [process.pid for process in self._processes if process.runs]
 
     def client_properties(self, user: tuple[str, str] | None = None) -> dict[str, str]:
-        """What a Java client is configured with: the plaintext listener, or SASL/PLAIN as a user with password."""
+        """Returns Java client properties: for the plaintext listener, or for SASL/PLAIN with user and password."""
         if user is None:
             return {"bootstrap.servers": self.bootstrap}
         return {
@@ -85,10 +85,8 @@ class LocalCluster(Startable):
         }
 
     def secured_properties(self, user: tuple[str, str], mechanism: str = "SCRAM-SHA-512") -> dict[str, str]:
-        """Like `client_properties`, for the SASL_SSL listener; a mechanism of SCRAM needs a user made before.
-
-        Raises LockstepError unless the cluster is `secured`.
-        """
+        """Like `client_properties`, for the SASL_SSL listener. A SCRAM user must exist. Raises LockstepError unless the
+        cluster is `secured`."""
         if self._stores is None:
             raise LockstepError(f"the local cluster {self.alias} has no TLS: start it with secured=True")
         return {
@@ -101,10 +99,11 @@ class LocalCluster(Startable):
         }
 
     def start(self, *, wait: bool = True) -> None:
-        """Formats the storage at the first start. Returns when clients are served, or at once unless `wait`.
+        """Start all nodes; the first start formats the storage. Returns when they serve clients, or at once unless
+        `wait`.
 
-        Raises LockstepError with the end of its log for a node that does not start; the others are then stopped.
-        Does nothing while nodes run.
+        If a node does not start, stops the others and raises LockstepError with the end of its log. Does nothing while
+        nodes run.
         """
         if self.pids:
             return
@@ -116,20 +115,21 @@ class LocalCluster(Startable):
             self.wait_until_ready()
 
     def stop_node(self, number: int) -> None:
-        """One node alone, by its id; its data stays. The others go on while most of them are there."""
+        """Stop one node by its id; its data stays. The others go on while most of them run."""
         self._processes[number - 1].stop()
 
     def kill_node(self, number: int) -> None:
-        """SIGKILL to one node alone, by its id, as a crash; its data stays."""
+        """Send SIGKILL to one node by its id, as a crash; its data stays."""
         self._processes[number - 1].kill()
 
     def start_node(self, number: int) -> None:
-        """Starts one that was stopped, and returns when every node knows all others again."""
+        """Start a stopped node. Returns when every node knows all others again."""
         self._processes[number - 1] = self._started(self._nodes[number - 1])
         self.wait_until_ready()
 
     def wait_until_ready(self, timeout: float = CLUSTER_READY_WITHIN) -> None:
-        """Returns when every node serves clients and knows all others. Raises LockstepError, everything stopped."""
+        """Returns when every node serves clients and knows all others. Raises LockstepError after stopping
+        everything."""
         try:
             wait_for(self._serves, timeout, f"the brokers of cluster {self.alias} to serve (logs in {self._folder})")
         except BaseException:
@@ -151,18 +151,18 @@ class LocalCluster(Startable):
         self._processes = []
 
     def kill(self) -> None:
-        """SIGKILL to every node, as a crash; the data stays."""
+        """Send SIGKILL to every node, as a crash; the data stays."""
         for process in self._processes:
             process.kill()
         self._processes = []
 
     def restart(self) -> None:
-        """Stops it and starts it on the same ports and data."""
+        """Stop the cluster, and start it on the same ports and data."""
         self.stop()
         self.start()
 
     def _prepare(self, classpath: Sequence[Path]) -> None:
-        """Before the first node starts: writes their files, and formats their storage."""
+        """Write the nodes' files and format their storage, before the first node starts."""
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
         processes = []
         for node in self._nodes:
@@ -203,7 +203,7 @@ class LocalCluster(Startable):
 
 @contextmanager
 def started(*clusters: LocalCluster) -> Iterator[None]:
-    """All of them, started side by side; stopped at the end, whatever one of them met. Raises as `start`."""
+    """Start these clusters side by side, and stop them at the end, even after an error. Raises as `start`."""
     with ExitStack() as stack:
         for cluster in clusters:
             stack.callback(cluster.stop)

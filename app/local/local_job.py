@@ -24,10 +24,8 @@ END_WITHIN = 300.0
 
 
 class LocalJob(Startable):
-    """`lockstep run` with this properties file; `port` and `token` stand in it under `lockstep.http`.
-
-    `submit_options`: of spark-submit, which a checkout alone can use.
-    """
+    """`lockstep run` with this properties file. `port`, `token`: its values under `lockstep.http`. `submit_options`: of
+    spark-submit; only a checkout can use them."""
 
     def __init__(
         self, config: Path, port: int, log: Path, submit_options: Sequence[str] = (), token: str | None = None
@@ -49,12 +47,12 @@ class LocalJob(Startable):
         return [self._process.pid] if self._process else []
 
     def start(self) -> None:
-        """Returns at once; `wait_until_compared` says when it works."""
+        """Start the job. Returns at once; see `wait_until_compared`."""
         self._process = spawn(self._command, self._log, at_death=signal.SIGTERM)
 
     def wait_until_compared(self, check: Callable[[], None] = lambda: None) -> None:
-        """Until every flow has once compared everything. Raises with the end of its log when it fails, and what `check`
-        raises meanwhile."""
+        """Wait until every flow has compared everything once. Raises as `check`, and with the end of the log after the
+        time limit."""
 
         def compared() -> bool:
             check()
@@ -70,14 +68,14 @@ class LocalJob(Startable):
         )
 
     def check(self) -> None:
-        """Raises LockstepError with the end of its log when it has ended."""
+        """Raises LockstepError with the end of its log if the job has ended."""
         if self._process is None or self._process.poll() is not None:
             code = self._process.returncode if self._process else None
             end = "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])
             raise LockstepError(f"the job ended with exit code {code}; the end of {self._log}:\n{end}")
 
     def status(self) -> Mapping[str, Any]:
-        """The job's `/status`, empty while it does not answer."""
+        """Returns the job's `/status`; empty while it does not answer."""
         try:
             answer: Mapping[str, Any] = self._client.get(f"{self.address}/status", headers=self.headers).json()
         except httpx.HTTPError:

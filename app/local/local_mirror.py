@@ -35,10 +35,10 @@ REPLICATED = (
 
 
 def mirror_properties(clusters: Mapping[str, str], flows: Iterable[str], **overrides: str) -> dict[str, str]:
-    """A file for MM2 over single-node clusters: bootstrap servers by alias, enabled flows such as `a->b`.
+    """Returns a file for MM2 over single-node clusters. Arguments: bootstrap servers by alias, and enabled flows such
+    as `a->b`. `overrides`: further keys of MM2, which win.
 
-    Heartbeats of the other direction are off, which spares MM2 a whole Connect worker. `overrides` are keys of MM2's
-    and hold over all that.
+    Heartbeats of the other direction are off, which saves MM2 a whole Connect worker.
     """
     enabled = set(flows)
     properties = {"clusters": ", ".join(clusters), "replication.factor": "1"}
@@ -53,17 +53,15 @@ def mirror_properties(clusters: Mapping[str, str], flows: Iterable[str], **overr
 
 
 def with_discovery(properties: Mapping[str, str]) -> dict[str, str]:
-    """With what spares MM2 a third of its start: by default Connect scans all jars for plug-ins, once for each worker
-    (KIP-898)."""
+    """Add the keys that shorten MM2's start by a third. By default Connect scans all jars for plug-ins, once for each
+    worker (KIP-898)."""
     aliases = (alias.strip() for alias in properties["clusters"].split(","))
     return {f"{alias}.plugin.discovery": "service_load" for alias in aliases} | dict(properties)
 
 
 class LocalMirror(Startable):
-    """MM2 with these properties; its log is in `folder`, and the file that it gets, unless `file` is it.
-
-    `jars`: of its version of Kafka.
-    """
+    """MM2 with these properties. `folder`: has its log, and its file unless `file` is given. `jars`: of its version of
+    Kafka."""
 
     def __init__(
         self,
@@ -85,9 +83,9 @@ class LocalMirror(Startable):
         return [self._process.pid] if self._process and self._process.runs else []
 
     def start(self, *, wait: bool = True) -> None:
-        """Returns when every flow's source connector has started, or at once unless `wait`; no-op while it runs.
+        """Start MM2, unless it runs. Returns when every flow's source connector has started, or at once unless `wait`.
 
-        Raises LockstepError with the end of its log when it does not come up; it is then stopped.
+        If it does not start, stops it and raises LockstepError with the end of its log.
         """
         if self.pids:
             return
@@ -102,7 +100,7 @@ class LocalMirror(Startable):
             self.wait_until_ready()
 
     def wait_until_ready(self, timeout: float = MIRROR_READY_WITHIN) -> None:
-        """Returns when every flow's source connector has started. Raises LockstepError, MM2 then stopped."""
+        """Returns when every flow's source connector has started. Raises LockstepError after stopping MM2."""
         flows = sum(value == "true" for key, value in self._properties.items() if ENABLED.fullmatch(key))
         try:
             wait_for(lambda: self._runs(flows), timeout, f"MM2's source connectors to start (log in {self._folder})")
@@ -117,7 +115,7 @@ class LocalMirror(Startable):
         return self._process.output().count(SOURCE_STARTED) >= flows
 
     def check(self) -> None:
-        """Raises LockstepError with the end of its log when it has ended."""
+        """Raises LockstepError with the end of its log if MM2 has ended."""
         if self._process is not None:
             self._process.check()
 

@@ -19,10 +19,8 @@ _given: set[int] = set()
 
 
 def free_ports(count: int) -> list[int]:
-    """That many different ports of 127.0.0.1 on which no process listens now.
-
-    This process gets no port twice: a broker that is stopped, or not up yet, listens on none.
-    """
+    """Returns so many different ports of 127.0.0.1 on which no process listens now. A port is given only once, because
+    a broker that is not up yet does not listen."""
     found: list[int] = []
     with ExitStack() as stack:
         for port in random.sample(CANDIDATES, len(CANDIDATES)):
@@ -49,10 +47,10 @@ NO_TOPICS = struct.pack(">i", 0)
 
 
 def brokers_known_at(port: int, host: str = HOST) -> int:
-    """How many live brokers the one at this address tells clients of; 0 while it does not answer.
+    """Returns how many live brokers the one at this address knows; 0 while it does not answer.
 
-    A Metadata request of version 1, which Kafka 0.10 to 4.3 understand; a broker is in the answer once the
-    controller has let it in.
+    It sends a Metadata request of version 1, which Kafka 0.10 to 4.3 understand. A broker is in the answer once the
+    controller has admitted it.
     """
     header = struct.pack(">hhih", METADATA, VERSION, CORRELATION, len(PROBE_CLIENT)) + PROBE_CLIENT
     request = header + NO_TOPICS

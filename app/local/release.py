@@ -42,7 +42,7 @@ NAMED_IN: Final[Mapping[str, str]] = {
 
 
 def prepared(root: Path, version: str, today: date) -> dict[Path, str]:
-    """The files of the release that differ from those in the checkout. Raises LockstepError; nothing is written."""
+    """Returns the files of the release that differ from the checkout. Writes nothing. Raises LockstepError."""
     if not VERSION.fullmatch(version):
         raise LockstepError(f"{version} is no version: write three numbers such as 0.2.0, or 0.2.0rc1")
     before = _version(root)
@@ -82,7 +82,7 @@ def _released(log: str, version: str, today: date) -> str:
 
 
 def sbom(version: str, now: datetime) -> dict[str, Any]:
-    """What runs with this version: packages as they are installed here, and the connector's jars."""
+    """Returns the bill of materials of this version: the packages installed here, and the connector's jars."""
     own = {"type": "application", "name": PACKAGE, "version": version, "purl": f"pkg:pypi/{PACKAGE}@{version}"}
     return {
         "bomFormat": "CycloneDX",
@@ -95,7 +95,7 @@ def sbom(version: str, now: datetime) -> dict[str, Any]:
 
 
 def packages() -> Iterator[dict[str, Any]]:
-    """Every package that Lockstep needs, directly or not, by name. Raises LockstepError for a missing one."""
+    """Returns every package that Lockstep needs, directly or not, by name. Raises LockstepError for a missing one."""
     from packaging.requirements import Requirement
 
     found: dict[str, str] = {}
@@ -118,7 +118,7 @@ def packages() -> Iterator[dict[str, Any]]:
 
 
 def jars() -> Iterator[dict[str, Any]]:
-    """The jars of Spark's Kafka connector, with the checksums that they are compared with."""
+    """Returns the jars of Spark's Kafka connector, with the checksums that they are compared with."""
     checksums = NEWEST_CONNECTOR.jars.expected()
     for group, name, version in sorted(NEWEST_CONNECTOR.jars.artifacts):
         purl = f"pkg:maven/{group}/{name}@{version}"
@@ -128,8 +128,8 @@ def jars() -> Iterator[dict[str, Any]]:
 
 
 def release(root: Path, version: str, into: Path, now: datetime) -> list[Path]:
-    """Edits the checkout and builds. Returns what was made. Raises LockstepError; before the build nothing is edited
-    unless everything can be."""
+    """Edit the checkout and build. Returns the files that were made. Edits all files or none before the build. Raises
+    LockstepError."""
     if into.exists() and any(into.iterdir()):
         raise LockstepError(f"{into} is not empty: delete it, or name another folder")
     changed, bill = prepared(root, version, now.date()), sbom(version, now)

@@ -16,7 +16,7 @@ from app.local.jars import checksums, download
 
 
 def renew(jars: JarSet) -> None:
-    """Fetches a set and writes its list, which decides from then on. Raises LockstepError; the old list then stays."""
+    """Fetch a set and write its list of checksums. Raises LockstepError, and then the old list stays."""
     with tempfile.TemporaryDirectory() as work:
         found = checksums(download(Path(work), Path(work), jars))
     jars.checksums.mkdir(exist_ok=True)

@@ -13,7 +13,7 @@ T = TypeVar("T", bound="Startable")
 
 
 class Startable(ABC):
-    """`start` at the begin of a `with` block, `stop` at its end."""
+    """Calls `start` at the begin of a `with` block and `stop` at its end."""
 
     @abstractmethod
     def start(self) -> None:
@@ -59,7 +59,7 @@ FILES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def logging_options(folder: Path) -> list[str]:
-    """Writes the configurations into the folder; returns the JVM options that make them hold."""
+    """Write the logging configurations into the folder. Returns the JVM options that use them."""
     folder.mkdir(parents=True, exist_ok=True)
     options = []
     for name, (option, text) in FILES.items():

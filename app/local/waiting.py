@@ -15,7 +15,7 @@ CHECK_INTERVAL = 0.05
 
 
 class WaitedTooLong(LockstepError):
-    """The condition did not come about; the message says which, and after how long."""
+    """The condition did not become true. The message says which condition, and for how long."""
 
 
 def wait_for(condition: Callable[[], T], timeout: float, what: str) -> T:

@@ -32,7 +32,7 @@ class Unreadable(LockstepError):
 
 
 def read_overrides(settings: Settings) -> dict[Flow, InLedger | Unreadable]:
-    """What each flow's ledger holds, or why that is not known."""
+    """Returns the overrides in each flow's ledger, or why they are unknown."""
     turns = BoundedSemaphore(LEDGERS_AT_ONCE)
 
     def read(flow: FlowSettings) -> InLedger | Unreadable:
@@ -55,8 +55,8 @@ def _read(settings: Settings, flow: FlowSettings) -> InLedger | Unreadable:
 
 
 def _asked_beside(source: KafkaCluster, open_ledger: Callable[[], Ledger]) -> InLedger:
-    """The overrides in a ledger. Asks the source at the same time, because most callers ask it next. So two silent
-    clusters take the time of one."""
+    """Returns the overrides in a ledger. Connects to the source at the same time, because most callers need it next:
+    two silent clusters then cost the time of one."""
     asked = begun(source.cluster_id, f"cluster id {source.alias}")
     try:
         return open_ledger().values(Entry.OVERRIDE)
@@ -72,7 +72,7 @@ def _opened(flow: FlowSettings, clusters: FlowClusters, *, to_write: bool) -> Le
 
 
 class OpenLedgers:
-    """The ledgers of some flows, all of them open, to be written."""
+    """The open ledgers of some flows, for writing."""
 
     def __init__(self, settings: Settings, flows: Sequence[FlowSettings], stack: ExitStack) -> None:
         self._targets: dict[Flow, tuple[FlowSettings, KafkaCluster]] = {}
@@ -86,7 +86,7 @@ class OpenLedgers:
             self._targets[flow.flow] = flow, clusters.target
 
     def write(self, flow: Flow, entries: Mapping[Key, str | None], changes: Sequence[SettingChange] = ()) -> None:
-        """Keeps them, forgets those that are None. Raises LockstepError. That it could not be audited is logged."""
+        """Write these overrides; None deletes one. Raises LockstepError. A failed audit event is only logged."""
         self._ledgers[flow].put({(Entry.OVERRIDE, key): text for key, text in entries.items()})
         settings, target = self._targets[flow]
         try:
@@ -97,13 +97,13 @@ class OpenLedgers:
 
 @contextmanager
 def open_ledgers(settings: Settings, flows: Sequence[FlowSettings]) -> Iterator[OpenLedgers]:
-    """Raises LockstepError where one of them cannot be read: then nothing is written anywhere."""
+    """Open the ledgers. Raises LockstepError if one of them cannot be read, so that nothing is written anywhere."""
     with ExitStack() as stack:
         yield OpenLedgers(settings, flows, stack)
 
 
 def each(flows: Sequence[FlowSettings], write: Callable[[FlowSettings], None]) -> tuple[list[str], list[str]]:
-    """Writes flow after flow, those after a failure too; names of the flows that have it, and why others have not."""
+    """Write flow after flow, also after a failure. Returns the flows that were written, and why others were not."""
     done, failed = [], []
     for flow in flows:
         try:

@@ -17,12 +17,12 @@ from streaming.nearest import nearest
 
 
 def can_be_overridden(opened: Collection[str] = ()) -> list[Key[object]]:
-    """All keys of Lockstep that can, by name. `opened`: what the file lets overrides say besides."""
+    """Returns Lockstep's keys that can be overridden, by name. `opened`: further keys that the file allows."""
     return [key for name, key in sorted(TABLE.items()) if closed(name, False, opened) is None]
 
 
 def own_name(written: str) -> str:
-    """A key as it is kept: with the prefix `lockstep.` only where that belongs to its own name."""
+    """Returns a key's stored name: with the prefix `lockstep.` only if that is part of its own name."""
     bare = written.strip().removeprefix(PREFIX)
     return PREFIX + bare if PREFIX + bare in OUR_KEYS else bare
 
@@ -34,12 +34,11 @@ def checked_overrides(
     literal: bool = False,
     opened: Collection[str] = (),
 ) -> dict[str, str | None]:
-    """What is wanted, by the keys' own names; None deletes.
+    """Returns the wanted overrides by stored name; None deletes one. Raises WrongUsage with everything that is wrong,
+    without values of secrets.
 
-    `set_there`: what is set at the level now; to delete anything else is a slip. `literal`: references are no values,
-    each job looks them up. `opened`: what the file lets overrides say besides.
-
-    Raises WrongUsage with everything that is wrong; values of secrets are not shown.
+    `set_there`: what is set at the level now; deleting anything else is a mistake. `literal`: references stay, and each
+    job resolves them. `opened`: further keys that the file allows.
     """
     there, found, wrong = set(set_there), dict[str, str | None](), []
     for written, value in wanted.items():
@@ -131,7 +130,7 @@ NAME_RULES: tuple[NameRule, ...] = (
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a value is not shown: that of a secret, and of a plug-in's own key, which might be one."""
+    """Whether a value is hidden: a secret, or the value of a plug-in's own key, which might be one."""
     return is_secret(name) or name not in TABLE
 
 
@@ -173,7 +172,7 @@ REFERENCES = "references"
 
 
 def permitted(properties: Mapping[str, str]) -> frozenset[str]:
-    """What the file opens. `properties`: the job's, which no override can change."""
+    """Returns the keys that the file opens. `properties`: the job's, which no override can change."""
     written = properties.get(keys.OVERRIDES_ALLOWED.name)
     try:
         return frozenset(keys.OVERRIDES_ALLOWED.type.parse(written or ""))
@@ -197,7 +196,7 @@ def closed(name: str, reference: bool, opened: Collection[str]) -> str | None:
 
 
 def refusals(stored: InLedger, opened: Collection[str]) -> list[str]:
-    """What is wrong with the overrides of a ledger; with one thing, none of them may be used. Shows no values."""
+    """Returns what is wrong with the overrides of a ledger, without values. If anything is, none of them is used."""
     found: list[str] = []
     for level in OverrideLevel:
         try:

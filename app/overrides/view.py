@@ -38,7 +38,7 @@ LEVELS = {Source.FLOW: OverrideLevel.FLOW, Source.ALL_FLOWS: OverrideLevel.ALL}
 
 @dataclass(frozen=True, slots=True)
 class OwnLevel:
-    """`value`: None for a secret, and where there is none. `where`: for people."""
+    """One level of a property. `value`: None for a secret, and if there is none. `where`: for people."""
 
     source: Source
     value: str | None
@@ -51,7 +51,7 @@ class OwnLevel:
 
 @dataclass(frozen=True, slots=True)
 class OwnView:
-    """One property; `own`: the level of the place that is described."""
+    """One property. `own`: the level of the described place."""
 
     name: str
     sensitive: bool
@@ -60,7 +60,7 @@ class OwnView:
 
     @property
     def falls_back_to(self) -> OwnLevel | None:
-        """What holds once the place's own level is deleted; None where it has none."""
+        """What holds once the place's own level is deleted; None if it has none."""
         beneath = [one for one in self.levels if one.source is not self.own]
         return beneath[0] if len(beneath) < len(self.levels) and beneath else None
 
@@ -78,7 +78,7 @@ class OwnView:
         }
 
     def lines(self) -> Iterator[str]:
-        """For people: the value, then its levels, the one in force marked."""
+        """Lines for people: the value, then its levels, with the one in force marked."""
         yield f"{self.name}={self._shown(self.levels[0])}" + ("  (sensitive)" if self.sensitive else "")
         for number, one in enumerate(self.levels):
             yield f"  {'*' if not number else ' '} {one.where}: {self._shown(one)}"
@@ -91,14 +91,14 @@ class OwnView:
 
 
 def flow_views(flow: Flow, stored: InLedger, properties: Properties, file: str, every: bool) -> list[OwnView]:
-    """What is overridden for a flow, or with `every` all that can be."""
+    """Returns the overrides of a flow; with `every`, all keys that can be overridden."""
     overrides = {source: at_level(stored, level) for source, level in LEVELS.items()}
     names = {name for at in overrides.values() for name in at} | _all_names(every, properties)
     return [_view(name, overrides, properties, flow, file, Source.FLOW) for name in sorted(names)]
 
 
 def default_views(stored: Mapping[Flow, InLedger], properties: Properties, file: str, every: bool) -> list[OwnView]:
-    """The default of all flows. A flow whose ledger has another one, or none, is named beside the value."""
+    """Returns the default of all flows. A flow whose ledger has another one, or none, is named beside the value."""
     found = {flow: at_level(entries, OverrideLevel.ALL) for flow, entries in sorted(stored.items())}
     names = {name for at in found.values() for name in at} | _all_names(every, properties)
     return [_default_view(name, found, properties, file) for name in sorted(names)]
@@ -181,7 +181,8 @@ DAMAGED_OVERRIDE = "damaged"
 
 @dataclass(frozen=True)
 class OverrideAlteration:
-    """`flows`: those whose ledgers are written; `before`: what all ledgers hold that are known."""
+    """A change of overrides. `flows`: whose ledgers are written. `before`: the content of all ledgers that could be
+    read."""
 
     level: OverrideLevel
     flows: Sequence[Flow]
@@ -197,7 +198,7 @@ class OverrideAlteration:
 
     @property
     def entries(self) -> dict[Key, str | None]:
-        """What is put into each ledger; None is forgotten there."""
+        """What to put into each ledger; None deletes an entry."""
         return {
             (self.level.value, name): None if override is None else override.to_text()
             for name, override in self.overrides.items()

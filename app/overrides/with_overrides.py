@@ -41,11 +41,11 @@ def load_with_overrides(
     job: bool = False,
     reading: Reading = USUAL,
 ) -> Settings:
-    """As `load`, with the overrides of each flow. Raises ConfigurationError with the mistakes of both.
+    """Like `load`, with the overrides of each flow. Raises ConfigurationError with the mistakes of both.
 
-    A flow whose ledger cannot be read keeps the overrides of `before`, if there are any. Else `stored_overrides` has
-    None for it, and a job does nothing for the flow until it knows. For a `job` the same holds for overrides that break
-    a rule (`app.overrides.overridable`). For a command they are a mistake.
+    If a flow's ledger cannot be read, the flow keeps the overrides of `before`. Without them, `stored_overrides` has
+    None for it, and a job does nothing for the flow until it knows them. The same holds for a `job` if overrides break
+    a rule (`app.overrides.overridable`). For a command that is a mistake.
     """
     loaded = partial(load, path, flows, environ=environ, before=before, reading=reading)
     used: Overrides = before.override_values if before is not None else {}
@@ -93,7 +93,7 @@ def _stored(found: Mapping[Flow, InLedger | Unreadable], before: Settings | None
 def in_plain(
     stored: Mapping[Flow, InLedger | None], properties: Mapping[str, str], path: Path
 ) -> dict[Flow, dict[str, str]]:
-    """What holds for each flow that has overrides. Raises ConfigurationError with every one that cannot be used."""
+    """Returns what holds for each flow with overrides. Raises ConfigurationError with every unusable one."""
     values, mistakes = {}, []
     for flow, entries in stored.items():
         try:
@@ -109,9 +109,9 @@ def in_plain(
 
 
 def encode_again(settings: Settings) -> None:
-    """Keeps passwords encoded with the secret that holds now, where the ledgers have them with the old one.
+    """Encode passwords in the ledgers with the current secret, if they have the old one.
 
-    What fails is logged: the old secret still decodes them, and the next start tries again.
+    A failure is logged: the old secret still decodes them, and the next start tries again.
     """
     for flow in settings.flows:
         stored = settings.stored_overrides.get(flow.flow)
@@ -131,10 +131,8 @@ SECRET, OLD_SECRET = keys.ENCODER_SECRET.name, keys.ENCODER_OLD_SECRET.name
 
 
 def override_of(name: str, value: str, properties: Mapping[str, str], literal: bool = False) -> Override:
-    """A value as it is kept: a secret is encoded. `literal`: references in it are kept, for each job to look up.
-
-    `properties`: the job's. Raises LockstepError where a secret comes without `password.encoder.secret`.
-    """
+    """Returns a value as it is stored: a secret is encoded. `literal`: references stay, and each job resolves them.
+    `properties`: the job's. Raises LockstepError for a secret without `password.encoder.secret`."""
     if literal and REFERENCE.search(value):
         return Override(value, reference=True)
     if not is_secret(name) and not (is_hidden(name) and properties.get(SECRET)):
@@ -149,12 +147,13 @@ def override_of(name: str, value: str, properties: Mapping[str, str], literal: b
 
 
 def values_of(stored: InLedger, properties: Mapping[str, str]) -> dict[str, str]:
-    """What holds for a flow, in plain text. Raises LockstepError for a password that cannot be decoded."""
+    """Returns what holds for a flow, in plain text. Raises LockstepError if a password cannot be decoded."""
     return {name: _plain(name, override, properties)[0] for name, override in effective(stored).items()}
 
 
 def reencoded(stored: InLedger, properties: Mapping[str, str]) -> dict[Key, str]:
-    """The entries that only the old secret decodes, or that were encoded in another way. Raises LockstepError."""
+    """Returns the entries that only the old secret decodes, or that were encoded in another way. Raises
+    LockstepError."""
     again: dict[Key, str] = {}
     for level in OverrideLevel:
         for name, override in at_level(stored, level).items():
@@ -165,7 +164,8 @@ def reencoded(stored: InLedger, properties: Mapping[str, str]) -> dict[Key, str]
 
 
 def _plain(name: str, override: Override, properties: Mapping[str, str]) -> tuple[str, bool]:
-    """The value, and whether it is to be encoded again: only the old secret decoded it, or it was made another way."""
+    """Returns the value, and whether it must be encoded again: only the old secret decoded it, or it was encoded in
+    another way."""
     if not override.encoded:
         return Reference(override.value) if override.reference else override.value, False
     if not properties.get(SECRET):
@@ -192,30 +192,26 @@ def _bound_to(name: str) -> str:
 
 
 class OverridesUnknown(LockstepError):
-    """A flow that has overrides, and was started while its ledger could not be read."""
+    """A flow has overrides, but was started while its ledger could not be read."""
 
 
 class OverridesRefused(LockstepError):
-    """A flow whose ledger holds overrides that break the rules of the file."""
+    """A flow's ledger holds overrides that break the rules of the file."""
 
 
 class OverrideWatch:
-    """Compares what each flow's ledger holds with what the job's settings were made from.
-
-    `see` is called by the flows' passes, `differing` and `adopt` by the job's own thread.
-    """
+    """Compares each flow's ledger with the overrides that the job uses. The flows' passes call `see`; the job's own
+    thread calls `differing` and `adopt`."""
 
     def __init__(self, used: Mapping[Flow, InLedger | None], opened: Collection[str] = ()) -> None:
-        """`used`: None for a flow whose ledger could not be read. `opened`: what the file lets overrides say."""
+        """`used`: None for a flow whose ledger could not be read. `opened`: further keys that the file allows."""
         self._used, self._opened = dict(used), opened
         self._seen: dict[Flow, InLedger] = {}
         self._reported: dict[Flow, InLedger] = {}
 
     def see(self, flow: Flow, ledger: Ledger) -> None:
-        """Raises OverridesUnknown: without its overrides, a flow would do what it must not do.
-
-        Raises OverridesRefused for overrides that break the rules of the file.
-        """
+        """Raises OverridesUnknown, because a flow without its overrides would do what it must not do. Raises
+        OverridesRefused for overrides that break the rules of the file."""
         self._seen[flow] = seen = ledger.values(Entry.OVERRIDE)
         if wrong := refusals(seen, self._opened):
             raise OverridesRefused(f"{flow.name} does nothing: {refused_text(wrong)}")
@@ -226,7 +222,7 @@ class OverrideWatch:
             )
 
     def differing(self) -> frozenset[Flow]:
-        """The flows whose ledger holds something else than is in force; each such content counts once."""
+        """Returns the flows whose ledger differs from what is in force. Each content is returned once."""
         differ = {flow: seen for flow, seen in dict(self._seen).items() if seen != (self._used.get(flow) or {})}
         reported, self._reported = self._reported, dict(differ)
         return frozenset(flow for flow, seen in differ.items() if reported.get(flow) != seen)

@@ -32,7 +32,7 @@ PROTOCOL_KEY = re.compile(rf"((source|target)\.)?(({'|'.join(ROLES)}|cluster)\.)
 
 
 def check(properties: Properties, findings: Findings, *, strict: bool = False) -> None:
-    """Looks at every line by itself. `strict`: every unknown key is a mistake, not only Lockstep's own."""
+    """Check every line by itself. `strict`: every unknown key is a mistake, not only Lockstep's own."""
     for where, entry in properties.by_key.items():
         if not SANE_KEY.fullmatch(entry.key):
             findings.warn(entry, "has characters that no key has: does the line before it lack a backslash at its end?")
@@ -81,7 +81,7 @@ def _check_name(
 
 
 def _elsewhere(where: ScopedKey) -> str | None:
-    """Why a key that is known changes nothing in its scope; None where it does."""
+    """Returns why a known key changes nothing in its scope; None if it does."""
     scope = TABLE[where.name].scope if where.name in TABLE else None
     # `a.metric.reporters` is for MM2's clients.
     if scope is KeyScope.JOB and where.scope is not None and (where.ours or where.name != METRIC_REPORTERS.name):
@@ -143,7 +143,7 @@ def _check_value(where: ScopedKey, entry: PropertyLine, findings: Findings) -> N
 
 
 def _is_read(where: ScopedKey) -> bool:
-    """Whether a value that cannot be had would be missed here: other keys are MM2's business."""
+    """Whether Lockstep needs the value. Other keys are MM2's business."""
     if isinstance(where.scope, str):
         return where.name in kafka_names()["client"] or where.name.startswith(tuple(f"{role}." for role in ROLES))
     return where.name in TABLE or where.name in kafka_names()["client"] or where.name in role_names()

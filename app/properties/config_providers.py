@@ -26,14 +26,14 @@ KAFKA_PACKAGE = "org.apache.kafka.common.config.provider."
 
 
 class ProviderError(LockstepError):
-    """Why a reference cannot be resolved. The message has no value in it."""
+    """Why a reference cannot be resolved. The message shows no value."""
 
 
 class ConfigProvider(Protocol):
     """Kafka's `ConfigProvider`."""
 
     def get(self, path: str, key: str) -> str:
-        """The value; raises ProviderError where there is none."""
+        """Returns the value. Raises ProviderError if there is none."""
         ...
 
 
@@ -57,7 +57,7 @@ class EnvVarConfigProvider:
 
 @dataclass(frozen=True)
 class FileConfigProvider:
-    """Keys of a properties file, read as UTF-8. `allowed`: the folders it may be in; none: any."""
+    """Keys of a properties file, read as UTF-8. `allowed`: folders where it may be; none: anywhere."""
 
     allowed: tuple[Path, ...] = ()
 
@@ -76,12 +76,12 @@ class FileConfigProvider:
 
 @dataclass(frozen=True)
 class DirectoryConfigProvider:
-    """Files of a directory, one value a file, as Kubernetes mounts secrets. `allowed` as for files."""
+    """Files of a folder, one value a file, as Kubernetes mounts secrets. `allowed`: as for files."""
 
     allowed: tuple[Path, ...] = ()
 
     def get(self, path: str, key: str) -> str:
-        """The whole content of the file `key`, as UTF-8."""
+        """Returns the whole content of the file `key`, as UTF-8."""
         folder = _allowed_path(path, self.allowed)
         file = folder / key
         if not folder.is_dir() or file.parent != folder or not file.is_file():
@@ -94,7 +94,7 @@ class DirectoryConfigProvider:
 
 @dataclass(frozen=True)
 class ForeignConfigProvider:
-    """A declared class that is not one of the three: a mistake only where it is used."""
+    """A declared class that Lockstep does not have. It is a mistake only where a reference uses it."""
 
     class_name: str
 
@@ -130,7 +130,7 @@ def _allowed_path(path: str, allowed: tuple[Path, ...]) -> Path:
 def config_providers(
     entries: Mapping[str, PropertyLine], environ: Mapping[str, str], findings: Findings
 ) -> dict[str, ConfigProvider]:
-    """The providers by the name that references use."""
+    """Returns the providers by the name that references use."""
     found: dict[str, ConfigProvider] = {
         "env": EnvVarConfigProvider(environ),
         "file": FileConfigProvider(),
@@ -190,9 +190,10 @@ def _allowed(entry: PropertyLine | None, findings: Findings) -> tuple[Path, ...]
 
 
 def resolve(entry: PropertyLine, providers: Mapping[str, ConfigProvider], findings: Findings) -> PropertyLine:
-    """The entry with its references replaced, once: a value that looks like a reference stays. Else its `problem`.
+    """Returns the entry with its references replaced once, or with its `problem`. A value that looks like a reference
+    stays.
 
-    A provider that is not declared is a mistake in any key; whether another problem is one, `check` decides.
+    A provider that is not declared is a mistake in any key. `check` decides whether another problem is one.
     """
     problems: list[str] = []
 
@@ -218,7 +219,7 @@ def resolve(entry: PropertyLine, providers: Mapping[str, ConfigProvider], findin
 def resolve_all(
     entries: Mapping[str, PropertyLine], environ: Mapping[str, str], findings: Findings
 ) -> dict[str, PropertyLine]:
-    """All entries resolved, but for those that declare the providers themselves."""
+    """Resolve all entries except the ones that declare providers."""
     providers = config_providers(entries, environ, findings)
     return {
         key: entry if key.startswith(DECLARED) else resolve(entry, providers, findings)

@@ -73,7 +73,7 @@ REPLACES_FLOWS = frozenset({Live.FLOW, Live.QUERY})
 
 @dataclass(frozen=True)
 class Key(Generic[T]):
-    """One key. `source`: whose it is (MM2, a KIP, or Lockstep)."""
+    """One key. `source`: where it comes from (MM2, a KIP, or Lockstep)."""
 
     name: str
     type: ValueType[T]
@@ -750,7 +750,7 @@ VERIFY_RATE = Key(
 
 
 def switches(declared: Collection[str]) -> dict[str, Key[bool]]:
-    """By name, those that are not among the names `declared`."""
+    """Returns the switches of kinds by name, without the names in `declared`."""
     return {
         switch.name: Key(switch.name, BOOLEAN, switch.default, switch.doc, source=switch.source)
         for kind in Kind

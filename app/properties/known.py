@@ -48,7 +48,8 @@ SURE = 0.9
 
 @cache
 def kafka_names() -> Mapping[str, frozenset[str]]:
-    """Kafka's own: `client` (what MM2 takes from `a.KEY`), `admin`, `consumer`, `producer`, `mirror`, `worker`."""
+    """Names of Kafka's own settings: `client` (what MM2 takes from `a.KEY`), `admin`, `consumer`, `producer`, `mirror`,
+    `worker`."""
     data = orjson.loads(NAMES_FILE.read_bytes())
     names = {kind: frozenset(data[kind]) for kind in ("client", *ROLES, "mirror", "worker")}
     return {kind: own | names["client"] if kind in ROLES else own for kind, own in names.items()}
@@ -62,7 +63,7 @@ def role_names() -> frozenset[str]:
 
 @cache
 def cluster_names() -> frozenset[str]:
-    """What can stand behind an alias: client settings, and the worker's that runs for that cluster."""
+    """Names that may follow an alias: client settings, and settings of the worker for that cluster."""
     overrides = frozenset(f"{role}.override.{name}" for role in ROLES for name in kafka_names()[role])
     ours = frozenset(name for name, key in TABLE.items() if key.scope is KeyScope.CLUSTER)
     return kafka_names()["client"] | kafka_names()["worker"] | role_names() | overrides | ours
@@ -87,8 +88,7 @@ def top_names() -> frozenset[str]:
 
 @cache
 def read_names() -> frozenset[str]:
-    """Keys that Lockstep reads somewhere, and that so may carry the prefix: its own, some of MM2's, and client
-    settings."""
+    """Keys that Lockstep reads and that may carry its prefix: its own, some of MM2's, and client settings."""
     clients = kafka_names()["client"] | role_names()
     ends = frozenset(f"{end}.{name}" for end in ENDS for name in role_names())
     ends |= frozenset(f"{end}.cluster.{name}" for end in ENDS for name in kafka_names()["client"])
@@ -102,7 +102,7 @@ def is_for_mm2_alone(name: str) -> bool:
 
 
 def slip(name: str, names: frozenset[str]) -> str | None:
-    """The known name that an unknown one is most like; empty text where it is like none; None where it is known."""
+    """Returns the known name most like an unknown one; "" if none is like it; None if the name is known."""
     if name in names:
         return None
     if name.startswith(FAMILIES):
@@ -111,7 +111,7 @@ def slip(name: str, names: frozenset[str]) -> str | None:
 
 
 def slip_behind_prefix(name: str, names: frozenset[str]) -> str | None:
-    """As `slip`, for what stands behind the prefix `lockstep.`, where Lockstep's own keys have it in their names."""
+    """Like `slip`, for a name behind the prefix `lockstep.`, which is part of the names of Lockstep's own keys."""
     found = slip(name, names)
     if found is None:
         return None

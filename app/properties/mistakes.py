@@ -19,10 +19,9 @@ REFERENCE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 
 @dataclass(frozen=True, slots=True)
 class PropertyLine:
-    """A line of the file: `raw` as written, `value` with its references resolved, `problem` where they cannot be.
-
-    `origin`: where it stands, if that is not the file; its line says nothing then. `encoded`: it was kept encrypted.
-    """
+    """A line of the file. `raw`: as written. `value`: with references resolved. `problem`: why they cannot be.
+    `origin`: where it comes from, if not from the file; then its line number means nothing. `encoded`: it was kept
+    encrypted."""
 
     key: str
     raw: str = field(repr=False)
@@ -34,13 +33,13 @@ class PropertyLine:
 
     @property
     def is_referred(self) -> bool:
-        """Whether a part of the value comes from elsewhere: then it may be a secret, whatever the key."""
+        """Whether a part of the value comes from a reference. Then it may be a secret, whatever the key."""
         return REFERENCE.search(self.raw) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """One thing to mend. `line` is None for what is missing; `key` is empty where the line has none to be shown."""
+    """One thing to mend. `line`: None for a missing line. `key`: empty if the line has none to show."""
 
     file: str
     line: int | None
@@ -53,7 +52,7 @@ class Mistake:
 
 
 class ConfigurationError(WrongUsage):
-    """A file that cannot be used. `mistakes` has all of them, `warnings` what else looks wrong."""
+    """A file that cannot be used. `mistakes`: all of them. `warnings`: what else looks wrong."""
 
     code = "CONFIGURATION"
     remedy: ClassVar[str | None] = "mend the properties file; `lockstep validate` lists all that is wrong in it"
@@ -65,7 +64,7 @@ class ConfigurationError(WrongUsage):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """A mistake or a warning each; what is to be mended comes last, where it is seen on a terminal."""
+        """One line for each mistake or warning. Mistakes come last, where a terminal shows them."""
         return *self._warned, *self.said
 
     @property
@@ -79,13 +78,13 @@ class ConfigurationError(WrongUsage):
 
 
 class UnreadableFile(ConfigurationError):
-    """There is no file to be mended: the message says what to do."""
+    """The file cannot be read. The message says what to do."""
 
     remedy = None
 
 
 class WrongFlow(ConfigurationError):
-    """A flow was asked for that a sound file does not enable: the file's warnings have nothing to do with it."""
+    """The user asked for a flow that the file, which is sound, does not enable."""
 
     code = WrongUsage.code
     remedy = WrongUsage.remedy
@@ -96,7 +95,7 @@ class WrongFlow(ConfigurationError):
 
 
 class Findings:
-    """Collects mistakes and warnings of one file, each of them once."""
+    """Collects mistakes and warnings of one file, each once."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -105,25 +104,25 @@ class Findings:
         self._hidden: tuple[str, ...] = ()
 
     def hide(self, texts: Iterable[str]) -> None:
-        """What no message may show from now on, even one of a plug-in."""
+        """Show these texts in no message from now on, not even in a plug-in's."""
         self._hidden = tuple(texts)
 
     @property
     def mistakes(self) -> tuple[Mistake, ...]:
-        """In the order of the lines; what has no line comes first."""
+        """Mistakes in the order of the lines. Ones without a line come first."""
         return tuple(sorted(self._mistakes, key=_by_line))
 
     @property
     def warnings(self) -> tuple[Mistake, ...]:
-        """In the order of the lines; what has no line comes first."""
+        """Warnings in the order of the lines. Ones without a line come first."""
         return tuple(sorted(self._warnings, key=_by_line))
 
     def mistake(self, at: PropertyLine | int | None, message: str, key: str | None = None) -> None:
-        """Something that must be mended. `at` gives line and key, unless `key` names another one."""
+        """Note something that must be mended. `at`: gives line and key, unless `key` names another one."""
         self._mistakes[self._found(at, message, key)] = None
 
     def warn(self, at: PropertyLine | int | None, message: str, key: str | None = None) -> None:
-        """Something that works, but hardly as meant; not said of what is a mistake already."""
+        """Note something that works, but probably not as meant. A line with a mistake gets no warning."""
         found = self._found(at, message, key)
         if found not in self._mistakes:
             self._warnings[found] = None
@@ -137,7 +136,7 @@ class Findings:
         return Mistake(file, line, name if SANE_KEY.fullmatch(name) else "", said)
 
     def raise_if_any(self, error: type[ConfigurationError] = ConfigurationError) -> None:
-        """Raises this error with all mistakes, if there is one."""
+        """Raises this error with all mistakes, if there are any."""
         if self._mistakes:
             raise error(self.mistakes, self.warnings)
 

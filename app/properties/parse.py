@@ -21,10 +21,10 @@ ONLY_CONTINUED = re.compile(r"[ \t\f]*\\[\r\n]+")
 
 
 class _Lines:
-    """The lines of a text, as a file gives them; knows how many the parser has taken.
+    """The lines of a text. It counts the lines that the parser has taken.
 
-    To `Properties.load` an entry has not begun with a line that holds nothing but the backslash that continues it: a
-    `#` in the next line begins a comment. javaproperties would take it for a key, and is given an empty line instead.
+    For `Properties.load` an entry has not begun with a line that has only a continuing backslash: a `#` in the next
+    line begins a comment. javaproperties would take it for a key, so it gets an empty line instead.
     """
 
     def __init__(self, text: str) -> None:
@@ -44,12 +44,12 @@ class _Lines:
         return line
 
     def between(self, first: int, last: int) -> list[tuple[int, str]]:
-        """The lines first to last, counted from 1, each with its number."""
+        """Returns the lines first to last, counted from 1, with their numbers."""
         return list(enumerate(self._lines[first - 1 : last], first))
 
 
 def read(path: Path, findings: Findings) -> dict[str, PropertyLine]:
-    """The entries of a file; one that is binary is a mistake, and has none. Raises UnreadableFile."""
+    """Returns the entries of a file. A binary file is a mistake and has none. Raises UnreadableFile."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -66,7 +66,7 @@ def read(path: Path, findings: Findings) -> dict[str, PropertyLine]:
 
 
 def parse(data: bytes, findings: Findings) -> dict[str, PropertyLine]:
-    """The entries by key; the last one of a key wins, as in Java. Broken lines are mistakes, and left out."""
+    """Returns entries by key. The last entry of a key wins, as in Java. Broken lines are mistakes, and are left out."""
     lines = _Lines(data.decode("iso-8859-1"))
     entries: dict[str, PropertyLine] = {}
     elements = javaproperties.parse(cast(IO[str], lines))

@@ -23,7 +23,8 @@ Scope = Flow | str | None
 
 @dataclass(frozen=True, slots=True)
 class ScopedKey:
-    """A bare name, and what it holds for. `ours`: it carries the prefix, or its own name begins with `lockstep.`."""
+    """A bare name, and the clusters and flows for which it holds. `ours`: it has the prefix, or its own name begins
+    with `lockstep.`."""
 
     scope: Scope
     ours: bool
@@ -31,7 +32,7 @@ class ScopedKey:
 
 
 def scoped_key(key: str, aliases: Iterable[str]) -> ScopedKey:
-    """A key as written, taken apart. What names no cluster and no flow of theirs holds for all, known or not."""
+    """Split a key as written. A key that names no cluster and no flow holds for all, known or not."""
     rest = key.removeprefix(PREFIX)
     ours = rest != key
     if key in OUR_KEYS or rest in top_names():
@@ -68,11 +69,11 @@ class Properties:
             self.by_key[where] = entry
 
     def override(self, entries: Iterable[PropertyLine]) -> None:
-        """Takes over what is stronger than the file; the keys name a flow and carry the prefix."""
+        """Add entries that are stronger than the file. Their keys name a flow and have the prefix."""
         self.by_key |= {scoped_key(entry.key, self.aliases): entry for entry in entries}
 
     def values(self) -> dict[ScopedKey, str]:
-        """The resolved text of every line, secrets among it."""
+        """The resolved text of every line, with secrets."""
         return {where: entry.value for where, entry in self.by_key.items()}
 
     def at(self, scope: Scope, ours: bool, name: str) -> PropertyLine | None:
@@ -80,11 +81,11 @@ class Properties:
         return self.by_key.get(ScopedKey(scope, ours, name))
 
     def entry(self, name: str, flow: Flow | None = None) -> PropertyLine | None:
-        """The entry that holds for Lockstep: with the prefix before without it, the flow's before all flows'."""
+        """Returns the entry that Lockstep uses: with the prefix before without it, the flow's before all flows'."""
         return self._first(name, flow, (True, False))
 
     def mm2_entry(self, name: str, flow: Flow) -> PropertyLine | None:
-        """The entry that holds for MM2, which knows no prefix."""
+        """Returns the entry that MM2 uses, which knows no prefix."""
         return self._first(name, flow, (False,))
 
     def _first(self, name: str, flow: Flow | None, layers: tuple[bool, ...]) -> PropertyLine | None:
@@ -93,14 +94,14 @@ class Properties:
         return next((entry for entry in found if entry is not None), None)
 
     def get(self, key: Key[T], flow: Flow | None = None) -> T:
-        """The value that holds for Lockstep; the default where there is none, or one that is a mistake."""
+        """Returns the value that Lockstep uses; the default if there is none, or if it is a mistake."""
         entry = self.entry(key.name, flow)
         if entry is None or (key.acts is Acts.PREFIXED and not scoped_key(entry.key, self.aliases).ours):
             return key.default
         return parsed(key, entry)
 
     def is_sound(self, name: str, flow: Flow | None = None) -> bool:
-        """Whether the value that holds, if the file has one, is allowed; `check` reports one that is not."""
+        """Whether the value is missing or allowed. `check` reports one that is not."""
         entry = self.entry(name, flow)
         if entry is None or name not in TABLE:
             return True
@@ -116,15 +117,15 @@ class Properties:
         return key.default if entry is None else parsed(key, entry)
 
     def of_flow(self, flow: Flow) -> dict[str, str]:
-        """What a plug-in of the flow is configured with: every key that holds for it, by its bare name.
+        """Returns the properties of a flow's plug-in: every key that holds for the flow, by its bare name.
 
-        Its aliases are the flow's own, whatever the file says, as in `MirrorMakerConfig.connectorBaseConfig`.
+        Its aliases are always the flow's own, as in `MirrorMakerConfig.connectorBaseConfig`.
         """
         aliases = {"source.cluster.alias": flow.source, "target.cluster.alias": flow.target}
         return self._bare((None, flow)) | aliases
 
     def of_job(self) -> dict[str, str]:
-        """What a plug-in of the whole job is configured with: every key that holds for all flows, by its bare name."""
+        """Returns the properties of the job's plug-ins: every key that holds for all flows, by its bare name."""
         return self._bare((None,))
 
     def _bare(self, scopes: Sequence[Scope]) -> dict[str, str]:
@@ -140,7 +141,8 @@ class Properties:
         return values
 
     def client(self, role: str, alias: str, flow: Flow | None = None) -> dict[str, str]:
-        """The client properties of a cluster in one role (`admin`, `consumer`, `producer`), for a flow if given."""
+        """Returns the client properties of a cluster in one role (`admin`, `consumer`, `producer`), for a flow if
+        given."""
         found: dict[str, PropertyLine] = {}
         for ours in (False, True):
             for slot in reversed(slots(role, alias, flow)):
@@ -152,14 +154,14 @@ class Properties:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Places of client settings: a scope, what stands before the client's own name, and which names hold there."""
+    """A place of client settings: its scope, what precedes the client's own name, and which names are valid there."""
 
     scope: Scope
     prefix: str
     names: frozenset[str] | None = None
 
     def client_name(self, where: ScopedKey) -> str | None:
-        """The client's name for a key in this slot; None for a key that is no client setting of it."""
+        """Returns the client's own name of a key in this place; None if the key is no client setting of it."""
         name = where.name.removeprefix(self.prefix)
         if where.scope != self.scope or not where.name.startswith(self.prefix) or where.name in kafka_names()["mirror"]:
             return None
@@ -170,9 +172,9 @@ class Slot:
 
 
 def slots(role: str, alias: str, flow: Flow | None) -> tuple[Slot, ...]:
-    """Where MM2 looks for the client settings of a cluster, the strongest first.
+    """Returns the places where MM2 looks for a cluster's client settings, the strongest first.
 
-    `a->b.admin.KEY` comes after what the clusters say, as in MM2; `a->b.source.admin.KEY` overrides it.
+    `a->b.admin.KEY` is weaker than the clusters' own settings, as in MM2. `a->b.source.admin.KEY` is stronger.
     """
     general = kafka_names()["client"]
     cluster = (Slot(alias, f"{role}."), Slot(alias, "", general), Slot(None, "", general))
@@ -188,7 +190,7 @@ def slots(role: str, alias: str, flow: Flow | None) -> tuple[Slot, ...]:
 
 
 def parsed(key: Key[T], entry: PropertyLine) -> T:
-    """The value of an entry; the default where that is a mistake, which `check` reports."""
+    """Returns the value of an entry; the default if it is a mistake, which `check` reports."""
     if entry.problem is not None:
         return key.default
     try:
@@ -198,7 +200,8 @@ def parsed(key: Key[T], entry: PropertyLine) -> T:
 
 
 def live(where: ScopedKey, aliases: Collection[str]) -> Live | None:
-    """None: nothing of Lockstep's reads it. `aliases`: the clusters'."""
+    """Returns what the running job does when this key changes; None if Lockstep does not read it. `aliases`: of the
+    clusters."""
     key = TABLE.get(where.name)
     if key is not None:
         return None if isinstance(where.scope, Flow) and key.scope is KeyScope.JOB else key.live

@@ -30,7 +30,7 @@ def may_be_shown(where: ScopedKey, entry: PropertyLine) -> bool:
 
 
 def shown(where: ScopedKey, entry: PropertyLine) -> str:
-    """The value as a message may show it; of what is looked up elsewhere, the reference as it is written."""
+    """Returns the value as a message may show it. A value with a reference is shown as written."""
     if not _is_open(where, entry):
         return "its value"
     return repr(entry.raw.strip() if entry.is_referred else entry.value)
@@ -47,7 +47,7 @@ def shown_keys(properties: Properties) -> frozenset[ScopedKey]:
 
 
 def hidden_texts(properties: Properties) -> tuple[str, ...]:
-    """What no text of others, a plug-in's error say, may repeat: secrets, references' values, plug-ins' own values."""
+    """Returns texts that no foreign message may repeat: secrets, values of references, values of plug-ins."""
     found = {
         text
         for where, entry in properties.by_key.items()
@@ -64,7 +64,7 @@ def _may_be_secret(where: ScopedKey, entry: PropertyLine) -> bool:
 
 
 def _texts(value: str) -> Iterator[str]:
-    """The value, and what is secret in it by itself: options of JAAS, user and password in a URL."""
+    """Returns the value and its secret parts: options of JAAS, user and password in a URL."""
     yield value
     yield from (part for match in IN_URL.findall(value) for part in match)
     yield from option_texts(value)

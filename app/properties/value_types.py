@@ -24,20 +24,21 @@ COMMA_AND_SPACE = re.compile(r"\s*,\s*")
 
 @dataclass(frozen=True)
 class ValueType(Generic[T_co]):
-    """`parse` raises ValueError for text that is not `allowed`; `words` are the values that can be listed."""
+    """`parse`: raises ValueError for text that is not `allowed`. `words`: the allowed values, if they can be listed."""
 
     parse: Callable[[str], T_co]
     allowed: str
     words: tuple[str, ...] = ()
 
     def complaint(self, shown: str, text: str) -> str:
-        """Why `text`, which a message may show as `shown`, is wrong: what is allowed, and the nearest such word."""
+        """Returns why `text` is wrong: what is allowed, and the nearest word. `shown`: the text as a message may show
+        it."""
         near = nearest(text, self.words)
         return f"{shown} is not allowed; allowed: {self.allowed}" + (f"; nearest: {near}" if near else "")
 
 
 def items(text: str) -> tuple[str, ...]:
-    """A list as Kafka's `ConfigDef` splits it: at commas, white space apart; empty text is an empty list."""
+    """Split a list as Kafka's `ConfigDef` does: at commas, without white space. Empty text is an empty list."""
     return tuple(part for part in COMMA_AND_SPACE.split(text.strip()) if part)
 
 
@@ -52,7 +53,7 @@ def _text(text: str) -> str:
 
 
 def long_text(least: int, note: str = "") -> ValueType[str]:
-    """A secret that is not guessed: text of so many characters at least. `note`: what a complaint says beside that."""
+    """A secret of at least so many characters. `note`: added to a complaint."""
 
     def parse(text: str) -> str:
         if len(text) < least:

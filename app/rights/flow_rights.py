@@ -25,7 +25,7 @@ When = Callable[[FlowSettings], bool]
 
 @dataclass(frozen=True)
 class RightRule:
-    """Operations on something, why, and when at all; `condition` says the same to readers."""
+    """Operations on a resource, why, and when they are needed. `condition`: when, in the docs' words."""
 
     side: FlowSide
     on: On
@@ -150,7 +150,7 @@ EVERY = "*"
 
 @dataclass(frozen=True, order=True, slots=True)
 class Right:
-    """One operation that the job needs on `cluster` (an alias). The words are Kafka's own, in upper case."""
+    """One operation that the job needs on `cluster` (an alias). The words are Kafka's, in upper case."""
 
     cluster: str
     resource_type: str
@@ -162,7 +162,8 @@ class Right:
 
 
 def rights_of_flow(settings: FlowSettings, rules: Iterable[RightRule] = RIGHT_RULES) -> list[Right]:
-    """What a flow needs of these rules as it is set, sorted. What has two reasons is there once, with the first."""
+    """Returns the rights that a flow needs under its settings, sorted. A right with two reasons is listed once, with
+    the first."""
     found: dict[tuple[str, ...], Right] = {}
     for rule in (rule for rule in rules if rule.when(settings)):
         if rule.on is On.DRILL_COPY and not drill_copy_prefix(settings):
@@ -217,14 +218,13 @@ def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
 
 
 def remote_prefix(settings: FlowSettings, upstream: str = "") -> str:
-    """What the remote names of topics that begin with `upstream` begin with; empty where the policy puts something
-    behind a topic's name."""
+    """Returns the prefix of the remote names of topics that begin with `upstream`; "" if the policy adds a suffix."""
     remote = settings.policy.format_remote_topic(settings.flow.source, upstream + PROBED_NAME)
     return remote.removesuffix(PROBED_NAME) if remote.endswith(PROBED_NAME) else ""
 
 
 def drill_copy_prefix(settings: FlowSettings) -> str:
-    """What the copies of the topics that drills name by themselves begin with; empty where no prefix has them alone."""
+    """Returns the prefix that only the copies of drill topics have; "" if there is none."""
     return remote_prefix(settings, DRILL_PREFIX)
 
 
@@ -311,7 +311,7 @@ DRILL_RULES: tuple[RightRule, ...] = (
 
 
 def failover_rights(settings: FlowSettings) -> list[Right]:
-    """What a failover of this flow needs as it is set, sorted."""
+    """Returns the rights that a failover of this flow needs under its settings, sorted."""
     return rights_of_flow(settings, FAILOVER_RULES)
 
 
@@ -321,7 +321,7 @@ def drill_rights(settings: FlowSettings) -> list[Right]:
 
 
 def rights_on_names(settings: FlowSettings, names: Mapping[On, Collection[str]]) -> list[Right]:
-    """What a drill needs on the topics and groups that it will make, by name: the names need not match a prefix."""
+    """Returns the rights that a drill needs on its topics and groups, by name. The names need not match a prefix."""
     flow = settings.flow
     of_drill = [
         Right(
@@ -349,7 +349,7 @@ UNNAMED_COPY = (
 
 
 def unnamed_copies(settings: FlowSettings) -> list[str]:
-    """What to grant for drills where their copies have no prefix of their own, in words; empty where they have one."""
+    """Returns in words what to grant for drills whose copies have no prefix of their own; "" if they have one."""
     if drill_copy_prefix(settings):
         return []
     copy = settings.policy.format_remote_topic(settings.flow.source, DRILL_EXAMPLE)

@@ -23,7 +23,7 @@ from streaming.number_of import number_of
 
 
 class RightVerdict(str, Enum):
-    """Whether a right is there. UNKNOWN: the cluster cannot say it yet."""
+    """Whether a right is granted. UNKNOWN: the cluster cannot tell it yet."""
 
     GRANTED = "granted"
     MISSING = "missing"
@@ -32,7 +32,7 @@ class RightVerdict(str, Enum):
 
 @dataclass(frozen=True)
 class RightFinding:
-    """A right, whether it is there, and what the verdict rests on."""
+    """A right, its verdict, and the evidence."""
 
     right: Right
     verdict: RightVerdict
@@ -42,7 +42,8 @@ class RightFinding:
 def right_findings(
     rights: Iterable[Right], allowed: Mapping[str, Allowed], replicated: Mapping[str, Collection[str]], probe: str
 ) -> list[RightFinding]:
-    """`allowed` and `replicated`, the names of replicated topics there, by alias; `probe`: a remote topic's name."""
+    """Returns a finding for each right. `allowed`, `replicated`: by alias; `replicated` has the names of replicated
+    topics there. `probe`: a remote topic's name."""
     return [_check(right, allowed[right.cluster], replicated[right.cluster], probe) for right in rights]
 
 
@@ -105,9 +106,10 @@ def _of_topics(right: Right, allowed: Allowed, replicated: Collection[str]) -> R
 def check_rights(
     flow: FlowSettings, clusters: FlowClusters, rights: Sequence[Right] | None = None, listed: Listed | None = None
 ) -> list[RightFinding]:
-    """Which of these rights are there, as the clusters say; None: those that the job needs. Writes nothing.
+    """Returns which of these rights the clusters grant; None: all that the job needs. Writes nothing. Raises
+    LockstepError.
 
-    `listed`: the topics of both clusters; None: they are listed now. Raises LockstepError.
+    `listed`: topics of both clusters; None: list them now.
     """
     required = rights_of_flow(flow) if rights is None else rights
     listed = listed or list_both(flow, clusters.source, clusters.target)
@@ -129,8 +131,11 @@ def check_rights(
 
 
 def asked_groups(flow: FlowSettings, source: GroupReader, required: Sequence[Right]) -> set[str]:
-    """The groups whose rights tell of the `required` ones. Where the source does not list its groups: those that a
-    right names. The probe alone would call a right granted although nothing was seen. Raises RightsMissing."""
+    """Returns the groups whose rights show the `required` ones. If the source does not list its groups, they are the
+    groups that a right names.
+
+    The probe alone would call a right granted although nothing was seen. Raises RightsMissing.
+    """
     of_groups = [right for right in required if right.resource_type == "GROUP"]
     named = {right.resource_name for right in of_groups if right.pattern_type == "LITERAL"} - {EVERY}
     if len(named) == len({right.resource_name for right in of_groups}):

@@ -23,7 +23,7 @@ SERVERS = "bootstrap.servers"
 
 
 def aliases(entries: Mapping[str, PropertyLine], findings: Findings) -> tuple[str, ...]:
-    """The aliases in `clusters` that can be used, each once, in the file's order."""
+    """Returns the usable aliases in `clusters`, each once, in the file's order."""
     entry = entries.get(f"lockstep.{CLUSTERS.name}") or entries.get(CLUSTERS.name)
     if entry is None or not items(entry.value):
         near = nearest(CLUSTERS.name, (key for key in entries if "." not in key), 0.7)
@@ -55,7 +55,7 @@ def _is_sound(alias: str, entry: PropertyLine, findings: Findings) -> bool:
 
 
 def check_ambiguous(properties: Properties, findings: Findings) -> None:
-    """An alias that goes on from another with a dot: `a.b.KEY` could be the key `b.KEY` of the cluster `a`."""
+    """Refuse an alias that extends another with a dot: `a.b.KEY` could also be the key `b.KEY` of the cluster `a`."""
     entry = properties.entry(CLUSTERS.name)
     for alias in properties.aliases:
         for other in properties.aliases:
@@ -66,7 +66,8 @@ def check_ambiguous(properties: Properties, findings: Findings) -> None:
 
 
 def check_aliases(properties: Properties, flow: Flow, policy: ReplicationPolicy, findings: Findings) -> None:
-    """The policy must find an alias again in the names that it makes: `us.east` and a dot give `us`, no such alias."""
+    """Refuse an alias that the policy does not find in the names that it makes. With a dot as separator, `us.east`
+    gives `us`."""
     for alias in (flow.source, flow.target):
         for topic in (PROBED_TOPIC, policy.heartbeats_topic()):
             remote = policy.format_remote_topic(alias, topic)
@@ -81,7 +82,7 @@ def check_aliases(properties: Properties, flow: Flow, policy: ReplicationPolicy,
 
 
 def cluster_settings(properties: Properties, alias: str, flow: Flow | None = None) -> ClusterSettings:
-    """A cluster's client properties in all roles. MM2's `admin.timeout.ms` is how long a call of an admin may take."""
+    """Returns a cluster's client properties in all roles. MM2's `admin.timeout.ms` limits each call of an Admin."""
     limit = properties.entry("admin.timeout.ms", flow)
     limits = {"default.api.timeout.ms": limit.value} if limit is not None and limit.problem is None else {}
     return ClusterSettings(
@@ -93,7 +94,7 @@ def cluster_settings(properties: Properties, alias: str, flow: Flow | None = Non
 
 
 def check_servers(properties: Properties, settings: ClusterSettings, findings: Findings) -> None:
-    """A cluster has addresses, and they look like some."""
+    """Check that a cluster has addresses, and that they look like addresses."""
     alias = settings.alias
     entry = properties.at(alias, True, SERVERS) or properties.at(alias, False, SERVERS) or properties.entry(SERVERS)
     if not items(settings.bootstrap_servers):
@@ -121,7 +122,7 @@ def _line(properties: Properties, alias: str, name: str) -> int:
 def check_shared_servers(
     properties: Properties, clusters: Mapping[str, ClusterSettings], flows: Iterable[Flow], findings: Findings
 ) -> None:
-    """Source and target of a flow have no address in common: an address is of one cluster."""
+    """Refuse a flow whose source and target have an address in common."""
     for flow in flows:
         source, target = (addresses(clusters[alias]) for alias in (flow.source, flow.target))
         if shared := sorted(source & target):
@@ -134,5 +135,5 @@ def check_shared_servers(
 
 
 def addresses(settings: ClusterSettings) -> set[str]:
-    """The addresses of a cluster's brokers in the file, as `host:port`."""
+    """Returns the broker addresses of a cluster in the file, as `host:port`."""
     return {address.rpartition("://")[2].lower() for address in items(settings.bootstrap_servers)}

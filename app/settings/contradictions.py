@@ -143,7 +143,7 @@ def _check_both_sync(properties: Properties, flow: Flow, findings: Findings) -> 
 
 
 def check_plugins(properties: Properties, settings: FlowSettings, findings: Findings) -> None:
-    """Keys that only Kafka's own filter reads, beside a filter class of the user's."""
+    """Warn of keys that only Kafka's own filter reads, if the file names another filter class."""
     rules: tuple[tuple[Key[str], object, type], ...] = (
         (TOPIC_FILTER, settings.topic_filter, DefaultTopicFilter),
         (GROUP_FILTER, settings.group_filter, DefaultGroupFilter),
@@ -162,7 +162,7 @@ def check_plugins(properties: Properties, settings: FlowSettings, findings: Find
 
 
 def check_copier(properties: Properties, settings: FlowSettings, findings: Findings) -> None:
-    """A copier that preserves offsets keeps names too: no replication policy may say otherwise."""
+    """Refuse a replication policy that renames topics beside a copier that preserves offsets and names."""
     if settings.keeps_offsets and settings.policy.format_remote_topic(settings.flow.source, "t") != "t":
         findings.mistake(
             properties.entry(COPIER.name, settings.flow),
@@ -173,7 +173,8 @@ def check_copier(properties: Properties, settings: FlowSettings, findings: Findi
 
 
 def check_collisions(properties: Properties, flows: Iterable[FlowSettings], findings: Findings) -> None:
-    """Two flows into one target that both keep the source's names: a topic that both have is written by both."""
+    """Refuse two flows into one target that both keep the source's names: both would write a topic that both sources
+    have."""
     seen: dict[str, list[FlowSettings]] = {}
     for flow in flows:
         if flow.policy.format_remote_topic(flow.flow.source, "t") != "t":
@@ -189,7 +190,7 @@ def check_collisions(properties: Properties, flows: Iterable[FlowSettings], find
 
 
 def check_broker_configs(properties: Properties, flows: Iterable[FlowSettings], findings: Findings) -> None:
-    """Two flows into one target that both keep its brokers' configs: each would overwrite what the other wrote."""
+    """Refuse two flows into one target that both sync broker configs: each would overwrite the other's."""
     first: dict[str, Flow] = {}
     for flow in (one.flow for one in flows if one.enabled.get(Kind.BROKER_CONFIG)):
         other = first.setdefault(flow.target, flow)
@@ -204,7 +205,8 @@ def check_broker_configs(properties: Properties, flows: Iterable[FlowSettings], 
 
 
 def check_cycles(properties: Properties, flows: Sequence[FlowSettings], findings: Findings) -> None:
-    """Flows that form a cycle under policies that cannot see it: only topic filters keep topics from going round."""
+    """Check flows that form a cycle under policies that cannot see it. Only topic filters keep topics from going
+    round."""
     for whole in endless_cycles({flow.flow: flow.policy for flow in flows}):
         if not _share_nothing(properties, whole):
             names = ", ".join(flow.name for flow in whole)
@@ -216,7 +218,7 @@ def check_cycles(properties: Properties, flows: Sequence[FlowSettings], findings
 
 
 def _share_nothing(properties: Properties, flows: Sequence[Flow]) -> bool:
-    """Whether lists of plain names show that no topic is in all of them; patterns show nothing."""
+    """Whether lists of plain names show that no topic is in all of them. Patterns show nothing."""
     lists = [properties.get(TOPICS, flow) for flow in flows]
     plain = all(LITERAL.fullmatch(topic) for topics in lists for topic in topics)
     return plain and not set.intersection(*map(set, lists))
@@ -254,7 +256,7 @@ INTERVALS: Mapping[str, tuple[tuple[Kind, ...], str]] = {
 
 
 def check_mm2_lines(properties: Properties, flow: Flow, findings: Findings) -> None:
-    """Warns of lines for MM2 that mean something else, or nothing, for Lockstep's part of this flow."""
+    """Warn of lines for MM2 that mean something else, or nothing, for Lockstep's part of this flow."""
     for name, says in LINE_RULES.items():
         entry = properties.mm2_entry(name, flow)
         if entry is not None and entry.problem is None and (said := says(entry, properties, flow)) is not None:
@@ -300,7 +302,8 @@ def _no_offset_syncs(entry: PropertyLine, properties: Properties, flow: Flow) ->
 
 
 def _no_heartbeats(entry: PropertyLine, properties: Properties, flow: Flow) -> str | None:
-    """MM2 emits heartbeats of a->b on b, and copies those that any flow into a emits there."""
+    """Whether the flow gets no heartbeats. MM2 emits heartbeats of a->b on b, and copies the heartbeats that any flow
+    into a emits there."""
     into_source = [Flow(alias, flow.source) for alias in properties.aliases if alias != flow.source]
     copied = properties.mm2_get(keys.HEARTBEATS_REPLICATION, flow) and any(
         (other := properties.mm2_entry(EMIT_HEARTBEATS, one)) is None or not _is_false(other) for one in into_source

@@ -62,7 +62,7 @@ INTERVALS: Mapping[Kind, Key[int | None]] = {
 
 
 def enabled_flows(properties: Properties, findings: Findings) -> tuple[Flow, ...]:
-    """The enabled flows, sorted; that there is none is a mistake."""
+    """Returns the enabled flows, sorted. Notes a mistake if there is none."""
     aliases = properties.aliases
     pairs = [Flow(source, target) for source in aliases for target in aliases if source != target]
     found = tuple(sorted(flow for flow in pairs if properties.get(keys.ENABLED, flow)))
@@ -79,12 +79,12 @@ def enabled_flows(properties: Properties, findings: Findings) -> tuple[Flow, ...
 
 
 def _hides_flows(key: str, aliases: Sequence[str]) -> bool:
-    """Whether a mistake in this key may be why no flow is enabled. Then that is not said as well."""
+    """Whether a mistake in this key may be the reason why no flow is enabled. Then only that mistake is reported."""
     return key in aliases or key.endswith((keys.ENABLED.name, keys.CLUSTERS.name, "->"))
 
 
 def chosen_flows(enabled: Sequence[Flow], wanted: Sequence[str], findings: Findings) -> tuple[Flow, ...]:
-    """Those that were asked for; all, if none was. One that is not enabled is a mistake."""
+    """Returns the flows that were asked for, or all. A flow that is not enabled is a mistake."""
     names = {flow.name: flow for flow in enabled}
     chosen = set()
     for text in wanted:
@@ -101,14 +101,14 @@ def chosen_flows(enabled: Sequence[Flow], wanted: Sequence[str], findings: Findi
 
 
 def not_enabled(name: str, enabled: Collection[str]) -> str:
-    """What to say of a `--flow` that the file does not enable."""
+    """Returns the message for a `--flow` that the file does not enable."""
     near = nearest(name, enabled)
     hint = f"; nearest: {near}" if near else ""
     return f"--flow {name}: this flow is not enabled in the file; enabled: {', '.join(enabled) or 'none'}{hint}"
 
 
 def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> FlowSettings | None:
-    """The settings of a flow, to be closed by the caller; None where a mistake leaves no policy, filter or name."""
+    """Returns the settings of a flow, which the caller closes; None if a mistake leaves no policy, filter or name."""
     check_flow(properties, flow, findings)
     check_full(properties, flow, findings)
     with ExitStack() as unused:
@@ -199,7 +199,7 @@ def _pace(properties: Properties, flow: Flow) -> Pace:
 
 
 def _intervals(properties: Properties, flow: Flow) -> dict[Kind, float]:
-    """Seconds between two polls of a kind, where the file has them with the prefix."""
+    """Returns seconds between two polls by kind, for kinds whose key has the prefix in the file."""
     given = {kind: properties.get(key, flow) for kind, key in INTERVALS.items()}
     return {kind: float(seconds) for kind, seconds in given.items() if seconds is not None}
 
@@ -234,7 +234,7 @@ def _internal_topics(
 
 
 def safety(properties: Properties, flow: Flow) -> Safety:
-    """The ids that the file says, the secret of the ledger, and where the local file of ids is."""
+    """Returns the cluster ids in the file, the ledger's secret, and the path of the local file of ids."""
     name = keys.CLUSTER_ID.name
     said = {alias: properties.at(alias, True, name) for alias in (flow.source, flow.target)}
     return Safety(
@@ -248,7 +248,7 @@ def safety(properties: Properties, flow: Flow) -> Safety:
 
 
 def failover_rules(properties: Properties, flow: Flow, listener: FailoverListener) -> FailoverRules:
-    """The limits of `preflight`, the proof of a fence, and who is notified."""
+    """Returns the limits of `preflight`, the proof of a fence, and who is notified."""
     return FailoverRules(
         max_loss=properties.get(keys.FAILOVER_MAX_LOSS, flow) or 0,
         max_loss_age=properties.get(keys.FAILOVER_MAX_LOSS_AGE, flow),
@@ -286,7 +286,7 @@ NO_SECRET = (
 
 
 def acl_rules(properties: Properties, flow: Flow, findings: Findings) -> AclRules | None:
-    """How ACLs are synced; None where a list or a rule is none. Each mistake is noted at its own line."""
+    """Returns how ACLs are synced; None if a list or rule is malformed. Each mistake is noted at its own line."""
     lists = {key.name: _listed(properties, key, flow) for key in LISTS}
     texts = {**lists, keys.ACL_MAPPING.name: properties.get(keys.ACL_MAPPING, flow)}
 
@@ -313,13 +313,13 @@ def acl_rules(properties: Properties, flow: Flow, findings: Findings) -> AclRule
 
 
 def own_principals(properties: Properties, flow: Flow) -> list[OwnPrincipal]:
-    """What the job is to the target's brokers, in each role in which it connects, each once."""
+    """Returns the job's principals on the target, in each role in which it connects, each once."""
     target = cluster_settings(properties, flow.target, flow)
     return list(dict.fromkeys(own_principal(client) for client in (target.admin, target.consumer, target.producer)))
 
 
 def disabled_reasons(properties: Properties, flow: Flow, findings: Findings) -> dict[Kind, str]:
-    """Why SCRAM users are not synced where `sync.full.acl.enabled` asks for them; a warning says it, too."""
+    """Returns why SCRAM users are not synced although `sync.full.acl.enabled` asks for them. A warning says it, too."""
     default = properties.get(keys.CREDENTIAL_PROVIDER) == keys.CREDENTIAL_PROVIDER.default
     if not properties.get(keys.SYNC_FULL_ACL, flow) or not default or properties.get(keys.ENCODER_SECRET):
         return {}
@@ -329,7 +329,7 @@ def disabled_reasons(properties: Properties, flow: Flow, findings: Findings) -> 
 
 
 def check_principals(properties: Properties, flow: Flow, enabled: Mapping[Kind, bool], findings: Findings) -> None:
-    """Whether the job's own principal is known, where the source could otherwise lock the job out of the target."""
+    """Warn if the job's own principal is unknown, because then the source could lock the job out of the target."""
     written = properties.entry(keys.ACL_PROTECTED.name, flow)
     if written is not None or not any(enabled.get(kind) for kind in Kind if kind.row.of_principals):
         return
@@ -344,7 +344,7 @@ def check_principals(properties: Properties, flow: Flow, enabled: Mapping[Kind, 
 
 
 def check_full(properties: Properties, flow: Flow, findings: Findings) -> None:
-    """Warns of a file that asks for ACLs and does not say which. Then MM2's are synced, without ALLOW WRITE."""
+    """Warn of a file that asks for ACLs and does not say which. Then only MM2's are synced, without ALLOW WRITE."""
     asked, full = (properties.entry(key.name, flow) for key in (keys.SYNC_TOPIC_ACLS, keys.SYNC_FULL_ACL))
     if asked is None or full is not None or not properties.get(keys.SYNC_TOPIC_ACLS, flow):
         return
@@ -362,7 +362,7 @@ def _listed(properties: Properties, key: Key[tuple[str, ...]], flow: Flow) -> st
 
 
 def credential_provider(properties: Properties, flow: Flow, findings: Findings) -> CredentialProvider | None:
-    """Who knows the passwords of SCRAM users; None where users are not synced, or nothing is set up for it."""
+    """Returns the provider of SCRAM passwords; None if users are not synced, or if no provider is set up."""
     default = properties.get(keys.CREDENTIAL_PROVIDER) == keys.CREDENTIAL_PROVIDER.default
     if not properties.get(keys.SYNC_FULL_ACL, flow) or (default and not properties.get(keys.ENCODER_SECRET)):
         return None

@@ -18,7 +18,7 @@ from streaming.flow import Flow
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """The Java client properties of one cluster, per role. Its `repr` shows names of properties, never values."""
+    """The Java client properties of one cluster, by role. Its `repr` shows names of properties, never values."""
 
     alias: str
     admin: Mapping[str, str] = field(repr=False)
@@ -27,11 +27,11 @@ class ClusterSettings:
 
     @property
     def bootstrap_servers(self) -> str:
-        """As the admin client gets them; empty where the file has none."""
+        """The admin client's bootstrap servers; empty if the file has none."""
         return self.admin.get("bootstrap.servers", "")
 
     def within(self, timeout: float | None) -> ClusterSettings:
-        """With calls of the admin that may take so many seconds; None changes nothing."""
+        """Returns the settings with a time limit for calls of the Admin, in seconds; None changes nothing."""
         if timeout is None:
             return self
         return replace(self, admin={**self.admin, WHOLE: str(int(timeout * 1000))})
@@ -44,7 +44,8 @@ class ClusterSettings:
 
 @dataclass(frozen=True)
 class JobSettings:
-    """What holds for the whole job. Seconds; port 0 is a free one. `http_token`: None if no token is needed."""
+    """Settings of the whole job. Times in seconds; port 0 is any free port. `http_token`: None if no token is
+    needed."""
 
     trigger_interval: float
     pass_min_interval: float
@@ -57,14 +58,14 @@ class JobSettings:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything. `flows` are the enabled ones that were asked for, sorted.
+    """All settings of a properties file.
 
-    `overrides`: a cluster's settings within one flow, where the file has some of its own for it
-    (`a->b.source.admin.KEY`). `values`: what the file says, by key, with overrides in place of what they win over.
+    `flows`: enabled flows that were asked for, sorted. `overrides`: a cluster's settings within one flow
+    (`a->b.source.admin.KEY`). `values`: the file's values by key, with overrides in place of what they win over.
     `plugin_properties`: the same as a flow's plug-ins get it. `job_properties`: as `reporters` get it. All three hold
-    secrets. `stored_overrides`: the overrides in each flow's ledger, as kept there. None: they could not be read.
-    `override_values`: the same in plain text, the stronger level alone. `shown`: the keys whose values may be shown.
-    `hidden`: what no text of others may repeat.
+    secrets. `stored_overrides`: the overrides in each flow's ledger, as kept there; None: they could not be read.
+    `override_values`: the same in plain text, the stronger level alone. `shown`: keys whose values may be shown.
+    `hidden`: texts that no foreign message may repeat.
     """
 
     clusters: Mapping[str, ClusterSettings]
@@ -82,12 +83,13 @@ class Settings:
     hidden: tuple[str, ...] = field(default=(), repr=False)
 
     def cluster(self, alias: str, flow: Flow | None = None) -> ClusterSettings:
-        """The settings of a cluster, for a flow if given. Raises KeyError for an alias that is not in the file."""
+        """Returns the settings of a cluster, for a flow if given. Raises KeyError for an alias that the file does not
+        have."""
         found = self.overrides.get((flow, alias)) if flow is not None else None
         return found or self.clusters[alias]
 
     def close(self, staying: Settings | None = None) -> None:
-        """Closes the flows' plug-ins, each once. Flows that `staying` has as well keep theirs. Raises nothing."""
+        """Close the flows' plug-ins, each once. Flows that `staying` has as well keep theirs. Raises nothing."""
         going_on = {id(flow) for flow in staying.flows} if staying is not None else set()
         for flow in self.flows:
             if id(flow) not in going_on:
@@ -96,8 +98,8 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """`strict`: unknown keys are mistakes. `timeout`: seconds that a call to a cluster may take, whatever the
-    file says; None leaves it to the file."""
+    """How a file is read. `strict`: unknown keys are mistakes. `timeout`: seconds that a call to a cluster may take,
+    over the file's; None: the file's."""
 
     strict: bool = False
     timeout: float | None = None
@@ -120,7 +122,7 @@ class Reference(str):
 
 
 class Decoded(str):
-    """A secret override: the ledger keeps it encoded, and no command shows it, whatever its key."""
+    """A secret override. The ledger keeps it encoded, and no command shows it, whatever its key."""
 
     __slots__ = ()
 
@@ -128,7 +130,8 @@ class Decoded(str):
 def override_entries(
     overrides: Overrides, providers: Mapping[str, ConfigProvider], findings: Findings
 ) -> Iterator[PropertyLine]:
-    """As lines `a->b.lockstep.KEY`, the strongest that there are, each with a place of its own for mistakes."""
+    """Returns the overrides as lines `a->b.lockstep.KEY`, the strongest of each key, each with its place for error
+    messages."""
     for flow, values in overrides.items():
         for name, value in values.items():
             key = f"{flow.name}.{PREFIX}{name.removeprefix(PREFIX)}"

@@ -62,10 +62,10 @@ def load(
     before: Settings | None = None,
     reading: Reading = USUAL,
 ) -> Settings:
-    """The settings of a file, of the named flows if there are names. Raises ConfigurationError with every mistake.
+    """Returns the settings of a file, for the named flows or all. Raises ConfigurationError with every mistake.
 
-    `overrides`: what wins over the file. `before`: what a running job goes on with where nothing changed. The caller
-    closes the settings; plug-ins of a file that raises, and of flows that were not asked for, are closed here.
+    `overrides`: win over the file. `before`: settings of the running job, whose unchanged parts go on. The caller
+    closes the settings. Plug-ins of a file that raises, and of flows that were not asked for, are closed here.
     """
     findings = Findings(str(path))
     properties = read_properties(path, environ, findings, overrides)
@@ -100,7 +100,7 @@ def load(
 def _chosen_of(
     built: Sequence[FlowSettings], chosen: Sequence[Flow], before: Settings | None
 ) -> tuple[FlowSettings, ...]:
-    """The flows that were asked for. Closes the others."""
+    """Returns the flows that were asked for, and closes the others."""
     for one in built:
         if one.flow not in chosen:
             _close_unless_running(one, before)
@@ -108,17 +108,15 @@ def _chosen_of(
 
 
 def load_job(path: Path, *, environ: Mapping[str, str] = os.environ) -> JobSettings:
-    """What holds for the whole job, of a file that may have mistakes: a line with one counts as not given.
-
-    Raises ConfigurationError for what is no properties file.
-    """
+    """Returns the settings of the whole job from a file that may have mistakes; a wrong line counts as missing. Raises
+    ConfigurationError if it is no properties file."""
     return _job(read_properties(path, environ, Findings(str(path))))
 
 
 def read_properties(
     path: Path, environ: Mapping[str, str], findings: Findings, overrides: Overrides | None = None
 ) -> Properties:
-    """The lines of a file, references resolved. Raises ConfigurationError for what is no properties file."""
+    """Returns the lines of a file, with references resolved. Raises ConfigurationError if it is no properties file."""
     entries = resolve_all(read(path, findings), environ, findings)
     if not entries:
         findings.raise_if_any()
@@ -150,7 +148,8 @@ def _build_flows(
     before: Settings | None,
     unused: ExitStack,
 ) -> list[FlowSettings]:
-    """Those without a mistake, each with the names that the others use. `unused` closes the new ones among them."""
+    """Returns the flows without a mistake, each with the topic names of the others. `unused` closes the new ones among
+    them."""
     built = []
     for flow in enabled:
         if (one := _flow(properties, flow, findings, before)) is not None:
@@ -189,10 +188,10 @@ def _knowing_the_others(
     findings: Findings,
     before: Settings | None,
 ) -> FlowSettings:
-    """With the internal topics of the other flows on its target.
+    """Returns the flows with the internal topics of the other flows on their target.
 
-    A running flow that lacks one cannot stay as it is. A flow that knows topics of a flow that is gone can stay: it
-    protects more than it must.
+    A running flow that lacks one of them cannot stay as it is. A flow that knows topics of a flow that is gone can
+    stay, because it only protects more than it must.
     """
     if not _is_running(flow, before):
         return replace(flow, internal=internal)
@@ -232,7 +231,7 @@ def _overrides(
 
 
 def _check_http(properties: Properties, findings: Findings) -> None:
-    """A server that others than this machine can reach needs a token, by which they prove who they are."""
+    """Require a token from a server that other machines can reach."""
     if not is_loopback(properties.get(HTTP_HOST)) and not properties.entry(HTTP_TOKEN.name):
         findings.mistake(
             properties.entry(HTTP_HOST.name),
@@ -276,10 +275,11 @@ OUR_REPORTERS = "Lockstep's own reporters are written package.module:Class"
 def reporters(
     properties: Properties, findings: Findings, before: Mapping[str, MetricsReporter]
 ) -> dict[str, MetricsReporter]:
-    """By class as the file names it, each once. `before`: those that run; one of the same class goes on.
+    """Returns reporters by class, as the file names them, each once. `before`: running ones; one of the same class goes
+    on.
 
-    A running one that is `Reconfigurable` validates the properties; what it objects to, and a class that cannot be
-    loaded, is a mistake in the line of the key.
+    A running `Reconfigurable` one validates the new properties. Its objection, and a class that cannot be loaded, is a
+    mistake in the line of the key.
     """
     entry = properties.entry(keys.METRIC_REPORTERS.name)
     if entry is None or not all(properties.is_sound(key.name) for key in READ):
@@ -329,7 +329,7 @@ HEARTBEATS = "heartbeats"
 
 
 def topics_of(flow: FlowSettings) -> dict[str, tuple[str, str]]:
-    """By what is in it: the alias of the cluster that an internal topic is on, and its name."""
+    """Returns the cluster alias and name of each internal topic, by its content."""
     internal: InternalTopics = flow.internal
     source, target = internal.offset_syncs_cluster, flow.flow.target
     return {
@@ -346,7 +346,7 @@ def topics_of(flow: FlowSettings) -> dict[str, tuple[str, str]]:
 def check_internal_topics(
     properties: Properties, clusters: Mapping[str, ClusterSettings], flows: Iterable[FlowSettings], findings: Findings
 ) -> None:
-    """A mistake for each internal topic that two flows, or two roles of one, would share on one cluster."""
+    """Note a mistake for each internal topic that two flows, or two roles of one flow, would share on one cluster."""
     seen: list[tuple[FlowSettings, str, str, str]] = []
     for flow in flows:
         for role, (alias, name) in topics_of(flow).items():
@@ -383,10 +383,8 @@ def _report(
 def knowing(
     flow: FlowSettings, flows: Iterable[FlowSettings], clusters: Mapping[str, ClusterSettings]
 ) -> InternalTopics:
-    """The flow's internal topics, with those that the file's other flows have on the same target.
-
-    The policies of these flows choose the names.
-    """
+    """Returns the flow's internal topics, with the ones that the file's other flows have on the same target. The
+    policies of these flows choose the names."""
     there = [
         (one, name)
         for one in flows

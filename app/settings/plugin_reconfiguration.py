@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def changed_names(before: Settings, after: Mapping[ScopedKey, str], flow: Flow) -> frozenset[str]:
-    """Names of the keys that differ where they hold for a flow, and replace something of the flow."""
+    """Names of the changed keys that replace something of the flow."""
     old, reporters = before.values, before.reporters.values()
     others = {name for one in reporters if isinstance(one, Reconfigurable) for name in one.reconfigurable_configs()}
     mine = [where for where in old.keys() | after.keys() if where.scope in (None, flow)]
@@ -33,7 +33,7 @@ def changed_names(before: Settings, after: Mapping[ScopedKey, str], flow: Flow) 
 
 
 def reconfigure_plugins(flow: FlowSettings, names: Collection[str], properties: Mapping[str, str]) -> None:
-    """Gives new values to the plug-ins of a flow that stays. One that raises is logged; others, and the job, go on."""
+    """Give new values to the plug-ins of a flow that stays. An exception is logged, and the others go on."""
     for plugin in plugins_that_take(flow, names):
         try:
             plugin.reconfigure(properties)
@@ -44,20 +44,21 @@ def reconfigure_plugins(flow: FlowSettings, names: Collection[str], properties: 
 
 
 def plugins_that_take(flow: FlowSettings, names: Collection[str]) -> Iterator[Reconfigurable]:
-    """The plug-ins of a flow that take one of these keys while they run."""
+    """Returns the plug-ins of a flow that take one of these keys while they run."""
     for plugin in flow.plugins:
         if isinstance(plugin, Reconfigurable) and not set(names).isdisjoint(plugin.reconfigurable_configs()):
             yield plugin
 
 
 def can_stay(flow: FlowSettings, names: Collection[str]) -> bool:
-    """Whether the flow can stay as it is while these keys change."""
+    """Whether the flow can go on as it is while these keys change."""
     known = {name for plugin in plugins_that_take(flow, names) for name in plugin.reconfigurable_configs()}
     return set(names) <= known
 
 
 def flow_that_stays(before: Settings, flow: Flow, properties: Properties, findings: Findings) -> FlowSettings | None:
-    """The flow as it runs, if it can stay; what its plug-ins object to is a mistake. None: it is created again."""
+    """Returns the running flow if it can stay; None if it must be created again. Objections of its plug-ins are
+    mistakes."""
     running = next((one for one in before.flows if one.flow == flow), None)
     names = changed_names(before, properties.values(), flow)
     if running is None or not can_stay(running, names):
@@ -75,7 +76,7 @@ def validate(
     properties: Properties,
     flow: Flow | None = None,
 ) -> None:
-    """Lets a plug-in check these values; its objection is a mistake of the key that changed."""
+    """Let a plug-in check these values. Its objection is a mistake of the key that changed."""
     try:
         check_agrees(plugin, values)
     except Exception as error:  # noqa: BLE001 - a plug-in of the user's may raise anything

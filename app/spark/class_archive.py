@@ -21,7 +21,7 @@ WRITTEN_WITHIN: Final = 300.0
 
 
 def _make(archive: Path, folder: Path) -> None:
-    """Lets Spark run what a job begins with. `folder`: for what it writes meanwhile."""
+    """Let Spark run what a job begins with. `folder`: for temporary files."""
     options = (*QUICK_START, f"-XX:ArchiveClassesAtExit={archive}", "-Xlog:disable")
     given = {JAVA_OPTIONS: " ".join(options), "spark.sql.warehouse.dir": str(folder / "warehouse")}
     builder = SparkSession.builder.master("local[2]")
@@ -45,7 +45,7 @@ def _read(batch: DataFrame, _: int) -> None:
 
 
 def main() -> None:
-    """Makes the file beside its place, and moves it there once it is whole."""
+    """Create the file beside its place, and move it there once it is complete."""
     # Spark's UI goes by this variable alone.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     place = class_archive()

@@ -28,16 +28,17 @@ def lives_as_child(process: subprocess.Popen[bytes]) -> Lives:
 
 
 def lives_as_parent() -> Lives:
-    """Of spark-submit's JVM, which started this process: an orphan gets another parent."""
+    """Whether spark-submit's JVM, which started this process, still lives. An orphan gets another parent."""
     parent = os.getppid()
     return lambda: os.getppid() == parent
 
 
 class DriverWatch:
-    """Follows one JVM until this process ends. `on_end` and `has_ended` may be called from any thread."""
+    """Follows one JVM until this process ends. `on_end` and `has_ended` are thread-safe."""
 
     def __init__(self, give_up: Callable[[], None], within: float = ENDS_WITHIN_S) -> None:
-        """`give_up`: ends this process at once; called where it still runs `within` seconds after its JVM's end."""
+        """`give_up`: ends this process at once. It is called if the process still runs `within` seconds after its JVM
+        has ended."""
         self._give_up, self._within = give_up, within
         self._ended = threading.Event()
         self._lives: Lives = lambda: True
@@ -45,12 +46,12 @@ class DriverWatch:
         self._calls: list[Callable[[], None]] = []
 
     def follow(self, lives: Lives) -> None:
-        """Begins to look, in a thread that ends with the process."""
+        """Begin to watch, in a thread that ends with the process."""
         self._lives = lives
         threading.Thread(target=self._run, name="driver-watch", daemon=True).start()
 
     def on_end(self, call: Callable[[], None]) -> None:
-        """Calls it once, when the JVM has ended; at once where it has already. It must not block, or raise."""
+        """Call this function once when the JVM has ended; at once if it already has. It must not block or raise."""
         with self._lock:
             if not self._ended.is_set():
                 self._calls.append(call)
@@ -58,7 +59,7 @@ class DriverWatch:
         call()
 
     def has_ended(self, within: float = 0.0) -> bool:
-        """Whether the JVM has ended, or does so within these seconds."""
+        """Whether the JVM has ended, or ends within these seconds."""
         return not self._lives() or self._ended.wait(within)
 
     def _run(self) -> None:

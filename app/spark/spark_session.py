@@ -66,11 +66,11 @@ def _untold(lives: Lives) -> None:
 
 
 def session(name: str = "lockstep", *, offsets: int | None = None, started: Started = _untold) -> SparkSession:
-    """The running session, else a new one. What was given to spark-submit, or in PYSPARK_SUBMIT_ARGS, wins.
+    """Returns the running session, or a new one. Options of spark-submit, or in PYSPARK_SUBMIT_ARGS, win. `offsets`:
+    how many will be read in all, if known.
 
-    `offsets`: how many will be read in all, where that is known.
-    Raises LockstepError where the Kafka connector cannot be fetched, the deploy mode is not supported, there is no Java
-    that fits, or Spark does not start with it.
+    Raises LockstepError if the Kafka connector cannot be fetched, if the deploy mode is not supported, if there is no
+    suitable Java, or if Spark does not start.
     """
     if SparkContext._active_spark_context is None and UNDER_SPARK_SUBMIT not in os.environ:
         if is_local(shlex.split(os.environ.get(SUBMIT_ARGUMENTS, "")), os.environ):
@@ -87,7 +87,7 @@ def session(name: str = "lockstep", *, offsets: int | None = None, started: Star
 
 
 def _get_or_create(name: str) -> SparkSession:
-    """Raises LockstepError where the context cannot be made, or its master gave it up in the meantime."""
+    """Raises LockstepError if the context cannot be created, or if its master gave it up meanwhile."""
     try:
         return SparkSession.builder.appName(name).getOrCreate()
     except Exception as error:
@@ -95,7 +95,7 @@ def _get_or_create(name: str) -> SparkSession:
 
 
 def _why(error: Exception) -> LockstepError:
-    """Why Spark does not start. What Java raises is an exception of py4j's, which is not imported here."""
+    """Returns why Spark does not start. Java's exceptions are py4j's, which is not imported here."""
     try:
         # A context that its master gives up fails wherever it then is: in Java, in Python, or when it is done.
         master, context = SparkConf().get("spark.master") or "", SparkContext._active_spark_context
@@ -106,9 +106,9 @@ def _why(error: Exception) -> LockstepError:
 
 
 def is_reached(master: str) -> bool:
-    """Whether a Spark standalone master accepts a connection. True for every other kind of master.
+    """Whether a Spark standalone master accepts a connection. True for any other kind of master.
 
-    `master`: as `spark.master` has it, `spark://HOST:PORT` or several of these, `spark://HOST:PORT,HOST:PORT`.
+    `master`: `spark.master`, `spark://HOST:PORT` or several, `spark://HOST:PORT,HOST:PORT`.
     """
     if not master.startswith(STANDALONE):
         return True
@@ -124,10 +124,8 @@ def is_reached(master: str) -> bool:
 
 @contextmanager
 def running_session(watch: DriverWatch) -> Iterator[SparkSession]:
-    """As `session`, stopped at the end. Raises LockstepError as well where its JVM ends before that.
-
-    `watch`: gets the JVM to follow, from its start on.
-    """
+    """Like `session`, stopped at the end. Raises LockstepError also if its JVM ends before that. `watch`: gets the JVM
+    to follow."""
     try:
         spark = session(started=watch.follow)
         try:
@@ -145,10 +143,10 @@ def running_session(watch: DriverWatch) -> Iterator[SparkSession]:
 
 
 def _start(name: str, properties: Mapping[str, str], options: Sequence[str], started: Started) -> None:
-    """A context, in a JVM that ends with this process, but not with a signal to the process group.
+    """Returns a context in a JVM that ends with this process, but not by a signal to the process group.
 
-    A Ctrl-C, or a SIGTERM to the group, would end it before the running batch is done, and Python with a stack trace.
-    `options`: of spark-submit, besides the properties.
+    A Ctrl-C, or a SIGTERM to the group, would end the JVM before the running batch is done, and Python with a stack
+    trace. `options`: of spark-submit, besides the properties.
     """
     conf = SparkConf().setAppName(name).setAll(list(properties.items()))
     java()
@@ -163,7 +161,8 @@ def _start(name: str, properties: Mapping[str, str], options: Sequence[str], sta
 
 
 def _launch(conf: SparkConf, options: Sequence[str], started: Started) -> Any:
-    """The gateway to a new JVM. It reads its properties from a file: every user of the machine can read arguments."""
+    """Returns the gateway to a new JVM. It reads its properties from a file, because every user of the machine can read
+    arguments."""
     file, before = _written(dict(conf.getAll())), os.environ.get(SUBMIT_ARGUMENTS)
     os.environ[SUBMIT_ARGUMENTS] = shlex.join(["--properties-file", str(file), *options])
     try:
@@ -181,7 +180,7 @@ def _launch(conf: SparkConf, options: Sequence[str], started: Started) -> Any:
 
 
 def _written(properties: Mapping[str, str]) -> Path:
-    """A new file of these properties that its owner alone can read."""
+    """Write these properties to a new file that only its owner can read."""
     opened, name = mkstemp(prefix="lockstep-spark-", suffix=".properties")
     with os.fdopen(opened, "w", encoding="utf-8") as file:
         javaproperties.dump(properties, file, timestamp=False)
@@ -189,14 +188,12 @@ def _written(properties: Mapping[str, str]) -> Path:
 
 
 def is_short(offsets: int | None) -> bool:
-    """Whether so little is read that starting Spark is most of it."""
+    """Whether so few records are read that Spark's start takes most of the time."""
     return offsets is not None and offsets < FEW_OFFSETS
 
 
 def quick(properties: Mapping[str, str]) -> dict[str, str]:
-    """Properties of Spark for a run of some seconds, most of whose CPU would be the JVM's better compiler's.
-
-    What they say to the JVM themselves wins.
-    """
+    """Returns properties of Spark for a run of some seconds. The JVM's better compiler would take most of its CPU.
+    Options that the user gave to the JVM win."""
     options = (*QUICK_START, properties.get(JAVA_OPTIONS, ""))
     return {**properties, JAVA_OPTIONS: " ".join(options).strip()}

@@ -66,7 +66,8 @@ class UnsupportedDeployMode(LockstepError):
 
 
 def defaults(path: Path = SPARK_DEFAULTS) -> dict[str, str]:
-    """`spark-defaults.conf`: a name, white space, a value; Java's properties format reads it, as Spark itself does."""
+    """Parse `spark-defaults.conf`: name, white space, value. Java's properties format reads it, as Spark itself
+    does."""
     with path.open(encoding="utf-8") as file:
         return {name: value.strip() for name, value in javaproperties.load(file).items()}
 
@@ -74,11 +75,11 @@ def defaults(path: Path = SPARK_DEFAULTS) -> dict[str, str]:
 def with_lockstep(
     given: Mapping[str, str], connector: Callable[[], Sequence[Path]], *, local: bool = False
 ) -> dict[str, str]:
-    """Properties of Spark that the user gave, over our defaults, and the connector's jars beside the user's, which
-    `spark.jars` and LOCKSTEP_JARS name.
+    """Returns the user's properties of Spark over Lockstep's defaults, with the connector's jars beside the user's,
+    which `spark.jars` and LOCKSTEP_JARS name.
 
-    `connector` is asked unless the user names a connector of their own. `local`: all of Spark is in the driver's JVM,
-    which makes the secret of its RPC by itself. Raises UnsupportedDeployMode, LockstepError.
+    `connector`: called unless the user names a connector. `local`: all of Spark is in the driver's JVM, which creates
+    the secret of its RPC by itself. Raises UnsupportedDeployMode, LockstepError.
     """
     if given.get(DEPLOY_MODE, "").strip() == "cluster":
         raise UnsupportedDeployMode(CLUSTER_MODE)
@@ -94,13 +95,14 @@ def with_lockstep(
 
 
 def class_archive() -> Path:
-    """The file of classes that `app.spark.class_archive` makes. Raises LockstepError where others can write it."""
+    """Returns the file of classes that `app.spark.class_archive` creates. Raises LockstepError if others can write
+    it."""
     return own_home() / "class-archives" / "spark.jsa"
 
 
 def _archived(said: str) -> Sequence[str]:
-    """Java's options to load classes from the archive, if that is there and only this user, or root, can write it.
-    What the user `said` of archives wins. Java says nothing of one that is not for it."""
+    """Returns Java's options to load classes from the archive, if it exists and only this user or root can write it.
+    What the user `said` of archives wins. Java ignores an archive that does not fit, without a message."""
     if "Archive" in said:
         return ()
     try:
@@ -114,14 +116,14 @@ def _archived(said: str) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class Given:
-    """What options of spark-submit say: properties by flags and `--conf`, the file of properties, all other options."""
+    """Options of spark-submit: properties by flags and `--conf`, the file of properties, and all others."""
 
     properties: Mapping[str, str]
     file: Path | None
     rest: Sequence[str]
 
     def all(self) -> dict[str, str]:
-        """With the file's lines, over which the rest wins. Raises LockstepError where it cannot be read."""
+        """The properties, with the file's lines below them. Raises LockstepError if the file cannot be read."""
         if self.file is None:
             return dict(self.properties)
         try:
@@ -165,7 +167,7 @@ LOCAL_MASTER = re.compile(r"local(\[[^\]]*\])?")
 
 
 def is_local(options: Sequence[str], environ: Mapping[str, str]) -> bool:
-    """Whether the driver's JVM is the whole of Spark, with these options of spark-submit. Raises LockstepError."""
+    """Whether the driver's JVM is all of Spark with these options of spark-submit. Raises LockstepError."""
     given = given_by(options)
     named = [master for flag, master in pairwise(given.rest) if flag == "--master"]
     master = named[-1] if named else given.all().get(MASTER, environ.get("MASTER", "local"))
@@ -175,9 +177,9 @@ def is_local(options: Sequence[str], environ: Mapping[str, str]) -> bool:
 def submit_options(
     options: Sequence[str], connector: Callable[[], Sequence[Path]], environ: Mapping[str, str] | None = None
 ) -> list[str]:
-    """What spark-submit is started with; `connector` as `with_lockstep` has it. Raises LockstepError.
+    """Returns the options for spark-submit; `connector` as in `with_lockstep`. Raises LockstepError.
 
-    A file of the user's stays a file: what is in it may be secret, and a command line is not.
+    A user's file stays a file, because its content may be secret, and a command line is not.
     """
     given = given_by(options)
     said = defaults() if given.file is None else given.all()
@@ -190,10 +192,10 @@ def submit_options(
 
 
 def split_environment(arguments: str, connector: Callable[[], Sequence[Path]]) -> tuple[dict[str, str], list[str]]:
-    """PYSPARK_SUBMIT_ARGS as the properties to start with, and the options that are no properties.
+    """Split PYSPARK_SUBMIT_ARGS into properties and other options. Raises LockstepError.
 
-    A flag left among them, such as `--jars`, would win over what was merged. Spark reads its own `spark-defaults.conf`
-    where the user names no other file. Raises LockstepError.
+    A flag among the latter, such as `--jars`, would win over the merged properties. Spark reads its own
+    `spark-defaults.conf` if the user names no other file.
     """
     options = shlex.split(arguments or SHELL)
     given = given_by(options)

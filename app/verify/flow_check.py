@@ -51,13 +51,10 @@ def verify_flow(
     spark: OpenSession,
     ends: Mapping[TopicPartition, int] | None = None,
 ) -> FlowReport:
-    """Compares the records of both sides. `spark` is called if records are to be read.
+    """Compare the records of both sides. Writes nothing but exact offsets into the flow's ledger, if there is one.
 
-    `ends`: offsets at which partitions of the target end, whatever clients wrote there since.
-
-    Writes nothing but exact offsets, into the flow's ledger, where there is one.
-
-    Raises NotComparable, ClusterUnreachable, RightsMissing, WrongCluster, LedgerUntrusted.
+    `spark`: called if records must be read. `ends`: offsets at which partitions of the target count as ended, whatever
+    clients wrote since. Raises NotComparable, ClusterUnreachable, RightsMissing, WrongCluster, LedgerUntrusted.
     """
     began = time.monotonic()
     refuse_transforms(settings, flow)
@@ -76,12 +73,11 @@ def verify_rest(
     topics: Sequence[str] = (),
     ends: Mapping[TopicPartition, int] | None = None,
 ) -> FlowReport:
-    """Compares what neither the job nor a command has verified yet, before clients are switched over.
+    """Compare what neither the job nor a command has verified yet, before clients are switched over. Raises as
+    `verify_flow`.
 
-    Of a partition that the ledger does not know, the last 100,000 offsets count.
-
-    `topics`: of the source, none: all that are replicated. `ends`: as of `verify_flow`. What was found missing, changed
-    or out of order before is compared again, and what lies behind it. Raises as `verify_flow`.
+    Of a partition that the ledger does not know, the last 100,000 offsets count. Earlier findings are compared again,
+    with everything after them. `topics`: of the source, none: all replicated ones. `ends`: see `verify_flow`.
     """
     return verify_flow(
         settings, flow, ComparisonScope(tuple(topics), unverified=True, whole=flow.verifying.enabled), spark, ends
@@ -106,7 +102,7 @@ class _FlowCheck:
         self._ends = ends
 
     def run(self, opened: Ledger) -> list[PartitionReport]:
-        """Surveys and compares; partitions that lost records meanwhile once more."""
+        """Survey and compare. Partitions that lost records meanwhile are compared once more."""
         reports: list[PartitionReport] = []
         scope = self._scope
         source, target = self._clusters.source, self._clusters.target
@@ -134,7 +130,7 @@ class _FlowCheck:
         return reports + [_expires_too_fast(one) for one in plans if one.where in (only or ())]
 
     def lost(self, opened: Ledger) -> LostRecords:
-        """What the source lost before it was copied, of the topics that are compared."""
+        """What the source lost before MM2 copied it, of the compared topics."""
         source, target = self._clusters.source, self._clusters.target
         with (
             closing(source.records(self._flow.isolation)) as ours,
@@ -163,8 +159,8 @@ def _offsets(plans: Iterable[PartitionPlan]) -> int:
 
 
 def _remember(opened: Ledger, reports: Iterable[PartitionReport], memory: OffsetMemory) -> None:
-    """What was compared, and exact offsets of windows in which nothing differs; without a ledger no job has kept
-    anything, nor is this."""
+    """Store what was compared, and exact offsets of windows without a difference. Without a ledger nothing is
+    stored."""
     found = list(reports)
     verified = [(one.where, one.runs) for one in found if one.runs]
     checked = {one.where: [one.checked] for one in found if one.checked}
@@ -199,10 +195,10 @@ def _expires_too_fast(plan: PartitionPlan) -> PartitionReport:
 def export_records(
     settings: Settings, flow: FlowSettings, report: FlowReport, spark: Callable[[int], Session], folder: str
 ) -> str | None:
-    """Writes the records that a report names, a row for each record and side, for its owner alone.
+    """Write the records that a report names, a row for each record and side, for their owner alone. Returns the flow's
+    folder below `folder`; None if nothing differs.
 
-    Returns the path of the flow's folder below `folder`, or None if nothing differs. `folder` exists
-    (`make_new_folder`). Raises what Spark raises, also if the flow's folder exists.
+    `folder` exists (`make_new_folder`). Raises what Spark raises, also if the flow's folder exists.
     """
     found = [one for one in report.partitions if one.findings]
     if not found:

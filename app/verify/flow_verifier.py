@@ -47,7 +47,7 @@ JOIN_WITHIN = 20.0
 
 
 class FlowVerifier:
-    """Of one flow. What goes wrong in it is in its own line of the status, and stops nothing else."""
+    """Compares the records of one flow. Its errors are in its own line of the status, and stop nothing else."""
 
     def __init__(
         self,
@@ -70,12 +70,12 @@ class FlowVerifier:
         self._thread.start()
 
     def end(self) -> None:
-        """Ends the Spark job under way, and the thread soon after."""
+        """End the running Spark job, and the thread soon after."""
         self._ended.set()
         self._spark.sparkContext.cancelJobsWithTag(self._tag)
 
     def join(self) -> None:
-        """Returns when the thread has ended; a request under way may take its time."""
+        """Returns when the thread has ended. A running request may take its time."""
         self._thread.join(JOIN_WITHIN)
         if not self._thread.is_alive():
             self._task.verify = None
@@ -89,7 +89,7 @@ class FlowVerifier:
             self._ended.wait(self._try())
 
     def _try(self) -> float:
-        """Compares until something ends it; how many seconds to wait until it is tried again."""
+        """Compare until an error ends it. Returns the seconds to wait before the next try."""
         flow = self._flow.flow.name
         try:
             if not self._task.leads:
@@ -167,7 +167,7 @@ class JobVerifiers:
 
     @contextmanager
     def running(self, settings: Settings | None) -> Iterator[None]:
-        """Compares for the length of a `with` block; None: not at all."""
+        """Compare while the `with` block runs. None: do not compare."""
         self._runs = settings is not None
         if settings is not None:
             self.adopt(settings)
@@ -180,7 +180,7 @@ class JobVerifiers:
                 verifier.join()
 
     def adopt(self, settings: Settings) -> None:
-        """Goes on with these settings: what did not change goes on, all else begins again."""
+        """Go on with these settings. What did not change goes on, everything else begins again."""
         if not self._runs:
             return
         wanted = {flow.flow: flow for flow in settings.flows if flow.verifying.enabled}

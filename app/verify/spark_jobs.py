@@ -19,7 +19,7 @@ class NotComparable(LockstepError):
 
 
 def refuse_transforms(settings: Settings, flow: FlowSettings) -> None:
-    """Raises NotComparable where MM2 changes records on purpose."""
+    """Raises NotComparable if MM2 changes records on purpose."""
     if chain := settings.plugin_properties[flow.flow].get(TRANSFORMS, "").strip():
         raise NotComparable(
             f"{flow.flow.name}: MM2 changes records with {TRANSFORMS}={chain}, so that they differ on purpose: "
@@ -42,12 +42,12 @@ class SparkOnDemand:
     """One session, from the first call until it is closed."""
 
     def __init__(self, name: str, *, alone: bool = True) -> None:
-        """`name`: as the Spark UI shows it; `alone`: what the first call is about to read is all that will be."""
+        """`name`: for Spark's UI. `alone`: the first call reads all that will be read."""
         self._name, self._alone = name, alone
         self._started: Session | None = None
 
     def __call__(self, offsets: int) -> Session:
-        """The session. `offsets`: how many are to be read. Raises LockstepError where Spark does not start."""
+        """Returns the session. `offsets`: how many will be read. Raises LockstepError if Spark does not start."""
         if self._started is None:
             logging.getLogger("py4j").setLevel(logging.ERROR)
             # A second of imports, which many a command does without.
