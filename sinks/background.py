@@ -19,18 +19,18 @@ class Beside(Protocol):
     """Begins work for which no caller waits."""
 
     def __call__(self, call: Callable[[], A], name: str) -> Future[A]:
-        """The future has what `call` returns, or raises. `name`: of the thread, where there is one."""
+        """Returns a future with the result of `call`. `name`: of the thread, if there is one."""
 
 
 def at_once(call: Callable[[], A], name: str) -> Future[A]:
-    """A `Beside` that is done when it returns, for who comes once. Raises what the call raises."""
+    """A `Beside` that calls in the caller's thread, for a single use. Raises what the call raises."""
     answer: Future[A] = Future()
     answer.set_result(call())
     return answer
 
 
 def begun(call: Callable[[], A], name: str) -> Future[A]:
-    """Calls it in a daemon thread of this name, no pool's; the future has what it returns, or raises."""
+    """Call a function in a daemon thread of this name. Returns a future with its result."""
     answer: Future[A] = Future()
 
     def run() -> None:
@@ -44,19 +44,20 @@ def begun(call: Callable[[], A], name: str) -> Future[A]:
 
 
 class DaemonExecutor(Executor):
-    """A thread for each piece of work; a process that ends waits for none of them, as it does for a pool's."""
+    """One daemon thread for each piece of work. A process that ends waits for none of them, as it would for a
+    pool's."""
 
     def __init__(self, name: str) -> None:
         """`name`: of the threads."""
         self._name = name
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Never blocks; the future has the result, or what was raised."""
+        """Returns a future with the result. Never blocks."""
         return begun(lambda: fn(*args, **kwargs), self._name)
 
 
 def awaited(answer: Future[A]) -> A:
-    """What it comes to, however long that takes; a signal ends the wait at once. Raises what it raised."""
+    """Wait for a future, without a limit; a signal ends the wait at once. Raises what the future raised."""
     while True:
         try:
             return answer.result(LOOKS_EVERY)

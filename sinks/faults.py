@@ -46,17 +46,15 @@ INTERNALS = re.compile(r"\bRequest\(processor=|\b(?:org\.apache\.kafka|java|kafk
 
 
 def broker_text(said: str | None) -> str:
-    """What a broker or a client says of an error, in words for an operator; empty where nothing of it is."""
+    """Returns an error's text of a broker or client in words for an operator; "" if none of it is."""
     text = JAVA_CLASSES.sub("", said or "").strip()
     return "" if text == "null" or INTERNALS.search(text) else text
 
 
 @dataclass(frozen=True, slots=True)
 class ItemFault:
-    """Why one item could not be read or written. `code` is Kafka's own error name, e.g. `POLICY_VIOLATION`.
-
-    `unknown`: it was sent, and no answer says what became of it, so it may have happened all the same.
-    """
+    """Why one item could not be read or written. `code`: Kafka's error name, e.g. `POLICY_VIOLATION`. `unknown`: the
+    request was sent and not answered, so it may have been carried out."""
 
     code: str
     message: str
@@ -65,16 +63,17 @@ class ItemFault:
 
     @property
     def is_denied(self) -> bool:
-        """Whether a right is missing, so that it passes as soon as the operator grants it."""
+        """Whether a right is missing, so that a retry succeeds once the operator grants it."""
         return self.code in DENIED
 
     @property
     def remedy(self) -> str | None:
-        """What to do about it. None: its message says it."""
+        """What to do. None: the message says it."""
         return REMEDY_OF_CODE.get(self.code)
 
     def needing(self, operation: str, resource_type: str, name: str) -> ItemFault:
-        """With the right that is missing in place of what the broker said; other faults as they are."""
+        """Returns the fault with the missing right in place of the broker's text. Other faults are returned
+        unchanged."""
         if not self.is_denied:
             return self
         return replace(self, message=f"{operation} on {resource_type} {name} is missing")
@@ -89,22 +88,18 @@ WHAT_IT_NEEDS = (
 
 
 class NoAnswer(LockstepError):
-    """A request has no answer. If it writes, whether it was carried out is unknown. Retriable: the next pass tries
-    again."""
+    """A request was not answered. If it writes, it may have been carried out. Retriable: the next pass tries again."""
 
 
 class JavaGone(NoAnswer):
-    """The Java process that asks clusters has ended. It says nothing of any cluster."""
+    """The Java process that asks clusters has ended. This says nothing about a cluster."""
 
     code = "JAVA_GONE"
     remedy = "run the command again; if that stays so, check whether the machine is out of memory"
 
 
 class ClusterUnreachable(NoAnswer):
-    """No answer from a cluster within the time limit.
-
-    `both`: none from either cluster of a flow.
-    """
+    """A cluster did not answer within the time limit. `both`: neither cluster of a flow did."""
 
     code = "CLUSTER_UNREACHABLE"
     remedy = (
@@ -118,13 +113,13 @@ class ClusterUnreachable(NoAnswer):
 
 
 def where_it_is(alias: str) -> str:
-    """What to check where a cluster does not answer; `alias`: as messages call it, perhaps an address."""
+    """Returns what to check if a cluster does not answer. `alias`: as messages call the cluster, perhaps an address."""
     named = "this address" if ":" in alias else f"{alias}.bootstrap.servers"
     return f"is {named} right, and the cluster up?"
 
 
 class CoordinatorUnavailable(ClusterUnreachable):
-    """The coordinators of groups gave no answer, or not all of them did; the cluster may answer everything else."""
+    """Some or all coordinators of groups did not answer. The cluster may answer everything else."""
 
     code = "COORDINATOR_UNAVAILABLE"
     remedy = (
@@ -134,28 +129,29 @@ class CoordinatorUnavailable(ClusterUnreachable):
 
 
 class RightsMissing(LockstepError):
-    """The cluster denied a whole request. Terminal for the kind that met it, until the right is granted."""
+    """The cluster denied a whole request. Terminal for the kind that sent it, until the right is granted."""
 
     code = "RIGHTS_MISSING"
     remedy = "`lockstep validate --rights` lists what is missing, `lockstep rights` prints what grants it"
 
 
 class WrongCluster(LockstepError):
-    """A bootstrap address answers with another cluster id than the one pinned at first contact. Terminal."""
+    """A bootstrap address leads to another cluster id than the one pinned at first contact. Terminal."""
 
     code = "WRONG_CLUSTER"
     remedy = "`lockstep validate` shows both cluster ids: make sure where the address leads first, docs/safety.md"
 
 
 class LedgerUntrusted(LockstepError):
-    """The ledger is gone, damaged, not compacted, not signed, or of a newer version. It stays so until it is mended."""
+    """The ledger is gone, damaged, not compacted, not signed, or of a newer version. An operator must mend it."""
 
     code = "LEDGER_UNTRUSTED"
     remedy = "read docs/safety.md first: the flow writes nothing until its ledger is in order"
 
 
 class NotLeading(LockstepError):
-    """Another process leads the flow, so this one writes nothing. `live`: it was heard from since this one listens."""
+    """Another process leads the flow, so this one writes nothing. `live`: that process was heard of since this one
+    listens."""
 
     remedy = "`lockstep status` names the process that leads; this one takes over once that one ends"
 
@@ -172,22 +168,23 @@ class IncrementalUnsupported(LockstepError):
 
 
 class NotSupported(LockstepError):
-    """The cluster has no such thing at all, e.g. no authorizer (SECURITY_DISABLED). Terminal for the kind, no error."""
+    """The cluster does not have the feature, e.g. no authorizer (SECURITY_DISABLED). Terminal for the kind, and no
+    error."""
 
     code = "NOT_SUPPORTED"
     remedy = WHAT_IT_NEEDS
 
 
 class NoRecords(LockstepError):
-    """Java's client takes a cluster's settings and librdkafka has nothing like them: no record can be read or written.
-    What only asks or changes the cluster goes on."""
+    """Java's client accepts a cluster's settings and librdkafka has nothing like them. Records cannot be read or
+    written. Admin requests go on."""
 
     code = "NOT_SUPPORTED"
     remedy = WHAT_IT_NEEDS
 
 
 class DigestMismatch(LockstepError):
-    """The plan made now is not the plan that was reviewed."""
+    """The plan made now differs from the plan that was reviewed."""
 
     code = "PLAN_CHANGED"
     remedy = "run `lockstep plan` again, and apply what it shows now"
@@ -201,7 +198,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Observed(Generic[K, V]):
-    """What was seen, and for what could not be seen, why. Nothing is planned for a key in `errors`."""
+    """What could be read, and for the rest the reason. Nothing is planned for a key in `errors`."""
 
     items: Mapping[K, V]
     errors: Mapping[K, ItemFault] = field(default_factory=dict)

@@ -35,10 +35,8 @@ class Incremental(str, Enum):
 
 
 class Copier(str, Enum):
-    """`lockstep.copier`: what copies a flow's records.
-
-    OFFSET_PRESERVING: records keep their offsets and topics their names, and no topic tells how far it came.
-    """
+    """`lockstep.copier`: what copies a flow's records. OFFSET_PRESERVING: records keep their offsets and topics their
+    names. No topic tells how far it came."""
 
     MM2 = "mm2"
     OFFSET_PRESERVING = "offset-preserving"
@@ -50,7 +48,7 @@ class Copier(str, Enum):
 
 
 class MirrorVersion(str, Enum):
-    """`lockstep.mm2.version`: which Kafka the MM2 that runs a flow is of."""
+    """`lockstep.mm2.version`: the version of Kafka of the MM2 that runs a flow."""
 
     KAFKA_3 = "3"
     KAFKA_4 = "4"
@@ -61,7 +59,7 @@ class Limits:
     """When a plan refuses itself: it deletes more than `max_delete_percent` of a kind, or creates more than
     `max_create` of it within an hour.
 
-    A kind with fewer than `max_delete_minimum` items counts as if it had so many, so that one of three may go.
+    A kind with fewer than `max_delete_minimum` items counts as if it had so many, so that one of three may be deleted.
     """
 
     max_delete_percent: float = 30.0
@@ -69,7 +67,7 @@ class Limits:
     max_create: int = 50_000
 
     def allowed(self, existing: int) -> int:
-        """How many of so many items of a kind one plan may delete."""
+        """Returns how many of so many items of a kind one plan may delete."""
         counted = max(existing, self.max_delete_minimum)
         return int(self.max_delete_percent * counted // 100)
 
@@ -96,11 +94,9 @@ class AclRules:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often and how much a flow polls. Seconds; `observe_share`: of the time, for polling topic configs;
-    `observe_rate` in topics a second, 0: as many as that allows.
-
-    `intervals`: kinds that are not polled in every pass, and how long they rest.
-    """
+    """How often and how much a flow polls, in seconds. `observe_share`: share of the time for polling topic configs.
+    `observe_rate`: topics a second; 0: as many as that allows. `intervals`: kinds that rest between polls, and for how
+    long."""
 
     observe_share: float = 0.1
     observe_rate: int = 0
@@ -112,7 +108,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Listeners:
-    """Who is told of topics and groups, how long one call may take (seconds), and what no log may show of it."""
+    """Listeners of topics and groups, how long one call may take (seconds), and what no log may show of it."""
 
     topics: TopicListener = field(default_factory=DefaultTopicListener)
     groups: GroupListener = field(default_factory=DefaultGroupListener)
@@ -122,11 +118,9 @@ class Listeners:
 
 @dataclass(frozen=True, slots=True)
 class Safety:
-    """What protects the target. `cluster_ids`: by alias, as the file says them. `pins`: the local file of ids.
-
-    `ledger_secret`: signs this flow's ledger. `reverse_secret`: signs that of the flow the other way round.
-    `ledger_factor`, `audit_factor`: of these topics, when they are created; None: what the target has brokers for.
-    """
+    """What protects the target. `cluster_ids`: by alias, from the file. `pins`: the local file of ids. `ledger_secret`:
+    signs this flow's ledger. `reverse_secret`: signs the reverse flow's. `ledger_factor`, `audit_factor`: replication
+    factors at creation; None: as many as the target has brokers for."""
 
     cluster_ids: Mapping[str, str] = field(default_factory=dict)
     pins: Path | None = None

@@ -28,10 +28,8 @@ ADOPT = "adopt"
 
 @dataclass(frozen=True)
 class Alike:
-    """What the target has of a kind as the source has it. `items`: by key, the topic's id, or "" where there is none.
-
-    `refused`: by key, why it may not be taken over all the same.
-    """
+    """What both sides have alike, of one kind. `items`: by key, the topic's id, or "" if it has none. `refused`: by
+    key, why it must not be adopted."""
 
     items: Mapping[Key, str] = field(default_factory=dict)
     refused: Mapping[Key, str] = field(default_factory=dict)
@@ -39,7 +37,8 @@ class Alike:
 
 @dataclass(frozen=True)
 class AdoptionPlan:
-    """What of one kind of a flow would be taken over. `owned`: how many are Lockstep's already."""
+    """What `lockstep adopt` would adopt of one kind of a flow. `owned`: the number of items that Lockstep owns
+    already."""
 
     flow: Flow
     kind: Kind
@@ -69,19 +68,18 @@ class AdoptionPlan:
         return {"kind": self.kind.value, "op": ADOPT, "key": key_as_json(self.kind, key)}
 
     def outcomes(self) -> list[dict[str, Any]]:
-        """The rows of what was taken over, as `apply` has them."""
+        """Rows of adopted items, in the form of `apply`'s."""
         return [self._row(key) | {"result": "applied", "error": None} for key in sorted(self.items)]
 
 
 def plan_adoption(flow: Flow, kind: Kind, alike: Alike, owned: Mapping[Key, str]) -> AdoptionPlan:
-    """Returns the plan. `owned`: Lockstep's items of the kind, with topic ids. A recreated topic is not owned any
-    more."""
+    """Returns the plan. `owned`: Lockstep's items of the kind, with topic ids. A recreated topic is no longer owned."""
     new = {key: found for key, found in alike.items.items() if owned.get(key) != found}
     refused = {key: reason for key, reason in alike.refused.items() if key not in owned}
     return AdoptionPlan(flow, kind, new, refused, len(alike.items) - len(new))
 
 
 def adopted(kind: Kind, items: Mapping[Key, str], unsettled: Collection[Key] = ()) -> Entries:
-    """What to put into the ledger. `unsettled`: keys with an intent, which is answered now."""
+    """Returns the entries for the ledger. `unsettled`: keys with an intent, which is settled now."""
     entries: Entries = {(Entry.OWNED, (kind.value, *key)): found for key, found in items.items()}
     return entries | {(Entry.INTENT, (kind.value, *key)): None for key in unsettled if key in items}

@@ -44,7 +44,8 @@ AUDIT_TOPIC_CONFIGS: Mapping[str, str] = {"cleanup.policy": "delete", "retention
 
 
 def process_identity() -> str:
-    """`user@host` of this process: the user that it runs as, whatever its environment says, and the host's own name."""
+    """Returns `user@host` of this process: the user that it runs as, whatever its environment says, and the host's own
+    name."""
     uid = os.geteuid()
     try:
         user = pwd.getpwuid(uid).pw_name
@@ -61,10 +62,10 @@ EVENTS_AT_ONCE = 2000
 
 
 class Audit:
-    """The audit topic of one flow. Created at the first event, and again if it was deleted.
+    """The audit topic of one flow. It is created at the first event, and again if it was deleted.
 
-    An event that could not be written waits for the next write. It may then be in the topic twice. None is lost while
-    the process lives, up to MOST_WAITING_EVENTS.
+    An event that could not be written waits for the next write. It may then be in the topic twice. No event is lost
+    while the process lives, up to MOST_WAITING_EVENTS.
     """
 
     def __init__(
@@ -88,16 +89,17 @@ class Audit:
         return len(self._waiting)
 
     def prepare(self) -> None:
-        """The topic is there afterwards. Raises as `flush`.
+        """Create the topic if it is missing. Raises as `flush`.
 
-        To be called before much is created: a broker makes topics in their order, thousands of them in minutes.
+        Called before a pass creates many topics: a broker creates topics in their order, and thousands take minutes.
         """
         if not self._created:
             self._writer.create_log(self._topic, self._factor, AUDIT_TOPIC_CONFIGS)
             self._created = True
 
     def flush(self) -> None:
-        """Writes what waits. Raises ClusterUnreachable, RightsMissing, LockstepError: then it goes on waiting."""
+        """Write the events that wait. Raises ClusterUnreachable, RightsMissing, LockstepError; the events then go on
+        waiting."""
         while self._waiting:
             self.prepare()
             # If it fails, another client may have deleted the topic.
@@ -112,38 +114,41 @@ class Audit:
             self.dropped = 0
 
     def close(self) -> None:
-        """Writes what waits. What cannot be written now is lost, and the log says so."""
+        """Write the events that wait. If that fails, they are lost, and the log says so."""
         try:
             self.flush()
         except LockstepError as error:
             log.warning("%s: %d events are lost: %s", self._topic, len(self._waiting), error)
 
     def record(self, plan: Plan, outcomes: Iterable[Outcome], refused: Iterable[Refusal] = ()) -> None:
-        """Writes what waits, and one event per outcome and refusal. Raises as `flush`; the events wait then."""
+        """Write waiting events, and one event per outcome and refusal. Raises as `flush`; the events then wait."""
         base = self._base(plan.flow, plan.digest)
         events = [Event(**base, **of_outcome(outcome)) for outcome in outcomes]
         events += [Event(**base, **of_refusal(refusal)) for refusal in refused]
         self._append(events)
 
     def record_adoption(self, plan: AdoptionPlan) -> None:
-        """Writes what waits, and one event for each item that was taken over. Raises as `flush`; the events wait."""
+        """Write waiting events, and one event per adopted item. Raises as `flush`; the events then wait."""
         base = self._base(plan.flow, plan.digest) | {"kind": plan.kind.value, "op": ADOPT}
         self._append([Event(**base, key=key) for key in sorted(plan.items)])
 
     def record_pause(self, flow: Flow, kind: Kind, *, paused: bool) -> None:
-        """Writes what waits, and that a kind was paused or resumed. Raises as `flush`; the event waits then."""
+        """Write waiting events, and the event that a kind was paused or resumed. Raises as `flush`; the event then
+        waits."""
         self._append([Event(**self._base(flow), kind=kind.value, op=PAUSE if paused else RESUME, key=())])
 
     def record_settings(self, flow: Flow, changes: Iterable[SettingChange]) -> None:
-        """Writes what waits, and one event per line of the properties file. Raises as `flush`; the events wait then."""
+        """Write waiting events, and one event per changed line of the properties file. Raises as `flush`; the events
+        then wait."""
         self._append([Event(**self._base(flow), **of_setting(change)) for change in changes])
 
     def record_credentials(self, flow: Flow, writes: Iterable[CredentialWrite]) -> None:
-        """Writes what waits, and one event per password. Raises as `flush`; the events wait then."""
+        """Write waiting events, and one event per password. Raises as `flush`; the events then wait."""
         self._append([Event(**self._base(flow), **of_credential(one)) for one in writes])
 
     def record_failover(self, flow: Flow, key: Key, before: str, after: str, error: str | None = None) -> None:
-        """One event for a step of a failover; `before` and `after` are states. Raises as `flush`; it waits then."""
+        """Write one event for a step of a failover. `before`, `after`: states. Raises as `flush`; the event then
+        waits."""
         what = {"kind": FAILOVER, "op": Op.UPDATE.value, "key": key, "before": side(before), "after": side(after)}
         self._append([Event(**self._base(flow) | what, result=result_of(error), error=error)])
 

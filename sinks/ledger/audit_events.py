@@ -38,7 +38,7 @@ EVENT_KINDS = (*(kind.value for kind in Kind), SETTING, CREDENTIAL, FAILOVER)
 
 
 class SettingChange(NamedTuple):
-    """A line of the properties file that is new, gone or another one; values of secrets are masked."""
+    """A changed line of the properties file. Values of secrets are masked."""
 
     name: str
     before: str | None
@@ -46,7 +46,8 @@ class SettingChange(NamedTuple):
 
 
 class CredentialWrite(NamedTuple):
-    """A password that a cluster was given, which is in no event; `error`: why it has not taken it."""
+    """A password that was written to a cluster; no event has the password itself. `error`: why the cluster refused
+    it."""
 
     cluster: str
     user: str
@@ -60,16 +61,15 @@ UNSIGNED = Seal("audit")
 
 
 def audit_seal(flow: str, secret: str | None) -> Seal:
-    """What signs and checks the events of a flow. An entry of the ledger is no event, although the secret is one."""
+    """Returns the seal that signs and checks a flow's events. It uses the ledger's secret, but an entry of the ledger
+    does not pass as an event."""
     return Seal(f"audit of {flow}", secret)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One row of the audit topic, with the fields of its schema.
-
-    `signed`: whether the writer had the flow's secret; None if this reader has none.
-    """
+    """One event of the audit topic, with the fields of its schema. `signed`: whether the writer had the flow's secret;
+    None if this reader does not have it."""
 
     at: datetime
     source: str
@@ -87,7 +87,7 @@ class Event:
 
     @property
     def named_key(self) -> dict[str, Any]:
-        """The key by names. Raises ValueError, IndexError for an event of another hand, or of another version."""
+        """The key's parts by name. Raises ValueError, IndexError for an event of another client or version."""
         if self.kind == SETTING:
             return {"name": self.key[0]}
         if self.kind == CREDENTIAL:
@@ -97,13 +97,13 @@ class Event:
         return {} if self.op in (PAUSE, RESUME) else key_as_json(Kind(self.kind), self.key)
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields of the schema by name, the key as a list."""
+        """Returns the fields of the schema by name, with the key as a list."""
         names = (name for name in self.__slots__ if name != "signed")
         return {name: getattr(self, name) for name in names} | {"key": list(self.key)}
 
 
 def of_outcome(outcome: Outcome) -> dict[str, Any]:
-    """The fields of an event about a change that was tried."""
+    """Returns the fields of an event about a change that was tried."""
     change = outcome.change
     return {
         "kind": change.kind.value,
@@ -117,13 +117,13 @@ def of_outcome(outcome: Outcome) -> dict[str, Any]:
 
 
 def of_refusal(refusal: Refusal) -> dict[str, Any]:
-    """The fields of an event about a change that was not tried."""
+    """Returns the fields of an event about a change that was not tried."""
     what = {"kind": refusal.kind.value, "op": refusal.op.value, "key": refusal.key}
     return what | {"result": "refused", "error": refusal.reason}
 
 
 def of_setting(change: SettingChange) -> dict[str, Any]:
-    """The fields of an event about a line of the file."""
+    """Returns the fields of an event about a line of the file."""
     op = Op.CREATE if change.before is None else Op.DELETE if change.after is None else Op.UPDATE
     sides = {"before": side(change.before), "after": side(change.after)}
     return {"kind": SETTING, "op": op.value, "key": (change.name,)} | sides
@@ -162,7 +162,7 @@ def _is_signed(seal: Seal, key: bytes, value: bytes) -> bool | None:
 
 
 def events_of(records: Iterable[Record], seal: Seal = UNSIGNED) -> list[Event]:
-    """Returns the events in records of an audit topic. Records of other programs are counted in the log."""
+    """Returns the events in records of an audit topic. The log says how many records of other programs were skipped."""
     events, foreign = [], 0
     for key, value in records:
         data = unsealed(value)

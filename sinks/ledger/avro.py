@@ -32,18 +32,18 @@ class SingleObject:
         self._header = MARKER + bytes.fromhex(fingerprint(to_parsing_canonical_form(raw), "CRC-64-AVRO"))
 
     def encode(self, value: Mapping[str, Any]) -> bytes:
-        """Raises ValueError or TypeError where the value does not fit the schema."""
+        """Raises ValueError or TypeError for a value that does not fit the schema."""
         out = io.BytesIO()
         out.write(self._header)
         fastavro.schemaless_writer(out, self._schema, dict(value), strict=True)
         return out.getvalue()
 
     def recognizes(self, data: bytes) -> bool:
-        """Whether these bytes say that they are of this schema."""
+        """Whether these bytes claim to have this schema."""
         return data[:HEADER] == self._header
 
     def decode(self, data: bytes) -> dict[str, Any]:
-        """Raises LockstepError for bytes of another schema or of none."""
+        """Raises LockstepError for bytes of another schema, or of none."""
         if not self.recognizes(data):
             raise LockstepError(
                 f"no {self._name} of this version (header {data[:HEADER].hex()}, expected {self._header.hex()})"

@@ -21,11 +21,11 @@ from streaming.errors import LockstepError
 
 
 class State(str, Enum):
-    """How far a flow's failover is.
+    """State of a flow's failover.
 
-    MIRRORING: no failover. FENCED: no client writes the topics on the source. DRAINED: all their records are on the
-    target. PROMOTED: the target has taken over, nothing was lost. FAILING_OVER, FAILED_OVER: it takes or took over,
-    without the source's last records. INVALIDATED: the source is back, and what it alone has is counted.
+    MIRRORING: no failover. FENCED: no client writes the topics on the source. DRAINED: the target has all their
+    records. PROMOTED: the target has taken over, and nothing was lost. FAILING_OVER, FAILED_OVER: it takes or took over
+    without the source's last records. INVALIDATED: the source is back, and the records that only it has were counted.
     REVERSING: the reverse flow leads back.
     """
 
@@ -43,7 +43,7 @@ class State(str, Enum):
 
 
 class Command(str, Enum):
-    """What moves a flow on; `cutover` is FENCE, DRAIN and PROMOTE, `failback` is INVALIDATE and REVERSE."""
+    """A command that changes the state. `cutover` is FENCE, DRAIN and PROMOTE; `failback` is INVALIDATE and REVERSE."""
 
     FENCE = "fence"
     UNFENCE = "unfence"
@@ -59,7 +59,7 @@ class Command(str, Enum):
 
     @property
     def typed(self) -> str:
-        """What the operator types, for messages: some commands are steps of another command there."""
+        """What the operator types, for messages. Some commands are steps of a typed command."""
         return TYPED.get(self, self.value)
 
 
@@ -96,7 +96,7 @@ class Step(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """The steps of a command, the state `during` them, and the state `then`."""
+    """The steps of a command. `during`: the state while it runs. `then`: the state after it."""
 
     during: State
     steps: tuple[Step, ...]
@@ -160,7 +160,7 @@ ENDED = frozenset({State.PROMOTED, State.FAILING_OVER, State.FAILED_OVER, State.
 
 
 def may_interrupt(command: Command, doing: Command, done: Collection[Step]) -> bool:
-    """Whether a command may begin while another is half done, with these steps done."""
+    """Whether a command may begin while another one is half done, with these steps done."""
     rows = INTERRUPTS.get(command, {})
     return doing in rows and rows[doing] not in done
 
@@ -182,8 +182,7 @@ class NotNow(LockstepError):
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """Who began a command, when (UTC), and why; `claim`: the process that is at it, as
-    `user@host/place:pid`."""
+    """Who began a command, when (UTC), and why. `claim`: the process that runs it, as `user@host/place:pid`."""
 
     who: str = ""
     at: str = ""
@@ -193,10 +192,10 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class FailoverRecord:
-    """A flow's state, the command that is half done, and its steps that are done.
+    """A flow's state, the command that is half done, and its finished steps.
 
-    `without_fence`: no ACL keeps producers away, they were stopped otherwise. `topics`: those that are fenced; none:
-    all that are replicated.
+    `without_fence`: no ACL keeps producers away; they were stopped in another way. `topics`: fenced topics; none: all
+    that are replicated.
     """
 
     state: State = State.MIRRORING
@@ -208,12 +207,12 @@ class FailoverRecord:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing is written for the flow any more."""
+        """Whether Lockstep writes nothing for the flow any more."""
         return self.state in ENDED or self.doing is Command.PROMOTE
 
     @property
     def has_taken_over(self) -> bool:
-        """Whether the target has taken over, and no command is half done with it."""
+        """Whether the target has taken over, and no command is half done."""
         return self.has_ended and self.doing not in (Command.PROMOTE, Command.FAIL_OVER)
 
     @property
@@ -235,7 +234,8 @@ class FailoverRecord:
 
     @classmethod
     def from_text(cls, text: str | None) -> FailoverRecord:
-        """None: there was no failover. Raises LockstepError for what is damaged."""
+        """Returns the record; an empty one for None, which means no failover. Raises LockstepError for a damaged
+        text."""
         if text is None:
             return cls()
         try:
@@ -258,12 +258,12 @@ class FailoverRecord:
         return record
 
     def check_texts(self) -> None:
-        """Raises TypeError where something else is in a text's place: status shows them as they are."""
+        """Raises TypeError for a text field of another type, because status shows these fields as they are."""
         if not all(isinstance(text, str) for text in (*asdict(self.begun).values(), *self.topics)):
             raise TypeError("a name, a time or a reason is no text")
 
     def check_possible(self) -> None:
-        """Raises ValueError for a command or a step that the table does not have here."""
+        """Raises ValueError for a command or step that the table does not allow here."""
         transition = TRANSITIONS.get((self.state, self.doing)) if self.doing else None
         if self.doing and transition is None:
             raise ValueError(f"{self.doing} cannot be half done in {self.state}")
@@ -272,7 +272,7 @@ class FailoverRecord:
 
 
 def begin(record: FailoverRecord, command: Command, begun: Begun) -> FailoverRecord:
-    """The record with which a command begins, or goes on where it was. Raises NotNow."""
+    """Returns the record with which a command begins, or resumes. Raises NotNow."""
     if record.doing is command:
         return replace(record, begun=replace(begun, why=begun.why or record.begun.why))
     if record.doing is not None and not may_interrupt(command, record.doing, record.done):
@@ -285,13 +285,13 @@ def begin(record: FailoverRecord, command: Command, begun: Begun) -> FailoverRec
 
 
 def _way_out(record: FailoverRecord, command: Command) -> str:
-    """What to do instead of a command that may not begin while another is half done."""
+    """Returns what to do instead of a command that may not begin while another is half done."""
     late = TOO_LATE.get((command, record.doing)) if record.doing else None
     return late or f"{way_on(record)} first"
 
 
 def way_on(record: FailoverRecord) -> str:
-    """What to do about a command that is half done; empty if none is."""
+    """Returns how to go on with a command that is half done; "" if none is."""
     if record.doing is None:
         return ""
     goes_back = may_interrupt(Command.UNFENCE, record.doing, record.done)
@@ -300,7 +300,7 @@ def way_on(record: FailoverRecord) -> str:
 
 
 def completed(record: FailoverRecord, step: Step) -> FailoverRecord:
-    """With a step done; with the last of them the command is."""
+    """Returns the record with a step done. The last step completes the command."""
     if record.doing is None or step not in record.remaining:
         raise ValueError(f"{step!r} is no step that {record} waits for")
     after = replace(record, done=(*record.done, step))

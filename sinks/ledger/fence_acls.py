@@ -30,23 +30,23 @@ def fence_acls(topics: Iterable[str]) -> list[AclBinding]:
 
 
 def could_be_fence(acl: AclBinding) -> bool:
-    """Whether it looks like a fence's ACL. Only a ledger says that it is one."""
+    """Whether an ACL looks like a fence's. Only a ledger tells that it is one."""
     # Called for every ACL in each comparison, and hardly any denies.
     return acl.permission == DENY and is_fence_key(acl.key)
 
 
 def is_fence_key(key: tuple[object, ...]) -> bool:
-    """Whether the key looks like a fence's ACL. Any client that writes a ledger could put other keys there."""
+    """Whether a key looks like a fence's ACL. Any client that writes a ledger could put other keys there."""
     name = key[1] if len(key) > 1 else WILDCARD
     return isinstance(name, str) and name != WILDCARD and key == fence_acls([name])[0].key
 
 
 class ReverseFences:
-    """Reads the reverse flow's ledger on the source. Its content can only protect ACLs.
+    """Reads the fences in the reverse flow's ledger on the source. They can only protect ACLs.
 
-    Any client with write access there may have written it. So only keys that look like a fence's ACL are accepted.
-    Any record protects such an ACL. Only one that `seal` trusts ends that: with a secret a signed one, else a tombstone
-    of what was never signed.
+    Any client with write access there may have written the entry, so only keys that look like a fence's ACL count. Any
+    record protects such an ACL. Only a record that `seal` trusts ends that: with a secret a signed one, else a
+    tombstone of an entry that was never signed.
     """
 
     def __init__(self, topic: str, reader: Reader, seal: Seal) -> None:
@@ -98,7 +98,7 @@ class ReverseFences:
         (self._known.discard if self._is_lifted(acl, key, value) else self._known.add)(acl)
 
     def _is_lifted(self, acl: Key, key: bytes, value: bytes | None) -> bool:
-        """Whether a trusted record says that the fence is lifted."""
+        """Whether a trusted record says that the fence was lifted."""
         before = self._signed_at.get(key, 0)
         try:
             found = self._seal.unwrap(key, value)

@@ -27,7 +27,7 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """The process that leads a flow. `since`: UTC. `age`: for this process, seconds since it began the last confirmed
+    """The process that leads a flow. `since`: UTC. `age`: for this process, seconds since it began its last confirmed
     renewal."""
 
     client: str
@@ -70,20 +70,21 @@ class Leadership(Protocol):
         """A context in which this process hands the leadership to no other process."""
 
     def leads(self) -> bool:
-        """Whether this process leads. False: no process leads, as far as it knows, so it may claim. Raises
-        NotLeading."""
+        """Whether this process leads. Returns False if no process leads, as far as it knows, so that it may claim.
+        Raises NotLeading if another one does."""
 
     def claim(self, ledger: Ledger) -> None:
-        """Begins to lead; what the ledger held before may be out of date now. Raises NotLeading, ClusterUnreachable."""
+        """Begin to lead. What was read of the ledger before may be out of date now. Raises NotLeading,
+        ClusterUnreachable."""
 
     def check(self) -> None:
-        """Must be called right before each write. Raises NotLeading; ClusterUnreachable without a confirmed renewal."""
+        """Called right before each write. Raises NotLeading; ClusterUnreachable without a confirmed renewal."""
 
     def prove(self) -> None:
-        """Renews the lease now, and checks. Raises as `check`."""
+        """Renew the lease now, and check. Raises as `check`."""
 
     def close(self) -> None:
-        """Gives up the leadership, and tells the others."""
+        """Give up the leadership, and tell the other processes."""
 
 
 class Unled:

@@ -73,7 +73,7 @@ class LeaseLog:
     wanted_by: str | None = None
 
     def begun(self, found: ReadRecord, now: float, led: LeaseRecord | None = None) -> LeaseLog:
-        """Starts with the newest record that is there already. Its writer may have died since.
+        """Returns the log with the newest record that exists already. Its writer may have died since.
 
         `led`: the newest record of the highest term. It counts as leading behind a request or a record of a lower term,
         which another client may have written again.
@@ -87,7 +87,8 @@ class LeaseLog:
         return replace(self, last=found.name, read_at=now if found.name else None, term=term, leader=known)
 
     def taken(self, found: ReadRecord, now: float, sent_at: float | None = None) -> LeaseLog:
-        """With one record more. `sent_at`: when this process began to write it, if it did."""
+        """Returns the log with one more record. `sent_at`: when this process began to write it; None if another process
+        wrote it."""
         before, record = self.last, found.record
         after = replace(self, last=found.name)
         if record is None:
@@ -131,7 +132,7 @@ class LeaseLog:
         return silent >= max(self.seconds, self.leader.seconds if self.leader else 0.0) + MARGIN
 
     def lasts(self, now: float) -> float:
-        """Seconds for which no other process can claim. 0 if this process does not lead."""
+        """Returns the seconds for which no other process can claim; 0 if this process does not lead."""
         if self.mine is None or self.confirmed is None:
             return 0.0
         return max(0.0, self.confirmed + self.seconds - now)
@@ -153,7 +154,7 @@ def by_hand(tend: Callable[[], None]) -> Callable[[], None]:
 
 
 def in_a_thread(tend: Callable[[], None]) -> Callable[[], None]:
-    """Calls `tend` every TEND_EVERY in a daemon thread, so that a silent target keeps no process alive."""
+    """Call `tend` every TEND_EVERY in a daemon thread, so that a silent target does not keep the process alive."""
     ended = threading.Event()
 
     def run() -> None:
@@ -186,7 +187,7 @@ LEASE_POLL_INTERVAL = 0.02
 
 
 class Lease:
-    """A `Leadership`. One pass at a time uses it; `tend` is called from another thread, by `background`."""
+    """A `Leadership`. One pass at a time uses it. Another thread calls `tend`."""
 
     def __init__(
         self,
@@ -204,12 +205,9 @@ class Lease:
         on_failover: Callable[[], object] = lambda: None,
     ) -> None:
         """`cluster`: opens a client of the target for the lease alone. `reserve`: longest time of a request to it, in
-        seconds.
-
-        `patience`: how many seconds a claim asks the leader to hand over, and waits. 0: neither.
-        `wake`: `tend` calls it while this process may claim. `on_failover`: `tend` calls it once a command has written
-        how far a failover is.
-        """
+        seconds. `patience`: seconds for which a claim asks the leader to hand over, and waits; 0: neither. `wake`:
+        called by `tend` while this process may claim. `on_failover`: called by `tend` once a command has written the
+        state of a failover."""
         self._flow, self._open, self._seal, self._identity = flow, cluster, seal, identity
         self._reserve, self._patience = reserve, patience
         self._clock, self._pause, self._background = clock, pause, background
@@ -266,7 +264,7 @@ class Lease:
         )
 
     def claim(self, ledger: Ledger) -> None:
-        """See Leadership. NotLeading where `patience` is over."""
+        """See Leadership. Raises NotLeading once `patience` is over."""
         with self._reading():
             self._listen(ledger)
             ask_at = self._clock()
@@ -320,7 +318,8 @@ class Lease:
         self.check()
 
     def tend(self) -> None:
-        """Reads what others say, hands over where that is asked, and renews where it is time. Raises LockstepError."""
+        """Read records of other processes, hand over if one asks, and renew the lease if it is time. Raises
+        LockstepError."""
         with self._reading():
             self._drain()
             self._tell_failover()
@@ -413,8 +412,9 @@ RECORDS_IN_A_READ = 1000
 
 @dataclass
 class LeaseChannel:
-    """Of one process. `cluster` is its own, and closed with it. `forget_after`: seconds, for records that never come
-    back. `failover_moved`: whether a command wrote how far a failover is, and `tend` has not told it yet."""
+    """Lease records of one process. `cluster`: its own client, closed with it. `forget_after`: seconds after which a
+    record that did not come back is forgotten. `failover_moved`: a command wrote the state of a failover, and `tend`
+    has not told it yet."""
 
     flow: str
     topic: str
@@ -434,7 +434,8 @@ class LeaseChannel:
         return next(self._numbers)
 
     def write(self, record: LeaseRecord) -> None:
-        """Returns when all in-sync replicas have it. Raises ClusterUnreachable, RightsMissing: it may come even so."""
+        """Returns once all in-sync replicas have the record. Raises ClusterUnreachable, RightsMissing, and then the
+        record may still come."""
         began = self.clock()
         if record.act in TRACKED:
             self._sent = {number: at for number, at in self._sent.items() if at > began - self.forget_after}
@@ -442,13 +443,14 @@ class LeaseChannel:
         self.cluster.append_log(self.topic, [encoded(self.flow, record, self.seal, milliseconds(utc_now()))])
 
     def read(self, me: str) -> list[tuple[ReadRecord, float | None]]:
-        """What came since the last time; with each of our own records, when it was begun to be written."""
+        """Returns the records since the last call. For a record of this process it also returns when the write
+        began."""
         key = lease_key(self.flow)
         heard = [decoded(self.flow, value, self.seal) for found, value in self._came() if found == key]
         return [(one, self._begun(one.record, me)) for one in heard]
 
     def _came(self) -> Iterator[Record]:
-        """All of it: with a part alone, one that led long ago would count as heard now."""
+        """Yields all new records. With only a part of them, a process that led long ago would count as heard now."""
         count = RECORDS_IN_A_READ
         while count >= RECORDS_IN_A_READ:
             records = self.tail.next(0.0)
@@ -459,7 +461,8 @@ class LeaseChannel:
             yield from records
 
     def _hear_failover(self, value: bytes | None) -> None:
-        """Notes a step of a failover. One that is not signed as it must be, or that was written before, is no news."""
+        """Note a step of a failover. A record without the required signature, or one that was written before, is
+        ignored."""
         try:
             at = self.seal.unwrap(FAILOVER_KEY, value).at
         except LockstepError:

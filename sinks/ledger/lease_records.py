@@ -40,7 +40,8 @@ class Act(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """With the fields of its schema. `seconds`: of the lease. `after`, `name`: `holder/number` of a record."""
+    """A lease record, with the fields of its schema. `seconds`: of the lease. `after`, `name`: `holder/number` of a
+    record."""
 
     act: Act
     holder: str
@@ -60,7 +61,7 @@ class LeaseRecord:
 
 
 class ReadRecord(NamedTuple):
-    """A record as it was read: its name, None for a tombstone; and what it says, None where that cannot be trusted."""
+    """A record as it was read. Its name is None for a tombstone. Its content is None if it cannot be trusted."""
 
     name: str | None
     record: LeaseRecord | None
@@ -78,14 +79,15 @@ def lease_flow(key: bytes) -> str:
 
 
 def encoded(flow: str, record: LeaseRecord, seal: Seal, at: int) -> Record:
-    """The record for the ledger, signed where the ledger is, `at` this time in ms since the epoch."""
+    """Returns the record for the ledger, signed if the ledger is. `at`: in ms since the epoch."""
     fields = {name: getattr(record, name) for name in record.__slots__} | {"act": record.act.value}
     key = lease_key(flow)
     return key, seal.wrap(key, LEASE_SCHEMA.encode(fields), at)
 
 
 def decoded(flow: str, value: bytes | None, seal: Seal) -> ReadRecord:
-    """What a record of this flow's key says. One without the signature that it must have keeps its name alone."""
+    """Returns the content of a record of this flow's key. A record without the required signature keeps only its
+    name."""
     if value is None:
         return ReadRecord(None, None)
     key = lease_key(flow)

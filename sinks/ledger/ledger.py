@@ -30,7 +30,7 @@ MAY_BE_UNSETTLED = (Entry.INTENT, Entry.OWNED)
 
 
 class Ledger:
-    """The ledger of one flow. Reads at once what there is; writes nothing until something is to be remembered."""
+    """The ledger of one flow. It is read at once, and written only when an entry changes."""
 
     def __init__(
         self,
@@ -43,10 +43,10 @@ class Ledger:
         permit: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = boot_clock,
     ) -> None:
-        """`writer` None: the ledger only reads. `permit`: called before each write; raises if the write must not leave.
-        `clock`: never jumps, as `now` may.
+        """`writer`: None for a ledger that only reads. `permit`: called before each write; raises if the write is not
+        allowed. `clock`: never jumps, as `now` may. `topic_id`: of the topic that was read; "" before that, and on
+        brokers without ids.
 
-        `topic_id`: of the topic that was read; "" before, and on brokers without ids.
         Raises ClusterUnreachable, RightsMissing, LedgerUntrusted.
         """
         self.topic, self.topic_id, self._permit = topic, "", permit
@@ -66,10 +66,8 @@ class Ledger:
         return self._there
 
     def refresh(self) -> None:
-        """Reads what any process wrote since the last reading.
-
-        Raises ClusterUnreachable, RightsMissing, LedgerUntrusted. Then what is known stays as it was.
-        """
+        """Read what any process wrote since the last reading. Raises ClusterUnreachable, RightsMissing,
+        LedgerUntrusted; then the content stays as it was."""
         found = find_ledger(self.topic, self._reader)
         if found is None:
             if self._there:
@@ -84,7 +82,7 @@ class Ledger:
         same_id(self.topic, self._reader.alias, topic_id, self.topic_id)
 
     def catch_up(self) -> None:
-        """Reads as `refresh` does, in fewer requests: of a known topic it checks the id, and not the configs."""
+        """Like `refresh`, in fewer requests: of a known topic it checks the id, and not the configs."""
         if self._there:
             self._take_in()
             self.topic_id = id_of(self.topic, self._reader, self.topic_id)
@@ -108,7 +106,7 @@ class Ledger:
             self._newest = records[-1]
 
     def _unread_records(self) -> list[Placed]:
-        """The records behind the newest that was read. Raises LedgerUntrusted if the log lost that one."""
+        """Returns the records after the newest one that was read. Raises LedgerUntrusted if the log lost that one."""
         known = self._newest
         records = self._reader.read_log_from(self.topic, known.position if known else 0).records
         if known is None:
@@ -129,7 +127,7 @@ class Ledger:
     def _lost_own(self, records: Sequence[Placed]) -> bool:
         """Whether the log lacks a record that this process wrote since its last reading. `records`: all since then.
 
-        Only the newest of each key counts. Compaction keeps it, unless it is a tombstone.
+        Only the newest record of each key counts. Compaction keeps it, unless it is a tombstone.
         """
         if not self._unread:
             return False
@@ -151,7 +149,7 @@ class Ledger:
         return found.value if found else None
 
     def put(self, entries: Mapping[EntryKey, str | None]) -> None:
-        """Remembers values, and forgets entries whose value is None. Returns once all in-sync replicas have them."""
+        """Write entries; a value of None deletes one. Returns once all in-sync replicas have them."""
         differing = {entry: value for entry, value in entries.items() if self.get(entry[0], *entry[1]) != value}
         if not differing:
             return
@@ -176,7 +174,7 @@ class Ledger:
         self._unread |= {key: Placed(offset, key, value) for offset, (key, value) in zip(offsets, signed, strict=True)}
 
     def create(self) -> Cluster:
-        """Creates the topic if it is missing. Returns the cluster to write to. Raises LockstepError if this ledger only
+        """Create the topic if it is missing. Returns the cluster to write to. Raises LockstepError if this ledger only
         reads."""
         if self._writer is None:
             raise LockstepError(f"{self.topic} was opened to read only")
@@ -187,28 +185,29 @@ class Ledger:
 
     @property
     def read_to(self) -> int:
-        """The offset behind the last record that was read."""
+        """The offset after the last record that was read."""
         return self._newest.position + 1 if self._newest else 0
 
     def newest_lease(self, flow: str) -> bytes | None:
-        """The newest record of who leads this flow, with its signature; None without one."""
+        """The newest lease record of this flow, with its signature; None if there is none."""
         return self._contents.leases.get(flow)
 
     def newest_led(self, flow: str) -> LeaseRecord | None:
-        """The newest record of the highest term, as in Contents."""
+        """The newest lease record of the highest term, see Contents."""
         return self._contents.led.get(flow)
 
     def histories(self) -> Mapping[TopicPartition, bytes]:
-        """The offset histories by partition on the source, as their kind wrote them."""
+        """The offset histories by partition on the source, as bytes."""
         return self._contents.histories
 
     def put_histories(self, histories: Mapping[TopicPartition, bytes | None]) -> None:
-        """Remembers histories, and forgets those that are None. Raises ClusterUnreachable."""
+        """Write histories; None deletes one. Raises ClusterUnreachable."""
         if histories:
             self._append([history_record(where, data) for where, data in histories.items()])
 
     def check_cluster_id(self, alias: str, cluster_id: str) -> EntryKey | None:
-        """The entry to put when this is the first contact, else None. Raises WrongCluster for an id not pinned."""
+        """Returns the entry to put at first contact, else None. Raises WrongCluster for another id than the pinned
+        one."""
         pinned = self.get(Entry.CLUSTER_ID, alias)
         if pinned is None:
             return Entry.CLUSTER_ID, (alias,)
@@ -221,11 +220,11 @@ class Ledger:
         return None
 
     def values(self, entry: Entry) -> dict[Key, str]:
-        """All that is remembered under a kind of entry, by key."""
+        """Returns all values of one kind of entry, by key."""
         return {key: found.value for key, found in self._contents.entries.of(entry).items()}
 
     def versions(self, kind: Kind) -> dict[Key, str]:
-        """Which version of its secret was written last, by key."""
+        """Returns which version of each secret was written last, by key."""
         return {key: found.value for key, found in self._contents.entries.of_kind(Entry.VERSION, kind.value).items()}
 
     def paused(self) -> set[Kind]:
@@ -234,14 +233,15 @@ class Ledger:
         return {kind for kind in Kind if kind.value in names}
 
     def failover(self) -> FailoverRecord:
-        """How far the flow's failover is. Raises LedgerUntrusted for a damaged entry."""
+        """Returns the state of the flow's failover. Raises LedgerUntrusted for a damaged entry."""
         try:
             return FailoverRecord.from_text(self.get(Entry.FAILOVER, "state"))
         except LockstepError as error:
             raise LedgerUntrusted(str(error)) from error
 
     def fences(self) -> set[Key]:
-        """Keys of the ACLs on the source with which a failover denies writes. Entries of another form are left out."""
+        """Returns the keys of the ACLs on the source with which a failover denies writes. Keys of another form are left
+        out."""
         return set(filter(is_fence_key, self.values(Entry.FENCE)))
 
     def owned(self, kind: Kind) -> set[Key]:
@@ -249,23 +249,22 @@ class Ledger:
         return set(self._contents.entries.of_kind(Entry.OWNED, kind.value))
 
     def owned_ids(self, kind: Kind) -> dict[str, str]:
-        """The id of each item that Lockstep created, by name, for a kind with ids (`data`).
-
-        "" if the id is not known: then Lockstep does not delete the item.
-        """
+        """Returns the id of each item that Lockstep created, by name, for a kind with ids (`data`). "" if the id is
+        unknown; Lockstep does not delete such an item."""
         ours = self._contents.entries.of_kind(Entry.OWNED, kind.value)
         return {key[0]: ownership.known_id(found.value) for key, found in ours.items()}
 
     def owned_within(self, kind: Kind, seconds: float) -> dict[Key, float]:
-        """Items that Lockstep owns for at most so many seconds, with their age: 0 if a clock was set back."""
+        """Returns the items that Lockstep has owned for at most so many seconds, with their age; 0 if a clock was set
+        back."""
         now, ours = self._now(), self._contents.entries.of_kind(Entry.OWNED, kind.value)
         ages = {key: max(0.0, (now - found.since).total_seconds()) for key, found in ours.items()}
         return {key: age for key, age in ages.items() if age < seconds}
 
     def intend(self, changes: Iterable[Change]) -> None:
-        """Remembers which creations are about to begin. Must be called before they are applied.
+        """Write an intent for each creation. Called before the changes are applied.
 
-        If it raises, none of them may begin. `recognize` then withdraws the intents that were written all the same.
+        If it raises, none of them may begin. `recognize` then deletes the intents that were written all the same.
         """
         entries = ownership.intents(changes)
         # An intent that is there already may belong to a request that was sent. It stays in any case.
@@ -277,26 +276,25 @@ class Ledger:
     def record(
         self, outcomes: Iterable[Outcome], ids: Mapping[str, str] | None = None, never_sent: Iterable[Change] = ()
     ) -> None:
-        """Notes created items as owned, and forgets deleted ones. `ids`: of created topics, by name. `never_sent`:
-        creations whose intents are withdrawn."""
+        """Note created items as owned, and forget deleted ones. `ids`: of created topics, by name. `never_sent`:
+        creations whose intents are deleted."""
         withdrawn = ownership.intents(never_sent).keys() & self._begun
         self.put(ownership.recorded(outcomes, ids or {}, self._begun) | dict.fromkeys(withdrawn))
 
     def unsettled(self, kind: Kind) -> set[Key]:
-        """Keys for which `settle` wants to know whether they exist."""
+        """Returns the keys that `settle` needs to look up on the target."""
         return ownership.unsettled(self._contents, kind)
 
     def settle(self, kind: Kind, present: Mapping[Key, str]) -> None:
-        """Decides on intents without an outcome, and learns topics' ids. Needs a complete view of the target.
+        """Decide on intents without an outcome, and learn topics' ids. Needs a complete list of the target.
 
-        `present`: the unsettled keys that exist, each with its topic's id, or "".
+        `present`: unsettled keys that exist, each with its topic's id, or "".
         """
         self.put(ownership.settled(self._contents, kind, present, self._is_fresh))
 
     def _is_fresh(self, entry: EntryKey) -> bool:
-        """Whether an entry is fresh by its own time, and this process has not known it for longer than that.
-
-        The second check is needed because the wall clock may jump back."""
+        """Whether an entry is fresh by its own time, and by the time for which this process has known it. The wall
+        clock may jump back, so the second check is needed."""
         now, known_since = self._clock(), self._known_since.get(entry)
         known_for = 0.0 if known_since is None else now - known_since
         fresh = ownership.is_fresh(self._contents.entries[entry].since, self._now())
@@ -314,7 +312,7 @@ class Ledger:
                         self._known_since.setdefault((entry, item), now)
 
     def recognize(self, kind: Kind, present: Mapping[Key, str]) -> None:
-        """Settles intents, and forgets items that the flow no longer owns. `present`: all items on the target."""
+        """Settle intents, and forget items that the flow no longer owns. `present`: all items on the target."""
         self.put(dict.fromkeys(self._void))
         if unsettled := self.unsettled(kind):
             self.settle(kind, {key: present[key] for key in unsettled & present.keys()})
@@ -322,7 +320,7 @@ class Ledger:
             self.disown(kind, lost)
 
     def disown(self, kind: Kind, keys: Collection[Key]) -> None:
-        """Forgets that the flow owned these items: they are gone, or other objects have their names."""
+        """Forget that the flow owned these items. They are gone, or other objects have their names."""
         self.put(ownership.disowned(kind, keys))
 
 
@@ -339,10 +337,10 @@ TOPIC_GONE = frozenset({"UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_OR_PARTITION"})
 
 
 def find_ledger(topic: str, reader: Reader) -> str | None:
-    """The topic's id (KIP-516), "" where it is not told. None where it does not exist: a listing and a broker, asked
-    several times, must both say so.
+    """Returns the topic's id (KIP-516), "" if brokers have no ids. Returns None if it does not exist: a listing and a
+    broker, asked several times, must both say so.
 
-    Raises LedgerUntrusted for a topic that loses records or has no order, RightsMissing, ClusterUnreachable.
+    Raises LedgerUntrusted for a topic that loses records or has several partitions, RightsMissing, ClusterUnreachable.
     """
     seen = reader.describe_topic_configs([topic])
     fault = seen.errors.get(topic)
@@ -377,7 +375,7 @@ def _check_compacted(topic: str, alias: str, configs: TopicConfigs) -> None:
 
 
 def gone(topic: str, alias: str, what: str) -> LedgerUntrusted:
-    """The error for a ledger that was replaced, or that lost records. `what` happened to it."""
+    """Returns the error for a ledger that was replaced or lost records. `what`: what happened to it."""
     return LedgerUntrusted(
         f"{topic} on the cluster {alias} {what}. Nothing is written, since what was paused and what Lockstep created "
         "is not known any more. If that is on purpose, stop the job, say `lockstep ledger reset`, pause again what "
@@ -386,7 +384,8 @@ def gone(topic: str, alias: str, what: str) -> LedgerUntrusted:
 
 
 def id_of(topic: str, reader: Reader, known: str) -> str:
-    """The topic's id (KIP-516), "" on brokers without ids. Raises LedgerUntrusted where it was `known` as another."""
+    """Returns the topic's id (KIP-516), "" on brokers without ids. Raises LedgerUntrusted if it differs from
+    `known`."""
     found = reader.topic_ids([topic]).get(topic) or known
     return same_id(topic, reader.alias, known, found)
 

@@ -31,7 +31,7 @@ HISTORY_KEY = "HISTORY"
 
 
 class Entry(str, Enum):
-    """The kinds of entries. A ledger that has others was written by a newer version, and is refused."""
+    """The kinds of entries. A ledger with other kinds was written by a newer version, and is refused."""
 
     CLUSTER_ID = "CLUSTER_ID"
     OWNED = "OWNED"
@@ -57,7 +57,7 @@ EntryKey = tuple[Entry, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """The value of an entry and since when it holds."""
+    """The value of an entry, and since when it holds."""
 
     value: str
     since: datetime
@@ -68,7 +68,7 @@ OF_A_KIND = frozenset({Entry.OWNED, Entry.INTENT, Entry.VERSION})
 
 
 class KeptEntries(MutableMapping[EntryKey, Remembered]):
-    """Entries, apart by what they are about: a pass asks for a few kinds of them, of tens of thousands in all."""
+    """Entries, grouped by their kind. A pass asks for a few kinds of tens of thousands of entries."""
 
     def __init__(self) -> None:
         self._shelves: dict[tuple[Entry, str], dict[Key, Remembered]] = {}
@@ -81,7 +81,7 @@ class KeptEntries(MutableMapping[EntryKey, Remembered]):
         return {(kind, *key): found for kind in kinds for key, found in self._shelves[entry, kind].items()}
 
     def of_kind(self, entry: Entry, kind: str) -> Mapping[Key, Remembered]:
-        """What an entry has of one kind, by the item's own key."""
+        """Returns the entries about one kind of resource, by the item's own key."""
         return MappingProxyType(self._shelves.get((entry, kind), {}))
 
     def __getitem__(self, entry_key: EntryKey) -> Remembered:
@@ -120,7 +120,7 @@ def entry_key_bytes(entry_key: EntryKey) -> bytes:
 
 
 def entry_record(entry_key: EntryKey, value: str | None, since: datetime) -> Record:
-    """An entry as a record without a signature; None: it is forgotten."""
+    """Returns an entry as an unsigned record; None deletes it."""
     entry, key = entry_key
     name = entry_key_bytes(entry_key)
     if value is None:
@@ -129,13 +129,13 @@ def entry_record(entry_key: EntryKey, value: str | None, since: datetime) -> Rec
 
 
 def history_record(where: TopicPartition, data: bytes | None) -> Record:
-    """The bytes of an offset history as a record without a signature; None: it is forgotten."""
+    """Returns an offset history as an unsigned record; None deletes it."""
     key = compact_json([HISTORY_KEY, where.topic, where.partition])
     return key, data
 
 
 def parts_of(key: bytes) -> tuple[str, list[Any]]:
-    """What a record is about, and of what. Raises ValueError, TypeError where that is no key of a ledger's."""
+    """Returns the parts of a record's key. Raises ValueError, TypeError if it is not a key of a ledger."""
     name, *rest = orjson.loads(key)
     types = [str, int] if name == HISTORY_KEY else [str] * max(1, len(rest))
     if [type(part) for part in rest] != types:
@@ -158,7 +158,7 @@ class Contents:
     """All that a ledger holds.
 
     Offset histories are kept as bytes, because only a start needs them. Lease records are kept as bytes with their
-    signatures, by flow. `sinks.ledger.lease` says what they mean.
+    signatures, by flow; see `sinks.ledger.lease`.
     """
 
     entries: KeptEntries = field(default_factory=KeptEntries)
@@ -170,10 +170,8 @@ class Contents:
     """The newest record of the highest term by flow, without requests. A newer record may be a replay."""
 
     def take(self, records: Iterable[Record], seal: Seal) -> None:
-        """Takes in the newest value of each key in these, of all or of none.
-
-        Raises LedgerUntrusted with the first key that is refused.
-        """
+        """Take the newest value of each key in these records, of all or of none. Raises LedgerUntrusted with the first
+        refused key."""
         values: dict[bytes, list[bytes | None]] = {}
         for key, value in records:
             # In the order of the newest of each.
@@ -201,8 +199,8 @@ class Contents:
         return partial(self._take, key, at, _meaning(key, found.data))
 
     def _in_order(self, key: bytes, at: int, older: int) -> int:
-        """When it counts as signed. Raises LedgerUntrusted where that was long before one that it replaces: `older`,
-        or known."""
+        """Returns when the record counts as signed. Raises LedgerUntrusted if that was long before a record that it
+        replaces: `older`, or a known one."""
         before = max(older, self.signed_at.get(key, 0))
         if at < before - TOLERATED_MS:
             raise LedgerUntrusted(
@@ -235,7 +233,7 @@ class Contents:
 
 
 def _meaning(key: bytes, data: bytes | None) -> _Meaning:
-    """What a record is about, and what it says of that. Raises LedgerUntrusted, ValueError, TypeError."""
+    """Returns a record's key and value. Raises LedgerUntrusted, ValueError, TypeError."""
     try:
         name, rest = parts_of(key)
     except (ValueError, TypeError):

@@ -26,7 +26,7 @@ InLedger = Mapping[Key, str]
 
 
 class OverrideLevel(str, Enum):
-    """Where an override holds; the value is how the ledger's key has it."""
+    """Where an override holds. The value is the level's name in the ledger's key."""
 
     FLOW = "flow"
     ALL = ""
@@ -37,7 +37,7 @@ VALUE, ENCODED, REFERENCE = "value", "encoded", "reference"
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A value, a password as the encoder made it (KIP-226, "Securing passwords"), or a reference that jobs look up."""
+    """A value, a password as the encoder made it (KIP-226, "Securing passwords"), or a reference that jobs resolve."""
 
     value: str = field(repr=False)
     encoded: bool = False
@@ -50,7 +50,7 @@ class Override:
 
     @classmethod
     def from_text(cls, name: str, text: str) -> Override:
-        """Raises LockstepError that names the property, and shows nothing of a damaged text."""
+        """Raises LockstepError for a damaged text. It names the property and shows nothing of the text."""
         try:
             ((kind, value),) = orjson.loads(text).items()
         except (ValueError, AttributeError):
@@ -61,22 +61,23 @@ class Override:
 
 
 def texts_at(stored: InLedger, level: OverrideLevel) -> dict[str, str]:
-    """What is kept at one level, by name, damaged or not. Keys that a later version writes are left out."""
+    """Returns the texts at one level, by name, damaged or not. Keys of a later version are left out."""
     return {key[1]: text for key, text in sorted(stored.items()) if len(key) == 2 and key[0] == level.value}
 
 
 def at_level(stored: InLedger, level: OverrideLevel) -> dict[str, Override]:
-    """What is set at one level, by name. Raises LockstepError."""
+    """Returns the overrides at one level, by name. Raises LockstepError."""
     return {name: Override.from_text(name, text) for name, text in texts_at(stored, level).items()}
 
 
 def effective(stored: InLedger) -> dict[str, Override]:
-    """What holds for the flow, by name: its own before the default of all flows. Raises LockstepError."""
+    """Returns what holds for the flow, by name: its own override before the default of all flows. Raises
+    LockstepError."""
     return at_level(stored, OverrideLevel.ALL) | at_level(stored, OverrideLevel.FLOW)
 
 
 def altered(stored: InLedger, level: OverrideLevel, wanted: Mapping[str, Override | None]) -> dict[Key, str]:
-    """The ledger's overrides after an alteration; None deletes."""
+    """Returns the ledger's overrides after an alteration; None deletes one."""
     after = dict(stored)
     for name, override in wanted.items():
         if override is None:

@@ -36,13 +36,14 @@ Entries = dict[EntryKey, str | None]
 
 
 def is_fresh(since: datetime, now: datetime) -> bool:
-    """Whether what began at `since` began a moment ago, by clocks that may jump. What lies as far in the future did
-    not: the clock was set back since then. A ledger asks a monotonic clock as well."""
+    """Whether `since` is a moment ago, by clocks that may jump. A time far in the future is not, because the clock was
+    set back since. A ledger asks a monotonic clock as well."""
     return abs(now - since) <= FRESH
 
 
 def intents(changes: Iterable[Change]) -> Entries:
-    """What to put before these changes are applied: an intent for each creation of something that can be owned."""
+    """Returns the entries to put before these changes are applied: an intent for each creation of an item that can be
+    owned."""
     creations = (change for change in changes if change.op is Op.CREATE and change.kind.row.owned)
     return {(Entry.INTENT, (change.kind.value, *change.key)): "" for change in creations}
 
@@ -50,8 +51,8 @@ def intents(changes: Iterable[Change]) -> Entries:
 def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str], begun: Collection[EntryKey]) -> Entries:
     """Returns the entries to put after the outcomes. `ids`: known ids of the created topics, by name.
 
-    `begun`: the intents that were written for this attempt. One from before stays at a passing fault: what was sent
-    then may have happened.
+    `begun`: the intents that were written for this attempt. An older intent stays if the fault passes by itself,
+    because the earlier request may have been carried out.
     """
     entries: Entries = {}
     for outcome in outcomes:
@@ -74,9 +75,9 @@ def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str], begun: Collect
 
 
 def _may_be_ours(outcome: Outcome, first: bool) -> bool:
-    """Whether such a creation, or an earlier attempt, may have been carried out. `first`: there was no earlier attempt.
+    """Whether this creation, or an earlier attempt, may have been carried out. `first`: there was no earlier attempt.
 
-    What a second attempt finds may be the result of the first.
+    An item that a second attempt finds may be the result of the first.
     """
     error = outcome.error
     if outcome.already:
@@ -85,7 +86,7 @@ def _may_be_ours(outcome: Outcome, first: bool) -> bool:
 
 
 def known_id(value: str) -> str:
-    """A topic's id, by its entry's value; "" where it is not known."""
+    """Returns a topic's id by its entry's value; "" if it is unknown."""
     return "" if value == UNLEARNED else value
 
 
@@ -99,10 +100,10 @@ def unsettled(contents: Contents, kind: Kind) -> set[Key]:
 
 
 def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], fresh: Fresh) -> Entries:
-    """What to put for the unsettled keys of a kind, once all of the target's were seen.
+    """Returns the entries to put for unsettled keys of a kind, once all items of the target were listed.
 
-    `present`: which of them exist, each with its topic's id; "" where it has none, or it is not known. `fresh`: whether
-    an entry was made a moment ago.
+    `present`: the ones that exist, each with its topic's id; "" if it has none, or it is unknown. `fresh`: whether an
+    entry was made a moment ago.
     """
     entries: Entries = {}
     if not (waiting := unsettled(contents, kind)):
@@ -125,9 +126,9 @@ def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], fresh: F
 
 
 def lost(contents: Contents, kind: Kind, present: Mapping[Key, str]) -> set[Key]:
-    """Keys that are not ours any more, where all of the target's were seen: `present`, with their topics' ids.
+    """Returns the keys that are no longer Lockstep's. `present`: all items of the target, with their topics' ids.
 
-    A topic that a listing lacks may only lag behind: it is another one once it has another id. Of other kinds, what is
+    A listing that lacks a topic may only lag. A topic with another id was recreated. An item of another kind that is
     missing was deleted by another client.
     """
     ours = contents.entries.of_kind(Entry.OWNED, kind.value)
@@ -138,7 +139,7 @@ def lost(contents: Contents, kind: Kind, present: Mapping[Key, str]) -> set[Key]
 
 
 def disowned(kind: Kind, keys: Collection[Key]) -> Entries:
-    """What to put for what is not ours any more: it was seen missing, or it is another object now."""
+    """Returns the entries to put for items that are no longer Lockstep's."""
     entries: Entries = {}
     for key in keys:
         item = (kind.value, *key)

@@ -26,7 +26,7 @@ FILE = "cluster-ids.json"
 
 @dataclass(frozen=True)
 class Pins:
-    """The ids that a flow's aliases led to at first contact, and the ledger that was written then."""
+    """The cluster ids of a flow's aliases at first contact, and the id of the ledger that was written then."""
 
     ids: Mapping[str, str]
     ledger: str
@@ -40,14 +40,14 @@ class PinStore(Protocol):
         """For messages: where they are."""
 
     def of(self, flow: Flow) -> Pins | None:
-        """What was kept for a flow. Raises LedgerUntrusted where that cannot be known."""
+        """Returns the pins of a flow. Raises LedgerUntrusted if they cannot be read."""
 
     def keep(self, flow: Flow, pins: Pins | None) -> None:
-        """Keeps them; None: forgets them. Raises LockstepError."""
+        """Write the pins; None deletes them. Raises LockstepError."""
 
 
 class NoPins:
-    """Keeps nothing: then only the ledger and the properties file say which clusters are meant."""
+    """Stores nothing. Then only the ledger and the properties file say which clusters are meant."""
 
     where = ""
 
@@ -60,10 +60,10 @@ class NoPins:
 
 
 class PinFile:
-    """A JSON file for all flows of this machine, readable for its owner alone, replaced as a whole."""
+    """A JSON file for all flows of this machine. Only its owner can read it, and it is replaced as a whole."""
 
     def __init__(self, path: Path, create: bool) -> None:
-        """`create`: for the job. A command writes the file only where it is there already, and may be written."""
+        """`create`: for the job. A command writes the file only if it exists and may be written."""
         self._path, self._create = path, create
 
     @property
@@ -72,7 +72,7 @@ class PinFile:
         return str(self._path)
 
     def of(self, flow: Flow) -> Pins | None:
-        """What was kept for a flow. Raises LedgerUntrusted for a file that cannot be read."""
+        """Returns the pins of a flow. Raises LedgerUntrusted if the file cannot be read."""
         found = self._read().get(flow.name)
         if found is None:
             return None
@@ -82,7 +82,7 @@ class PinFile:
             raise self._damaged() from error
 
     def keep(self, flow: Flow, pins: Pins | None) -> None:
-        """Raises LockstepError where the job cannot write the file; a command that cannot leaves it as it is."""
+        """Raises LockstepError if the job cannot write the file. A command that cannot leaves it as it is."""
         if not self._create and not os.access(self._path, os.W_OK):
             return
         try:
@@ -121,7 +121,7 @@ class PinFile:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """One writer at a time, of all flows and processes."""
+        """Let one writer at a time in, of all flows and processes."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with locked(self._path.with_suffix(".lock")):
             yield

@@ -22,7 +22,7 @@ TOLERATED_MS = 600_000
 
 @dataclass(frozen=True, slots=True)
 class Unwrapped:
-    """The data of a value that was read, and when it was signed, in ms since the epoch; 0 without a signature."""
+    """The data of a value, and when it was signed, in ms since the epoch; 0 without a signature."""
 
     data: bytes | None
     at: int = 0
@@ -31,10 +31,9 @@ class Unwrapped:
 class Seal:
     """HMAC-SHA256 (RFC 2104) over the flow's name, the record's key, the time and its value.
 
-    Without a secret, values are written unsigned. Signed values are still refused. An unsigned entry beside them would
-    stop every process that has the secret.
-
-    A tombstone cannot be signed. With a secret, what is forgotten is a signed value without data.
+    Without a secret, values are written unsigned, and signed values are still refused: an unsigned entry beside them
+    would stop every process that has the secret. A tombstone cannot be signed. With a secret, a deleted entry is a
+    signed value without data.
     """
 
     def __init__(self, flow: str, secret: str | None = None) -> None:
@@ -46,13 +45,13 @@ class Seal:
         return self._secret is not None
 
     def wrap(self, key: bytes, data: bytes | None, at: int) -> bytes | None:
-        """The value to be written for this data at this time; None, a tombstone, only without a secret."""
+        """Returns the value to write for this data at this time. A tombstone (None) only without a secret."""
         if self._secret is None:
             return data
         return SIGNED.encode({"data": data, "at": at, "signature": self._signature(self._secret, key, data, at)})
 
     def unwrap(self, key: bytes, value: bytes | None) -> Unwrapped:
-        """What a value that was read holds. Raises LedgerUntrusted where it is not signed as it must be."""
+        """Returns the data of a value. Raises LedgerUntrusted if it lacks the required signature."""
         if self._secret is None:
             if value is not None and SIGNED.recognizes(value):
                 raise LedgerUntrusted(
@@ -74,7 +73,7 @@ class Seal:
         return Unwrapped(found["data"], found["at"])
 
     def newest_at(self, key: bytes, values: Iterable[bytes | None], later_than: int = 0) -> int:
-        """When the newest of these values of one key was signed; 0 where none after `later_than` is, as it must be."""
+        """Returns when the newest of these values of one key was signed; 0 if none was signed after `later_than`."""
         newest = later_than
         for value in values:
             # Most are from before, so that their signatures need no check.

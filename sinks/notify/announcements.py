@@ -40,10 +40,8 @@ def count_no_call(flow: Flow, listener: str, result: str) -> None:
 
 
 class Announcements:
-    """Announces to the listeners of one flow what is replicated now.
-
-    Only what was really seen may be announced: after an observation that failed, nothing, not the empty set.
-    """
+    """Announces to the listeners of one flow what is replicated now. After a failed observation nothing is announced,
+    not even an empty set."""
 
     def __init__(
         self,
@@ -54,7 +52,8 @@ class Announcements:
         patience: Patience | None = None,
         secrets: Sequence[str] = (),
     ) -> None:
-        """Listeners come configured. `secrets`: texts that no log may show, should a listener's error hold one."""
+        """Listeners are configured already. `secrets`: texts that no log may show, in case a listener's error holds
+        one."""
         self._patience = patience or Patience()
 
         def notifier(kind: str, listener: object, call: Callable[[T], None]) -> Notifier[T]:
@@ -71,20 +70,21 @@ class Announcements:
             self._groups = notifier(GROUP, groups, groups.groups_changed)
 
     def announce_topics(self, upstream_to_downstream: Mapping[str, str]) -> None:
-        """All topics that are replicated now; whether anything differs is found out here. Returns at once."""
+        """Announce all topics that are replicated now, if they changed. Returns at once."""
         if self._topics is not None:
             self._topics.deliver(dict(upstream_to_downstream))
 
     def announce_groups(self, groups: AbstractSet[str]) -> None:
-        """All groups that are replicated now; whether anything differs is found out here. Returns at once."""
+        """Announce all groups that are replicated now, if they changed. Returns at once."""
         if self._groups is not None:
             self._groups.deliver(frozenset(groups))
 
     def close(self, within: float | None = None) -> bool:
-        """Delivers what waits, closes both listeners; whether both were, after at most so many seconds.
+        """Deliver what waits, and close both listeners. Returns whether both were closed within so many seconds; None:
+        as long as one call may take.
 
-        None: as long as one call may take. 0 returns at once: what waits is dropped, and a call that runs goes on
-        by itself. A listener that hangs is left behind, and closed if it comes back.
+        0 returns at once: what waits is dropped, and a running call goes on by itself. A listener that hangs is left
+        behind, and closed if it comes back.
         """
         seconds = self._patience.limit if within is None else within
         deadline = time.monotonic() + seconds
@@ -118,7 +118,7 @@ REPLACED_WITHIN = 2.0
 
 
 class ListenerObserver:
-    """`groups`: whether a listener wants to know of groups."""
+    """Announces after each pass. `groups`: whether a listener wants groups."""
 
     def __init__(
         self,
@@ -137,7 +137,8 @@ class ListenerObserver:
         self._idle: dict[str, None] = {}
 
     def passed(self, report: Report) -> None:
-        """Tells; a source that shows no topic at all is not believed. Raises ClusterUnreachable, RightsMissing."""
+        """Announce the pass. A source that shows no topic at all is not believed. Raises ClusterUnreachable,
+        RightsMissing."""
         if report.listed is None or not report.listed.source:
             return
         self._announcements.announce_topics(replicated_topics(report.listed))
@@ -160,7 +161,7 @@ class ListenerObserver:
         self._idle = known | dict.fromkeys(sorted(asked - self._announced))
 
     def _to_ask(self, names: frozenset[str]) -> frozenset[str]:
-        """Groups that are new, and some of the idle ones in turns: a group is listed before it commits at first."""
+        """Returns new groups, and some idle groups in turns, because a group is listed before its first commit."""
         new = names - self._announced - self._idle.keys()
         return new | frozenset(islice((name for name in self._idle if name in names), IDLE_IN_A_LISTING))
 
@@ -173,6 +174,6 @@ class ListenerObserver:
         return wanted if wanted > now else now + GROUP_LIST_INTERVAL
 
     def close(self, *, replaced: bool) -> None:
-        """Lets the listeners hear the last, and go. At the end of the job they have as long as one call may take;
-        where they are replaced, the flow goes on before, and they end by themselves."""
+        """Let the listeners hear the last set, and end. At the end of the job they have as long as one call may take.
+        If they are replaced, the flow goes on, and they end by themselves."""
         self._announcements.close(REPLACED_WITHIN if replaced else None)

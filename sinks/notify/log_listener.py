@@ -23,7 +23,7 @@ RECORDS_IN_A_WRITE = 10_000
 
 
 class LogListener:
-    """For `topic.listener.class` and `group.listener.class`. `write_to` comes before the first call."""
+    """For `topic.listener.class` and `group.listener.class`. `write_to` is called before the first notification."""
 
     _open: Callable[[], Cluster]
     _topics: str
@@ -35,11 +35,12 @@ class LogListener:
         self._logs: dict[str, KeyedLog] = {}
 
     def write_to(self, open_target: Callable[[], Cluster], topics: str, groups: str, replication_factor: int) -> None:
-        """Where to write. `open_target` is called at the first call, in its thread; `close` closes what it opened."""
+        """Set where to write. `open_target`: called at the first notification, in its thread. `close` closes what it
+        opened."""
         self._open, self._topics, self._groups, self._factor = open_target, topics, groups, replication_factor
 
     def topics_changed(self, upstream_to_downstream: Mapping[str, str]) -> None:
-        """Writes what differs from the log. Raises ClusterUnreachable, LockstepError."""
+        """Write the differences from the log. Raises ClusterUnreachable, LockstepError."""
         self._log(self._topics).keep(
             {
                 upstream.encode(): compact_json({"upstream": upstream, "remote": remote})
@@ -48,7 +49,7 @@ class LogListener:
         )
 
     def groups_changed(self, groups: AbstractSet[str]) -> None:
-        """Writes what differs from the log. Raises ClusterUnreachable, LockstepError."""
+        """Write the differences from the log. Raises ClusterUnreachable, LockstepError."""
         self._log(self._groups).keep({group.encode(): compact_json({"group": group}) for group in groups})
 
     def _log(self, topic: str) -> KeyedLog:
@@ -71,10 +72,10 @@ class KeyedLog:
         self._read_to = 0
 
     def keep(self, wanted: Mapping[bytes, bytes]) -> None:
-        """Makes the topic say this and nothing else; what it says already is not written again.
+        """Make the topic contain exactly these values. Unchanged values are not written again.
 
-        It is read before each writing: so a restart writes differences only, and what a call before left half
-        written, or another client wrote, is mended.
+        The topic is read before each write. So a restart writes only differences, and mends what an interrupted call or
+        another client left.
         """
         self._refresh()
         changed: list[Record] = [(key, None) for key in sorted(self._values.keys() - wanted.keys())]

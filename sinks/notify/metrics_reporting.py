@@ -28,20 +28,19 @@ CountFailure = Callable[[str], None]
 
 
 class MetricsReporter(Protocol):
-    """Kafka's `MetricsReporter`, over Prometheus' registry in place of Kafka's own.
+    """Kafka's `MetricsReporter`, over Prometheus' registry.
 
-    It may also have `configure(properties)`, which must not connect, and be `Reconfigurable`: then it is called when
-    one of the properties that it names differs. One that is not keeps those that it was configured with.
+    It may also have `configure(properties)`, which must not connect, and be `Reconfigurable`. Then it is called when
+    one of its properties changes. Otherwise it keeps its first properties.
     """
 
     def init(self, registry: CollectorRegistry) -> None:
-        """Called with what /metrics shows, to be read at any time, in threads of its own. Returns soon.
-
-        Called once; again only where it raised, so that it should leave nothing behind then.
-        """
+        """Called once with the registry that /metrics shows. Returns soon, and reads the registry at any time in its
+        own threads. If it raises, it is called again, so it should leave nothing behind."""
 
     def close(self) -> None:
-        """Called once, if `init` went well. At the end of the job, metrics stand as they will: a last time to tell."""
+        """Called once, if `init` succeeded. At the end of the job, the metrics no longer change: it may report them a
+        last time."""
 
 
 class ReporterFailed(LockstepError):
@@ -53,7 +52,7 @@ def count_no_failure(reporter: str) -> None:
 
 
 class Reporters:
-    """The running reporters, by class as the file names it. `adopt` and `close` belong to one thread."""
+    """The running reporters, by class as the file names it. One thread calls `adopt` and `close`."""
 
     def __init__(
         self, registry: CollectorRegistry, count: CountFailure = count_no_failure, patience: Patience | None = None
@@ -68,10 +67,10 @@ class Reporters:
         properties: Mapping[str, str] | None = None,
         secrets: Sequence[str] = (),
     ) -> None:
-        """Closes those that are gone, begins those that are new, tells those that stay what they are configured with.
+        """Close reporters that are gone, begin new ones, and give new properties to the others. Waits for a `close`, at
+        most as long as one call may take.
 
-        Which is which follows from the instances. `properties`: those that all reporters get; `secrets`: texts that no
-        log may show, from now on as well as those before. Waits for a `close`, no longer than one call may take.
+        `properties`: of all reporters. `secrets`: texts that no log may show, from now on.
         """
         self._secrets |= set(secrets)
         self._end([name for name, one in self._running.items() if wanted.get(name) is not one.reporter])
@@ -85,7 +84,7 @@ class Reporters:
         return _Running(name, reporter, properties, self._registry, self._count, self._patience, self._secrets)
 
     def close(self) -> bool:
-        """Closes all; whether all were, after at most as long as one call may take."""
+        """Close all reporters. Returns whether all were closed within the time of one call."""
         return self._end(list(self._running))
 
     def _end(self, names: Iterable[str]) -> bool:
@@ -113,7 +112,7 @@ class _Running:
         patience: Patience,
         secrets: Collection[str],
     ) -> None:
-        """`properties`: what it was configured with. `secrets` may grow."""
+        """`properties`: with which it was configured. `secrets` may grow."""
         self.reporter = reporter
         self._name, self._registry, self._count, self._secrets = name, registry, count, secrets
         self._begun = False

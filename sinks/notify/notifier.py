@@ -26,7 +26,7 @@ LONGEST_TEXT = 500
 
 
 class CallResult(str, Enum):
-    """What became of a call. TIMEOUT: it took longer than its limit, whatever it ended with then."""
+    """Result of a call. TIMEOUT: it took longer than its limit, however it ended then."""
 
     OK = "ok"
     FAILED = "failed"
@@ -56,7 +56,7 @@ class Seldom:
 
 
 class _Call:
-    """The result of one call: what is said first counts, and later nothing does."""
+    """The result of one call. Only the first result counts."""
 
     def __init__(self, count: CountResult) -> None:
         self._count, self._lock, self._said = count, threading.Lock(), False
@@ -70,7 +70,7 @@ class _Call:
 
 
 class Notifier(Generic[T]):
-    """One listener. While a call runs, newer sets wait, and of those only the newest is delivered."""
+    """Calls one listener. While a call runs, newer sets wait, and only the newest is delivered."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Notifier(Generic[T]):
         patience: Patience,
         secrets: Sequence[str] = (),
     ) -> None:
-        """`name` begins what is logged. `close` is called once, in the same thread as `call`."""
+        """`name`: begins each line of the log. `close`: called once, in the same thread as `call`."""
         self.name = name
         self._call, self._close, self._count = call, close, count
         self._patience, self._secrets = patience, tuple(secrets)
@@ -94,13 +94,13 @@ class Notifier(Generic[T]):
         self._thread.start()
 
     def deliver(self, current: T) -> None:
-        """The set as it is now. Returns at once, and does nothing where it is the same as before."""
+        """Deliver this set. Returns at once, and does nothing if the set is the same as before."""
         with self._changed:
             if self._latest.want(current, time.monotonic()):
                 self._changed.notify_all()
 
     def end(self, *, drop: bool) -> None:
-        """No more sets after the one that waits; `drop`: that one neither. Returns at once."""
+        """Deliver no set after the one that waits. `drop`: not even that one. Returns at once."""
         with self._changed:
             self._ending = True
             if drop:
@@ -108,7 +108,7 @@ class Notifier(Generic[T]):
             self._changed.notify_all()
 
     def join(self, within: float) -> bool:
-        """Whether the listener is closed, after waiting so many seconds for it."""
+        """Wait up to so many seconds. Returns whether the listener is closed."""
         self._thread.join(within)
         return not self._thread.is_alive()
 
@@ -121,7 +121,7 @@ class Notifier(Generic[T]):
             log.warning("%s could not be closed: %s", self.name, self._shown(error))
 
     def _next(self) -> T | None:
-        """The set to tell, once it is time; None at the end."""
+        """Returns the next set once it is due; None at the end."""
         with self._changed:
             while True:
                 wait = self._latest.wait(time.monotonic())
@@ -174,26 +174,26 @@ class Notifier(Generic[T]):
             log.warning("%s %s (said no more often than every %.0f min)", self.name, what, LOG_EVERY / 60)
 
     def _shown(self, error: BaseException) -> str:
-        """What an error says, in one line and without secrets."""
+        """Returns an error's text in one line, without secrets."""
         plain = str(error) if isinstance(error, LockstepError) else "".join(traceback.format_exception_only(error))
         return " ".join(without_secrets(plain, self._secrets).split())[:LONGEST_TEXT]
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds. `limit`: that one call may take; `first_wait` doubles with each failure up to `longest_wait`."""
+    """Seconds. `limit`: of one call. `first_wait`: doubles with each failure up to `longest_wait`."""
 
     limit: float = 10.0
     first_wait: float = 1.0
     longest_wait: float = 300.0
 
     def wait_after(self, failures: int) -> float:
-        """Until a set is delivered again, after so many failures in a row."""
+        """Returns the wait before the next delivery, after so many failures in a row."""
         return float(min(self.first_wait * 2 ** min(failures - 1, 20), self.longest_wait))
 
 
 class Latest(Generic[T]):
-    """The newest set, and the one that was delivered last; those in between are dropped."""
+    """The newest set, and the one that was delivered last. Sets in between are dropped."""
 
     def __init__(self, patience: Patience) -> None:
         self._patience = patience
@@ -208,14 +208,14 @@ class Latest(Generic[T]):
         return self._wanted
 
     def want(self, current: T, now: float) -> bool:
-        """Whether it is another set than before. Another one is delivered at once, whatever failed before."""
+        """Whether the set is a new one. A new set is delivered at once, whatever failed before."""
         if current == self._wanted:
             return False
         self._wanted, self._due = current, now
         return True
 
     def wait(self, now: float) -> float | None:
-        """Seconds until the newest set is to be delivered, 0 for now; None where there is none that is not known."""
+        """Returns the seconds until the newest set must be delivered, 0 for now; None if there is no new one."""
         if self._wanted is None or self._wanted == self._known:
             return None
         return max(0.0, self._due - now)
@@ -225,7 +225,7 @@ class Latest(Generic[T]):
         self._known, self._failures = current, 0
 
     def failed(self, current: T, now: float) -> float:
-        """It did not, or half; seconds until it is delivered again, 0 where there is a newer set."""
+        """Note that a delivery failed. Returns the seconds until the next one; 0 if there is a newer set."""
         # Neither the set before nor this one can be relied on any more.
         self._known = None
         self._failures += 1

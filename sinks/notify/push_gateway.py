@@ -41,7 +41,7 @@ GATEWAY_ADDRESS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """Where to push, how often (seconds), under which name. `server` is the part of `url` that a log may show."""
+    """Where to push, how often (seconds), and under which name. `server`: the part of `url` that a log may show."""
 
     url: str = field(repr=False)
     server: str
@@ -62,7 +62,7 @@ class PushGatewayReporter:
         self._ending = self._outage = False
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Reads its keys. Raises LockstepError that names the key, and shows neither address nor password."""
+        """Read its keys. Raises LockstepError that names the key, and shows neither address nor password."""
         self._gateway = gateway_of(properties)
 
     def reconfigurable_configs(self) -> Collection[str]:
@@ -74,20 +74,20 @@ class PushGatewayReporter:
         gateway_of(properties)
 
     def reconfigure(self, properties: Mapping[str, str]) -> None:
-        """The next push goes there; the new interval counts from the last one."""
+        """Use these from the next push on. The new interval counts from the last push."""
         gateway = gateway_of(properties)
         with self._changed:
             self._gateway = gateway
             self._changed.notify_all()
 
     def init(self, registry: CollectorRegistry) -> None:
-        """Begins. The first push comes after one interval: what an earlier run pushed stays there until then."""
+        """Begin. The first push comes after one interval, so metrics of an earlier run stay until then."""
         # A daemon, so that a gateway that hangs does not keep the process from ending.
         self._thread = threading.Thread(target=self._run, args=(registry,), name="push", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Pushes once more, and returns when that is over, or the gateway has taken too long for two pushes."""
+        """Push once more. Returns when that is done, or after the time of two pushes."""
         with self._changed:
             self._ending = True
             self._changed.notify_all()
@@ -99,7 +99,7 @@ class PushGatewayReporter:
         self._push(registry)
 
     def _interval_passed(self) -> bool:
-        """True after the interval, False at the end, whichever comes first."""
+        """Returns True after the interval, False at the end, whichever comes first."""
         begun = time.monotonic()
         with self._changed:
             while not self._ending:
@@ -129,7 +129,8 @@ class PushGatewayReporter:
 
 
 def gateway_of(properties: Mapping[str, str]) -> Gateway:
-    """What the properties say. Raises LockstepError that names the key, and shows neither address nor password."""
+    """Read the gateway from properties. Raises LockstepError that names the key, and shows neither address nor
+    password."""
     values = {name: properties.get(name, "").strip() or default for name, default in DEFAULTS.items()}
     password = properties.get(PASSWORD, "")
     if bool(values[USERNAME]) != bool(password):

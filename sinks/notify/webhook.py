@@ -42,11 +42,12 @@ HOST_PATTERN = re.compile(rb"[a-zA-Z0-9._-]+|[0-9a-fA-F:.]+")
 
 
 class WebhookFailed(LockstepError):
-    """The server did not take it. The message holds scheme and host of the address, for the rest may be a secret."""
+    """The server refused the request. The message has only scheme and host of the address, because the rest may be a
+    secret."""
 
 
 class WebhookBusy(WebhookFailed):
-    """It did not for now, or could not be reached: another try may succeed."""
+    """The server refused for now, or could not be reached. Another try may succeed."""
 
 
 class WebhookListener:
@@ -57,11 +58,11 @@ class WebhookListener:
     _ends: Mapping[str, str]
 
     def __init__(self, clock: Callable[[], float] = time.time, first_wait: float = 0.5) -> None:
-        """`clock` in seconds since 1970; `first_wait`: seconds before the second try, doubling from there."""
+        """`clock`: seconds since 1970. `first_wait`: seconds before the second try; they double from there."""
         self._clock, self._first_wait = clock, first_wait
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Reads address, secret and both aliases. Raises LockstepError that names the key and shows no value."""
+        """Read address, secret and both aliases. Raises LockstepError that names the key and shows no value."""
         self._url = _address(properties.get(WEBHOOK_URL_NAME, "").strip())
         self._secret = properties.get(WEBHOOK_SECRET_NAME, "").encode()
         if not self._secret:
@@ -145,6 +146,7 @@ def _address(text: str) -> httpx.URL:
 
 
 def _log_no_requests() -> None:
-    """httpx logs each request with its whole address, which may hold a secret, and stamina logs each retry."""
+    """Silence httpx, which logs each request with its whole address, and stamina, which logs each retry. The address
+    may hold a secret."""
     for name in ("httpx", "stamina"):
         logging.getLogger(name).setLevel(logging.ERROR)

@@ -16,10 +16,10 @@ from streaming.errors import LockstepError
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A user's password. `version` changes with the password and reveals nothing of it.
+    """A user's password. `version`: changes with the password, and reveals nothing of it. Neither `repr` nor `str`
+    shows the password.
 
-    Neither `repr` nor `str` shows the password. Raises LockstepError for an empty user or password, and for text that
-    UTF-8 does not know.
+    Raises LockstepError for an empty user or password, and for text that is not valid UTF-8.
     """
 
     user: str
@@ -37,23 +37,22 @@ class Credential:
 
 
 class CredentialProvider(Protocol):
-    """Who knows passwords. A class of the user's needs `credential` alone, and may have `configure(properties)`.
-
-    Each method may raise LockstepError, which concerns the user asked about.
-    """
+    """Returns passwords of users. A user's own class needs only `credential`, and may have `configure(properties)`.
+    Each method may raise LockstepError about the user in question."""
 
     def credential(self, user: str) -> Credential | None:
-        """The password of a user, as the source's cluster names it; None: not known."""
+        """Returns a user's password; None if it is unknown. `user`: as the source's cluster names it."""
 
     def version(self, user: str) -> str | None:
-        """The version that `credential` would have; asked for every user at every poll, so it should be cheap."""
+        """Returns the version that `credential` would have. Called for every user at every poll, so it should be
+        cheap."""
 
     def close(self) -> None:
-        """Closes what is open. The maker of the provider calls it once."""
+        """Close what is open. Called once, by whatever created the provider."""
 
 
 def version_of_credential(provider: CredentialProvider, user: str) -> str | None:
-    """`version` of a provider that has none of its own."""
+    """`version` for a provider without one."""
     found = provider.credential(user)
     return found.version if found else None
 
@@ -63,13 +62,14 @@ def close_nothing(provider: CredentialProvider) -> None:
 
 
 def provider_fault(error: Exception) -> ItemFault:
-    """What a provider raised, as its user's trouble. An error that is not Lockstep's may hold a secret in its text."""
+    """Returns what a provider raised as a fault of its user. The text of a foreign error may hold a secret."""
     text = str(error) if isinstance(error, LockstepError) else type(error).__name__
     return ItemFault("CREDENTIAL_PROVIDER", text, retriable=True)
 
 
 def known_versions(provider: CredentialProvider, users: Iterable[str]) -> Observed[str, str]:
-    """The versions of the users that the provider knows; for whom it fails, why. Asks about each once."""
+    """Returns the versions of the users that the provider knows, and the reason for each user on which it fails. Asks
+    about each once."""
     items: dict[str, str] = {}
     errors: dict[str, ItemFault] = {}
     for user in dict.fromkeys(users):

@@ -14,14 +14,14 @@ class TopicListener(Protocol):
     """MM2's `TopicListener`. It may also have `configure(properties)`, which must not connect, and `close()`."""
 
     def topics_changed(self, upstream_to_downstream: Mapping[str, str]) -> None:
-        """All replicated topics: name on the source to name on the target. A call that raises is repeated later."""
+        """Gets all replicated topics: remote name by upstream name. A call that raises is repeated later."""
 
 
 class GroupListener(Protocol):
     """MM2's `GroupListener`. It may also have `configure(properties)`, which must not connect, and `close()`."""
 
     def groups_changed(self, groups: AbstractSet[str]) -> None:
-        """All replicated consumer groups. A call that raises is repeated later."""
+        """Gets all replicated consumer groups. A call that raises is repeated later."""
 
 
 class DefaultTopicListener:
@@ -39,19 +39,19 @@ class DefaultGroupListener:
 
 
 def wants_nothing(listener: object) -> bool:
-    """Whether it is one of Kafka's own that do nothing; what inherits from them may do something."""
+    """Whether it is one of Kafka's listeners that do nothing. A subclass of them may do something."""
     return type(listener) in (DefaultTopicListener, DefaultGroupListener)
 
 
 class FailoverListener(Protocol):
-    """Lockstep's own: told to switch clients over, since Lockstep moves no client and no DNS. It may also have
+    """Lockstep's own listener. It switches clients over, because Lockstep moves no client and no DNS. It may also have
     `configure(properties)` and `close()`."""
 
     def state_changed(self, state: Mapping[str, Any]) -> None:
-        """`source`, `target`, `before`, `state`, `doing`, `topics`, `who`, `why`, `at`: as `lockstep failover -o json`
-        has them.
+        """Called by the command, in order, once for each state, after the ledger has it. What it raises stops nothing.
 
-        Called by the command, in order, once for each state, after the ledger has it. What raises stops nothing.
+        Arguments: `source`, `target`, `before`, `state`, `doing`, `topics`, `who`, `why`, `at`, as in `lockstep
+        failover -o json`.
         """
 
 

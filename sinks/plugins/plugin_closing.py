@@ -10,7 +10,8 @@ log = logging.getLogger(__name__)
 
 
 def close_plugin(plugin: object) -> None:
-    """Calls its `close()` if it has one. What that raises is logged by its class alone: its text may hold a secret."""
+    """Call the plug-in's `close()` if it has one. Of an exception only the class is logged, because its text may hold a
+    secret."""
     close = getattr(plugin, "close", None)
     if not callable(close):
         return
@@ -22,7 +23,7 @@ def close_plugin(plugin: object) -> None:
 
 
 class PluginClosing:
-    """Closes each plug-in of a flow once. May be called from any thread."""
+    """Closes each plug-in of a flow once. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -34,7 +35,7 @@ class PluginClosing:
         self._first(plugin)
 
     def close(self, plugins: Iterable[object]) -> None:
-        """Closes those that are neither closed nor handed over."""
+        """Close the plug-ins that are neither closed nor handed over."""
         for plugin in plugins:
             if self._first(plugin):
                 close_plugin(plugin)
