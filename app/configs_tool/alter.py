@@ -417,7 +417,7 @@ def _form(mechanism: str, value: str) -> str | None:
         return str(error).replace("a client has one", "there must be one")
     wanted = LOGIN_MODULE_OF.get(mechanism)
     if wanted is not None and module.simple_name != wanted and module.simple_name in LOGIN_MODULE_OF.values():
-        return f"its login module is {module.simple_name}, that of {mechanism} is {wanted}"
+        return f"its login module is {module.simple_name}, but {mechanism} needs {wanted}"
     if mechanism == "plain" and module.simple_name == wanted:
         return _plain(module.options)
     return None

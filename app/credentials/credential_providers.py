@@ -112,7 +112,7 @@ class DirectoryCredentialProvider:
                 f"{file} cannot be seen: {getattr(error, 'strerror', 'its links form a cycle')}"
             ) from None
         if not stat.S_ISREG(found.st_mode) or not inside:
-            raise LockstepError(f"{file} is no regular file in this folder, and not taken for a password")
+            raise LockstepError(f"{file} is no regular file in this folder, so Lockstep does not read it as a password")
         return f"{found.st_mtime_ns}"
 
     def close(self) -> None:
@@ -143,7 +143,7 @@ def read_password(file: Path, most: int | None = None) -> str:
     except OSError as error:
         raise WrongUsage(f"{file} cannot be read: {error.strerror}") from None
     if most is not None and len(content) > most:
-        raise WrongUsage(f"{file} has more than {most} bytes, and is not taken for a password")
+        raise WrongUsage(f"{file} has more than {most} bytes, so Lockstep does not read it as a password")
     return password_in(content, str(file))
 
 

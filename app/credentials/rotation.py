@@ -86,8 +86,8 @@ def _pending(store: CredentialStore, user: str, password: str | None, anew: bool
         return store.begin(user, password, anew=anew)
     if password not in (None, pending.password):
         raise WrongUsage(
-            f"another new password of {user} is under way: finish it first, without giving one, or give this one with "
-            f"`lockstep credentials set {user} --both`"
+            f"another new password of {user} is not on all clusters yet. Finish it first: run the command without a "
+            f"password. Or replace it with `lockstep credentials set {user} --both`"
         )
     return pending
 

@@ -189,7 +189,7 @@ def closed(name: str, reference: bool, opened: Collection[str]) -> str | None:
     for word in words:
         if word not in opened:
             return (
-                f"{word} hold from the properties file alone, since other writers of the ledger could misuse them: "
+                f"only the properties file may set {word}, because other writers of the ledger could misuse them: "
                 f"write it there, or add {word} to {keys.OVERRIDES_ALLOWED.name}"
             )
     return None
@@ -212,7 +212,7 @@ def refusals(stored: InLedger, opened: Collection[str]) -> list[str]:
 
 def _misplaced(name: str, override: Override) -> str | None:
     if override.encoded and not is_hidden(name):
-        return "an encoded password stands under a name whose value is shown, where anyone could read it"
+        return "an encoded password is stored under a key whose value Lockstep shows, so anyone could read it"
     if is_secret(name) and not override.encoded and not override.reference:
         return "a secret that is not encoded was not written by Lockstep"
     return None

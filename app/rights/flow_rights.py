@@ -343,7 +343,7 @@ def rights_on_names(settings: FlowSettings, names: Mapping[On, Collection[str]])
 DRILL_EXAMPLE = "practice"
 
 UNNAMED_COPY = (
-    "{why}: the policy calls the copy of {topic} {copy}, so that no prefix has the copies of drills alone. Grant "
+    "{why}: the policy calls the copy of {topic} {copy}, so no prefix covers only the copies of drills. Grant "
     "{operations} on the copy of the one topic that you name: for `lockstep drill --topic {topic}` on {copy}"
 )
 

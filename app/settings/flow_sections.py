@@ -337,8 +337,8 @@ def check_principals(properties: Properties, flow: Flow, enabled: Mapping[Kind, 
     if doubt is not None:
         findings.warn(
             properties.entry(keys.ENABLED.name, flow),
-            f"the principal that Lockstep is on {flow.target} is not known for certain ({doubt}), so an ACL of the "
-            f"source could lock it out. Name it, and {flow.target}'s super users, in {keys.ACL_PROTECTED.name}",
+            f"Lockstep cannot tell its own principal on {flow.target} ({doubt}), so an ACL of the source could lock it "
+            f"out. Name it, and {flow.target}'s super users, in {keys.ACL_PROTECTED.name}",
             keys.ACL_PROTECTED.name,
         )
 

@@ -168,7 +168,7 @@ def _compared(
     known = known or behind_at_most(records, tail, before=start - log.start)
     if known.exact or known.records:
         return Arrival(where, known)
-    return Arrival(where, problem="the last record on the target is not on the source, nor is one behind it")
+    return Arrival(where, problem="the source has neither the last record of the target nor any record after it")
 
 
 @dataclass(frozen=True)

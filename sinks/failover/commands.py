@@ -62,7 +62,7 @@ def _taken_back(scene: Scene, known: FailoverRecord, before: Collection[Key]) ->
     if added:
         lift_fence(scene, added)
     taken = f"The fence of {shown(sorted(key[1] for key in added))} was taken back" if added else "The fence stays"
-    return f"{taken}; run the same again, or `lockstep unfence` for all"
+    return f"{taken}; run the command again, or `lockstep unfence` for all"
 
 
 def _fenced(scene: Scene, topics: tuple[str, ...], *, without_fence: bool, take_over: bool) -> FailoverRecord:

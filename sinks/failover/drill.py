@@ -155,7 +155,7 @@ class Drill:
             raise
         if left := own.take_away():
             said = "as predicted" if result.agrees else "not as predicted"
-            raise LeftBehind(f"what was measured is {said}, but not all was taken away: {'; '.join(left)}")
+            raise LeftBehind(f"the drill measured {said}, but could not remove everything: {'; '.join(left)}")
 
     def _measure(self, own: DrillTopic, result: DrillResult) -> None:
         scene = self.scene
@@ -295,8 +295,8 @@ class DrillTopic:
         for ports, name in ((self.scene.source, self.topic), (self.scene.target, self.copy)):
             if name in ports.cluster.list_topics() or name not in ports.cluster.confirmed_absent([name]):
                 raise WrongUsage(
-                    f"{name} is there already on {ports.alias}, or may not be seen there: a drill makes a topic of "
-                    "its own, name another with --topic"
+                    f"{name} exists on {ports.alias} already, or this principal may not see it. A drill creates a "
+                    "topic of its own: name another one with --topic"
                 )
 
     def make(self) -> None:
@@ -310,7 +310,7 @@ class DrillTopic:
         if fault is not None:
             self._made = None if fault.unknown else False
             said = fault.needing("CREATE", "TOPIC", self.topic)
-            raise LockstepError(f"{self.topic} cannot be made on {self.scene.source.alias}: {said}")
+            raise LockstepError(f"{self.topic} cannot be created on {self.scene.source.alias}: {said}")
         self._made = True
 
     def is_seen(self) -> bool:

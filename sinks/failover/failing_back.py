@@ -57,8 +57,8 @@ def _deal_with(found: Unreplicated, here: str, there: str, export: Export | None
         where, why = next(iter(found.problems.items()))
         unclear = number_of(len(found.problems), "partition")
         raise NotNow(
-            f"what of {unclear} of {here} never reached {there} is unknown, {where} among them: {why}. Mend "
-            f"that, or say --discard {TYPED_UNKNOWN}, and --export FOLDER for what is known"
+            f"for {unclear} of {here} it is unknown which records never reached {there}, for example {where}: {why}. "
+            f"Mend that, or say --discard {TYPED_UNKNOWN}, and --export FOLDER for what is known"
         )
     if not found.count:
         return

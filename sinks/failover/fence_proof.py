@@ -92,8 +92,8 @@ def prove_still(
         now = waiting.clock()
         if written and now - began > proof.grace:
             raise FenceBroken(
-                f"a client goes on writing to {shown(topics_of(written))}: a super user, whom no ACL stops, or through "
-                f"a broker that does not know the fence yet. {writers(written)}Stop that producer"
+                f"a client still writes to {shown(topics_of(written))}. It is a super user, whom no ACL stops, or its "
+                f"broker does not know the fence yet. {writers(written)}Stop that producer"
             )
         ends = after
         if written:

@@ -63,15 +63,14 @@ NO_AUTHORIZER = (
 )
 
 CLOSED_BY_WHOM = (
-    "no client can write {topics} on {source} already. That may be the fence of {flows}, whose ledger cannot be read "
-    "({why}): `unfence` of {flows} would take it away while {flow} relies on it. Run the same again once the ledger "
-    "can be read. If {flows} is not fenced for certain, run it with a copy of the file that does not enable {flows}"
+    "no client can write {topics} on {source} already. This may be the fence of {flows}, whose ledger cannot be read "
+    "({why}). Then `unfence` of {flows} would lift it while {flow} relies on it. Run the command again once that "
+    "ledger can be read. If {flows} is certainly not fenced, use a copy of the file that does not enable {flows}"
 )
 
 STAYS_CLOSED = (
-    "the fence on {source} stays: whether {flows} relies on it as well cannot be told, for that ledger cannot be read "
-    "({why}). Run the same again once it can; if {flows} is not fenced for certain, run it with a copy of the file "
-    "that does not enable {flows}"
+    "the fence on {source} stays, because {flows} may rely on it, too: its ledger cannot be read ({why}). Run the "
+    "command again once it can. If {flows} is certainly not fenced, use a copy of the file that does not enable {flows}"
 )
 
 

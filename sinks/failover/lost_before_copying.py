@@ -262,12 +262,12 @@ def lost_line(where: TopicPartition, lost: Lost) -> str:
     """Returns the line for the log."""
     if lost.records is None:
         return (
-            f"{where}: retention reached offset {lost.through} before all that lies before it was seen on the target. "
-            "Whether records were lost is not known"
+            f"{where}: retention deleted everything before offset {lost.through}, and Lockstep had not seen all of it "
+            "on the target. It is unknown whether records were lost"
         )
     return (
         f"LOST BEFORE COPYING: at most {number_of(lost.records, 'record')} of {where} before offset {lost.through}. "
-        "Retention took them from the source before they were copied"
+        "Retention deleted them on the source before they were copied"
     )
 
 

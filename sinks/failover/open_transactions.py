@@ -300,9 +300,9 @@ def _named(scene: Scene, partitions: Collection[TopicPartition]) -> str:
 
 def _way_out(scene: Scene) -> str:
     copied = (
-        "MM2 reads committed records alone, and copies theirs only once they are committed"
+        "MM2 reads only committed records, so it copies these once their transactions commit"
         if scene.settings.isolation == "read_committed"
-        else "MM2 reads uncommitted records: theirs stay on the target, even if they are aborted on the source"
+        else "MM2 reads uncommitted records, so these stay on the target even if their transactions abort"
     )
     return f"{copied}. Let their producers commit or abort, or say --abort-transactions"
 

@@ -186,6 +186,6 @@ def _loses(loss: FailoverLoss, at: datetime, source: str, now: datetime) -> str:
     most = "" if loss.exact else "at most "
     age = max(0, round((now - (loss.source_seen or at)).total_seconds()))
     return (
-        f"It would lose {most}{number_of(loss.records or 0, 'record')} of those that {source} had {age} s ago, "
-        "and what came since without being copied"
+        f"It would lose {most}{number_of(loss.records or 0, 'record')} that {source} had {age} s ago, and each later "
+        "record that was not copied"
     )

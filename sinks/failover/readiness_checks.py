@@ -135,13 +135,13 @@ def _records_not_copied(facts: ReadinessFacts) -> Iterator[Check]:
 def _lost(facts: ReadinessFacts) -> Iterator[Check]:
     topics = by_topic(facts.lost)
     lost = [f"{one.topic} {one.records} (found at {utc_text(one.since)})" for one in topics if one.records]
-    unknown = [f"{one.topic}: not known of {number_of(one.unknown, 'partition')}" for one in topics if one.unknown]
-    unwatched = f"not known of {number_of(facts.unwatched, 'partition')} that no job has watched so far"
+    unknown = [f"{one.topic}: unknown for {number_of(one.unknown, 'partition')}" for one in topics if one.unknown]
+    unwatched = f"unknown for {number_of(facts.unwatched, 'partition')} that no job has watched yet"
     figure = f"at most {shown(lost)}" if lost else "0"
     figure = "; ".join([figure, *unknown, *([unwatched] if facts.unwatched else [])])
     remedy = (
-        "the source's retention took them before they were copied: take them from elsewhere, then `lockstep ledger "
-        "acknowledge`"
+        "the source's retention deleted them before they were copied: get them from another place, then `lockstep "
+        "ledger acknowledge`"
     )
     result = CheckResult.FAILED if lost else CheckResult.WARNING if unknown else CheckResult.OK
     yield Check("records lost before copying", result, figure, "0", remedy if topics else "")

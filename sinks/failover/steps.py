@@ -91,8 +91,8 @@ def prove_fence(scene: Scene) -> None:
             scene.say(f"a client wrote to {wrote} since the fence was proven. {last_writers(scene, came)}")
         source = scene.settings.flow.source
         scene.say(
-            f"waiting for the ends of {source} to stand still for {proof.still:g} s. That finds who writes in this "
-            "time; who writes less often is found only if they write before the promotion ends"
+            f"waiting for the ends of {source} to stand still for {proof.still:g} s. That finds clients that write in "
+            "this time. A client that writes less often is found only if it writes before the promotion ends"
         )
         ends = prove_still(records, partitions, proof, scene.waiting, partial(last_writers, scene))
     keep_proof(scene.journal.ledger, ends, scene.journal.now() - timedelta(seconds=proof.still))
@@ -130,7 +130,7 @@ def prove_again(scene: Scene) -> None:
         prove_fence(scene)
     except FenceBroken as error:
         state = scene.journal.record.state
-        raise FenceBroken(f"{error}. The flow stays {state}: run the same again, or `lockstep unfence`") from error
+        raise FenceBroken(f"{error}. The flow stays {state}: run the command again, or `lockstep unfence`") from error
 
 
 def _lift_fence(scene: Scene) -> None:
@@ -150,17 +150,17 @@ def _warn_of_moved(scene: Scene) -> None:
         found = written_on_target(scene, known) if known else WrittenSince()
     except LockstepError as error:
         # The fence is lifted: what is only said must not end the command.
-        scene.say(f"CAREFUL: whether clients that have moved wrote on {target} cannot be told: {error}")
+        scene.say(f"CAREFUL: Lockstep cannot tell whether moved clients wrote on {target}: {error}")
         return
     if found.foreign:
         scene.say(
-            f"CAREFUL: since they were drained something was written to {shown(topics_of(found.foreign))} on {target}. "
-            "It stays there, and is on no source: move these clients back"
+            f"CAREFUL: a client wrote to {shown(topics_of(found.foreign))} on {target} after the drain. Its records "
+            "are only there: move this client back"
         )
     if found.unknown:
         scene.say(
-            f"CAREFUL: of {shown(topics_of(found.unknown))} on {target} cannot be told whether clients that have moved "
-            "wrote there since it was drained: see that none is left there"
+            f"CAREFUL: Lockstep cannot tell whether moved clients wrote to {shown(topics_of(found.unknown))} on "
+            f"{target} after these topics were drained: see that none is left there"
         )
 
 
@@ -227,8 +227,8 @@ def _keep_divergence(scene: Scene) -> None:
 
 
 HALF_PROMOTED = (
-    "something came to {source} after the last check, and `promote` is half done: {what}. No client may write "
-    "on {target} so far. Stop the producers on {source}, and run the same again; or `lockstep unfence`"
+    "records came to {source} after the last check, and `promote` is half done: {what}. No client may write on "
+    "{target} yet. Stop the producers on {source} and run the command again, or `lockstep unfence`"
 )
 
 
@@ -261,8 +261,9 @@ def tell_late(scene: Scene) -> None:
         return
     if came:
         scene.say(
-            f"CAREFUL: what came to {shown(topics_of(came))} on {source} while the flow ended may be there alone. "
-            f"{last_writers(scene, came)}Stop these clients; `lockstep failback` counts and exports what stayed behind"
+            f"CAREFUL: records that came to {shown(topics_of(came))} on {source} while the flow ended may be only "
+            f"there. {last_writers(scene, came)}Stop these clients; `lockstep failback` counts and exports "
+            "what stayed behind"
         )
 
 
@@ -311,7 +312,7 @@ def grant_writes(scene: Scene) -> None:
         entries[Entry.OWNED, (Kind.ACL.value, *acl.key)] = ""
     ledger.put(entries)
     if refused := [f"{' '.join(acl.key)}: {fault}" for acl, fault in faults.items() if fault]:
-        raise LockstepError(f"held back until now, and refused: {number_of(len(refused), 'ACL')}: {shown(refused)}")
+        raise LockstepError(f"the target refused {number_of(len(refused), 'held-back ACL')}: {shown(refused)}")
     granted = number_of(len(bindings), "ALLOW WRITE is", "ALLOW WRITE are")
     scene.say(f"{granted} granted on {scene.settings.flow.target}")
 

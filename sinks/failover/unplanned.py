@@ -266,7 +266,7 @@ def check_loss(scene: Scene, prediction: Prediction, source_answers: bool, accep
     if records is None and accept_loss < ANY_LOSS:
         of = shown(sorted(map(str, prediction.unknown))) or "any topic"
         raise NotNow(
-            f"how many records of {of} are lost is not known, and --accept-loss is {accept_loss:.0f}. "
+            f"it is unknown how many records of {of} are lost, and --accept-loss is {accept_loss:.0f}. "
             f"`--accept-loss {TYPED_UNKNOWN}` accepts it"
         )
     if records is not None and records > accept_loss:
@@ -276,12 +276,12 @@ def check_loss(scene: Scene, prediction: Prediction, source_answers: bool, accep
 def _why_to_accept(source: str, prediction: Prediction) -> str:
     if prediction.whole:
         return (
-            f"{source} answers, so that nothing need be lost: `lockstep cutover` loses no record. To fail over all "
+            f"{source} answers, and `lockstep cutover` loses no record. To fail over all "
             f"the same, say --accept-loss with at least {prediction.typed}"
         )
     silent = shown(sorted(map(str, prediction.unanswered))) or "its records"
     return (
-        f"{source} answers, but gives no answer for {silent}. Once its brokers are back, `lockstep cutover` loses no "
+        f"{source} answers, but not for {silent}. Once its brokers are back, `lockstep cutover` loses no "
         f"record. To fail over without them, say --accept-loss {prediction.typed}"
     )
 

@@ -27,7 +27,7 @@ OPEN = (
 
 SHORTER = "it is shorter than at the takeover: it was recreated, or its log lost its tail"
 
-HAND_ON = "Hand them on in another way, by kafka-delete-records.sh take off {} what was handed on, and run it again"
+HAND_ON = "Copy them by other means, delete them from {} with kafka-delete-records.sh, and run the command again"
 
 
 @dataclass(frozen=True)
@@ -147,10 +147,10 @@ def _way_out(
     """Returns what to do about a partition of either cluster that has too many records."""
     topics = {one.topic for one, copy in pairs.items() if where in (one, copy)}
     if topics & known.keys():
-        return f"They came behind what was copied at the failover. {HAND_ON.format('the source')}"
+        return f"They were written after the failover. {HAND_ON.format('the source')}"
     return (
-        f"{shown(sorted(topics))} had not been seen before the failover, so all of it is compared record by record. "
-        "Compare it in another way, leave it out (add it to topics.exclude in the file), and run it again"
+        f"No job had seen {shown(sorted(topics))} before the failover, so each of its records must be compared. "
+        "Compare it by other means, add it to topics.exclude in the file, and run the command again"
     )
 
 

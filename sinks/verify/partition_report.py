@@ -16,10 +16,10 @@ from streaming.number_of import number_of
 MOST_FINDINGS = 1000
 """Most findings of a partition that are named; more are only counted."""
 
-ORDER_UNKNOWN = "in a window lie too many records apart from each other to tell whether all are in order"
+ORDER_UNKNOWN = "too many records of a window lie apart to tell whether all are in order"
 """A reason."""
 
-NOTHING_LEFT = "what one side still has, the other one has deleted: nothing is left to compare"
+NOTHING_LEFT = "each side has deleted what the other one still has: nothing is left to compare"
 """A reason."""
 
 NOT_DIFFERENT = frozenset({Difference.UNVERIFIABLE})
@@ -81,7 +81,7 @@ def _notes(
         yield "timestamps are left out: the target's brokers give them (LogAppendTime)"
     if expired:
         left = number_of(expired, "record or offset", "records or offsets")
-        yield f"on one side alone, by retention: {left} before what was compared"
+        yield f"retention left {left} on one side only, before the compared ones"
     if len(findings) > most:
         yield f"left out: {number_of(len(findings) - most, 'more finding')}"
     if check.pending:

@@ -193,8 +193,7 @@ UNSEEN = "{} not agree; no more were brought, and nothing tells whether they are
 """A reason."""
 
 UNPROVEN_DELETION = (
-    "a deletion is not on the target, and what the target has from before was too much to be read for it: `lockstep "
-    "verify` reads it"
+    "the target lacks a deletion, and has too many older records to read them now: `lockstep verify` reads them"
 )
 """A reason."""
 
@@ -325,7 +324,7 @@ def _notes(keys: Keys, expired: int, left_out: int) -> Iterator[str]:
     if not keys.times:
         yield "timestamps are left out: the target's brokers give them (LogAppendTime)"
     if expired:
-        yield f"{number_of(expired, 'key is', 'keys are')} on one side alone, by retention"
+        yield f"retention left {number_of(expired, 'key')} on one side only"
     if left_out > 0:
         yield f"left out: {number_of(left_out, 'more finding')}"
 

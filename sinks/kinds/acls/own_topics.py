@@ -38,7 +38,7 @@ COVERS = (
     "on the target, {} {} covers {}, which is Kafka's, MM2's or Lockstep's own. Use ACLs on the source that leave it "
     "out. Or grant this on the target by hand, or leave the principal out (lockstep.acl.principals.exclude)"
 )
-EVERYBODY = "denies everybody, and so those who are never locked out ({}); deny it on the target by hand"
+EVERYBODY = "denies every principal, also the protected ones ({}); if that is meant, deny it on the target by hand"
 
 
 def own_topic(name: str, pattern_type: str, ours: Collection[str]) -> str | None:

@@ -102,8 +102,8 @@ VERDICTS: tuple[VerdictRule, ...] = (
     (
         lambda facts: facts.stale,
         Verdict.ERROR,
-        "the group's offset is from before the log that it comes from lost its tail: another one that the group "
-        "commits there counts again",
+        "the group committed this offset before its log lost its tail. The next offset that it commits there counts "
+        "again",
     ),
     (
         _beyond_log,
@@ -113,8 +113,8 @@ VERDICTS: tuple[VerdictRule, ...] = (
     (
         _untrue,
         Verdict.ERROR,
-        "the group is at {committed} on {onto} since before the log there lost its tail, and would skip what was "
-        "written in its place" + RESET,
+        "the group was at {committed} on {onto} before the log there lost its tail, and would skip the records that "
+        "were written since" + RESET,
     ),
     (
         lambda facts: facts.answer is Unanswered.BEYOND_END,
@@ -124,7 +124,7 @@ VERDICTS: tuple[VerdictRule, ...] = (
     (
         lambda facts: isinstance(facts.answer, Unanswered) and facts.source_empty,
         Verdict.SOURCE_EMPTY,
-        "the partition holds no record that an offset could be translated by",
+        "the partition has no record by which an offset could be translated",
     ),
     (
         lambda facts: facts.answer is Unanswered.OTHER_OFFSETS,

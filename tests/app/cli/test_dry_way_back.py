@@ -220,7 +220,7 @@ def test_dry_failover_says_that_the_source_answers_as_the_command_itself_does(
     there = stage()
     run_on(there, monkeypatch)
     failover_commands.failover(FILE, accept_loss=accepted, dry=True)
-    said = "it would be refused: a answers, so that nothing need be lost: `lockstep cutover` loses no record"
+    said = "it would be refused: a answers, and `lockstep cutover` loses no record"
     assert (said in capsys.readouterr().err) is refused
     if refused:
         with pytest.raises(NotNow, match="a answers"):

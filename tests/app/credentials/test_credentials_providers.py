@@ -176,7 +176,7 @@ def test_what_is_no_small_file_of_the_folder_is_no_password(
         alice.symlink_to(outside)
     else:
         alice.write_text("g" * (MOST_BYTES + 1))
-    with pytest.raises(LockstepError, match="not taken for a password") as caught:
+    with pytest.raises(LockstepError, match="does not read it as a password") as caught:
         folder(tmp_path).credential("alice")
     assert "geheim" not in str(caught.value)
 

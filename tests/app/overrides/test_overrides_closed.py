@@ -67,7 +67,7 @@ def test_override_that_breaks_a_rule_refuses_all_of_the_ledger_s_for_the_job_and
 @pytest.mark.parametrize("name", ["lockstep.acl.principals.protected", "lockstep.scram.users.adopt"])
 def test_whom_the_source_must_not_touch_holds_from_the_file_alone(name: str) -> None:
     (problem,) = refusals(stored(name, Override("admin")), ())
-    assert problem.startswith(f"{name}: mappings hold from the properties file alone")
+    assert problem.startswith(f"{name}: only the properties file may set mappings")
 
 
 @pytest.mark.parametrize("name", FORGED)
@@ -88,7 +88,7 @@ def test_what_the_file_opens_is_taken_and_nothing_else(word: str) -> None:
     entries = stored(*OPENED[word])
     assert refusals(entries, {word}) == []
     (problem,) = refusals(entries, set(OPENABLE) - {word})
-    assert problem.startswith(f"{OPENED[word][0]}: {word} hold from the properties file alone")
+    assert problem.startswith(f"{OPENED[word][0]}: only the properties file may set {word}")
     assert problem.endswith(f"add {word} to lockstep.overrides.allowed")
 
 
@@ -96,7 +96,7 @@ def test_what_the_file_opens_is_taken_and_nothing_else(word: str) -> None:
 def test_what_would_be_refused_at_load_is_refused_when_it_is_written(word: str) -> None:
     name, override = OPENED[word]
     value = {"addresses": "http://h/hook"}.get(word, override.value)
-    with pytest.raises(WrongUsage, match=f"{word} hold from the properties file alone"):
+    with pytest.raises(WrongUsage, match=f"only the properties file may set {word}"):
         checked_overrides({name: value}, (), literal=override.reference)
     assert checked_overrides({name: value}, (), literal=override.reference, opened=(word,)) == {name: value}
 

@@ -46,7 +46,7 @@ def test_principals_that_the_file_names_are_protected_as_well(tmp_path: Path) ->
 @pytest.mark.parametrize("lines", [OAUTH, "b.security.protocol=SSL\nb.ssl.keystore.location=/no/such.p12"])
 def test_principal_that_is_not_known_is_warned_about_until_it_is_named(tmp_path: Path, lines: str) -> None:
     (warning,) = [one for one in settings_of(tmp_path, lines).warnings if one.key == PROTECTED]
-    assert "the principal that Lockstep is on b is not known for certain" in warning.message
+    assert "Lockstep cannot tell its own principal on b" in warning.message
     assert not [one for one in settings_of(tmp_path, lines, f"{PROTECTED}=me").warnings if one.key == PROTECTED]
 
 

@@ -85,7 +85,7 @@ def test_where_copies_ended_is_kept_before_a_hook_is_told_to_move_their_clients(
 def test_a_batch_that_somebody_goes_on_writing_is_let_go_and_those_before_it_stay_fenced() -> None:
     built = stage()
     built.producers.append(lambda: built.write("y", super_user=True))
-    with pytest.raises(FenceBroken, match=r"writing to y.*fence of y was taken back"):
+    with pytest.raises(FenceBroken, match=r"writes to y.*fence of y was taken back"):
         cutover(built.scene(), batch=1)
     assert built.world.source_acls.bindings == set(fence_acls(["x"]))
     built.producers.clear()
@@ -109,7 +109,7 @@ def test_a_cutover_of_all_that_breaks_after_a_batch_forgets_no_topic_whose_clien
     built = with_clients_that_move()
     built.producers.append(lambda: built.write("y", super_user=True))
     for batch in (1, None):
-        with pytest.raises(FenceBroken, match="writing to y"):
+        with pytest.raises(FenceBroken, match="writes to y"):
             cutover(built.scene(), batch=batch)
         assert built.world.source_acls.bindings == set(fence_acls(["x"]))
         assert list(divergences(built.ledger())["x"].ends) == [10, 10]

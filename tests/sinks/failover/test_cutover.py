@@ -85,7 +85,7 @@ def test_a_topic_of_which_the_source_lists_no_partition_is_not_taken_as_copied()
 def test_a_super_user_who_ignores_the_fence_breaks_it_and_it_is_taken_back() -> None:
     built = stage()
     built.producers.append(lambda: built.write("y", super_user=True))
-    with pytest.raises(FenceBroken, match=r"writing to y.*taken back"):
+    with pytest.raises(FenceBroken, match=r"writes to y.*taken back"):
         cutover(built.scene())
     assert built.world.source_acls.bindings == set()
     assert (built.record().state, built.ledger().fences()) == (State.MIRRORING, set())

@@ -62,5 +62,5 @@ def test_a_dry_run_finds_what_the_drill_would_find_and_writes_nothing() -> None:
     made.check()
     assert (built.world.source.writes, built.world.target.writes) == (0, 0)
     put_topic(built.world.target, "a.practice")
-    with pytest.raises(WrongUsage, match=r"a\.practice is there already on b"):
+    with pytest.raises(WrongUsage, match=r"a\.practice exists on b"):
         made.check()

@@ -76,7 +76,7 @@ def test_a_topic_that_a_listing_lacks_and_a_broker_knows_by_name_is_there(alias:
     put_topic(cluster, name, 6)
     listed = cluster.list_topics
     cluster.list_topics = lambda: {one: count for one, count in listed().items() if one != name}  # type: ignore[method-assign]
-    with pytest.raises(WrongUsage, match=f"{name} is there already on"):
+    with pytest.raises(WrongUsage, match=f"{name} exists on"):
         drill_on(built).run()
     assert cluster.topics[name].partitions == 6
 

@@ -22,7 +22,7 @@ def test_a_cutover_without_a_fence_that_is_run_again_tells_nobody_to_move_while_
 ) -> None:
     built = stage()
     fence(built.scene(), ("x",) if batch else (), without_fence=True)
-    with pytest.raises(FenceBroken, match=r"writing to x.*stays FENCED"):
+    with pytest.raises(FenceBroken, match=r"writes to x.*stays FENCED"):
         cutover(writing(built).scene(), batch=batch)
     assert built.record().state is State.FENCED
     built.producers.clear()
@@ -33,7 +33,7 @@ def test_a_promotion_without_a_fence_begins_only_while_nobody_writes() -> None:
     built = stage()
     fence(built.scene(), without_fence=True)
     drain(built.scene())
-    with pytest.raises(FenceBroken, match=r"writing to x.*stays DRAINED"):
+    with pytest.raises(FenceBroken, match=r"writes to x.*stays DRAINED"):
         promote(writing(built).scene())
     assert (built.record().state, built.record().has_ended) == (State.DRAINED, False)
 

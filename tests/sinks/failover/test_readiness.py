@@ -94,7 +94,7 @@ def test_what_the_target_lacks_is_a_reason_against_a_failover_as_well(facts: dic
 def test_mm2_that_does_not_copy_is_no_reason_against_a_failover_which_says_what_it_loses() -> None:
     found = readiness(seen(heartbeat_age=94.0, loss=FailoverLoss(200, False), source="a"), NOON)
     assert (found.cutover.answer, found.failover.answer) == (ReadinessAnswer.NO, ReadinessAnswer.YES)
-    assert "at most 200 records of those that a had 0 s ago" in found.failover.headline
+    assert "at most 200 records that a had 0 s ago" in found.failover.headline
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_groups_of_a_cluster_without_an_answer_are_unknown_with_the_reason_and_t
 
 def test_what_is_not_known_of_records_that_retention_took_is_said_and_blocks_nothing() -> None:
     unknown = check("records lost before copying", lost={PARTITION: Lost(None, 10, 1_000)})
-    assert (unknown.result, unknown.figure) == (CheckResult.WARNING, "0; a.x: not known of 1 partition")
+    assert (unknown.result, unknown.figure) == (CheckResult.WARNING, "0; a.x: unknown for 1 partition")
     unwatched = check("records lost before copying", unwatched=7)
     assert unwatched.result is CheckResult.OK
-    assert unwatched.figure == "0; not known of 7 partitions that no job has watched so far"
+    assert unwatched.figure == "0; unknown for 7 partitions that no job has watched yet"

@@ -42,7 +42,7 @@ def lagging(built: Stage, seconds: float) -> Stage:
 
 def test_one_who_writes_while_the_last_records_are_awaited_is_found_and_named() -> None:
     built = writing(lagging(stage(), 20))
-    with pytest.raises(FenceBroken, match=r"writing to x.*x-0: producer id 9 .*stays FENCED"):
+    with pytest.raises(FenceBroken, match=r"writes to x.*x-0: producer id 9 .*stays FENCED"):
         cutover(built.scene())
     assert built.record().state is State.FENCED
 

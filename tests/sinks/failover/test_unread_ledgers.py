@@ -39,7 +39,7 @@ def test_unfence_leaves_the_fence_and_the_state_until_the_ledger_can_be_read(
     built = stage()
     leads_to(beside(built))
     before = built.record()
-    with pytest.raises(FenceUnclear, match=r"the fence on a stays: whether a->c .*\(a->c: c does not answer\)"):
+    with pytest.raises(FenceUnclear, match=r"the fence on a stays, because a->c .*\(a->c: c does not answer\)"):
         unfence(beside(built))
     assert built.world.source_acls.bindings == FENCE
     assert built.record() == before
@@ -64,7 +64,7 @@ def test_flow_that_leads_back_keeps_its_fence_and_its_state_until_the_ledger_can
 def test_fence_that_breaks_says_who_writes_and_why_it_stays() -> None:
     built = stage()
     built.producers.append(lambda: built.write("y", super_user=True))
-    with pytest.raises(FenceBroken, match=r"goes on writing to y: .*The fence on a stays: whether a->c"):
+    with pytest.raises(FenceBroken, match=r"still writes to y\. .*The fence on a stays, because a->c"):
         fence(beside(built))
     assert built.world.source_acls.bindings == FENCE
     built.producers.clear()
