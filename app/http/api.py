@@ -23,6 +23,8 @@ import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
 from typing import Any, Protocol
 
 import anyio
@@ -39,15 +41,17 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app.addresses import base_url
-from app.http.flow_api import FlowApi
 from app.http.neighbour import refuse_beside_another_job
+from app.http.openapi import API_BASE, OPERATIONS, document
 from app.http.page import page_routes
 from app.http.page_history import FlowHistory
+from app.http.paging import PageQuery, paged
 from app.http.protection import HEALTH, READY, Protection, RequestRules, as_json
 from app.reloading import Reloading
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.status import FlowState, Task
+from sinks.model.times import utc_now, utc_text
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
@@ -100,40 +104,25 @@ class Pulse(Protocol):
         """Whether none of its preflights hangs."""
 
 
-class Beating:
-    """The `Pulse` of what has no main loop."""
-
-    def is_alive(self) -> bool:
-        return True
-
-    def streams(self) -> bool:
-        return True
-
-    def checks(self) -> bool:
-        return True
-
-
 class Api:
-    """What the running job answers."""
+    """What the running job answers.
+
+    `reloading`: None for a job that does not read its file again. `histories`: of each flow, as its passes feed them.
+    `spark_ui`: the address of Spark's own page, if it has one.
+    """
 
     def __init__(
         self,
         tasks: Mapping[Flow, FlowTask],
         metrics: Metrics,
-        reloading: Reloading | None = None,
+        reloading: Reloading | None,
         *,
-        histories: Mapping[Flow, FlowHistory] | None = None,
-        spark_ui: str | None = None,
-        pulse: Pulse | None = None,
+        histories: Mapping[Flow, FlowHistory],
+        spark_ui: str | None,
+        pulse: Pulse,
     ) -> None:
-        """`histories`: of each flow, as its passes feed them. `spark_ui`: the address of Spark's own page.
-
-        `pulse`: of the job; None: one that always lives.
-        """
-        self._pulse = pulse or Beating()
         self._tasks, self._metrics, self._reloading = tasks, metrics, reloading
-        self._histories = histories or {flow: FlowHistory() for flow in tasks}
-        self._flow_api = FlowApi(tasks, self._histories, spark_ui, self._file)
+        self._histories, self._spark_ui, self._pulse = histories, spark_ui, pulse
         self._waiters = 0
 
     def application(self, rules: RequestRules) -> Starlette:
@@ -143,7 +132,7 @@ class Api:
             exception_handlers={HTTPException: _said},
             routes=[
                 *page_routes(),
-                *self._flow_api.routes(),
+                *(Route(API_BASE + operation.path, getattr(self, operation.method)) for operation in OPERATIONS),
                 Route(HEALTH, self.health),
                 Route(READY, self.ready),
                 Route("/metrics", self.metrics),
@@ -240,6 +229,106 @@ class Api:
         if reloaded is None:
             return as_json({"error": f"the file was not read within {RELOAD_WITHIN:g} s"}, 503)
         return as_json(reloaded.as_json(), 200 if reloaded.error is None else 409)
+
+    # `/api/v1`: what the page shows, as JSON. Each method answers the operation of its name in `app.http.openapi`.
+
+    @cached_property
+    def _version(self) -> str:
+        return version("lockstep-kafka")
+
+    async def openapi(self, _: Request) -> Response:
+        """The OpenAPI document of these operations."""
+        return as_json(document(self._version))
+
+    async def flows(self, _: Request) -> Response:
+        """Every flow."""
+        found = [self._flow(flow) for flow in sorted(self._tasks)]
+        about = {"version": self._version, "now": utc_text(utc_now()), "spark_ui": self._spark_ui}
+        return as_json({**about, "file": self._file(), "flows": found})
+
+    async def flow(self, request: Request) -> Response:
+        """One flow."""
+        return as_json(self._flow(self._named(request)))
+
+    def _flow(self, flow: Flow) -> dict[str, Any]:
+        self._tasks[flow].note_watched()
+        status, history = self._tasks[flow].status(), self._histories[flow]
+        return {
+            "name": flow.name,
+            **status.as_json(),
+            "readiness": status.readiness().as_json(),
+            "topics": len(history.remote()),
+            "verdicts": status.groups.verdicts if status.groups else {},
+        }
+
+    def _named(self, request: Request) -> Flow:
+        """The flow in the path. Raises HTTPException where this job has no such flow."""
+        try:
+            flow = Flow.parse(request.path_params["flow"])
+        except (LockstepError, ValueError):
+            raise HTTPException(404, 'flows are written as "a->b"') from None
+        if flow not in self._tasks:
+            raise HTTPException(404, f"no such flow here: {flow.name}")
+        return flow
+
+    def _query(self, request: Request, filter_name: str = "") -> tuple[Flow, PageQuery]:
+        """The flow and the rows that a request asks for. Raises HTTPException."""
+        flow = self._named(request)
+        try:
+            return flow, PageQuery.parse(request.query_params, filter_name)
+        except ValueError as error:
+            raise HTTPException(400, str(error)) from None
+
+    async def history(self, request: Request) -> Response:
+        """The last hour."""
+        samples = self._histories[self._named(request)].samples()
+        return as_json({"samples": [sample.as_json() for sample in samples]})
+
+    async def changes(self, request: Request) -> Response:
+        """What the job changed."""
+        flow, query = self._query(request, "kind")
+        rows = self._histories[flow].changes()
+        return as_json(paged(query, rows, lambda row: row, texts=_texts_of_change, value=lambda row: str(row["kind"])))
+
+    async def refused(self, request: Request) -> Response:
+        """What is not tried, and what to do."""
+        flow, query = self._query(request, "kind")
+        rows = [refusal for kind in self._tasks[flow].status().kinds.values() for refusal in kind.refused]
+        return as_json(
+            paged(
+                query,
+                rows,
+                lambda row: row.as_json() | {"remedy": row.remedy},
+                texts=lambda row: (row.label, row.reason),
+                value=lambda row: row.kind.value,
+            )
+        )
+
+    async def offsets(self, request: Request) -> Response:
+        """Where each group would continue. In a thread: there may be a hundred thousand rows."""
+        flow, query = self._query(request, "verdict")
+        return as_json(await anyio.to_thread.run_sync(self._offsets, flow, query))
+
+    def _offsets(self, flow: Flow, query: PageQuery) -> dict[str, Any]:
+        groups = self._tasks[flow].status().groups
+        rows = sorted(groups.rows if groups else (), key=lambda row: (row.group, row.topic))
+        return paged(
+            query,
+            rows,
+            lambda row: row.as_json(),
+            texts=lambda row: (row.group, row.topic),
+            value=lambda row: row.verdict,
+        )
+
+    async def topics(self, request: Request) -> Response:
+        """What is replicated."""
+        flow, query = self._query(request)
+        rows = sorted(self._histories[flow].remote().items())
+        return as_json(paged(query, rows, lambda row: {"upstream": row[0], "remote": row[1]}, texts=lambda row: row))
+
+
+def _texts_of_change(row: Mapping[str, Any]) -> list[str]:
+    return [*map(str, row["key"].values()), str(row["before"]), str(row["after"]), row["result"], row["error"] or ""]
 
 
 class Server:

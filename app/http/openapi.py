@@ -11,7 +11,6 @@ from sinks.kinds.offsets.verdicts import Verdict
 from sinks.model.changes import Kind
 
 API_BASE = "/api/v1"
-FLOW = "flow"
 
 Schema = Mapping[str, Any]
 
@@ -37,7 +36,14 @@ def _page(row: Schema) -> Schema:
     return _object(total=COUNT, found=COUNT, offset=COUNT, limit=COUNT, values=values, rows=_list(row))
 
 
-BOOLEAN = {"type": "boolean"}
+def _nullable(description: str, **fields: Schema) -> Schema:
+    """An object or null; without `fields` its shape is left open."""
+    properties = {"properties": fields} if fields else {}
+    return {"type": ["object", "null"], "description": description, **properties}
+
+
+BOOLEAN: Schema = {"type": "boolean"}
+MAYBE_BOOLEAN: Schema = {"type": ["boolean", "null"]}
 FINDING = _object(about=TEXT, reason=TEXT, remedy=TEXT, blocks=BOOLEAN, blocks_failover=BOOLEAN)
 ANSWER = {"enum": ["yes", "no", "unknown", "done"]}
 READINESS = {
@@ -51,55 +57,45 @@ READINESS = {
     "description": "Two questions. answer, headline: could the flow be cut over now, without loss? failover: could the "
     "target take over without the source, and what would that lose? done: it has taken over.",
 }
-CHECK = _object(name=TEXT, result=TEXT, figure=TEXT, limit=TEXT, remedy=TEXT)
-PREFLIGHT_SCHEMA = {
-    "type": ["object", "null"],
-    "description": "Result of the last preflight, null if none was made. Lists only checks that are not well.",
-    "properties": {
-        "ready": {"type": ["boolean", "null"]},
-        "checked": TEXT,
-        "check_seconds": NUMBER,
-        "records_at_risk": MAYBE_NUMBER,
-        "exact": {"type": "boolean"},
-        "seconds_at_risk": MAYBE_NUMBER,
-        "read_twice": COUNT,
-        "not_well": _list(CHECK),
-        "trouble": MAYBE_TEXT,
-        "failover_loss": {
-            "type": ["object", "null"],
-            "description": "What a failover loses, also where the source gives no answer; null: not looked for.",
-            "properties": {
-                "records": MAYBE_NUMBER,
-                "exact": BOOLEAN,
-                "source_seen": MAYBE_TEXT,
-                "partitions_not_known": COUNT,
-            },
-        },
-    },
-}
-FILE = {
-    "type": ["object", "null"],
-    "description": "How the job stands to its properties file. Where there are mistakes, the file was rejected, and "
-    "the job goes on with what it had read before.",
-    "properties": {"rejected_since": MAYBE_TEXT, "mistakes": _list(TEXT), "needs_restart": _list(TEXT)},
-}
+PREFLIGHT_SCHEMA = _nullable(
+    "Result of the last preflight, null if none was made. Lists only checks that are not well.",
+    ready=MAYBE_BOOLEAN,
+    checked=TEXT,
+    check_seconds=NUMBER,
+    records_at_risk=MAYBE_NUMBER,
+    exact=BOOLEAN,
+    seconds_at_risk=MAYBE_NUMBER,
+    read_twice=COUNT,
+    not_well=_list(_object(name=TEXT, result=TEXT, figure=TEXT, limit=TEXT, remedy=TEXT)),
+    trouble=MAYBE_TEXT,
+    failover_loss=_nullable(
+        "What a failover loses, also where the source gives no answer; null: not looked for.",
+        records=MAYBE_NUMBER,
+        exact=BOOLEAN,
+        source_seen=MAYBE_TEXT,
+        partitions_not_known=COUNT,
+    ),
+)
+FILE = _nullable(
+    "How the job stands to its properties file. Where there are mistakes, the file was rejected, and the job goes on "
+    "with what it had read before.",
+    rejected_since=MAYBE_TEXT,
+    mistakes=_list(TEXT),
+    needs_restart=_list(TEXT),
+)
 FAILOVER_SCHEMA = {
     "type": "object",
     "properties": {
         "state": {**MAYBE_TEXT, "description": "null: not known, for `reason`; then who, why, at and doing are null."},
-        "reason": MAYBE_TEXT,
-        "doing": MAYBE_TEXT,
-        "who": MAYBE_TEXT,
-        "why": MAYBE_TEXT,
-        "at": MAYBE_TEXT,
+        **dict.fromkeys(("reason", "doing", "who", "why", "at"), MAYBE_TEXT),
         "remedy": {**MAYBE_TEXT, "description": "What to do about the command that is half done; null: none is."},
         "preflight": PREFLIGHT_SCHEMA,
-        "not_checked": {
-            "type": ["object", "null"],
-            "description": "Why no preflight says now whether the flow could fail over; null: one does.",
-            "properties": {"reason": TEXT, "since": MAYBE_TEXT},
-        },
-        "last_drill": {"type": ["object", "null"], "description": "The document of `lockstep drill`, with who and at."},
+        "not_checked": _nullable(
+            "Why no preflight says now whether the flow could fail over; null: one does.",
+            reason=TEXT,
+            since=MAYBE_TEXT,
+        ),
+        "last_drill": _nullable("The document of `lockstep drill`, with who and at."),
         "lost_before_copying": {
             "description": "Records, at most, that the source's retention took before MM2 copied them; null: the "
             "ledger cannot be read.",
@@ -115,18 +111,15 @@ STATUS = {
     "description": "A flow of `lockstep status -o json`, with whether its target could take over now.",
     "required": ["name", "source", "target", "state", "kinds", "readiness"],
     "properties": {
-        "name": TEXT,
-        "source": TEXT,
-        "target": TEXT,
-        "state": TEXT,
+        **dict.fromkeys(("name", "source", "target", "state"), TEXT),
         "reason": MAYBE_TEXT,
-        "error": {"type": ["object", "null"], "description": "Of a flow in ERROR: code, message, remedy."},
-        "leader": {"type": ["object", "null"], "description": "Who leads the flow: client, host, since, here."},
+        "error": _nullable("Of a flow in ERROR: code, message, remedy."),
+        "leader": _nullable("Who leads the flow: client, host, since, here."),
         "failover": FAILOVER_SCHEMA,
         "heartbeat_age_seconds": MAYBE_NUMBER,
         "replication_latency_ms": MAYBE_NUMBER,
         "kinds": {"type": "object"},
-        "verify": {"type": ["object", "null"], "description": "How the records stand, where the job compares them."},
+        "verify": _nullable("How the records stand, where the job compares them."),
         "readiness": READINESS,
         "topics": COUNT,
         "verdicts": {"type": "object", "additionalProperties": COUNT},
@@ -255,7 +248,7 @@ def _answer(description: str, schema: Schema) -> dict[str, Any]:
 def _parameters(operation: Operation) -> Sequence[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     if operation.of_flow:
-        found.append({"name": FLOW, "in": "path", "required": True, "schema": TEXT, "example": "a->b"})
+        found.append({"name": "flow", "in": "path", "required": True, "schema": TEXT, "example": "a->b"})
     if operation.filter is not None:
         name, values = operation.filter
         found.append({"name": name, "in": "query", "schema": {"enum": list(values)}})

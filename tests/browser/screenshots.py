@@ -7,10 +7,18 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.http.api import Api, Server
-from sinks.engine.metrics import Metrics
+from app.http.api import Server
 from streaming.flow import Flow
-from tests.app.http.flows_shown import MM2_DOWN, TARGET_DOWN, TROUBLED, WELL, Shown, every_state, records_differ
+from tests.app.http.flows_shown import (
+    MM2_DOWN,
+    TARGET_DOWN,
+    TROUBLED,
+    WELL,
+    Shown,
+    every_state,
+    job_api,
+    records_differ,
+)
 from tests.browser.chromium import picture
 
 Picture = tuple[str, str, tuple[int, int], tuple[str, ...]]
@@ -36,7 +44,7 @@ def main(folder: Path) -> None:
 
 def take(shown: Shown, beating: Sequence[Flow], pictures: Sequence[Picture], folder: Path) -> None:
     """Writes some, of these flows."""
-    server = Server(Api(shown.tasks, Metrics("0"), histories=shown.histories), "127.0.0.1", 0)
+    server = Server(job_api(shown.tasks, shown.histories), "127.0.0.1", 0)
     server.start()
     try:
         for name, place, size, options in pictures:

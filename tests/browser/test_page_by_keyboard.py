@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.http.api import Api, Server
+from app.http.api import Server
 from app.local.waiting import wait_for
-from sinks.engine.metrics import Metrics
-from tests.app.http.flows_shown import TROUBLED, WELL, every_state
+from tests.app.http.flows_shown import TROUBLED, WELL, every_state, job_api
 from tests.browser.chromium import WITHIN, chromium
 from tests.browser.keyboard import Driven, driven
 
@@ -22,7 +21,7 @@ MOST_TABS = 40
 def server() -> Iterator[Server]:
     shown = every_state()
     shown.beat(WELL, TROUBLED)
-    running = Server(Api(shown.tasks, Metrics("1"), histories=shown.histories), "127.0.0.1", 0)
+    running = Server(job_api(shown.tasks, shown.histories), "127.0.0.1", 0)
     running.start()
     yield running
     running.stop()

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from app.http.api import Api, Server
+from app.http.api import Server
 from app.http.page import page_files
 from app.local.waiting import wait_for
-from sinks.engine.metrics import Metrics
 from tests.app.http.flows_shown import (
     BEGINNING,
     HOSTILE,
@@ -21,6 +20,7 @@ from tests.app.http.flows_shown import (
     WELL,
     Shown,
     every_state,
+    job_api,
     one_in_step,
     records_differ,
     switching,
@@ -45,7 +45,7 @@ def address(shown: Shown) -> Iterator[str]:
 
 
 def served(shown: Shown, token: str | None = None) -> Iterator[str]:
-    server = Server(Api(shown.tasks, Metrics("1"), histories=shown.histories), "127.0.0.1", 0, token)
+    server = Server(job_api(shown.tasks, shown.histories), "127.0.0.1", 0, token)
     server.start()
     try:
         yield server.address
@@ -182,7 +182,7 @@ def test_with_a_token_the_page_works_for_who_gives_it_as_a_password(tmp_path: Pa
 
 def test_a_job_that_is_gone_is_said_and_what_is_shown_is_old(tmp_path: Path) -> None:
     well, found = one_in_step(), list[Seen]()
-    server = Server(Api(well.tasks, Metrics("1"), histories=well.histories), "127.0.0.1", 0)
+    server = Server(job_api(well.tasks, well.histories), "127.0.0.1", 0)
     server.start()
     # Five minutes of the page's time, a few seconds of ours: it asks 150 times, and the job ends in between.
     loading = threading.Thread(target=lambda: found.append(look_at(server.address, tmp_path / "gone", for_it=300_000)))

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from app.cli.lazy_commands import app
 from app.cli.pause_command import _notify_job
-from app.http.api import Api, Server
+from app.http.api import Server
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from app.settings import load
@@ -28,6 +28,7 @@ from sinks.every_kind.kinds_agenda import KindsAgenda
 from sinks.faults import RightsMissing
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind
+from tests.app.http.flows_shown import job_api
 from tests.sinks.builders import FLOW, World, put_topic, set_config
 
 BASE = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"
@@ -61,7 +62,7 @@ def job(tmp_path: Path) -> Iterator[RunningJob]:
         while not ended.wait(0.01):
             task.step(None)
 
-    server = Server(Api({FLOW: task}, Metrics("1")), "127.0.0.1", 0)
+    server = Server(job_api({FLOW: task}), "127.0.0.1", 0)
     thread = threading.Thread(target=passes, daemon=True)
     server.start()
     thread.start()

@@ -18,11 +18,11 @@ from app.cli.lazy_commands import app
 from app.cli.output import PENDING, WRONG_USAGE
 from app.cli.running import JobRefused, NoJobAnswers, address, ask, ask_reload
 from app.cli.status_command import of_job
-from app.http.api import Api, Server
+from app.http.api import Server
 from app.http.neighbour import is_job, refuse_beside_another_job
 from app.local.ports import free_ports
 from app.settings import Settings, load
-from sinks.engine.metrics import Metrics
+from tests.app.http.flows_shown import job_api
 from tests.http_servers import served
 
 BASE = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"
@@ -31,7 +31,7 @@ TOKEN = "0123456789abcdef"
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    found = Server(Api({}, Metrics("1")), "127.0.0.1", 0, TOKEN)
+    found = Server(job_api(), "127.0.0.1", 0, TOKEN)
     found.start()
     yield found
     found.stop()

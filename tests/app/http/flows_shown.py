@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache
 
+from app.http.api import Api, Pulse
 from app.http.page_history import INTERVAL, SAMPLES, FlowHistory
+from app.reloading import Reloading
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.report import KindTrouble, Report
@@ -39,6 +41,43 @@ TROUBLED, BEGINNING = Flow("paris", "oslo"), Flow("rome", "lima")
 TOPICS, GROUPS = 1_000, 10_000
 HOSTILE = "<img src=x onerror=alert(1)>"
 """A name that would be more than text, were it taken for HTML."""
+
+
+@dataclass
+class ScriptedPulse:
+    """The `Pulse` of a job that hangs, or has a query that does."""
+
+    alive: bool = True
+    streaming: bool = True
+    checking: bool = True
+
+    def is_alive(self) -> bool:
+        return self.alive
+
+    def streams(self) -> bool:
+        return self.streaming
+
+    def checks(self) -> bool:
+        return self.checking
+
+
+def job_api(
+    tasks: Mapping[Flow, FlowTask] | None = None,
+    histories: Mapping[Flow, FlowHistory] | None = None,
+    *,
+    reloading: Reloading | None = None,
+    pulse: Pulse | None = None,
+) -> Api:
+    """The server's routes, of a job in good health unless `pulse` says otherwise."""
+    tasks = tasks or {}
+    return Api(
+        tasks,
+        Metrics("1"),
+        reloading,
+        histories=histories or {flow: FlowHistory() for flow in tasks},
+        spark_ui="http://s:4040",
+        pulse=pulse or ScriptedPulse(),
+    )
 
 
 @dataclass

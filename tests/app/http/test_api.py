@@ -5,16 +5,15 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import httpx
 import orjson
 import pytest
 
-from app.http.api import MAX_BODY, MAX_WAITERS, Api, Server
+from app.http.api import MAX_BODY, MAX_WAITERS, Server
 from app.local.waiting import wait_for
 from app.reloading import FileStatus, Reloaded, Reloading
-from sinks.engine.metrics import Metrics
+from tests.app.http.flows_shown import ScriptedPulse, job_api
 
 TOKEN = "0123456789abcdef"
 
@@ -52,7 +51,7 @@ def closed(slow: Slow) -> Iterator[httpx.Client]:
 
 
 def served(slow: Slow, token: str | None) -> Iterator[httpx.Client]:
-    server = Server(Api({}, Metrics("1"), slow), "127.0.0.1", 0, token)
+    server = Server(job_api(reloading=slow), "127.0.0.1", 0, token)
     server.start()
     try:
         with httpx.Client(base_url=server.address, trust_env=False, timeout=60) as found:
@@ -152,31 +151,13 @@ def test_a_server_on_ipv6_is_reached_at_its_address(slow: Slow) -> None:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
         pytest.skip("no IPv6 here")
-    server = Server(Api({}, Metrics("1"), slow), "::1", 0)
+    server = Server(job_api(reloading=slow), "::1", 0)
     server.start()
     try:
         assert server.address.startswith("http://[::1]:")
         assert httpx.get(f"{server.address}/status", trust_env=False).is_success
     finally:
         server.stop()
-
-
-@dataclass
-class ScriptedPulse:
-    """The `Pulse` of a job that hangs, or has a query that does."""
-
-    alive: bool = True
-    streaming: bool = True
-    checking: bool = True
-
-    def is_alive(self) -> bool:
-        return self.alive
-
-    def streams(self) -> bool:
-        return self.streaming
-
-    def checks(self) -> bool:
-        return self.checking
 
 
 @pytest.mark.parametrize(
@@ -191,7 +172,7 @@ class ScriptedPulse:
 def test_a_main_loop_that_hangs_is_unhealthy_and_a_query_that_hangs_is_not_ready(
     pulse: ScriptedPulse, health: int, ready: int
 ) -> None:
-    server = Server(Api({}, Metrics("1"), pulse=pulse), "127.0.0.1", 0)
+    server = Server(job_api(pulse=pulse), "127.0.0.1", 0)
     server.start()
     try:
         with httpx.Client(base_url=server.address, trust_env=False, timeout=60) as client:

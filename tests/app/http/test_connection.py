@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from app.http import api
-from app.http.api import MAX_CONNECTIONS, Api, Server
+from app.http.api import MAX_CONNECTIONS, Server
 from app.local.waiting import wait_for
-from sinks.engine.metrics import Metrics
+from tests.app.http.flows_shown import job_api
 
 SHORT, LIMIT = 0.3, 10.0
 """Seconds until a head must be there in these tests, and until a test gives up."""
@@ -21,7 +21,7 @@ SHORT, LIMIT = 0.3, 10.0
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    server = Server(Api({}, Metrics("1")), "127.0.0.1", 0)
+    server = Server(job_api(), "127.0.0.1", 0)
     server.start()
     wait_for(lambda: is_answered(server), LIMIT, "the server to answer")
     yield server

@@ -9,11 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from app.http.api import Api, Server
+from app.http.api import Server
 from app.http.openapi import API_BASE, OPERATIONS
 from app.http.page import PAGE_FOLDER, page_files
 from app.local.jar_sets import PROJECT
-from sinks.engine.metrics import Metrics
 from sinks.engine.report import Report
 from sinks.faults import NotLeading
 from sinks.model.plan import SEE_PLAN, Plan
@@ -26,6 +25,7 @@ from tests.app.http.flows_shown import (
     WELL,
     Shown,
     every_state,
+    job_api,
     one_in_step,
 )
 
@@ -33,9 +33,7 @@ TOKEN = "0123456789abcdef"
 
 
 def served(shown: Shown, token: str | None = None) -> Iterator[httpx.Client]:
-    server = Server(
-        Api(shown.tasks, Metrics("1"), histories=shown.histories, spark_ui="http://s:4040"), "127.0.0.1", 0, token
-    )
+    server = Server(job_api(shown.tasks, shown.histories), "127.0.0.1", 0, token)
     server.start()
     try:
         with httpx.Client(base_url=server.address, trust_env=False, timeout=60) as found:

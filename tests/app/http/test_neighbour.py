@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from app.http.api import Api, Server
+from app.http.api import Server
 from app.http.neighbour import listeners, refuse_beside_another_job, strangers, trusted_users, users_at
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.ledger.leadership import Leader
 from streaming.errors import LockstepError
+from tests.app.http.flows_shown import job_api
 from tests.sinks.builders import FLOW
 from tests.sinks.scripted_pass import ScriptedPass
 
@@ -29,7 +30,7 @@ def port() -> Iterator[int]:
     scripted, metrics = ScriptedPass(), Metrics("1")
     scripted.leader = LEADER
     task = FlowTask(scripted, metrics)  # type: ignore[arg-type]  # stands in for the pass
-    server = Server(Api({FLOW: task}, metrics), HOST, 0, TOKEN)
+    server = Server(job_api({FLOW: task}), HOST, 0, TOKEN)
     server.start()
     yield int(server.address.rpartition(":")[2])
     server.stop()
@@ -39,7 +40,7 @@ def test_second_job_with_the_address_of_another_is_told_who_leads(port: int) -> 
     with pytest.raises(LockstepError, match=r"lockstep-run-7 on h leads a->b since 2024-02-29T12:00:00Z. End that one"):
         refuse_beside_another_job(HOST, port, TOKEN)
     with pytest.raises(LockstepError, match="lockstep-run-7 on h leads a->b"):
-        Server(Api({}, Metrics("1")), HOST, port, TOKEN)
+        Server(job_api(), HOST, port, TOKEN)
 
 
 def test_address_of_another_program_is_said_to_be_that(port: int) -> None:
@@ -49,7 +50,7 @@ def test_address_of_another_program_is_said_to_be_that(port: int) -> None:
         taken.bind((HOST, 0))
         taken.listen()
         with pytest.raises(LockstepError, match="another program has this address"):
-            Server(Api({}, Metrics("1")), HOST, taken.getsockname()[1])
+            Server(job_api(), HOST, taken.getsockname()[1])
 
 
 def test_address_that_is_free_is_no_trouble() -> None:

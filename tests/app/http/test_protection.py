@@ -9,18 +9,18 @@ from urllib.parse import urlsplit
 import orjson
 import pytest
 
-from app.http.api import Api, Server
+from app.http.api import Server
 from app.http.protection import as_json
 from app.local.waiting import wait_for
-from sinks.engine.metrics import Metrics
 from sinks.printable import printable
+from tests.app.http.flows_shown import job_api
 
 LIMIT = 60.0
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    server = Server(Api({}, Metrics("1")), "127.0.0.1", 0, "a-token-of-many-characters")
+    server = Server(job_api(), "127.0.0.1", 0, "a-token-of-many-characters")
     server.start()
     wait_for(lambda: status(server, "/health", "127.0.0.1") == 200, LIMIT, "the server to answer")
     yield server
