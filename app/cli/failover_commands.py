@@ -67,7 +67,9 @@ OutOption = Annotated[Path | None, typer.Option("--out", help="The file of the f
 DoneOption = Annotated[bool, typer.Option("--done", help="The source leads again: mirror as before.")]
 LeadsOption = Annotated[
     str | None,
-    typer.Option("--yes", help="With --done, where the way back was not cut over: its state, typed back."),
+    typer.Option(
+        "--yes", metavar="STATE", help="With --done, where the way back was not cut over: its state, typed back."
+    ),
 ]
 
 CUTOVER = (Command.FENCE, Command.DRAIN, Command.PROMOTE)

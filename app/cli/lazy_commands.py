@@ -25,17 +25,18 @@ from streaming.nearest import nearest
 class LazyCommand:
     """Where a command is, in a module of `app.cli`, and what the list of commands says of it.
 
-    `name`: of a function, or of a Typer with commands of its own. `asks`: it asks a cluster, whatever its options.
+    `asks`: it asks a cluster, whatever its options. `name`: of its function, or of a Typer with commands of its own;
+    None: the function is called as the command is.
     """
 
     module: str
-    name: str
     summary: str
     asks: bool = False
+    name: str | None = None
 
     def load(self, called: str) -> Any:
         """Imports it, and returns it as one of Click's commands."""
-        found = getattr(import_module(f"app.cli.{self.module}"), self.name)
+        found = getattr(import_module(f"app.cli.{self.module}"), self.name or called)
         group = typer.Typer(add_completion=False, rich_markup_mode=None)
         group.callback()(lambda: None)
         if isinstance(found, typer.Typer):
@@ -48,49 +49,37 @@ class LazyCommand:
 
 
 COMMANDS: Final = {
-    "run": LazyCommand("run_command", "run", "The streaming query, until SIGTERM.", asks=True),
-    "validate": LazyCommand("validate_command", "validate", "Whether the file is right and the clusters answer."),
-    "plan": LazyCommand("plan_command", "plan", "What `apply` would do now; writes nothing.", asks=True),
-    "apply": LazyCommand("plan_command", "apply", "Writes what `plan` shows.", asks=True),
-    "adopt": LazyCommand("adopt_command", "adopt", "Takes ownership of what is the same on both clusters.", asks=True),
-    "status": LazyCommand("status_command", "status", "How each flow stands."),
-    "topics": LazyCommand("status_command", "topics", "The topics that are replicated now.", asks=True),
-    "groups": LazyCommand("offsets_command", "groups", "The consumer groups that are replicated now.", asks=True),
-    "offsets": LazyCommand("offsets_command", "app", "Where each group would continue at a failover.", asks=True),
-    "verify": LazyCommand("verify_command", "verify", "Whether every record of the source is on the target."),
-    "look": LazyCommand("look_command", "look", "Asks the running job for a pass now."),
-    "reload": LazyCommand("look_command", "reload", "Lets the running job read its file again."),
-    "preflight": LazyCommand(
-        "preflight_command", "preflight", "Could a flow fail over now, and what would be lost?", asks=True
-    ),
-    "fence": LazyCommand(
-        "failover_commands", "fence", "Keeps all producers from writing the topics on the source.", asks=True
-    ),
-    "unfence": LazyCommand("failover_commands", "unfence", "Takes the fence away.", asks=True),
-    "cutover": LazyCommand(
-        "failover_commands", "cutover", "Leads a planned failover from fence to promotion.", asks=True
-    ),
-    "promote": LazyCommand(
-        "failover_commands", "promote", "Ends a flow whose records are all on the target.", asks=True
-    ),
-    "failover": LazyCommand(
-        "failover_commands", "failover", "Ends a flow whose source is gone; says what is lost.", asks=True
-    ),
-    "failback": LazyCommand("failover_commands", "failback", "Leads back once the source is there again.", asks=True),
-    "drill": LazyCommand(
-        "drill_command", "drill", "Fails over a topic of its own: predicted against measured.", asks=True
-    ),
-    "audit": LazyCommand("audit_command", "audit", "Who changed what, when, and with which outcome.", asks=True),
-    "pause": LazyCommand("pause_command", "pause", "Stops one kind of a flow, durably.", asks=True),
-    "resume": LazyCommand("pause_command", "resume", "Starts a paused kind again.", asks=True),
-    "rights": LazyCommand("rights_command", "rights", "Prints the commands that grant what the job needs."),
-    "configs": LazyCommand("configs_command", "configs", "Configs of brokers and topics, and Lockstep's own."),
-    "demo": LazyCommand("demo_command", "demo", "Two local clusters, MM2, and a source that changes."),
+    "run": LazyCommand("run_command", "The streaming query, until SIGTERM.", asks=True),
+    "validate": LazyCommand("validate_command", "Whether the file is right and the clusters answer."),
+    "plan": LazyCommand("plan_command", "What `apply` would do now; writes nothing.", asks=True),
+    "apply": LazyCommand("plan_command", "Writes what `plan` shows.", asks=True),
+    "adopt": LazyCommand("adopt_command", "Takes ownership of what is the same on both clusters.", asks=True),
+    "status": LazyCommand("status_command", "How each flow stands."),
+    "topics": LazyCommand("status_command", "The topics that are replicated now.", asks=True),
+    "groups": LazyCommand("offsets_command", "The consumer groups that are replicated now.", asks=True),
+    "offsets": LazyCommand("offsets_command", "Where each group would continue at a failover.", asks=True, name="app"),
+    "verify": LazyCommand("verify_command", "Whether every record of the source is on the target."),
+    "look": LazyCommand("look_command", "Asks the running job for a pass now."),
+    "reload": LazyCommand("look_command", "Lets the running job read its file again."),
+    "preflight": LazyCommand("preflight_command", "Could a flow fail over now, and what would be lost?", asks=True),
+    "fence": LazyCommand("failover_commands", "Keeps all producers from writing the topics on the source.", asks=True),
+    "unfence": LazyCommand("failover_commands", "Takes the fence away.", asks=True),
+    "cutover": LazyCommand("failover_commands", "Leads a planned failover from fence to promotion.", asks=True),
+    "promote": LazyCommand("failover_commands", "Ends a flow whose records are all on the target.", asks=True),
+    "failover": LazyCommand("failover_commands", "Ends a flow whose source is gone; says what is lost.", asks=True),
+    "failback": LazyCommand("failover_commands", "Leads back once the source is there again.", asks=True),
+    "drill": LazyCommand("drill_command", "Fails over a topic of its own: predicted against measured.", asks=True),
+    "audit": LazyCommand("audit_command", "Who changed what, when, and with which outcome.", asks=True),
+    "pause": LazyCommand("pause_command", "Stops one kind of a flow, durably.", asks=True),
+    "resume": LazyCommand("pause_command", "Starts a paused kind again.", asks=True),
+    "rights": LazyCommand("rights_command", "Prints the commands that grant what the job needs."),
+    "configs": LazyCommand("configs_command", "Configs of brokers and topics, and Lockstep's own."),
+    "demo": LazyCommand("demo_command", "Two local clusters, MM2, and a source that changes."),
     "ledger": LazyCommand(
-        "ledger_command", "app", "What a flow remembers: sign it, acknowledge a loss, or start over."
+        "ledger_command", "What a flow remembers: sign it, acknowledge a loss, or start over.", name="app"
     ),
-    "credentials": LazyCommand("credentials_command", "app", "The encrypted store of SCRAM users' passwords."),
-    "completion": LazyCommand("lazy_commands", "completion", "Prints what completes commands in a shell."),
+    "credentials": LazyCommand("credentials_command", "The encrypted store of SCRAM users' passwords.", name="app"),
+    "completion": LazyCommand("lazy_commands", "Prints what completes commands in a shell."),
 }
 """By name, in the order of the list."""
 
@@ -214,7 +203,8 @@ def complete_help(command: Any, path: str) -> None:
     for one in command.params:
         if getattr(one, "metavar", "") is None and not getattr(one, "is_flag", False):
             one.metavar = _placeholder(one)
-            if one.param_type_name == "argument" and not _is_choice(one):
+            is_choice = getattr(getattr(one, "type_descriptor", None), "is_choice", False)
+            if one.param_type_name == "argument" and not is_choice:
                 # Later versions of Typer write the name of Python's type behind the argument's.
                 one.display_type_rich = lambda ctx: ""
     if path in EXAMPLES:
@@ -223,15 +213,9 @@ def complete_help(command: Any, path: str) -> None:
         complete_help(below, f"{path} {name}")
 
 
-def _is_choice(param: Any) -> bool:
-    return bool(getattr(getattr(param, "type_descriptor", None), "is_choice", False))
-
-
 def _placeholder(param: Any) -> str:
-    names = [name for name in param.opts if name.startswith("--")]
-    if not names:
-        return str(param.name).upper()
-    return PLACEHOLDERS.get(names[0], names[0].removeprefix("--").upper())
+    name = max(param.opts, key=len)
+    return PLACEHOLDERS.get(name, name.removeprefix("--").upper())
 
 
 HELP: Final = "help"
@@ -240,7 +224,7 @@ HELP_FLAGS: Final = frozenset({"-h", "--help"})
 
 @dataclass(frozen=True)
 class Completion:
-    """What a shell may complete a word to; Click's `CompletionItem`, which has no fixed place."""
+    """What a shell may complete a word to. It stands in for Click's `CompletionItem`, which has no fixed place."""
 
     value: str
     help: str
