@@ -10,12 +10,11 @@ from pathlib import Path
 
 from app.overrides.with_overrides import load_with_overrides
 from app.settings import Settings
-from app.single_pass import single_pass
+from app.single_pass import group_offsets_now
 from app.wiring import FlowClusters, both_clusters, guard, ledger
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import GroupPartition, Groups
-from sinks.kinds.assembly import GroupScope
 from sinks.kinds.offsets.direction import GroupOffset
 from sinks.kinds.offsets.match_cache import open_matches
 from sinks.kinds.offsets.memory import OffsetMemory
@@ -27,7 +26,6 @@ from sinks.kinds.offsets.survey import ends_forward
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Unanswered, search_window, translate
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.kinds.shared_listings import list_both
-from sinks.model.changes import Kind
 from streaming.errors import LockstepError, MalformedRecord, WrongUsage
 from streaming.mm2.codec import decode_checkpoint
 from streaming.mm2.records import TopicPartition
@@ -47,18 +45,10 @@ def translate_offsets(flow: str, group: str, config: Path | str = CONFIG) -> dic
     with closing(load_with_overrides(Path(config), (flow,))) as settings:
         one = settings.flows[0]
         try:
-            return _from_both(settings, one, group)
+            return offsets_to_use(group_offsets_now(settings, one, [group]))
         except ClusterUnreachable:
             with both_clusters(settings, one) as clusters:
                 return _from_checkpoints(one, clusters, group)
-
-
-def _from_both(settings: Settings, flow: FlowSettings, group: str) -> dict[TopicPartition, int]:
-    scope = GroupScope([group], shown=True)
-    with single_pass(settings, flow, kinds=[Kind.GROUP_OFFSET], scope=scope) as one:
-        for reason in one.compare().trouble.faulted.values():
-            raise LockstepError(reason)
-        return offsets_to_use(one.group_offsets)
 
 
 def offsets_to_use(rows: Iterable[GroupOffset]) -> dict[TopicPartition, int]:

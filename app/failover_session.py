@@ -139,15 +139,6 @@ def _opened(flow: FlowSettings, clusters: FlowClusters, *, needs_source: bool, w
     return opened
 
 
-def group_rows(settings: Settings, flow: FlowSettings, groups: Collection[str]) -> list[GroupOffset]:
-    """Where these groups would continue; writes nothing. Raises LockstepError."""
-    scope = GroupScope(groups, shown=True)
-    with single_pass(settings, flow, kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False) as one:
-        for reason in one.compare().trouble.faulted.values():
-            raise LockstepError(f"where groups would continue cannot be seen: {reason}")
-        return one.group_offsets
-
-
 def write_last_offsets(settings: Settings, flow: FlowSettings, accepted: Collection[str]) -> str:
     """The groups' offsets on the target as they are now, once more; what came of it. Raises LockstepError."""
     scope = GroupScope(shown=True)

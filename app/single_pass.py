@@ -72,6 +72,13 @@ class SinglePass:
         self.wait(SECOND_LOOK_AFTER_S)
         return self.reconcile.compare(everything=True, force=force)
 
+    def compare_groups(self) -> Compared:
+        """As `compare`. Raises LockstepError where the groups' offsets cannot be compared."""
+        compared = self.compare()
+        for reason in compared.trouble.faulted.values():
+            raise LockstepError(reason)
+        return compared
+
     @property
     def group_offsets(self) -> list[GroupOffset]:
         """What the last comparison knows of each group and partition."""
@@ -130,6 +137,16 @@ def single_pass(
         )
         reconcile = FlowReconcile(flow, components)
         yield SinglePass(flow, clusters, reconcile, tuple(made.controllers), tuple(kinds), reviewed)
+
+
+def group_offsets_now(
+    settings: Settings, flow: FlowSettings, groups: Collection[str], *, obeys_failover: bool = True
+) -> list[GroupOffset]:
+    """Where these groups would continue; writes nothing. Raises LockstepError."""
+    scope = GroupScope(groups, shown=True)
+    with single_pass(settings, flow, kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=obeys_failover) as one:
+        one.compare_groups()
+        return one.group_offsets
 
 
 def _leadership(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,10 +11,11 @@ import typer
 from app.cli.failover_run import DryRunOption, OneFlowOption, one_flow, spoken
 from app.cli.output import DONE, PENDING, Output, print_json, print_line, print_table
 from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, OutputOption, seconds, whole
-from app.failover_session import FailoverCall, failover_session, group_rows
+from app.failover_session import FailoverCall, failover_session
 from app.rights.flow_rights import rights_on_names
 from app.rights.rights_check import RightVerdict, check_rights
 from app.settings import Settings
+from app.single_pass import group_offsets_now
 from app.wiring import both_clusters
 from sinks.failover.drill import DRILL_PREFIX, Drill, DrillResult, check_drill_name
 from sinks.failover.scene import Scene
@@ -44,7 +46,8 @@ def drill(
     check_drill_name(chosen, name)
 
     def drill_of(scene: Scene) -> Drill:
-        return Drill(scene, name, lambda groups: group_rows(settings, chosen, groups), records, within)
+        rows = partial(group_offsets_now, settings, chosen, obeys_failover=False)
+        return Drill(scene, name, rows, records, within)
 
     if dry:
         with failover_session(settings, chosen, FailoverCall("drill"), writes=False) as scene:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
@@ -24,7 +24,7 @@ from app.cli.shared_options import (
 )
 from app.cli.wrong_names import wrong_group
 from app.settings import Settings
-from app.single_pass import SinglePass, single_pass
+from app.single_pass import SinglePass, group_offsets_now, single_pass
 from app.wiring import FlowClusters, both_clusters, guard
 from sinks.engine.report import Compared
 from sinks.flow_settings import FlowSettings
@@ -54,7 +54,6 @@ GroupsOption = Annotated[
     typer.Option("--groups", help="Instead: all groups whose whole name matches this regular expression (Java's)."),
 ]
 TRANSLATION_COLUMNS = ("topic", "partition", "upstream", "downstream", "method", "error bound", "reason")
-OF_GROUPS = ("group", "topic", "partition", "upstream", "downstream", "method", "error bound", "verdict", "reason")
 
 
 def translate(
@@ -88,7 +87,7 @@ def translate(
     if output is Output.JSON:
         print_json({"flows": [one.flow.as_json() | {"offsets": rows}]})
     else:
-        columns = TRANSLATION_COLUMNS if where is not None else OF_GROUPS
+        columns = TRANSLATION_COLUMNS if where is not None else OFFSET_COLUMNS
         print_table(f"{one.flow.name}: {title}", columns, [tuple(row.values()) for row in rows])
     raise typer.Exit(PENDING if any(row["downstream_offset"] is None for row in rows) else DONE)
 
@@ -104,10 +103,7 @@ def _of_groups(settings: Settings, flow: FlowSettings, pattern: str) -> list[dic
         names = [name for name in chosen_groups(flow, clusters.source.groups.names()) if matches(name)]
     if not names:
         raise WrongUsage(f"--groups {pattern}: no replicated group of {flow.flow.source} has such a name")
-    with single_pass(settings, flow, kinds=[Kind.GROUP_OFFSET], scope=GroupScope(names, shown=True)) as one:
-        for reason in one.compare().trouble.faulted.values():
-            raise LockstepError(reason)
-        return [row.as_json() for row in one.group_offsets]
+    return [row.as_json() for row in group_offsets_now(settings, flow, names)]
 
 
 def _row(found: Translated, upstream: int) -> dict[str, object]:
@@ -192,7 +188,7 @@ def offsets(
             _check_names(found, group, back=reverse)
         if execute and not failed:
             failed += _execute(found, yes, stack)
-        flows = [(row.one.flow.flow, row.one.group_offsets) for row in found]
+        flows = [(one.flow.flow, one.group_offsets) for one, _ in found]
     if output is Output.JSON:
         rows = [pair.as_json() | {"offsets": [offset.as_json() for offset in offsets]} for pair, offsets in flows]
         print_json(with_failures({"flows": rows}, failed))
@@ -202,18 +198,13 @@ def offsets(
     raise typer.Exit(FAILED if failed else DONE)
 
 
-class ComparedPass(NamedTuple):
-    """A flow's pass, and what was compared in it."""
-
-    one: SinglePass
-    compared: Compared
+Found = Sequence[tuple[SinglePass, Compared]]
+"""The pass of each flow, and what was compared in it."""
 
 
-def _compare_all(
-    settings: Settings, scope: GroupScope, writes: str | None, stack: ExitStack
-) -> tuple[list[ComparedPass], Failures]:
-    """A pass of each flow, which `stack` ends, as far as its comparison; and the flows that failed."""
-    found: list[ComparedPass] = []
+def _compare_all(settings: Settings, scope: GroupScope, writes: str | None, stack: ExitStack) -> tuple[Found, Failures]:
+    """Compares the groups of each flow. `stack` ends the passes. Also returns the flows that failed."""
+    found: list[tuple[SinglePass, Compared]] = []
     failed = Failures()
     for one in settings.flows:
         with failed.noted(one.flow.name):
@@ -221,43 +212,34 @@ def _compare_all(
             opened = single_pass(
                 settings, one, writes=writes, kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False
             )
-            found.append(_compare(stack.enter_context(opened)))
+            single = stack.enter_context(opened)
+            found.append((single, single.compare_groups()))
     return found, failed
 
 
-def _check_names(found: Sequence[ComparedPass], groups: Sequence[str], *, back: bool) -> None:
+def _check_names(found: Found, groups: Sequence[str], *, back: bool) -> None:
     """Raises WrongUsage with every group that has no offsets to show, in any flow."""
-    listed = {row.group for flow in found for row in flow.one.group_offsets}
-    there = [
-        (row.one.flow, (row.one.clusters.target if back else row.one.clusters.source).groups.names()) for row in found
-    ]
+    listed = {row.group for one, _ in found for row in one.group_offsets}
+    there = [(one.flow, (one.clusters.target if back else one.clusters.source).groups.names()) for one, _ in found]
     if wrong := [f"{group} {wrong_group(group, there, back=back)}" for group in groups if group not in listed]:
         raise WrongUsage("\n".join(wrong))
 
 
-def _compare(one: SinglePass) -> ComparedPass:
-    """Raises LockstepError where groups cannot be observed."""
-    compared = one.compare()
-    for reason in compared.trouble.faulted.values():
-        raise LockstepError(reason)
-    return ComparedPass(one, compared)
-
-
-def _execute(found: Sequence[ComparedPass], yes: bool, stack: ExitStack) -> list[Failed]:
-    """Writes what was found to the sources, compared once more while no other process writes; what of it failed."""
-    pending = sum(len(row.compared.plan.changes) for row in found)
+def _execute(found: Found, yes: bool, stack: ExitStack) -> list[Failed]:
+    """Leads the flows, compares again, and writes the offsets to the sources. Returns what failed."""
+    pending = sum(len(compared.plan.changes) for _, compared in found)
     if not pending:
         return []
     if not yes:
         need_terminal(f"{number_of(pending, 'offset is', 'offsets are')} to be written")
-        for row in found:
-            _print(row.one.flow.flow.name, row.one.group_offsets)
+        for one, _ in found:
+            _print(one.flow.flow.name, one.group_offsets)
         typer.confirm(f"Write {number_of(pending, 'offset')} to the groups on the source?", abort=True, err=True)
-    for row in found:
-        stack.enter_context(row.one.reconcile.leading())
-    found = [_compare(row.one) for row in found]
-    outcomes = [outcome for row in found for outcome in row.one.reconcile.apply(row.compared).outcomes]
-    failed = [(one.change.label, LockstepError(str(one.error))) for one in outcomes if one.error]
+    for one, _ in found:
+        stack.enter_context(one.reconcile.leading())
+    again = [(one, one.compare_groups()) for one, _ in found]
+    outcomes = [outcome for one, compared in again for outcome in one.reconcile.apply(compared).outcomes]
+    failed = [(outcome.change.label, LockstepError(str(outcome.error))) for outcome in outcomes if outcome.error]
     for label, error in failed:
         complain(f"{label}: {error}")
     return failed
