@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -33,10 +34,12 @@ from sinks.kafka.jvm.jvm_users import JvmUsers
 from sinks.kafka.ports.users import Mechanism
 from sinks.kinds.users.rules import PRINCIPAL
 from sinks.ledger.audit_events import CredentialWrite
-from sinks.plugins.credential_provider import Credential, CredentialProvider
+from sinks.plugins.credential_provider import CredentialProvider
 from streaming.errors import LockstepError, WrongUsage
 from streaming.flow import Flow
 from streaming.number_of import number_of
+
+log = logging.getLogger(__name__)
 
 STDIN = Path("-")
 USER_COLUMNS = ("user", "version", "under way")
@@ -100,15 +103,13 @@ def set_password(
         return
     everywhere = both or (source and target)
     clusters = [
-        replace(one, to_write=everywhere or one.is_source is source) for one in clusters_of_user(settings, user)
+        replace(one, to_write=everywhere or one.is_source is source) for one in _clusters_of_user(settings, user)
     ]
     if not any(one.to_write for one in clusters):
         raise WrongUsage("every cluster is source and target at once: choose one flow with --flow")
-    tell = CredentialAudit(settings).tell
     otherwise = dict.fromkeys((one.value for one in mechanism or [Mechanism.SHA_512]), iterations)
-    for written in rotate(store, user, password, clusters, otherwise=otherwise, anew=everywhere, tell=tell):
-        print_line(f"{written.cluster}: {written.user} {written.mechanism} written")
-    print_line(f"{user}: stored")
+    tell = partial(_audit_password, settings)
+    _say_written(user, rotate(store, user, password, clusters, otherwise=otherwise, anew=everywhere, tell=tell))
 
 
 @app.command("rotate")
@@ -125,9 +126,14 @@ def rotate_password(
     settings, store = _opened(config, flow)
     under_way = store.pending(user) is not None
     if under_way:
-        complain(f"{user}: going on with the password that is under way")
+        complain(f"{user}: continues with the password that is under way")
     password = None if under_way and password_file is None else _new_password(user, password_file)
-    for written in rotate(store, user, password, clusters_of_user(settings, user), tell=CredentialAudit(settings).tell):
+    tell = partial(_audit_password, settings)
+    _say_written(user, rotate(store, user, password, _clusters_of_user(settings, user), tell=tell))
+
+
+def _say_written(user: str, passwords: Iterable[Written]) -> None:
+    for written in passwords:
         print_line(f"{written.cluster}: {written.user} {written.mechanism} written")
     print_line(f"{user}: stored")
 
@@ -156,10 +162,12 @@ def verify(
 ) -> None:
     """Logs in as each user on both clusters, and says on which it fails; writes nothing."""
     settings = loaded(config, flow)
-    properties = _properties(config, settings)
-    provider = _provider(properties)
+    properties = _flow_properties(config, settings.flows[0].flow)
+    is_store = provider_class(properties) == CREDENTIAL_PROVIDER.default
+    provider = open_store(properties) if is_store else load_provider(properties)
+    closed_at_end(provider.close)
     names = users or _stored(provider)
-    logins = [login for name in names for login in _logins(settings, provider, name)]
+    logins = [login for name in names for login in _try_logins(settings, provider, name)]
     if output is Output.JSON:
         print_json({"logins": [{**asdict(one), "works": one.works} for one in logins]})
     else:
@@ -204,34 +212,16 @@ def import_file(
 def _opened(config: Path, flow: Sequence[str] | None) -> tuple[Settings, CredentialStore]:
     """Raises WrongUsage where passwords are kept elsewhere."""
     settings = loaded(config, list(flow) if flow else None)
-    properties = _properties(config, settings)
+    properties = _flow_properties(config, settings.flows[0].flow)
     if (named := provider_class(properties)) != CREDENTIAL_PROVIDER.default:
         raise WrongUsage(f"{CREDENTIAL_PROVIDER.name}={named}: passwords are kept there, not in the store")
     return settings, open_store(properties)
-
-
-def _properties(config: Path, settings: Settings) -> dict[str, str]:
-    return flow_properties(config, settings.flows[0].flow)
-
-
-def _provider(properties: Mapping[str, str]) -> CredentialProvider:
-    is_store = provider_class(properties) == CREDENTIAL_PROVIDER.default
-    provider = open_store(properties) if is_store else load_provider(properties)
-    closed_at_end(provider.close)
-    return provider
 
 
 def _stored(provider: CredentialProvider) -> list[str]:
     if not isinstance(provider, CredentialStore):
         raise WrongUsage(f"{type(provider).__name__} lists no users: name those to verify")
     return [one.user for one in provider.users()]
-
-
-def _logins(settings: Settings, provider: CredentialProvider, user: str) -> list[Login]:
-    credential = provider.credential(user)
-    if credential is None:
-        return [Login(user, "", None, "no credential")]
-    return try_logins(settings, credential)
 
 
 def _new_password(user: str, file: Path | None) -> str:
@@ -243,22 +233,16 @@ def _new_password(user: str, file: Path | None) -> str:
     return str(typer.prompt(f"New password of {user}", hide_input=True, confirmation_prompt=True, err=True))
 
 
-# What the commands on credentials work with: the properties of a file, and the clusters on which a user is known.
-
-
-log = logging.getLogger(__name__)
-
-
-def flow_properties(config: Path, flow: Flow, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def _flow_properties(config: Path, flow: Flow) -> dict[str, str]:
     """What a plug-in of this flow is configured with. Raises ConfigurationError for a file that cannot be read."""
     findings = Findings(str(config))
-    entries = resolve_all(read(config, findings), environ, findings)
+    entries = resolve_all(read(config, findings), os.environ, findings)
     properties = Properties(entries, aliases(entries, findings), findings)
     findings.raise_if_any()
     return properties.of_flow(flow)
 
 
-def clusters_of_user(settings: Settings, user: str) -> list[UserCluster]:
+def _clusters_of_user(settings: Settings, user: str) -> list[UserCluster]:
     """The clusters of the flows, each once, with the name that a user of the source has there. Connects to none.
 
     Raises LockstepError where a mapping of principals leaves the user without a name on a target.
@@ -276,23 +260,18 @@ def clusters_of_user(settings: Settings, user: str) -> list[UserCluster]:
     return list(clusters.values())
 
 
-class CredentialAudit:
-    """Tells the audit topic of every flow that a cluster belongs to which passwords were written there."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    def tell(self, written: Written, error: str | None) -> None:
-        """That it could not be audited is logged: the password is written by then."""
-        event = CredentialWrite(written.cluster, written.user, written.mechanism, written.iterations, error)
-        for flow in self._settings.flows:
-            if written.cluster not in (flow.flow.source, flow.flow.target):
-                continue
-            try:
-                with closing(connect(self._settings, flow.flow.target, flow.flow)) as target:
-                    audit(flow, target).record_credentials(flow.flow, [event])
-            except LockstepError as problem:
-                log.warning("%s: written, but not audited: %s", flow.flow.name, problem)
+def _audit_password(settings: Settings, written: Written, error: str | None) -> None:
+    """Records a written password in the audit topic of every flow of its cluster. Logs what cannot be recorded, because
+    the password is written by then."""
+    event = CredentialWrite(written.cluster, written.user, written.mechanism, written.iterations, error)
+    for flow in settings.flows:
+        if written.cluster not in (flow.flow.source, flow.flow.target):
+            continue
+        try:
+            with closing(connect(settings, flow.flow.target, flow.flow)) as target:
+                audit(flow, target).record_credentials(flow.flow, [event])
+        except LockstepError as problem:
+            log.warning("%s: written, but not audited: %s", flow.flow.name, problem)
 
 
 def _target_name(flow: FlowSettings, user: str) -> str:
@@ -304,12 +283,12 @@ def _target_name(flow: FlowSettings, user: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Whether a user gets in at a cluster with a mechanism; `reason`: why not."""
+    """A login of a user at a cluster with a mechanism. `reason`: why it failed; None: it works."""
 
     user: str
     cluster: str
     mechanism: str | None
-    reason: str | None = field(default=None)
+    reason: str | None
 
     @property
     def works(self) -> bool:
@@ -317,31 +296,24 @@ class Login:
         return self.reason is None
 
 
-def try_logins(settings: Settings, credential: Credential) -> list[Login]:
+def _try_logins(settings: Settings, provider: CredentialProvider, user: str) -> Iterator[Login]:
     """Logs in as the user on every cluster of the flows, with every mechanism that the user has there.
 
-    A cluster that cannot be asked is a login that does not work. Raises LockstepError as `clusters_of_user`.
+    A cluster that cannot be asked is a login that does not work. Raises LockstepError as `_clusters_of_user`.
     """
-    found: list[Login] = []
-    for cluster in clusters_of_user(settings, credential.user):
+    credential = provider.credential(user)
+    if credential is None:
+        yield Login(user, "", None, "no credential")
+        return
+    for cluster in _clusters_of_user(settings, user):
         try:
-            found += _at(cluster, settings.clusters[cluster.alias].admin, credential)
+            mechanisms = cluster.users.describe([cluster.user]).get(cluster.user, {})
+            if not mechanisms:
+                yield Login(user, cluster.alias, None, f"{cluster.user} is no SCRAM user there")
+                continue
+            with closing(admin_of(cluster.alias, settings.clusters[cluster.alias].admin)) as admin:
+                for mechanism in sorted(mechanisms):
+                    reason = can_log_in(admin, cluster.user, credential.password, mechanism)
+                    yield Login(user, cluster.alias, mechanism, reason)
         except LockstepError as error:
-            found.append(Login(credential.user, cluster.alias, None, str(error)))
-    return found
-
-
-def _at(cluster: UserCluster, properties: Mapping[str, str], credential: Credential) -> list[Login]:
-    mechanisms = cluster.users.describe([cluster.user]).get(cluster.user, {})
-    if not mechanisms:
-        return [Login(credential.user, cluster.alias, None, f"{cluster.user} is no SCRAM user there")]
-    with closing(admin_of(cluster.alias, properties)) as admin:
-        return [
-            Login(
-                credential.user,
-                cluster.alias,
-                mechanism,
-                can_log_in(admin, cluster.user, credential.password, mechanism),
-            )
-            for mechanism in sorted(mechanisms)
-        ]
+            yield Login(user, cluster.alias, None, str(error))
