@@ -30,6 +30,12 @@ def nearest(word: str, words: Iterable[str], cutoff: float = LIKE, *, slips: int
     return by_fold[matches[0]] if matches else None
 
 
+def nearest_hint(word: str, words: Iterable[str]) -> str:
+    """The nearest word as the end of a message; empty where none comes near."""
+    near = nearest(word, words)
+    return f"; nearest: {near}" if near else ""
+
+
 def _slips(one: str, other: str, most: int) -> int:
     """How many slips make one of the other (optimal string alignment); more than `most` is not counted exactly."""
     if abs(len(one) - len(other)) > most:

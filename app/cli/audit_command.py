@@ -24,7 +24,7 @@ from sinks.ledger.audit_events import EVENT_KINDS, Event, audit_seal, events_of,
 from sinks.ledger.seal import Seal
 from sinks.model.times import utc_now, utc_text
 from sinks.printable import one_line
-from streaming.nearest import nearest
+from streaming.nearest import nearest_hint
 
 SinceOption = Annotated[
     str | None, typer.Option("--since", help="Only events from then on: 15m, 1h, 2d ago, or a time in UTC.")
@@ -67,9 +67,8 @@ class EventFilter:
 def _wanted(since: str | None, kinds: list[str] | None, resource: str | None) -> EventFilter:
     for kind in kinds or ():
         if kind not in EVENT_KINDS:
-            near = nearest(kind, EVENT_KINDS)
-            hint = f"; nearest: {near}" if near else ""
-            raise typer.BadParameter(f"{kind}: one of {', '.join(EVENT_KINDS)}{hint}", param_hint="--kind")
+            one_of = f"{kind}: one of {', '.join(EVENT_KINDS)}{nearest_hint(kind, EVENT_KINDS)}"
+            raise typer.BadParameter(one_of, param_hint="--kind")
     return EventFilter(parse_since(since, utc_now()), frozenset(kinds or ()), resource)
 
 

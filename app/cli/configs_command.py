@@ -43,7 +43,7 @@ from sinks.kafka.request_timeout import WHOLE
 from sinks.ledger.overrides import InLedger, OverrideLevel, texts_at
 from streaming.errors import LockstepError, WrongUsage, prefixed
 from streaming.flow import Flow
-from streaming.nearest import nearest
+from streaming.nearest import nearest_hint
 
 CANARY_TIME = 60.0
 ENTITY_TYPES = {ResourceType.BROKER: "brokers", ResourceType.TOPIC: "topics"}
@@ -87,7 +87,7 @@ def configs(
 def _answer(flags: Flags, config: Path, output: Output) -> int:
     check_flags(flags)
     if flags.kind is EntityType.LOCKSTEP:
-        return own_configs(flags, config, output, _ask)
+        return _own_configs(flags, config, output)
     access = cluster_access(flags, config, chosen())
     if flags.describe:
         with opened(access) as there:
@@ -264,7 +264,6 @@ class ClusterAccess:
 class Opened:
     """A cluster's configs with their levels, and its partitions."""
 
-    access: ClusterAccess
     levels: ConfigLevels
     partitions: Partitions
 
@@ -288,7 +287,7 @@ def cluster_access(flags: Flags, config: Path, reading: Reading = USUAL) -> Clus
 def opened(access: ClusterAccess) -> Iterator[Opened]:
     """Connects on demand, and closes the client. Raises LockstepError for a client that cannot be made."""
     with closing(admin_of(access.alias, access.properties)) as admin:
-        yield Opened(access, JvmLevels(admin), JvmTopics(admin))
+        yield Opened(JvmLevels(admin), JvmTopics(admin))
 
 
 def _by_address(address: str, command_config: Path | None, timeout: float | None) -> ClusterAccess:
@@ -311,7 +310,7 @@ def _by_address(address: str, command_config: Path | None, timeout: float | None
 
 @dataclass(frozen=True)
 class Selection:
-    """The file, and whose properties are meant: one flow's, or (`name` empty) the default of all."""
+    """The file, and whose properties are meant. `name`: a flow; empty: the default of all flows; None: both."""
 
     config: Path
     settings: Settings
@@ -319,40 +318,24 @@ class Selection:
 
     @property
     def flows(self) -> list[FlowSettings]:
-        """Those whose ledgers are concerned. Raises WrongUsage for a flow that is not enabled."""
+        """The flows whose ledgers are concerned. Raises WrongUsage for a flow that is not enabled."""
         if not self.name:
             return list(self.settings.flows)
         names = {one.flow.name: one for one in self.settings.flows}
         if self.name not in names:
-            near = nearest(self.name, names)
-            hint = f"; nearest: {near}" if near else ""
+            hint = nearest_hint(self.name, names)
             raise WrongUsage(f"--entity-name {self.name}: enabled flows are {', '.join(names)}{hint}")
         return [names[self.name]]
 
-    @property
-    def level(self) -> OverrideLevel:
-        """Where it is written."""
-        return OverrideLevel.FLOW if self.name else OverrideLevel.ALL
 
-    @property
-    def label(self) -> str:
-        """For people."""
-        return _own_label(self.name or "")
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """For programs."""
-        return _own_document(self.name or "")
-
-
-def own_configs(flags: Flags, config: Path, output: Output, ask: Callable[[str], str]) -> int:
+def _own_configs(flags: Flags, config: Path, output: Output) -> int:
     """The exit code. Raises WrongUsage and ConfigurationError: nothing was written."""
     selection = Selection(config, loaded(config, None), flags.name)
     if flags.describe:
         return _describe_own(selection, flags.every, output)
     wanted = wanted_configs(flags.added, flags.added_file, flags.deleted)
     providers = None if flags.literal else config_providers(read(config, Findings("")), os.environ, Findings(""))
-    return _alter_own(selection, resolved(wanted, providers, ask), flags, output)
+    return _alter_own(selection, resolved(wanted, providers, _ask), flags, output)
 
 
 def _describe_own(selection: Selection, every: bool, output: Output) -> int:
@@ -381,11 +364,9 @@ def _describe_own(selection: Selection, every: bool, output: Output) -> int:
 def _views(
     selection: Selection, stored: Mapping[Flow, InLedger], every: bool
 ) -> tuple[dict[str, list[OwnView]], list[Failed]]:
-    """By the entity's name, "" for the default of all flows; and those that are damaged, which are complained of."""
-    properties, file = (
-        read_properties(selection.config, os.environ, Findings(str(selection.config))),
-        str(selection.config),
-    )
+    """The configs by the entity's name, "" for the default of all flows, and the entities that are damaged."""
+    file = str(selection.config)
+    properties = read_properties(selection.config, os.environ, Findings(file))
     ways: dict[str, Callable[[], list[OwnView]]] = {}
     if not selection.name:
         ways[""] = partial(default_views, stored, properties, file, every)
@@ -404,14 +385,16 @@ def _views(
 
 def _alter_own(selection: Selection, values: Mapping[str, str | None], flags: Flags, output: Output) -> int:
     before, properties = _known(selection), selection.settings.job_properties
+    level = OverrideLevel.FLOW if selection.name else OverrideLevel.ALL
+    label, document = _own_label(selection.name), _own_document(selection.name)
     flows = [one.flow for one in selection.flows]
-    there = {name for flow in flows for name in texts_at(before[flow], selection.level)}
+    there = {name for flow in flows for name in texts_at(before[flow], level)}
     wanted = checked_overrides(values, there, flags.custom, flags.literal, permitted(properties))
     overrides = {
         name: None if value is None else override_of(name, value, properties, flags.literal)
         for name, value in wanted.items()
     }
-    alteration = OverrideAlteration(selection.level, flows, before, wanted, overrides)
+    alteration = OverrideAlteration(level, flows, before, wanted, overrides)
     # All of it, with the file, must be sound: contradictions and plug-ins' own objections show here.
     sound = load(
         selection.config,
@@ -420,23 +403,26 @@ def _alter_own(selection: Selection, values: Mapping[str, str | None], flags: Fl
     )
     closed_at_end(sound.close)
     if flags.dry_run:
-        told = f"Validated for {selection.label}; nothing was written."
-        _print_altered(selection.document | {"result": "validated"}, alteration.rows(), told, output)
+        told = f"Validated for {label}; nothing was written."
+        _print_altered(document | {"result": "validated"}, alteration.rows(), told, output)
         return DONE
-    done, failed = _write_own(selection, alteration)
+    with open_ledgers(selection.settings, selection.flows) as ledgers:
+        done, failed = each(
+            selection.flows, lambda one: ledgers.write(one.flow, alteration.entries, alteration.changes(one.flow))
+        )
     if not done:
         raise LockstepError("\n".join(f"not written: {reason}" for reason in failed))
     for reason in failed:
-        complain(f"not written: {reason}; say the command again: what is written already stays as it is")
+        complain(f"not written: {reason}. Run the command again: it leaves what is written already as it is")
     _notify_job(sound)
-    told = f"Completed updating config for {', '.join(done) if failed else selection.label}."
+    told = f"Completed updating config for {', '.join(done) if failed else label}."
     lost = [("not written", LockstepError(reason)) for reason in failed]
-    _print_altered(selection.document | {"result": "applied"}, alteration.rows(), told, output, lost)
+    _print_altered(document | {"result": "applied"}, alteration.rows(), told, output, lost)
     return FAILED if failed else DONE
 
 
 def _without_references(values: Overrides) -> Overrides:
-    """What they lead to is there where the jobs run, and need not be here."""
+    """Leaves references out: the files that they name are where the jobs run, and may be missing here."""
     return {
         flow: {name: value for name, value in own.items() if not isinstance(value, Reference)}
         for flow, own in values.items()
@@ -444,7 +430,7 @@ def _without_references(values: Overrides) -> Overrides:
 
 
 def _known(selection: Selection) -> dict[Flow, InLedger]:
-    """Of all flows, since they are checked together. Raises LockstepError where one of those concerned is not known."""
+    """The overrides of all flows, which are checked together. Raises LockstepError if a concerned ledger is unread."""
     concerned = {one.flow for one in selection.flows}
     known: dict[Flow, InLedger] = {}
     for flow, entries in read_overrides(selection.settings).items():
@@ -455,30 +441,23 @@ def _known(selection: Selection) -> dict[Flow, InLedger]:
     return known
 
 
-def _write_own(selection: Selection, alteration: OverrideAlteration) -> tuple[list[str], list[str]]:
-    with open_ledgers(selection.settings, selection.flows) as ledgers:
-        return each(
-            selection.flows, lambda one: ledgers.write(one.flow, alteration.entries, alteration.changes(one.flow))
-        )
-
-
 def _notify_job(settings: Settings) -> None:
     interval = max(one.pace.full_comparison_interval for one in settings.flows)
     try:
         answer = ask_reload(settings)
     except LockstepError:
         complain(
-            f"no job answers here; one that runs elsewhere takes it over within {interval:g} s, "
+            f"no job answers here. A job that runs elsewhere adopts the change within {interval:g} s, "
             "or at once with `lockstep reload`"
         )
         return
     if problem := answer.get("error"):
-        complain(f"written, but the running job could not take it over: {problem}")
+        complain(f"written, but the running job could not adopt it: {problem}")
 
 
-def _own_document(name: str) -> dict[str, Any]:
-    return {"entity_type": EntityType.LOCKSTEP.value, "entity_name": name}
+def _own_document(name: str | None) -> dict[str, Any]:
+    return {"entity_type": EntityType.LOCKSTEP.value, "entity_name": name or ""}
 
 
-def _own_label(name: str) -> str:
+def _own_label(name: str | None) -> str:
     return f"the flow {name}" if name else "all flows"

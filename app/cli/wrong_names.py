@@ -11,22 +11,14 @@ from sinks.flow_settings import FlowSettings
 from sinks.kinds.shared_listings import list_both
 from sinks.kinds.topics.rules import is_replicated
 from streaming.errors import WrongUsage
-from streaming.nearest import nearest
+from streaming.nearest import nearest_hint
 
 
 def wrong_topic(topic: str, flows: Sequence[tuple[FlowSettings, Listed]]) -> str | None:
     """Why none of the flows replicates a topic of this name; None where one of them does."""
     if any(topic in listed.desired.remote for _, listed in flows):
         return None
-    return next(
-        reason
-        for reason in (
-            _remote_name(topic, flows),
-            _excluded(topic, flows),
-            _missing(topic, flows),
-        )
-        if reason is not None
-    )
+    return _remote_name(topic, flows) or _excluded(topic, flows) or _missing(topic, flows)
 
 
 def refuse_wrong_topics(topics: Iterable[str], flows: Sequence[tuple[FlowSettings, Listed]]) -> None:
@@ -48,20 +40,18 @@ def _excluded(topic: str, flows: Sequence[tuple[FlowSettings, Listed]]) -> str |
     for flow, listed in flows:
         if topic not in listed.source:
             continue
-        refused = next((one.reason for one in listed.desired.refused if one.key == (_remote(flow, topic),)), None)
+        key = (flow.policy.format_remote_topic(flow.flow.source, topic),)
+        refused = next((one.reason for one in listed.desired.refused if one.key == key), None)
         if is_replicated(flow, topic) and refused is not None:
             return f"is not replicated: its remote name {refused}"
         return f"is on {flow.flow.source}, but is not replicated: topics, topics.exclude or the policy leave it out"
     return None
 
 
-def _remote(flow: FlowSettings, topic: str) -> str:
-    return flow.policy.format_remote_topic(flow.flow.source, topic)
-
-
 def _missing(topic: str, flows: Sequence[tuple[FlowSettings, Listed]]) -> str:
     sources = " and ".join(dict.fromkeys(flow.flow.source for flow, _ in flows))
-    return f"does not exist on {sources}{_hint(topic, {name for _, listed in flows for name in listed.desired.remote})}"
+    replicated = {name for _, listed in flows for name in listed.desired.remote}
+    return f"does not exist on {sources}{nearest_hint(topic, replicated)}"
 
 
 def wrong_group(group: str, flows: Sequence[tuple[FlowSettings, Collection[str]]], *, back: bool = False) -> str:
@@ -70,15 +60,10 @@ def wrong_group(group: str, flows: Sequence[tuple[FlowSettings, Collection[str]]
     names = {name for _, there in flows for name in there}
     aliases = " and ".join(dict.fromkeys(flow.flow.target if back else flow.flow.source for flow, _ in flows))
     if group not in names:
-        return f"does not exist on {aliases}{_hint(group, names)}"
+        return f"does not exist on {aliases}{nearest_hint(group, names)}"
     if not any(flow.group_filter.should_replicate_group(group) for flow, there in flows if group in there):
         return "is not replicated: groups or groups.exclude leave it out"
     return f"has no offsets on replicated topics of {aliases}"
-
-
-def _hint(name: str, names: Collection[str]) -> str:
-    near = nearest(name, names)
-    return f"; nearest: {near}" if near else ""
 
 
 def topics_of_flows(settings: Settings, topics: Sequence[str]) -> list[tuple[FlowSettings, tuple[str, ...]]]:
