@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -60,13 +58,16 @@ def demo(
 
 def run_demo(keep: bool) -> bool:
     """Runs it; True when everything arrived and the excluded key survived. `keep`: stays up until Ctrl-C."""
-    with _ended_by_signals(), _alone(), ExitStack() as stack:
+    with _alone(), ExitStack() as stack:
         shutil.rmtree(DEMO_FOLDER, ignore_errors=True)
         DEMO_FOLDER.mkdir(parents=True)
         complain("starting the clusters a and b ...")
         a, b = (LocalCluster(alias, DEMO_FOLDER / alias) for alias in ("a", "b"))
         stack.enter_context(started(a, b))
-        source, target = (_client(stack, cluster) for cluster in (a, b))
+        source, target = (
+            stack.enter_context(closing(open_cluster(one.alias, {"bootstrap.servers": one.bootstrap})))
+            for one in (a, b)
+        )
         source.create_topics(DEMO_TOPICS)
         port = free_ports(1)[0]
         properties = _properties({"a": a.bootstrap, "b": b.bootstrap}, port)
@@ -74,7 +75,9 @@ def run_demo(keep: bool) -> bool:
         mirror = LocalMirror(properties, DEMO_FOLDER / "mirror", file=CONFIG)
         stack.callback(mirror.stop)
         mirror.start(wait=False)
-        complain(f"starting the job with {_starter()} and the same file ...")
+        complain(
+            f"starting the job with {'./spark-submit.sh' if is_checkout() else 'lockstep run'} and the same file ..."
+        )
         job = stack.enter_context(LocalJob(CONFIG, port, DEMO_FOLDER / "job.log"))
         job.wait_until_compared(mirror.check)
         mirror.wait_until_ready()
@@ -90,14 +93,14 @@ def run_demo(keep: bool) -> bool:
         print_line(f"{EXCLUDED} set on b by another tool: {'survived' if survived else 'LOST'}")
         refused = _log_in(b)
         print_line(f"{USER} logs in on b with the password of a: {refused or 'yes'}")
-        moved = move(a, source, b, target)
+        skipped, twice = _move_group(a, source, b, target)
         print_line(
             f"the group {DEMO_GROUP} read {READ} of {RECORDS} records on a and went on with b: "
-            f"{moved.skipped} skipped, {moved.twice} read twice"
+            f"{skipped} skipped, {twice} read twice"
         )
         if keep:
             stay(what_to_try(job, a, b), {"the job": job.check, "MM2": mirror.check}, threading.Event())
-    return good and survived and refused is None and moved.skipped == 0
+    return good and survived and refused is None and skipped == 0
 
 
 def _log_in(target: LocalCluster) -> str | None:
@@ -106,29 +109,19 @@ def _log_in(target: LocalCluster) -> str | None:
         return can_log_in(admin, USER, PASSWORD, MECHANISM)
 
 
-def _client(stack: ExitStack, cluster: LocalCluster) -> KafkaCluster:
-    client = open_cluster(cluster.alias, {"bootstrap.servers": cluster.bootstrap})
-    stack.callback(client.close)
-    return client
-
-
-def _passwords() -> Path:
-    """A folder with a file for each user, as Kubernetes mounts secrets."""
-    folder = DEMO_FOLDER / "passwords"
-    folder.mkdir()
-    write_private(folder / USER, PASSWORD.encode())
-    return folder
-
-
 def _properties(clusters: Mapping[str, str], port: int) -> dict[str, str]:
-    """Of MM2 and the job alike; written to `CONFIG`."""
+    """The properties of MM2 and the job alike, which this writes to `CONFIG`."""
+    # A file for each user, as Kubernetes mounts secrets.
+    passwords = DEMO_FOLDER / "passwords"
+    passwords.mkdir()
+    write_private(passwords / USER, PASSWORD.encode())
     own = {
         "sync.topic.configs.enabled": "false",
         "lockstep.sync.topic.configs.enabled": "true",
         "sync.topic.acls.enabled": "false",
         "sync.full.acl.enabled": "true",
         "lockstep.credential.provider.class": "lockstep.credentials:DirectoryCredentialProvider",
-        "lockstep.credential.store": str(_passwords()),
+        "lockstep.credential.store": str(passwords),
         "lockstep.sync.group.offsets.enabled": "true",
         "lockstep.http.port": str(port),
         "lockstep.checkpoint.dir": str(DEMO_FOLDER / "checkpoints"),
@@ -182,7 +175,7 @@ def what_to_try(job: LocalJob, a: LocalCluster, b: LocalCluster) -> list[str]:
 
 
 def stay(lines: Sequence[str], checks: Mapping[str, Callable[[], None]], over: threading.Event) -> None:
-    """Until Ctrl-C, or `over`. The clusters stay when the job or MM2 ends: what becomes of the target is worth a look.
+    """Prints the lines, and waits for Ctrl-C or `over`. The clusters outlive the job and MM2, to be looked at.
 
     `checks`: each raises LockstepError once that process has ended.
     """
@@ -204,10 +197,6 @@ def _shown(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def _starter() -> str:
-    return "./spark-submit.sh" if is_checkout() else "lockstep run"
-
-
 def _alone() -> AbstractContextManager[object]:
     """Raises LockstepError where another demo runs: this one would delete its folder."""
     DEMO_FOLDER.parent.mkdir(parents=True, exist_ok=True)
@@ -220,21 +209,7 @@ def _alone() -> AbstractContextManager[object]:
         raise LockstepError(f"the demo's lock {lock} cannot be opened: {error.strerror}; delete it") from error
 
 
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """SIGTERM ends it like Ctrl-C: what was started is stopped, in order."""
-
-    def interrupt(_: int, __: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-# A consumer group of the demo that moves from one cluster to the other, and what it lost or read twice on the way.
+# A consumer group of the demo that moves from one cluster to the other.
 
 
 DEMO_GROUP = "billing"
@@ -244,16 +219,11 @@ WITHIN = 60.0
 RECORDS_AT_ONCE = 500
 
 
-@dataclass(frozen=True)
-class GroupMove:
-    """Records that the group skipped and read twice when it went on at the target."""
+def _move_group(a: LocalCluster, source: KafkaCluster, b: LocalCluster, target: KafkaCluster) -> tuple[int, int]:
+    """Writes to the topic, reads some of it on the source as a group, and the rest on the target as the same group.
 
-    skipped: int
-    twice: int
-
-
-def move(a: LocalCluster, source: KafkaCluster, b: LocalCluster, target: KafkaCluster) -> GroupMove:
-    """Writes to the topic, reads some of it on the source as a group, and the rest on the target as the same group."""
+    Returns how many records the group skipped, and how many it read twice.
+    """
     records = [b"customer-%d" % number for number in range(RECORDS)]
     source.append_log(DEMO_TOPIC, [(record, b"v") for record in records])
     there = TopicPartition(f"a.{DEMO_TOPIC}", 0)
@@ -269,11 +239,11 @@ def move(a: LocalCluster, source: KafkaCluster, b: LocalCluster, target: KafkaCl
         f"the offset of {DEMO_GROUP} on b",
     )
     after = _read("b", b.bootstrap, there.topic, None)
-    return GroupMove(skipped=len(set(records) - set(before) - set(after)), twice=len(set(before) & set(after)))
+    return len(set(records) - set(before) - set(after)), len(set(before) & set(after))
 
 
 def _read(alias: str, bootstrap: str, topic: str, count: int | None) -> list[bytes]:
-    """The next records of the group, so many or all there are; what was read is committed."""
+    """Reads the next `count` records as the group, None: all that are left, and commits. Returns their keys."""
     with closing(Member(alias, {"bootstrap.servers": bootstrap}, DEMO_GROUP, topic)) as member:
 
         def enough() -> bool:

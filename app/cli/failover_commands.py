@@ -155,7 +155,7 @@ def cutover(
 
 
 def _tell_cutover(scene: Scene, without_fence: bool) -> int | None:
-    """Says what a cutover does from here, and returns how many groups it moves; None: unknown."""
+    """Says what a cutover does from here. Returns how many groups it moves; None: unknown."""
     flow, record, listed, moved = scene.settings.flow, scene.journal.record, scene.listed(), moved_groups(scene)
     fenced = [] if record.state is State.MIRRORING else scene.topics(listed)
     if fenced:
@@ -166,7 +166,7 @@ def _tell_cutover(scene: Scene, without_fence: bool) -> int | None:
         does = "sets no fence, and expects no producer on" if without_fence else "denies everybody to write"
         say_of(scene.settings, f"cutover {does} {topics}")
     if moved.count is None:
-        say_of(scene.settings, f"how many groups are moved is unknown: {moved.unknown}")
+        say_of(scene.settings, f"how many groups it moves is unknown: {moved.unknown}")
     else:
         say_of(scene.settings, f"it writes the last offsets of {number_of(moved.count, 'group')} on {flow.target}")
     say_of(scene.settings, f"then {flow.name} has ended: Lockstep keeps nothing in step for it any more")
@@ -258,23 +258,25 @@ def _as_json(found: Prediction) -> dict[str, Any]:
 def _print_prediction(flow: FlowSettings, found: Prediction) -> None:
     name = f"{flow.flow.name}: "
     if not found.is_known:
-        complain(f"{name}what is lost is not known: no job kept the source's ends in the ledger")
+        complain(f"{name}the loss is unknown, because no job kept the source's end offsets in the ledger")
         return
     losses = losses_of(found.arrivals.values(), time.time() * 1000)
     for topic, loss in sorted(losses.items()):
         complain(f"{name}{topic} loses {'' if loss.exact else 'at most '}{number_of(loss.records, 'record')}")
     if found.without_position:
         named = shown([str(where) for where in found.without_position])
-        complain(f"{name}how far MM2 copied {named} is not known: all that the source had of it counts as lost")
+        complain(f"{name}how far MM2 copied {named} is unknown, so all its records on the source count as lost")
     unknown = sorted(found.unknown.items())
     for where, why in unknown[:MOST_PARTITIONS]:
-        complain(f"{name}what {where} loses is not known: {why}")
+        complain(f"{name}the loss of {where} is unknown: {why}")
     if (more := len(unknown) - MOST_PARTITIONS) > 0:
-        complain(f"{name}nor what {number_of(more, 'partition')} more lose: `-o json` names all")
+        complain(
+            f"{name}the loss of {number_of(more, 'more partition', 'more partitions')} is unknown: `-o json` names all"
+        )
     most = "" if found.exact or found.records is None else "at most "
     seen = "" if found.at_ms is None else f", and what came since {time.time() - found.at_ms / 1000:.0f} s ago"
     if found.at_ms is not None and found.unanswered:
-        seen += f" to {shown(sorted(map(str, found.unanswered)))}, which {flow.flow.source} gives no answer for"
+        seen += f" to {shown(sorted(map(str, found.unanswered)))}: {flow.flow.source} does not answer for them"
     complain(f"{name}lost in all: {most}{found.typed} records{seen}")
 
 
@@ -296,14 +298,14 @@ def failback(
     check_leads_back(run.flow)
     names = run.flow.flow
     target = out or config.with_name(f"{config.stem}-{names.target}-to-{names.source}.properties")
-    exported = Export(export)
+    exported = Export(export, dry=dry)
     with run.scene() as scene:
         if done:
             _lead_again(run, scene, yes, exported, accepted_loss(discard), take_over)
         elif not dry:
             record = lead_back(
                 scene,
-                export=exported.taker(dry),
+                export=exported.taker,
                 discard=accepted_loss(discard),
                 write_reverse=lambda: write_reverse(config, target, names, replaces=out is not None),
                 take_over=take_over,
@@ -318,28 +320,28 @@ def failback(
 def _lead_again(
     run: FailoverRun, scene: Scene, yes: str | None, exported: Export, discard: float | None, take_over: bool
 ) -> None:
-    export = exported.taker(run.dry)
     if not run.dry:
-        record = resume(scene, typed=yes, export=export, discard=discard, take_over=take_over)
+        record = resume(scene, typed=yes, export=exported.taker, discard=discard, take_over=take_over)
         run.did(record, exported=exported.count)
     elif not run.has_ended(scene, lambda scene: scene.journal.has_done(State.MIRRORING)):
-        check_resume(scene, yes, export=export, discard=discard)
+        check_resume(scene, yes, export=exported.taker, discard=discard)
         run.would(scene, [Command.RESUME])
 
 
 class Export:
-    """Records that one cluster alone has, written to a folder. `count`: how many there were."""
+    """Writes records that one cluster alone has to a folder; a dry run writes none. `count`: how many were written."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder, self.count = folder, 0
+    def __init__(self, folder: Path | None, *, dry: bool) -> None:
+        self._folder, self._dry, self.count = folder, dry, 0
 
-    def taker(self, dry: bool) -> Callable[[Unreplicated], None] | None:
-        """What stores the records; None without a folder. A dry run stores none."""
-        if self._folder is None:
-            return None
-        return (lambda found: None) if dry else partial(self._take, self._folder)
+    @property
+    def taker(self) -> Callable[[Unreplicated], None] | None:
+        """The function that writes the records; None without a folder."""
+        return None if self._folder is None else partial(self._take, self._folder)
 
     def _take(self, folder: Path, found: Unreplicated) -> None:
+        if self._dry:
+            return
         # Spark takes seconds to start, and few ask for it.
         from app.job.exported_records import export_records
 
@@ -382,7 +384,7 @@ def reverse_properties(lines: dict[str, str], flow: Flow) -> dict[str, str]:
 
 
 def _split(name: str, flow: Flow) -> tuple[str, str]:
-    """What stands before the flow's name, and behind it; nothing behind where a key is not of this flow."""
+    """The parts of a key before and behind the flow's name. A key of no or another flow has nothing behind it."""
     for start in ("", "lockstep."):
         if name.startswith(f"{start}{flow.name}."):
             return start, name.removeprefix(f"{start}{flow.name}.")

@@ -97,7 +97,7 @@ def test_how_many_groups_there_are_is_unknown_where_nobody_tells(
     built.world.source_groups.reachable = False
     with pytest.raises(WrongUsage):
         failover_commands.cutover(FILE)
-    assert "how many groups are moved is unknown: a: no answer" in capsys.readouterr().err
+    assert "how many groups it moves is unknown: a: no answer" in capsys.readouterr().err
 
 
 def test_a_flow_that_has_taken_over_asks_nothing(built: Stage) -> None:

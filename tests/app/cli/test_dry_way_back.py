@@ -133,7 +133,7 @@ def test_dry_failover_names_partitions_whose_copies_have_no_known_position(
         (flow,) = orjson.loads(said.out)["flows"]
         assert flow["prediction"]["without_position"] == [{"topic": "x", "partition": 1}]
         assert flow["prediction"]["records"] == 10
-    assert "a->b: how far MM2 copied x-1 is not known: all that the source had of it counts as lost" in said.err
+    assert "a->b: how far MM2 copied x-1 is unknown, so all its records on the source count as lost" in said.err
 
 
 def reversing(built: Stage) -> None:
