@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -27,11 +27,11 @@ from streaming.flow import Flow
 
 @dataclass(frozen=True, slots=True)
 class ChangedLine:
-    """A line that is new, gone or another one. `live` None: nothing of Lockstep's reads it.
+    """A line of the file that was added, removed or changed.
 
-    `key`: as written; `name`: without its scope. `before`, `after`: None for absence; `app.properties.shown` says which
-    values are not hidden.
-    `flows`: those that it holds for.
+    `key`: as written; `name`: without its scope. `before`, `after`: the values, None where the line is absent;
+    `app.properties.shown` says which values are not hidden. `live` None: Lockstep does not read this key. `flows`: the
+    flows that the line holds for.
     """
 
     key: str
@@ -50,15 +50,13 @@ def changed_lines(before: Settings, after: Settings) -> list[ChangedLine]:
     """Every line that differs, sorted by key."""
     flows = frozenset(one.flow for one in before.flows)
     aliases = {*before.clusters, *after.clusters}
-    return sorted(_each(before, after, flows, aliases), key=lambda line: line.key)
-
-
-def _each(before: Settings, after: Settings, flows: frozenset[Flow], aliases: Collection[str]) -> Iterator[ChangedLine]:
+    found: list[ChangedLine] = []
     for where in before.values.keys() | after.values.keys():
         if before.values.get(where) != after.values.get(where):
             concerned = frozenset({where.scope}) & flows if isinstance(where.scope, Flow) else flows
             old, new = _shown(before, where), _shown(after, where)
-            yield ChangedLine(_written(where), where.name, old, new, live(where, aliases), concerned)
+            found.append(ChangedLine(_written(where), where.name, old, new, live(where, aliases), concerned))
+    return sorted(found, key=lambda line: line.key)
 
 
 def _written(where: ScopedKey) -> str:
@@ -78,12 +76,12 @@ log = logging.getLogger(__name__)
 
 
 Adopt = Callable[[Settings, Sequence[ChangedLine]], Settings]
-"""Called with what the file says now, and how it differs; returns what holds from now on."""
+"""Called with the settings of the file as it is now, and the lines that differ. Returns the settings now in force."""
 
 
 @dataclass(frozen=True)
 class Reloaded:
-    """What became of one reading: the lines that differ, or the mistakes for which nothing changed."""
+    """The result of one reading of the file: the lines that changed, or why the job rejected the file."""
 
     changed: tuple[str, ...] = ()
     error: str | None = None
@@ -95,10 +93,10 @@ class Reloaded:
 
 @dataclass(frozen=True)
 class FileStatus:
-    """How the running job stands to its file.
+    """Whether the running job uses its file as it is now.
 
-    `mistakes`: why the job rejected the file, `rejected_since` then; the job goes on with what it had read before.
-    `needs_restart`: lines that changed since the job started, and that only a restart takes up.
+    `mistakes`: why the job rejected the file, at `rejected_since`; it goes on with the settings that it had before.
+    `needs_restart`: lines that changed since the job started, and that take effect with a restart alone.
     """
 
     mistakes: tuple[str, ...] = ()
@@ -115,7 +113,7 @@ class FileStatus:
 
 
 class Reloading:
-    """`tick` belongs to the job's own thread, `ask` and `request` to any."""
+    """Reads the file again when it changed or when asked. The job's main thread calls `tick`, any thread the others."""
 
     def __init__(
         self,
@@ -123,9 +121,9 @@ class Reloading:
         reread: Callable[[Settings], Settings],
         settings: Settings,
         adopt: Adopt,
-        rejected: Callable[[bool], None] = lambda rejected: None,
+        rejected: Callable[[bool], None],
     ) -> None:
-        """`rejected`: called with whether the file is, after each reading."""
+        """`rejected`: called after each reading, with whether the job rejected the file."""
         self._path, self._reread, self._settings, self._adopt = path, reread, settings, adopt
         self._started, self._rejected, self._file = settings, rejected, FileStatus()
         self._read = self._seen = file_stamp(path)
@@ -135,11 +133,11 @@ class Reloading:
         self._last = Reloaded()
 
     def request(self) -> None:
-        """At the next tick, whether the file changed or not: what it refers to may have."""
+        """Lets the next tick read the file, even an unchanged one: files that it refers to may have changed."""
         self._requested.set()
 
     def ask(self, wait: float) -> Reloaded | None:
-        """Requests it and returns what became of it; None where that took more than so many seconds."""
+        """Requests a reading and returns its result; None if the result took more than `wait` seconds."""
         with self._done:
             goal = self._count + 1
             self.request()
@@ -147,11 +145,11 @@ class Reloading:
 
     @property
     def file(self) -> FileStatus:
-        """As of the last reading."""
+        """The status as of the last reading."""
         return self._file
 
     def tick(self) -> None:
-        """Called twice a second. A file that is still being written is left for the next tick."""
+        """Called twice a second. Leaves a file that changed since the last tick to the next: it may be half written."""
         before, self._seen = self._seen, file_stamp(self._path)
         steady = self._seen == before
         if self._requested.is_set() or (steady and self._seen != self._read):
@@ -160,7 +158,7 @@ class Reloading:
             self._reload()
 
     def _reload(self) -> None:
-        """Whatever becomes of it, the job goes on, and a request gets its answer."""
+        """Reads the file. An error ends neither the job nor a request that waits for the result."""
         try:
             self._reload_all()
         except LockstepError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -95,7 +95,7 @@ def single_pass(
     settings: Settings,
     flow: FlowSettings,
     *,
-    writes: str | Leadership | None = None,
+    writes: str | None = None,
     kinds: Collection[Kind] = tuple(Kind),
     scope: GroupScope = EVERY_GROUP,
     progress: CompareProgress | None = None,
@@ -103,8 +103,8 @@ def single_pass(
     obeys_failover: bool = True,
     reviewed: bool = False,
 ) -> Iterator[SinglePass]:
-    """Opens both clusters for one pass over these kinds. `writes`: the command that will, inside of
-    `reconcile.leading()`, or its leadership, where it leads already; None for who only reads.
+    """Opens both clusters for one pass over these kinds. `writes`: the command that writes, inside of
+    `reconcile.leading()`; None for one that only reads.
 
     `claims`: of all flows into this target that the command compares. `obeys_failover`: False for a pass on behalf of a
     failover, and for the way back: they are made for a flow that has ended. `reviewed`: a person sees the plan before
@@ -112,7 +112,9 @@ def single_pass(
     """
     with ExitStack() as stack:
         clusters = stack.enter_context(both_clusters(settings, flow))
-        leadership = _leadership(settings, flow, writes, stack)
+        leadership: Leadership = Unled()
+        if writes is not None:
+            leadership = stack.enter_context(closing(lease(settings, flow, writes, patience=HANDED_OVER_WITHIN)))
         here, there = (one.written_with(leadership.check) for one in clusters.ports)
         shared = claims or Claims()
         # A person sees what is only shown.
@@ -147,16 +149,6 @@ def group_offsets_now(
     with single_pass(settings, flow, kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=obeys_failover) as one:
         one.compare_groups()
         return one.group_offsets
-
-
-def _leadership(
-    settings: Settings, flow: FlowSettings, writes: str | Leadership | None, stack: ExitStack
-) -> Leadership:
-    if not isinstance(writes, str):
-        return Unled() if writes is None else writes
-    led = lease(settings, flow, writes, patience=HANDED_OVER_WITHIN)
-    stack.callback(led.close)
-    return led
 
 
 def expected_claims(settings: Settings, kinds: Collection[Kind] = tuple(Kind)) -> dict[str, Claims]:
@@ -198,7 +190,7 @@ def _caught_up(flow: FlowSettings, clusters: FlowClusters) -> Heartbeats | None:
         now_ms = round(time.time() * 1000)
         latest, copied = source.latest(list(copies)), CopiedEnds(target)
         if latest.errors:
-            # An end that was not told may lie beyond the copy.
+            # An end that the source did not tell may lie beyond the copy.
             return None
         until = time.monotonic() + CATCHES_UP_WITHIN
         while copied.caught_up_ms is None:
@@ -211,8 +203,7 @@ def _caught_up(flow: FlowSettings, clusters: FlowClusters) -> Heartbeats | None:
 
 
 def status_now(settings: Settings, flow: FlowSettings, silent: str) -> FlowStatus:
-    """How a flow stands, from both clusters alone: what a running job knows besides is not in it. `silent`: why the job
-    said nothing."""
+    """A flow's status as both clusters show it, without what a running job knows. `silent`: why no job answered."""
     failover = NEVER_READ
     try:
         with single_pass(settings, flow) as one:

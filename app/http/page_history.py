@@ -154,7 +154,9 @@ def sampling(tasks: Mapping[Flow, FlowTask], histories: Mapping[Flow, FlowHistor
 
     def run() -> None:
         while not ended.wait(INTERVAL):
-            sample_all(tasks, histories)
+            now = utc_now()
+            for flow, task in tasks.items():
+                histories[flow].sample(task.status(), now)
 
     thread = threading.Thread(target=run, name="history", daemon=True)
     thread.start()
@@ -163,10 +165,3 @@ def sampling(tasks: Mapping[Flow, FlowTask], histories: Mapping[Flow, FlowHistor
     finally:
         ended.set()
         thread.join(SAMPLED_WITHIN_S)
-
-
-def sample_all(tasks: Mapping[Flow, FlowTask], histories: Mapping[Flow, FlowHistory]) -> None:
-    """One point for each flow, now."""
-    now = utc_now()
-    for flow, task in tasks.items():
-        histories[flow].sample(task.status(), now)

@@ -106,7 +106,9 @@ class RequestRules:
             return Refused(FORBIDDEN, "pages of other sites may not ask the job")
         if self.token is not None and not is_authorized(headers.get("authorization", ""), self.token, method):
             return Refused(UNAUTHORIZED, "lockstep.http.token is needed: Authorization: Bearer TOKEN")
-        if method == "POST" and _has_body(headers) and _media_type(headers) != JSON:
+        has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+        media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if method == "POST" and has_body and media_type != JSON:
             return Refused(UNSUPPORTED, f"a body must be JSON: Content-Type: {JSON}")
         return None
 
@@ -154,11 +156,3 @@ def _split(url: str) -> SplitResult | None:
     except ValueError:
         return None
     return parts
-
-
-def _has_body(headers: Mapping[str, str]) -> bool:
-    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
-
-
-def _media_type(headers: Mapping[str, str]) -> str:
-    return headers.get("content-type", "").partition(";")[0].strip().lower()

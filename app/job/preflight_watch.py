@@ -71,10 +71,6 @@ class PreflightWatch:
 
     def tick(self) -> None:
         """Makes a preflight where one is due. Raises nothing: its thread must outlive a defect of ours."""
-        self._tick()
-        self._turned_at = self._clock()
-
-    def _tick(self) -> None:
         began = self._clock()
         try:
             self._make_where_due()
@@ -84,11 +80,14 @@ class PreflightWatch:
                 log.exception("%s: preflight: a defect of Lockstep's, please report it", self._task.flow.name)
             self._task.note_preflight(self._failed(trouble, began))
             self._ended = self._clock()
+        self._turned_at = self._clock()
 
     def _make_where_due(self) -> None:
         settings = self._settings()
         flow = next((one for one in settings.flows if one.flow == self._task.flow), None)
-        if flow is None or not flow.failover.preflight_interval or not self._is_led():
+        # Another process checks a flow that it leads. A flow that has ended cannot fail over.
+        is_led = not self._task.stands_by and not self._task.status().failover.record.has_ended
+        if flow is None or not flow.failover.preflight_interval or not is_led:
             self.close()
             self._task.note_preflight(None)
             return
@@ -107,10 +106,6 @@ class PreflightWatch:
             interval = min(interval, WATCHED_INTERVAL)
         due = next_preflight(self._began, self._ended, interval)
         return self._clock() >= due or (in_error is not self._in_error and self._clock() >= self._ended + TICK)
-
-    def _is_led(self) -> bool:
-        """By this process, and in step: of a flow that has ended there is nothing to fail over."""
-        return not self._task.stands_by and not self._task.status().failover.record.has_ended
 
     def _made(self, settings: Settings, flow: FlowSettings) -> Preflight:
         began = self._clock()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 from pyspark.sql import SparkSession
@@ -20,6 +20,8 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
+from sinks.engine.metrics import Metrics
+
 QUERY_PREFIX = "lockstep-"
 """Of the names that `QueryPlan.name` gives: what follows is the target."""
 
@@ -27,20 +29,10 @@ FROM_KAFKA = "Kafka"
 """How Spark describes a source that read MM2's topics; the clock is another one, and its row a batch says nothing."""
 
 
-class QueryMetrics(Protocol):
-    """Who gets it, by target."""
-
-    def query_runs(self, target: str, runs: bool) -> None:
-        """Spark started or ended a query."""
-
-    def query_batch(self, target: str, number: int, rows: int, seconds: float) -> None:
-        """A batch was committed: its number, the records read for it, how long all of it took."""
-
-
 class QueryProgress(StreamingQueryListener):
     """A `StreamingQueryListener` for the queries of this job. It ignores other queries of the session."""
 
-    def __init__(self, metrics: QueryMetrics) -> None:
+    def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._targets: dict[str, str] = {}
 
@@ -87,7 +79,7 @@ class _InOneCall(JStreamingQueryListener):
 
 
 @contextmanager
-def listening(spark: SparkSession, metrics: QueryMetrics) -> Iterator[None]:
+def listening(spark: SparkSession, metrics: Metrics) -> Iterator[None]:
     """Listens to the session's queries for the length of a `with` block."""
     listener = QueryProgress(metrics)
     listener.spark = spark
