@@ -12,13 +12,18 @@ def is_loopback(host: str) -> bool:
 
 
 def is_wildcard(host: str) -> bool:
-    """Whether it stands for every address of the machine, `0.0.0.0` say."""
+    """Whether an address stands for every address of the machine, as `0.0.0.0` does."""
     address = _address(host)
     return address is not None and address.is_unspecified
 
 
+def reached_at(host: str) -> str:
+    """The address at which this machine reaches a server that listens at `host`."""
+    return "127.0.0.1" if is_wildcard(host) else host
+
+
 def base_url(host: str, port: int) -> str:
-    """Of what listens there; an IPv6 address in brackets."""
+    """The URL of a server that listens there. An IPv6 address stands in brackets."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 

@@ -67,7 +67,7 @@ def failover_session(
 
     Raises ClusterUnreachable, WrongCluster, LedgerUntrusted, RightsMissing.
     """
-    with both_clusters(settings, flow) as clusters, closing(CopyComparison(settings, flow, call.say)) as comparison:
+    with both_clusters(settings, flow) as clusters, closing(SparkOnDemand("lockstep cutover")) as spark:
         opened = _opened(flow, clusters, needs_source=needs_source, writes=writes)
         events = audit(flow, clusters.target)
         begun = Begun(process_identity(), "", call.why, claim_of_this_process())
@@ -80,7 +80,7 @@ def failover_session(
                 aliases=tuple(settings.clusters),
                 choices=Choices(Proof(flow.failover.proof_seconds), call.within, frozenset(call.accepted), call.aborts),
                 say=call.say,
-                verify=CopyCheck(comparison.compare) if call.verifies else None,
+                verify=CopyCheck(partial(compare_copies, settings, flow, spark, call.say)) if call.verifies else None,
                 last_offsets=partial(write_last_offsets, settings, flow, call.accepted_groups),
                 does=failover_steps,
                 source_answers=needs_source or _answers(clusters),
@@ -261,25 +261,20 @@ class NotVerified(LockstepError):
     )
 
 
-class CopyComparison:
-    """Of one flow, for one command; Spark runs from the first topics that are compared until it is closed."""
+def compare_copies(
+    settings: Settings,
+    flow: FlowSettings,
+    spark: SparkOnDemand,
+    say: Callable[[str], None],
+    topics: Collection[str],
+    ends: Mapping[TopicPartition, int],
+) -> None:
+    """Compares those records of these topics that are not verified yet. `ends`: offsets at which partitions of the
+    target end, whatever clients wrote there since. Raises NotVerified, LockstepError."""
+    from app.verify.flow_check import verify_rest
 
-    def __init__(self, settings: Settings, flow: FlowSettings, say: Callable[[str], None]) -> None:
-        self._settings, self._flow, self._say = settings, flow, say
-        self._spark = SparkOnDemand("lockstep cutover")
-
-    def compare(self, topics: Collection[str], ends: Mapping[TopicPartition, int]) -> None:
-        """What was not verified yet of these topics. `ends`: where partitions of the target end, whatever clients wrote
-        there since. Raises NotVerified, LockstepError."""
-        from app.verify.flow_check import verify_rest
-
-        self._say(f"comparing what was not verified yet of {number_of(len(topics), 'topic')}")
-        report = verify_rest(self._settings, self._flow, self._spark, sorted(topics), ends)
-        self._say(verdict_line(report))
-
-    def close(self) -> None:
-        """Ends Spark, where it was started."""
-        self._spark.close()
+    say(f"comparing what was not verified yet of {number_of(len(topics), 'topic')}")
+    say(verdict_line(verify_rest(settings, flow, spark, sorted(topics), ends)))
 
 
 def verdict_line(report: FlowReport) -> str:

@@ -48,7 +48,8 @@ class Output(str, Enum):
 
 def print_json(document: dict[str, Any]) -> None:
     """One document on stdout. Raises OSError as `print_line`."""
-    document_printed()
+    if (running := _RUNNING.get()) is not None:
+        running.printed = True
     _print(printable(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()))
 
 
@@ -126,7 +127,8 @@ def complain_of(error: LockstepError) -> None:
 
 @dataclass
 class RunningCommand:
-    """`closing`: what was made for it, plug-ins above all. `printed`: it has printed a document of JSON."""
+    """`closing`: what was made for it, plug-ins above all. `printed`: it has printed its document of JSON, so that what
+    fails from then on gets none."""
 
     closing: ExitStack = field(default_factory=ExitStack)
     printed: bool = False
@@ -151,9 +153,3 @@ def closed_at_end(close: Callable[[], None]) -> None:
     """Calls it when the running command ends; where none runs, closing is left to the caller."""
     if (running := _RUNNING.get()) is not None:
         running.closing.callback(close)
-
-
-def document_printed() -> None:
-    """The running command has said what it has to say as JSON: what fails from now on gets no document of its own."""
-    if (running := _RUNNING.get()) is not None:
-        running.printed = True

@@ -127,7 +127,7 @@ def apply(
             planned = [_compared_again(row, stack, force) for row in planned]
         done = _written(planned, failed)
     if output is Output.JSON:
-        documents = [_applied(row, outcomes) for row, outcomes in done]
+        documents = [_planned(row) | {"outcomes": [one.as_json() for one in outcomes]} for row, outcomes in done]
         lost = [(one.change.label, LockstepError(str(one.error))) for _, rows in done for one in rows if one.error]
         document = {"flows": documents + [_unplanned(*one) for one in failed]}
         print_json(with_failures(document, [*failed, *_troubles(planned), *lost]))
@@ -195,10 +195,6 @@ def _planned(row: Planned) -> dict[str, Any]:
     faulted = row.compared.trouble.faulted.items()
     errors = document["errors"] + [{"kind": kind.value, "reason": why} for kind, why in faulted]
     return document | {"errors": errors, "paused": [kind.value for kind in row.paused]}
-
-
-def _applied(row: Planned, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    return _planned(row) | {"outcomes": [outcome.as_json() for outcome in outcomes]}
 
 
 def _troubles(planned: Sequence[Planned]) -> list[Failed]:

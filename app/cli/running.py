@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from app.addresses import base_url, is_wildcard
+from app.addresses import base_url, reached_at
 from app.http.neighbour import is_job, strangers
 from app.http.protection import UNAUTHORIZED
 from app.settings import JobSettings, Settings
@@ -40,16 +40,14 @@ class JobRefused(LockstepError):
 
 def address(job: JobSettings) -> str:
     """Where the job of these settings listens."""
-    host = job.http_host
-    return base_url("127.0.0.1" if is_wildcard(host) else host, job.http_port)
+    return base_url(reached_at(job.http_host), job.http_port)
 
 
 def ask(job: JobSettings, method: str, path: str, within: float, body: object = None) -> dict[str, Any]:
     """The job's answer. Its token is sent to a job alone. `within`: seconds. Raises NoJobAnswers, JobRefused."""
     where, token = address(job), job.http_token
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    host = "127.0.0.1" if is_wildcard(job.http_host) else job.http_host
-    if token and (others := strangers(host, job.http_port, job.checkpoint_dir)):
+    if token and (others := strangers(reached_at(job.http_host), job.http_port, job.checkpoint_dir)):
         users = ", ".join(map(str, sorted(others)))
         raise NoJobAnswers(
             f"what listens at {where} belongs to the user id {users}, and not to you, to root or to the owner of "

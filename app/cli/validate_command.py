@@ -189,8 +189,6 @@ NO_SIGNAL = (
     "{} tells no metadata-change signal (KRaft brokers do): topics are polled in turns, and a change is noticed later"
 )
 
-Look = Callable[[], object]
-
 
 def missing_features(
     flow: FlowSettings, source: ClusterPorts, target: ClusterPorts, signals: Callable[[], bool]
@@ -202,8 +200,8 @@ def missing_features(
     """
     found = [*_of_kinds(flow, (source, target)), *_of_configs(flow, target)]
     for side in (source, target):
-        found += _lacks(lambda side=side: _has_ids(side), NO_IDS.format(side.alias))  # type: ignore[misc]  # bound
-    found += _lacks(lambda: _has_names(source), NO_NAMES.format(source.alias))
+        found += _lacks(partial(_has_ids, side), NO_IDS.format(side.alias))
+    found += _lacks(partial(_has_names, source), NO_NAMES.format(source.alias))
     return [*found, *_lacks(signals, NO_SIGNAL.format(source.alias))]
 
 
@@ -229,10 +227,10 @@ def _has_names(source: ClusterPorts) -> bool:
 
 def _of_kinds(flow: FlowSettings, sides: Sequence[ClusterPorts]) -> Iterator[str]:
     for side in sides:
-        looks: dict[Kind, Look] = {
+        looks: dict[Kind, Callable[[], object]] = {
             Kind.ACL: side.acls.describe,
-            Kind.SCRAM_USER: lambda side=side: side.users.describe([NOBODY]),  # type: ignore[misc]  # bound
-            Kind.CLIENT_QUOTA: lambda side=side: _quotas(side),  # type: ignore[misc]  # bound
+            Kind.SCRAM_USER: partial(side.users.describe, [NOBODY]),
+            Kind.CLIENT_QUOTA: partial(_quotas, side),
         }
         for kind, look in looks.items():
             if flow.enabled[kind]:
@@ -261,7 +259,7 @@ def _of_configs(flow: FlowSettings, target: ClusterPorts) -> Iterator[str]:
 
 
 def _is_incremental(target: ClusterPorts) -> bool:
-    """Asks to have a change validated, of a topic that is not there: nothing is written."""
+    """Asks the target to validate a change of a topic that does not exist, so that nothing is written."""
     try:
         target.levels.alter({ConfigEntity(ResourceType.TOPIC, NOBODY): {"retention.ms": None}}, validate_only=True)
     except IncrementalUnsupported:

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from app.addresses import base_url, is_wildcard
+from app.addresses import base_url, reached_at
 from app.http.protection import HEALTH
 from streaming.errors import LockstepError
 
@@ -108,7 +108,7 @@ def _is_of_stranger(answer: httpx.Response, state: Path | None) -> bool:
 
 def refuse_beside_another_job(host: str, port: int, token: str | None) -> None:
     """Raises LockstepError where a job of Lockstep's answers, which says who leads; to be asked before a slow start."""
-    reached = "127.0.0.1" if is_wildcard(host) else host
+    reached = reached_at(host)
     known = bool(port) and not strangers(reached, port)
     flows = _flows_at(base_url(reached, port), token) if known else None
     if flows is not None:
