@@ -107,15 +107,14 @@ class Pulse(Protocol):
 class Api:
     """What the running job answers.
 
-    `reloading`: None for a job that does not read its file again. `histories`: of each flow, as its passes feed them.
-    `spark_ui`: the address of Spark's own page, if it has one.
+    `histories`: of each flow, as its passes feed them. `spark_ui`: the address of Spark's own page, if it has one.
     """
 
     def __init__(
         self,
         tasks: Mapping[Flow, FlowTask],
         metrics: Metrics,
-        reloading: Reloading | None,
+        reloading: Reloading,
         *,
         histories: Mapping[Flow, FlowHistory],
         spark_ui: str | None,
@@ -171,10 +170,7 @@ class Api:
         for task in self._tasks.values():
             task.note_watched()
         flows = [task.status().as_json() for _, task in sorted(self._tasks.items())]
-        return as_json({"flows": flows, "file": self._file()})
-
-    def _file(self) -> dict[str, object] | None:
-        return self._reloading.file.as_json() if self._reloading else None
+        return as_json({"flows": flows, "file": self._reloading.file.as_json()})
 
     async def look(self, request: Request) -> Response:
         """Body: `{"topics": [...], "flows": ["a->b"], "wait_seconds": 10}`, all optional; no topics: all."""
@@ -222,8 +218,6 @@ class Api:
     async def reload(self, request: Request) -> Response:
         """Reads the properties file again; 409 with the mistakes where it has some. A body says nothing."""
         await _read(request)
-        if self._reloading is None:
-            return as_json({"error": "this job does not read its file again"}, 404)
         with self._waiter():
             reloaded = await anyio.to_thread.run_sync(self._reloading.ask, RELOAD_WITHIN)
         if reloaded is None:
@@ -244,7 +238,7 @@ class Api:
         """Every flow."""
         found = [self._flow(flow) for flow in sorted(self._tasks)]
         about = {"version": self._version, "now": utc_text(utc_now()), "spark_ui": self._spark_ui}
-        return as_json({**about, "file": self._file(), "flows": found})
+        return as_json({**about, "file": self._reloading.file.as_json(), "flows": found})
 
     async def flow(self, request: Request) -> Response:
         """One flow."""

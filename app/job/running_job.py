@@ -62,11 +62,10 @@ LONGEST_TURN_S = 3 * STOP_WITHIN
 class Job:
     """All queries of one properties file. `run` returns when a signal came, or everything was compared once."""
 
-    def __init__(self, settings: Settings, spark: SparkSession, once: bool, reread: Reread | None = None) -> None:
-        """`reread`: the file and how to read it again; None never does."""
+    def __init__(self, settings: Settings, spark: SparkSession, once: bool, reread: Reread) -> None:
         self._settings, self._spark, self._once = settings, spark, once
         self._metrics = Metrics(version("lockstep-kafka"))
-        self._reloading = Reloading(*reread, settings, self._adopt, self._metrics.file) if reread else None
+        self._reloading = Reloading(*reread, settings, self._adopt, self._metrics.file)
         self._stop = threading.Event()
         self._turned_at = time.monotonic()
         self._checks: Callable[[], bool] = lambda: True
@@ -148,7 +147,7 @@ class Job:
 
     def run(self) -> bool:
         """False where a flow ended in error or stood by, or where a kind of it was faulted: it is not written then."""
-        with ending_signals(self.stop, self._reloading.request if self._reloading else lambda: None):
+        with ending_signals(self.stop, self._reloading.request):
             self._run()
         return all(_is_healthy(task.status()) and not task.stands_by for task in self._tasks.values())
 
@@ -221,10 +220,9 @@ class Job:
                 self._turned_at = time.monotonic()
                 supervisor.tend()
             self._turned_at = time.monotonic()
-            if self._reloading is not None:
-                if self._overrides.differing():
-                    self._reloading.request()
-                self._reloading.tick()
+            if self._overrides.differing():
+                self._reloading.request()
+            self._reloading.tick()
             self._stop.wait(0.5)
 
     def _once_through(self, supervisors: Sequence[QuerySupervisor]) -> None:

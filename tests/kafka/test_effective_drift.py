@@ -47,7 +47,7 @@ def metric_once_in_step(topic: str, clusters: Clusters, path: Path, spark: Spark
     said(path, "apply", "--yes")
     with client_of(clusters.b) as target:
         wait_for(lambda: f"a.{topic}" in target.list_topics(), SOON, "the target to list the topic")
-    job = Job(load(path), spark, once=True)
+    job = Job(load(path), spark, True, (path, lambda before: before))
     assert job.run()
     labels = {"source": "a", "target": "b", "kind": EFFECTIVE}
     return job.metrics.registry.get_sample_value("lockstep_drift", labels)

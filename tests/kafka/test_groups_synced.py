@@ -44,7 +44,7 @@ class Stage:
 
     def run(self) -> None:
         """`run --once`."""
-        assert Job(load(self.config), self.spark, once=True).run()
+        assert Job(load(self.config), self.spark, True, (self.config, lambda before: before)).run()
 
     def commit(self, cluster: KafkaCluster, group: str, where: TopicPartition, offset: int) -> None:
         """Once the coordinator is there to take it."""

@@ -21,6 +21,7 @@ from app.cli.status_command import of_job
 from app.http.api import Server
 from app.http.neighbour import is_job, refuse_beside_another_job
 from app.local.ports import free_ports
+from app.reloading import FileStatus
 from app.settings import Settings, load
 from tests.app.http.flows_shown import job_api
 from tests.http_servers import served
@@ -49,7 +50,7 @@ def port(server: Server) -> int:
 
 def test_a_command_sends_the_token_of_its_file(server: Server, tmp_path: Path) -> None:
     ours = settings(tmp_path, port(server), f"lockstep.http.token={TOKEN}\n")
-    assert ask(ours.job, "GET", "/status", 20) == {"flows": [], "file": None}
+    assert ask(ours.job, "GET", "/status", 20) == {"flows": [], "file": FileStatus().as_json()}
     assert ask(ours.job, "POST", "/look", 20, {"topics": []})["looked"] == {}
 
 
@@ -70,7 +71,7 @@ def test_the_token_goes_through_no_proxy(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_ports(1)[0]}")
     monkeypatch.delenv("NO_PROXY", raising=False)
     ours = settings(tmp_path, port(server), f"lockstep.http.token={TOKEN}\n")
-    assert ask(ours.job, "GET", "/status", 20) == {"flows": [], "file": None}
+    assert ask(ours.job, "GET", "/status", 20) == {"flows": [], "file": FileStatus().as_json()}
 
 
 def test_where_nobody_listens_the_command_says_how_to_start_a_job(tmp_path: Path) -> None:

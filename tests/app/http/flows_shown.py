@@ -10,7 +10,7 @@ from functools import cache
 
 from app.http.api import Api, Pulse
 from app.http.page_history import INTERVAL, SAMPLES, FlowHistory
-from app.reloading import Reloading
+from app.reloading import FileStatus, Reloading
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.report import KindTrouble, Report
@@ -61,6 +61,15 @@ class ScriptedPulse:
         return self.checking
 
 
+class Unchanged(Reloading):
+    """For a job whose file never changes."""
+
+    file = FileStatus()
+
+    def __init__(self) -> None:
+        pass
+
+
 def job_api(
     tasks: Mapping[Flow, FlowTask] | None = None,
     histories: Mapping[Flow, FlowHistory] | None = None,
@@ -73,7 +82,7 @@ def job_api(
     return Api(
         tasks,
         Metrics("1"),
-        reloading,
+        reloading or Unchanged(),
         histories=histories or {flow: FlowHistory() for flow in tasks},
         spark_ui="http://s:4040",
         pulse=pulse or ScriptedPulse(),
