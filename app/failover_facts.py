@@ -54,7 +54,7 @@ and they seldom change."""
 
 
 def observe_readiness(settings: Settings, flow: FlowSettings) -> ReadinessFacts:
-    """Returns what is seen now. Raises LockstepError for a flow that cannot be observed."""
+    """Returns what both clusters show now. Raises LockstepError for a flow that cannot be observed."""
     with single_pass(settings, flow, obeys_failover=False) as one:
         compared = one.compare()
         kinds = [kind for kind in Kind if flow.enabled.get(kind, False)]
@@ -89,7 +89,7 @@ class _Seldom:
 
 
 class ReadinessSurvey:
-    """Of one flow, once or again and again."""
+    """Observes what the checks of one flow need, once or again and again."""
 
     def __init__(
         self,
@@ -100,14 +100,14 @@ class ReadinessSurvey:
         *,
         by_job: bool = False,
     ) -> None:
-        """`by_job`: with the rights of the job, not of the operator who fails over."""
+        """`by_job`: the job asks, with its own rights, and not the operator who fails over."""
         self._by_job = by_job
         self._settings, self._flow, self._clusters, self._clock = settings, flow, clusters, clock
         self._memory = ArrivalMemory()
         self._seldom: _Seldom | None = None
         self.positions: Positions = {}
-        """How far partitions were copied, as was counted last. Those with an open transaction on the target are left
-        out: its records count as missing, and lie before the end of the copy once they are committed."""
+        """How far partitions were copied at the last count. A partition with an open transaction on the target is left
+        out: the transaction's records count as missing, and lie before the end of the copy once they are committed."""
 
     def observe(
         self,
@@ -160,11 +160,12 @@ class ReadinessSurvey:
             flags=seldom.flags,
             forgotten=forgotten_copies(self._flow, listed),
             lost=awaited(asked_lost),
-            unwatched=len(pairs.keys() - _watched(asked)) if asked is not None else 0,
+            # Partitions whose copy position no job kept.
+            unwatched=len(pairs.keys() - by_partition(kept_end_offsets(asked))[0].keys()) if asked is not None else 0,
         )
 
     def _uncounted(self, listed: Listed, topics: list[str]) -> dict[TopicPartition, Arrival]:
-        """Partitions that cannot be counted: without metadata, or with a copy that other topics share."""
+        """Partitions that cannot be counted: they have no metadata, or other topics share their copy."""
         policy, aliases = self._flow.policy, tuple(self._settings.clusters)
         shared = {topic: name for topic, name in listed.desired.shared.items() if not is_copy(policy, topic, aliases)}
         return {**unlisted(listed.source, topics), **sharing(shared, listed.source)}
@@ -172,7 +173,7 @@ class ReadinessSurvey:
     def _open_transactions(
         self, seen: ArrivalsSeen, pairs: Mapping[TopicPartition, TopicPartition], beside: Beside
     ) -> dict[str, Undecided]:
-        """By alias. Keeps the positions of partitions that have none on the target."""
+        """Open transactions by alias. Keeps the positions of partitions that have none on the target."""
         here, there = self._clusters.ports
         of_target = beside(lambda: _undecided(there, seen.target), f"open transactions of {there.alias}")
         opened = {here.alias: _undecided(here, seen.source), there.alias: awaited(of_target)}
@@ -207,7 +208,8 @@ class ReadinessSurvey:
                 # A broker may be back by now.
                 return replace(known, unsynced=self._unsynced(listed))
             return known
-        rights = begun(lambda: self._missing_rights(listed), "rights")
+        wanted = failover_rights(self._flow)
+        rights = begun(lambda: missing_of(check_rights(self._flow, self._clusters, wanted, listed)), "rights")
         authorizer, acls = _acls_of(source)
         lacking = ""
         if self._flow.enabled.get(Kind.ACL):
@@ -237,10 +239,6 @@ class ReadinessSurvey:
         here, there = (ClusterGroups(one, one.groups) for one in (self._clusters.source, self._clusters.target))
         return unsynced(self._flow, here, there, listed)
 
-    def _missing_rights(self, listed: Listed) -> tuple[list[str], list[str]]:
-        findings = check_rights(self._flow, self._clusters, failover_rights(self._flow), listed)
-        return missing_of(findings)
-
 
 def unsynced(flow: FlowSettings, here: ClusterGroups, there: ClusterGroups, listed: Listed) -> int | GroupsUnseen:
     """Partitions of groups without an offset on the target, where the flow writes none; or why that is not known."""
@@ -256,13 +254,8 @@ def unsynced(flow: FlowSettings, here: ClusterGroups, there: ClusterGroups, list
     return GroupsUnseen(str(found), found.is_denied) if isinstance(found, ItemFault) else found
 
 
-def _watched(ledger: Ledger) -> Collection[TopicPartition]:
-    """Partitions whose copy position a job kept."""
-    return by_partition(kept_end_offsets(ledger))[0].keys()
-
-
 def missing_of(findings: Iterable[RightFinding]) -> tuple[list[str], list[str]]:
-    """What is missing, in words: of all later steps, and of it that with which missing records are counted."""
+    """The missing rights in words: rights of later steps, then rights to read records, which a count needs."""
     missing = [one.right for one in findings if one.verdict is RightVerdict.MISSING and not one.right.optional]
     words = {
         right: f"{right.operation} on {right.resource_type} {right.resource_name} of {right.cluster}"
@@ -273,13 +266,13 @@ def missing_of(findings: Iterable[RightFinding]) -> tuple[list[str], list[str]]:
 
 
 def _undecided(ports: ClusterPorts, ends: Mapping[TopicPartition, LogRange]) -> Undecided:
-    """`ends`: read before; what is written meanwhile moves the last stable offset as well."""
+    """`ends`: end offsets that were read before. Later records move the last stable offset as well."""
     with closing(ports.records("read_committed")) as committed:
         return undecided(committed, {where: log.end for where, log in ends.items()})
 
 
 def _differing(listed: Listed, topics: list[str]) -> dict[str, tuple[int, int]]:
-    """Remote topics whose partition count is another one, on the source and on the target."""
+    """Remote topics whose partition count differs, with the counts of source and target."""
     names = {listed.desired.remote[topic]: topic for topic in topics}
     counts = {name: (listed.source[topic], listed.target.get(name, 0)) for name, topic in names.items()}
     return {name: both for name, both in counts.items() if both[0] != both[1]}
@@ -292,7 +285,7 @@ def _wanted_in_sync(target: KafkaCluster, remote: list[str]) -> dict[str, int]:
 
 
 def _acls_of(source: KafkaCluster) -> tuple[bool, Collection[AclBinding]]:
-    """Whether it has an authorizer, and its ACLs; none where they may not be read."""
+    """Whether the source has an authorizer, and its ACLs; no ACLs where the right to read them is missing."""
     try:
         return True, source.acls.describe()
     except NotSupported:

@@ -80,7 +80,8 @@ def load_plugin(reference: str, protocol: type, properties: Mapping[str, str]) -
     """
     kind = PLUGIN_KINDS[protocol]
     named = f"{reference} ({kind.key})"
-    cls = _shipped(reference, kind) or _imported(reference, kind.key)
+    shipped = {f"{MIRROR}{one.__name__}": one for one in kind.shipped}
+    cls = shipped.get(reference) or _imported(reference, kind.key)
     absent = [name for name in _methods(protocol) if not _has(cls, protocol, name)]
     if lacking := [name for name in absent if name not in kind.defaults]:
         hint = f"; {MOST_OF_A_POLICY} has most of them" if protocol is ReplicationPolicy else ""
@@ -95,10 +96,6 @@ def load_plugin(reference: str, protocol: type, properties: Mapping[str, str]) -
             close_plugin(plugin)
             raise
     return plugin
-
-
-def _shipped(reference: str, kind: PluginKind) -> type | None:
-    return next((cls for cls in kind.shipped if reference == f"{MIRROR}{cls.__name__}"), None)
 
 
 def _imported(reference: str, key: str) -> type:

@@ -55,29 +55,24 @@ WITH_RECORDS = (
 
 @dataclass(frozen=True)
 class AdoptableFlow:
-    """What one flow could take over."""
+    """A flow's pass, and what the flow could take over."""
 
     one: SinglePass
     seen: Adoptable
 
     @property
     def plan(self) -> AdoptionPlan:
-        """What would be taken over now."""
+        """The items to take over."""
         return self.seen.plan
 
-    @property
-    def name(self) -> str:
-        """The flow's."""
-        return self.plan.flow.name
-
     def take_over(self) -> None:
-        """For who leads the flow. Raises as `sinks.engine.adopting`."""
+        """Writes the ledger and the audit topic; the process must lead the flow. Raises as `sinks.engine.adopting`."""
         flow, clusters = self.one.flow, self.one.clusters
         checked = guard(flow, clusters.source, clusters.target)
         take_over(self.plan, self.seen.ledger, checked, audit(flow, clusters.target))
 
     def as_json(self, taken: bool) -> dict[str, Any]:
-        """Its part of the document; `taken`: with what became of it."""
+        """The flow's part of the document. `taken`: with the outcomes."""
         errors = [error.as_json() for error in self.seen.errors]
         left_out = {"errors": errors, "paused": [self.plan.kind.value] if self.seen.paused else []}
         return self.plan.as_json() | left_out | ({"outcomes": self.plan.outcomes()} if taken else {})
@@ -113,7 +108,7 @@ def adopt(
             for row in found:
                 row.take_over()
     if output is Output.JSON:
-        lost = [(row.name, LockstepError(error.reason)) for row in found for error in row.seen.errors]
+        lost = [(row.plan.flow.name, LockstepError(error.reason)) for row in found for error in row.seen.errors]
         document = {"flows": [row.as_json(taken=not dry_run) for row in found]}
         print_json(with_failures(document, [*failed, *lost]))
     else:
@@ -127,7 +122,7 @@ def adopt(
 def _found(
     settings: Settings, stack: ExitStack, kind: Kind, *, lead: bool, writes: bool
 ) -> tuple[list[AdoptableFlow], Failures]:
-    """Of each flow that keeps the kind in step; flows that cannot be observed are complained of."""
+    """What each flow that keeps the kind in step could adopt, and the flows that cannot be observed."""
     flows = [one for one in settings.flows if one.enabled.get(kind, False)]
     off = {one.flow.name: one.disabled_reasons.get(kind, "not enabled") for one in settings.flows if one not in flows}
     if not flows:
@@ -165,14 +160,15 @@ def _compared_again(row: AdoptableFlow, stack: ExitStack) -> AdoptableFlow:
     now = AdoptableFlow(row.one, adoptable(row.one.reconcile, row.plan.kind))
     if now.plan.digest != row.plan.digest:
         raise DigestMismatch(
-            f"{row.name}: the clusters changed since this was shown; nothing was adopted. Run `lockstep adopt` again"
+            f"{row.plan.flow.name}: the clusters changed since this was shown. Lockstep adopted nothing. Run "
+            "`lockstep adopt` again"
         )
     return now
 
 
 def _print(row: AdoptableFlow, taken: bool) -> None:
     plan = row.plan
-    print_line(f"{row.name}  {plan.digest}")
+    print_line(f"{plan.flow.name}  {plan.digest}")
     if plan.items:
         print_table("", ("kind", "key"), [(plan.kind, key_as_text(plan.kind, key)) for key in sorted(plan.items)])
     by_reason: dict[str, list[str]] = {}

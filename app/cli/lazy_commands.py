@@ -338,16 +338,12 @@ def lockstep(version: VersionFlag = False) -> None:
 PY4J: Final = "py4j"
 
 
-def _is_not_of_py4j(record: logging.LogRecord) -> bool:
-    return PY4J not in Path(record.pathname).parts
-
-
 def run_command_line() -> None:
     """Runs the command that this process was started with, and ends the process with its exit code."""
     # py4j logs stack traces of what it raises, by the root logger too, above all of a Ctrl-C. Callers report the end of
     # the JVM.
     logging.getLogger(PY4J).setLevel(logging.CRITICAL)
-    logging.getLogger().addFilter(_is_not_of_py4j)
+    logging.getLogger().addFilter(lambda record: PY4J not in Path(record.pathname).parts)
     if logging.lastResort is not None:
         # What commands log, warnings above all.
         logging.lastResort.setFormatter(PrintableFormatter())

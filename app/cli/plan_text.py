@@ -22,8 +22,10 @@ def print_plan(plan: Plan, paused: Collection[Kind] = ()) -> None:
     rows = [_row(change) for change in plan.changes]
     if rows:
         print_table("", ("", "kind", "key", "before", "after"), rows)
-    for line in (*refusal_lines(plan.refused), *_error_lines(plan)):
+    for line in refusal_lines(plan.refused):
         print_line(line)
+    for reason, kinds in kinds_by_reason([(error.kind, error.reason) for error in plan.errors]).items():
+        print_line(f"not planned: {kinds}: {reason}")
     for reason, count in sorted(plan.skipped.items()):
         print_line(f"not copied: {count} {reason}")
     for note in plan.notes:
@@ -57,11 +59,6 @@ def refusal_lines(refused: Iterable[Refusal]) -> Iterator[str]:
     for (reason, op, kind), labels in by_reason.items():
         more = f" and {len(labels) - MOST_NAMED_IN_TEXT} more" if len(labels) > MOST_NAMED_IN_TEXT else ""
         yield f"refused: {op} {kind} {', '.join(labels[:MOST_NAMED_IN_TEXT])}{more}: {reason}"
-
-
-def _error_lines(plan: Plan) -> Iterator[str]:
-    for reason, kinds in kinds_by_reason([(error.kind, error.reason) for error in plan.errors]).items():
-        yield f"not planned: {kinds}: {reason}"
 
 
 def kinds_by_reason(found: Iterable[tuple[Kind, str]]) -> Mapping[str, str]:

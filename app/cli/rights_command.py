@@ -98,7 +98,8 @@ def _of_cluster(rights: Iterable[Right], bootstrap: str, principal: str) -> list
         lines.append(f"# {'; '.join(dict.fromkeys(right.why for right in rows))}")
         words = ["kafka-acls.sh", "--bootstrap-server", bootstrap, "--command-config", ADMIN_FILE, "--add"]
         words += ["--allow-principal", principal]
-        words += [word for operation in operations for word in ("--operation", _camel(operation))]
+        # `DescribeConfigs`, as the tool's own help has it.
+        words += [word for name in operations for word in ("--operation", name.title().replace("_", ""))]
         lines.append(shlex.join([*words, *_resource(*grant)]))
     return lines
 
@@ -110,16 +111,8 @@ RESOURCE_OPTIONS = {"TOPIC": "--topic", "GROUP": "--group", "TRANSACTIONAL_ID": 
 def _resource(resource_type: str, name: str, pattern: str) -> list[str]:
     if resource_type == "CLUSTER":
         return ["--cluster"]
-    return [
-        RESOURCE_OPTIONS[resource_type],
-        name,
-        *(["--resource-pattern-type", "prefixed"] if pattern == "PREFIXED" else []),
-    ]
-
-
-def _camel(operation: str) -> str:
-    """`DescribeConfigs`, as the tool's own help has it."""
-    return operation.title().replace("_", "")
+    prefixed = ["--resource-pattern-type", "prefixed"] if pattern == PREFIXED else []
+    return [RESOURCE_OPTIONS[resource_type], name, *prefixed]
 
 
 def who_writes_ledger(flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:

@@ -162,7 +162,9 @@ class Job:
 
     def _run(self) -> None:
         job = self._settings.job
-        server = None if self._once else Server(self._api(), job.http_host, job.http_port, job.http_token)
+        spark_ui = self._spark.sparkContext.uiWebUrl
+        api = Api(self._tasks, self._metrics, self._reloading, histories=self._histories, spark_ui=spark_ui, pulse=self)
+        server = None if self._once else Server(api, job.http_host, job.http_port, job.http_token)
         self._report()
         supervisors = self._supervisors = [
             QuerySupervisor(
@@ -195,12 +197,6 @@ class Job:
         for flow, task in self._tasks.items():
             if flow.target == target:
                 task.query_trouble(status.reason)
-
-    def _api(self) -> Api:
-        spark_ui = self._spark.sparkContext.uiWebUrl
-        return Api(
-            self._tasks, self._metrics, self._reloading, histories=self._histories, spark_ui=spark_ui, pulse=self
-        )
 
     def is_alive(self) -> bool:
         """Whether the main loop turned lately. It does not while the job ends, which may take as long."""
