@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +18,7 @@ from sinks.engine.apply import is_event
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus
-from sinks.model.changes import Outcome, key_as_json, value_as_json
+from sinks.model.changes import Outcome, value_as_json
 from sinks.model.times import utc_now, utc_text
 from streaming.flow import Flow
 
@@ -37,24 +37,20 @@ LONGEST = 2000
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`heartbeat_age`, `latency` and `slowest`, the longest pass since the sample before, in seconds; None where there
-    was none. `passes`: how many came to their end since then."""
+    """One point of the charts; seconds are None where there was no value.
+
+    `passes`: how many passes ended since the sample before. `slowest_pass_seconds`: the longest one took so long.
+    """
 
     at: datetime
-    heartbeat_age: float | None
-    latency: float | None
+    heartbeat_age_seconds: float | None
+    latency_seconds: float | None
     passes: int
-    slowest: float | None
+    slowest_pass_seconds: float | None
 
     def as_json(self) -> dict[str, Any]:
-        """One point of the charts."""
-        return {
-            "at": utc_text(self.at),
-            "heartbeat_age_seconds": self.heartbeat_age,
-            "latency_seconds": self.latency,
-            "passes": self.passes,
-            "slowest_pass_seconds": self.slowest,
-        }
+        """The sample as `/api/v1` shows it."""
+        return asdict(self) | {"at": utc_text(self.at)}
 
 
 class FlowHistory:
@@ -96,10 +92,10 @@ class FlowHistory:
             self._samples.append(
                 Sample(
                     at=now,
-                    heartbeat_age=status.heartbeat_age_seconds,
-                    latency=None if latency is None else latency / 1000,
+                    heartbeat_age_seconds=status.heartbeat_age_seconds,
+                    latency_seconds=None if latency is None else latency / 1000,
                     passes=len(seconds),
-                    slowest=max(seconds, default=None),
+                    slowest_pass_seconds=max(seconds, default=None),
                 )
             )
 
@@ -126,16 +122,11 @@ class FlowHistory:
 
 
 def _change(outcome: Outcome, now: datetime) -> dict[str, Any]:
-    change = outcome.change
     return {
         "at": utc_text(now),
-        "kind": change.kind.value,
-        "op": change.op.value,
-        "key": key_as_json(change.kind, change.key),
-        "before": _shortened(value_as_json(change.before)),
-        "after": _shortened(value_as_json(change.after)),
-        "result": outcome.result,
-        "error": str(outcome.error) if outcome.error else None,
+        **outcome.as_json(),
+        "before": _shortened(value_as_json(outcome.change.before)),
+        "after": _shortened(value_as_json(outcome.change.after)),
     }
 
 

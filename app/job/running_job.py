@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -255,11 +255,6 @@ class Job:
                 last_first.callback(supervisor.end)
             for batch in self._batches.values():
                 last_first.callback(batch.stop)
-
-    @property
-    def tasks(self) -> Mapping[Flow, FlowTask]:
-        """By flow."""
-        return self._tasks
 
     @property
     def metrics(self) -> Metrics:

@@ -74,8 +74,8 @@ def test_a_sample_has_the_longest_pass_since_the_one_before() -> None:
     for _ in range(2):
         history.sample(FlowStatus(FLOW, FlowState.LIVE, 1.5, 200), NOON)
     first, second = history.samples()
-    assert (first.passes, first.slowest, first.latency) == (2, 2.25, 0.2)
-    assert (second.passes, second.slowest) == (0, None)
+    assert (first.passes, first.slowest_pass_seconds, first.latency_seconds) == (2, 2.25, 0.2)
+    assert (second.passes, second.slowest_pass_seconds) == (0, None)
 
 
 def test_passes_of_a_real_flow_tell_topics_and_changes() -> None:
