@@ -144,7 +144,7 @@ def _matches(
     partitions: tuple[TopicPartition, TopicPartition],
     offsets: Sequence[int],
 ) -> Iterator[tuple[int, SearchResult]]:
-    """Records that are looked for, where nothing better is known and the file does not forbid it."""
+    """Searches the target for the records at these offsets, where no exact offset is known and the file allows it."""
     where, remote = partitions
     questions: dict[GroupPartition, Question] = {}
     for at in offsets:

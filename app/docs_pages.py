@@ -256,7 +256,7 @@ def commands() -> str:
 
 
 def _of_command(name: str, command: Any) -> Iterator[str]:
-    """One row, or one for each command below."""
+    """The row of a command, or a row for each of its subcommands."""
     below = getattr(command, "commands", {})
     for word, one in below.items():
         yield from _of_command(f"{name} {word}", one)
@@ -275,7 +275,7 @@ def _argument(parameter: Any) -> str:
 
 
 def _option(parameter: Any) -> str:
-    """Its long name; nothing for one that nearly all commands have."""
+    """The long name of an option; empty for options that most commands have."""
     longest = max(parameter.opts, key=len)
     return "" if longest in SHARED else f"`{longest}`"
 
@@ -320,7 +320,7 @@ def steps() -> str:
 
 
 def _cutover() -> str:
-    """The command that goes through the steps of three, from wherever the flow is."""
+    """The row of `cutover`, which leads through the steps of three commands."""
     does = "; ".join(map(str, TRANSITIONS[State.FENCED, Command.DRAIN].steps))
     froms = [str(state) for state in State if set(LED_THROUGH) & set(commands_from(state))]
     said = f"`fence`, if nothing is fenced. Then it {does}. Then `promote`"

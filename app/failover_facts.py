@@ -76,7 +76,7 @@ def observe_readiness(settings: Settings, flow: FlowSettings) -> ReadinessFacts:
 
 @dataclass(frozen=True)
 class _Seldom:
-    """What seldom changes, of these topics."""
+    """Facts that seldom change, about these topics."""
 
     at: float
     topics: Collection[str]

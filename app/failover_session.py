@@ -113,7 +113,7 @@ def other_ledgers(
 
 
 def _has_none(flow: FlowSettings, clusters: FlowClusters) -> bool:
-    """Whether there is no ledger yet, as where the right to make one is missing: it was never there."""
+    """Whether a ledger certainly does not exist yet, as where the right to create it is missing."""
     try:
         return not _opened(flow, clusters, needs_source=False, writes=False).exists
     except LockstepError:
@@ -173,7 +173,7 @@ def write_groups(
 
 
 def _refuse_held(rows: Collection[GroupOffset]) -> None:
-    """Raises LockstepError for groups of these that could not be read, or that are held in ERROR."""
+    """Raises LockstepError for groups whose offsets could not be read, or that are held in ERROR."""
     unseen = {row.group: row.judgement.reason for row in rows if row.unseen}
     if unseen:
         group, reason = min(unseen.items())

@@ -123,7 +123,7 @@ def _methods(protocol: type) -> list[str]:
 
 
 def _has(cls: type, protocol: type, name: str) -> bool:
-    """Whether the class says itself what the method does: a bare heir of the protocol does not, nor an abstract one."""
+    """Whether the class implements the method: neither inherits it from the protocol, nor leaves it abstract."""
     method = getattr(cls, name, None)
     return callable(method) and method is not vars(protocol)[name] and name not in getattr(cls, ABSTRACT, ())
 

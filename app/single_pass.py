@@ -222,7 +222,7 @@ def status_now(settings: Settings, flow: FlowSettings, silent: str) -> FlowStatu
 
 
 def _led_by(flow: FlowSettings, ledger: Ledger) -> Leader | None:
-    """Who led the flow when its ledger was written last. Whether that process still lives is not known."""
+    """The last leader in the ledger. Its process may have ended since."""
     name = flow.flow.name
     record = last_leader(decoded(name, ledger.newest_lease(name), Seal(name, flow.safety.ledger_secret)))
     return Leader(record.client, record.host, record.since) if record else None

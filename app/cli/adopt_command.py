@@ -155,7 +155,7 @@ def _ask(found: Sequence[AdoptableFlow]) -> None:
 
 
 def _compared_again(row: AdoptableFlow, stack: ExitStack) -> AdoptableFlow:
-    """While the prompt waited the clusters may have changed, and a job may have led the flow."""
+    """Compares again: the clusters, or the leader of the flow, may have changed while the prompt waited."""
     stack.enter_context(row.one.reconcile.leading())
     now = AdoptableFlow(row.one, adoptable(row.one.reconcile, row.plan.kind))
     if now.plan.digest != row.plan.digest:

@@ -161,7 +161,7 @@ def _as_json(event: Event) -> dict[str, Any]:
 
 
 def _value(side: str | None) -> Any:
-    """A side as it was before Lockstep put it into the topic as JSON. Text that is no JSON stays as it is."""
+    """The value before Lockstep encoded it as JSON for the topic. Other text stays as it is."""
     try:
         value = None if side is None else orjson.loads(side)
     except ValueError:

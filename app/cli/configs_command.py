@@ -122,7 +122,7 @@ def _describe(flags: Flags, there: Opened, output: Output) -> int:
 
 
 def _entities(flags: Flags, there: Opened) -> list[ConfigEntity]:
-    """All there are, as kafka-configs does without a name: the brokers and their default, or the topics."""
+    """All entities, as kafka-configs shows without a name: the brokers and their default, or the topics."""
     if flags.kind is EntityType.TOPICS:
         return [ConfigEntity(ResourceType.TOPIC, name) for name in there.partitions.names()]
     return [*(ConfigEntity(ResourceType.BROKER, name) for name in there.levels.brokers()), DEFAULT_OF_ALL]
@@ -154,7 +154,7 @@ def _try_out(flags: Flags, there: Opened, wanted: ConfigValues, output: Output) 
 
 @contextmanager
 def _ending() -> Iterator[threading.Event]:
-    """Set by a signal that ends the process. The process then waits until everything is taken back."""
+    """An event that a signal sets instead of ending the process, which first takes back what it wrote."""
     ended = threading.Event()
     before = {number: signal.signal(number, lambda *_: ended.set()) for number in ENDING}
     try:
@@ -329,7 +329,7 @@ class Selection:
 
 
 def _own_configs(flags: Flags, config: Path, output: Output) -> int:
-    """The exit code. Raises WrongUsage and ConfigurationError: nothing was written."""
+    """Returns the exit code. Raises WrongUsage and ConfigurationError before anything is written."""
     selection = Selection(config, loaded(config, None), flags.name)
     if flags.describe:
         return _describe_own(selection, flags.every, output)

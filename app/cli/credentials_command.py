@@ -210,7 +210,7 @@ def import_file(
 
 
 def _opened(config: Path, flow: Sequence[str] | None) -> tuple[Settings, CredentialStore]:
-    """Raises WrongUsage where passwords are kept elsewhere."""
+    """The settings, and the store of passwords. Raises WrongUsage if the file names another provider."""
     settings = loaded(config, list(flow) if flow else None)
     properties = _flow_properties(config, settings.flows[0].flow)
     if (named := provider_class(properties)) != CREDENTIAL_PROVIDER.default:

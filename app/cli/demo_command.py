@@ -134,7 +134,10 @@ def _properties(clusters: Mapping[str, str], port: int) -> dict[str, str]:
 def _changes(
     source: KafkaCluster, target: KafkaCluster, check: Callable[[], None]
 ) -> tuple[list[tuple[str, str, str]], bool]:
-    """`check`: raises if the job or MM2 has ended."""
+    """Makes each change on the source and times its arrival. Returns the rows, and whether all arrived in time.
+
+    `check`: raises if the job or MM2 has ended.
+    """
 
     def has_arrived(step: DemoStep) -> bool:
         check()
@@ -198,7 +201,7 @@ def _shown(path: Path) -> Path:
 
 
 def _alone() -> AbstractContextManager[object]:
-    """Raises LockstepError where another demo runs: this one would delete its folder."""
+    """A lock on the demo's folder. Raises LockstepError where another demo runs: this one would delete its folder."""
     DEMO_FOLDER.parent.mkdir(parents=True, exist_ok=True)
     lock = DEMO_FOLDER.with_suffix(".lock")
     try:

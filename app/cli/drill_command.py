@@ -71,9 +71,9 @@ def drill(
 
 
 def _check_rights(settings: Settings, made: Drill) -> None:
-    """Raises RightsMissing with the rights that both clusters say are missing: half done, a drill leaves things behind.
+    """Raises RightsMissing for rights that both clusters know to be missing: half a drill leaves things behind.
 
-    What brokers do not tell of a topic that is not there yet (READ, WRITE, DELETE) shows once it is made.
+    Brokers do not tell READ, WRITE and DELETE on a topic before it exists. The drill itself finds out.
     """
     flow = made.scene.settings
     names = {On.DRILL_TOPIC: (made.topic,), On.DRILL_COPY: (made.there.topic,), On.DRILL_GROUPS: made.groups}
@@ -89,7 +89,6 @@ def _check_rights(settings: Settings, made: Drill) -> None:
 
 
 def _foretell(made: Drill, output: Output) -> None:
-    """Prints what it would do."""
     flow, copy = made.scene.settings.flow, made.there.topic
     if output is Output.JSON:
         rows = [{"command": "drill", "step": step, "does": does} for step, does in made.steps().items()]

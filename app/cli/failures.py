@@ -164,7 +164,7 @@ def _outcome(command: Callable[[], object]) -> tuple[int, FailureDocument | None
 
 
 def _lost(error: OSError) -> int:
-    """What is still buffered goes nowhere: Python would try once more when it ends, and print a stack trace."""
+    """Discards what is still buffered. Python would write it at exit, fail again, and print a stack trace."""
     complain(f"what was to be printed is lost: {os.strerror(error.errno or 0)}")
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

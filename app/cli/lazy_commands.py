@@ -255,7 +255,7 @@ class LazyCommands(TyperGroup):
         return super().parse_args(ctx, args)
 
     def _check_path(self, ctx: Any, words: Sequence[str]) -> None:
-        """Fails for a word behind a command that has none of that name; the first word is left to `resolve_command`."""
+        """Fails for a word that names no command below the one before it. `resolve_command` checks the first word."""
         if not words or words[0] not in COMMANDS:
             return
         command = self.get_command(ctx, words[0])

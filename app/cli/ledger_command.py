@@ -113,7 +113,7 @@ def acknowledge(
 
 
 def _lost(flow: FlowSettings, clusters: FlowClusters, opened: Ledger) -> LostRecords:
-    """Also what no job has found yet; what the ledger has where the source does not answer."""
+    """Records that are lost by now. If the source does not answer: the losses that a job wrote to the ledger."""
     here, there = clusters.ports
     try:
         with closing(here.records(flow.isolation)) as source, closing(there.records("read_committed")) as target:
@@ -125,7 +125,7 @@ def _lost(flow: FlowSettings, clusters: FlowClusters, opened: Ledger) -> LostRec
 
 
 def _record(events: Audit, flow: FlowSettings, found: Iterable[LostTopic]) -> None:
-    """What is acknowledged stays so, whatever becomes of the events."""
+    """Records the acknowledgement in the audit topic. It holds even if that fails."""
     try:
         for lost in found:
             events.record_failover(

@@ -58,7 +58,7 @@ def look(
 
 
 def _left_over(document: Mapping[str, Any], name: str, done: bool) -> Iterator[str]:
-    """What the pass did not bring in step; a job of an older version does not say."""
+    """What the pass left out of step. A job of an older version does not tell it."""
     if reason := document.get("stopped", {}).get(name):
         yield f"stopped: {reason}"
     yield from paused_lines([Kind(kind) for kind in document.get("paused", {}).get(name, ())])

@@ -93,7 +93,7 @@ def translate(
 
 
 def _of_groups(settings: Settings, flow: FlowSettings, pattern: str) -> list[dict[str, object]]:
-    """Source: `RemoteClusterUtils.translateOffsets` with a pattern (KIP-1239)."""
+    """Rows of the groups that match a pattern. Source: `RemoteClusterUtils.translateOffsets` (KIP-1239)."""
     try:
         matches = compile_java(pattern).fullmatch
     except LockstepError as error:

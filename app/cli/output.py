@@ -89,7 +89,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
 
 
 def _width() -> int | None:
-    """Of a table; None is the terminal's. COLUMNS holds where there is none, too."""
+    """The width of a table in columns, by the variable COLUMNS; None: the terminal's own width."""
     said = os.environ.get("COLUMNS", "")
     if said.isdigit() and int(said) > 0:
         return int(said)
@@ -97,7 +97,7 @@ def _width() -> int | None:
 
 
 def _fits(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> bool:
-    """Whether each column gets as much as it needs, or enough to be read, and its head in one line."""
+    """Whether each column has room for its head in one line, and for its cells or enough of them to be readable."""
     widest = [max(map(len, column)) for column in zip(*rows, strict=True)]
     least = [max(len(head), min(one, LEAST_WIDTH)) for head, one in zip(columns, widest, strict=True)]
     return sum(least) + BETWEEN * (len(least) - 1) <= width

@@ -45,7 +45,7 @@ def _remember(settings: Settings, kind: Kind, value: str | None) -> None:
 
 
 def _record(events: Audit, flow: FlowSettings, kind: Kind, *, paused: bool) -> None:
-    """What is paused stays so, and the next flow's turn comes, whatever becomes of the event."""
+    """Records the pause in the audit topic. It holds even if that fails, and the next flow has its turn."""
     try:
         events.record_pause(flow.flow, kind, paused=paused)
     except LockstepError as error:
@@ -53,7 +53,7 @@ def _record(events: Audit, flow: FlowSettings, kind: Kind, *, paused: bool) -> N
 
 
 def _notify_job(settings: Settings) -> None:
-    """A pass that compares everything reads the ledger first; one that is under way ends before it begins."""
+    """Asks the job for a full comparison, which reads the ledger first. A pass under way ends before that begins."""
     interval = max(one.pace.full_comparison_interval for one in settings.flows)
     body = {"flows": [one.flow.name for one in settings.flows], "wait_seconds": FOLLOWS_WITHIN}
     try:

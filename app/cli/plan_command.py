@@ -158,7 +158,7 @@ def _plans(
     force: bool = False,
     reviewed: bool = False,
 ) -> tuple[list[Planned], Failures]:
-    """The plan of each flow, and the flows that cannot be planned; those are complained of.
+    """The plan of each flow, and the flows that cannot be planned.
 
     `lead`: no other process writes these flows until `stack` ends. `command`: the one that writes what is planned.
     `reviewed`: a person sees the plans before they are written.
@@ -190,7 +190,7 @@ def _unplanned(flow: str, error: LockstepError) -> dict[str, Any]:
 
 
 def _planned(row: Planned) -> dict[str, Any]:
-    """The plan's document; what stopped a kind is among its errors."""
+    """The plan's document. Its errors include the reasons that stopped kinds."""
     document = row.plan.as_json()
     faulted = row.compared.trouble.faulted.items()
     errors = document["errors"] + [{"kind": kind.value, "reason": why} for kind, why in faulted]
@@ -254,7 +254,7 @@ def write(row: Planned) -> tuple[Outcome, ...]:
 
 
 def _ask(planned: list[Planned]) -> None:
-    """Returns where there is nothing to ask, or the operator agreed, however long that takes."""
+    """Asks the operator whether to write the changes, if there are any. Raises Abort if the answer is no."""
     changes = sum(len(row.plan.changes) for row in planned)
     if not changes:
         return
@@ -265,7 +265,7 @@ def _ask(planned: list[Planned]) -> None:
 
 
 def _compared_again(row: Planned, stack: ExitStack, force: bool) -> Planned:
-    """What was agreed to may have changed while the prompt waited, and a job may have led the flow."""
+    """Compares again: the clusters, or the leader of the flow, may have changed while the prompt waited."""
     stack.enter_context(row.one.reconcile.leading())
     now = Planned(row.one, row.one.compare(force=force))
     if now.plan.digest != row.plan.digest:

@@ -78,7 +78,7 @@ def run(
 
 
 def _run(config: Path, flow: list[str] | None, handler: logging.Handler, *, once: bool) -> int:
-    """The exit code of the job, once it has ended. Raises KeyboardInterrupt where a signal came before it was done."""
+    """Runs the job and returns its exit code. Raises KeyboardInterrupt if a signal came before `--once` was done."""
     # Not needed by any other command, and a second of imports: the ledgers are read meanwhile.
     imported = begun(partial(import_module, "app.job.running_job"), "imports of the job")
     try:
@@ -116,14 +116,14 @@ def _run(config: Path, flow: list[str] | None, handler: logging.Handler, *, once
 
 
 def _leave(reason: str) -> None:
-    """Ends the process at once, with the reason as its last words: other threads may wait for ever."""
+    """Prints the reason and ends the process at once, because other threads may wait for ever."""
     with suppress(OSError):
         complain(reason)
     os._exit(FAILED)
 
 
 def _refuse_unreachable(settings: Settings) -> None:
-    """Raises ClusterUnreachable, which names them, where no cluster of any flow answers: Spark need not start then."""
+    """Raises ClusterUnreachable if no cluster of any flow answers. Spark need not start then."""
     if any(stored is not None for stored in settings.stored_overrides.values()):
         return
     asked = [begun(partial(_unreachable, settings, flow), flow.flow.name) for flow in settings.flows]

@@ -160,7 +160,7 @@ def _shared(
         typer.Option("--strict", help="Unknown keys are errors.", expose_value=False, callback=_take_strict),
     ] = False,
 ) -> None:
-    """Is never called. The commands get its options."""
+    """The options that each command gets. It is never called."""
 
 
 @cache

@@ -102,7 +102,7 @@ def exit_code(states: Set[str], rejected: bool) -> int:
 
 
 def _failed(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, FailureDocument]]:
-    """Flows in ERROR; a job of an older version tells their reason alone."""
+    """The failures of flows in ERROR. A job of an older version tells the reason alone."""
     for row in rows:
         if row["state"] == "ERROR":
             said = row.get("error") or {"code": LockstepError.code, "message": row["reason"], "remedy": None}
@@ -147,7 +147,7 @@ def _seen(config: Path, flow: list[str] | None) -> StatusSeen:
 
 
 def _job_with_rejected_file(config: Path, flows: Collection[str], error: ConfigurationError) -> StatusSeen:
-    """What a running job says while its file has mistakes. Raises the mistakes where none answers."""
+    """The status of a running job whose file has mistakes. Raises the mistakes where no job answers."""
     try:
         seen = of_job(load_job(config), flows)
     except LockstepError:

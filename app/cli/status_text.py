@@ -77,8 +77,7 @@ def verify_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _failover_lines(failover: Mapping[str, Any], said: str | None) -> Iterator[str]:
-    """Where one is under way, what the last preflight came to, and what the last drill did. `said`: the flow's reason,
-    which is not said again."""
+    """The failover under way, the last preflight and the last drill. `said`: the flow's reason, not to be repeated."""
     if "state" in failover and failover["state"] is None:
         reason = failover["reason"]
         yield f"failover: not known{'' if said and reason in said else f': {reason}'}"
@@ -136,7 +135,7 @@ def _unknown_lines(kinds: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _reason_lines(kinds: Mapping[str, Any]) -> Iterator[str]:
-    """One reason is said once, whatever the number of kinds that it holds for."""
+    """A line for each reason, with all kinds that have it."""
     said: dict[str, list[str]] = {}
     for name, one in kinds.items():
         if one["reason"]:
@@ -156,7 +155,7 @@ def _refused_lines(kinds: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _effective_lines(row: Mapping[str, Any]) -> Iterator[str]:
-    """A line a group, and one for the groups that are not shown."""
+    """A line for each group of differing configs, and one that counts the groups that are not shown."""
     drift, groups = row["effective"]["drift"], row["effective"]["configs"]
     for one in groups:
         topics = number_of(one["topics"], "topic")

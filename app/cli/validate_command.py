@@ -75,7 +75,7 @@ def validate(
 def _seen(
     settings: Settings, config: Path, warnings: list[Mistake], *, rights: bool
 ) -> tuple[list[dict[str, Any]], list[Failed]]:
-    """A row for each flow that answers, and what is wrong with the others, each thing once. Adds to `warnings`."""
+    """A row for each flow that answers, and the errors of the others, each error once. Adds to `warnings`."""
     flows: list[dict[str, Any]] = []
     failed: list[Failed] = []
     for one in settings.flows:
@@ -93,7 +93,7 @@ def _seen(
 
 
 def _said_of_names(flow: FlowSettings, clusters: FlowClusters) -> list[str]:
-    """What to say of the source's topics and groups, and of what the file calls them."""
+    """Warnings about the source's topics and groups, and about names in the file."""
     topics = clusters.source.list_topics()
     listed = Listed(topics, clusters.target.list_topics(), desired_topics(topics, flow))
     said = [*internal_topic_warnings(topics, flow), *file_warnings(flow, listed)]

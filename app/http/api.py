@@ -206,7 +206,7 @@ class Api:
 
     @contextmanager
     def _waiter(self) -> Iterator[None]:
-        """One of the few that may wait. Raises HTTPException while there are enough. Of the server's thread alone."""
+        """Counts a waiting request. Raises HTTPException if too many wait. The server's thread alone calls it."""
         if self._waiters >= MAX_WAITERS:
             raise HTTPException(503, f"{MAX_WAITERS} requests wait already: ask again", {"Retry-After": "5"})
         self._waiters += 1

@@ -40,7 +40,7 @@ def sockets(table: str, state: str) -> Iterator[tuple[tuple[Address, int], tuple
 
 
 def _end(text: str) -> tuple[Address, int]:
-    """A socket of IPv6 may have an address of IPv4, `::ffff:127.0.0.1`; the address of IPv4 is returned."""
+    """Address and port of one end of a socket. An IPv4 address mapped into IPv6 is returned as IPv4."""
     address, _, port = text.partition(":")
     words = [bytes.fromhex(address[start : start + 8])[::-1] for start in range(0, len(address), 8)]
     return _plain(ip_address(b"".join(words))), int(port, 16)
@@ -92,7 +92,7 @@ def _is_safe(state: Path) -> bool:
 
 
 def _is_of_stranger(answer: httpx.Response, state: Path | None) -> bool:
-    """Whether the other end of the connection is a stranger's. Who listened before may be another by now."""
+    """Whether a stranger's process has the other end of this connection; another process may listen by now."""
     stream = answer.extensions["network_stream"]
     try:
         ours, theirs = (

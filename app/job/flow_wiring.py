@@ -146,7 +146,7 @@ def _source_ends(
 def _observers(
     settings: Settings, flow: FlowSettings, source: KafkaCluster, target: KafkaCluster, metrics: Metrics
 ) -> list[Observer]:
-    """None where no listener is configured."""
+    """The observers that call the flow's listeners; empty if the file names no listener."""
     chosen, internal = flow.listeners, flow.internal
     topics, groups = chosen.topics, chosen.groups
     if wants_nothing(topics) and wants_nothing(groups):

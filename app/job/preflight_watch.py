@@ -129,7 +129,7 @@ class PreflightWatch:
         return self._survey
 
     def _without_source(self, settings: Settings, flow: FlowSettings, trouble: str, began: float) -> Preflight:
-        """A cluster gives no answer. Where that is the source: what a failover without it loses."""
+        """The result where a cluster does not answer. If it is the source: the loss of a failover without it."""
         made = self._failed(trouble, began)
         try:
             self._open(settings, flow)
@@ -158,7 +158,7 @@ class PreflightWatch:
         return without_answer(preflight_of(facts, utc_now(), self._clock() - began, loss), self._last)
 
     def _completed(self, settings: Settings, flow: FlowSettings, facts: ReadinessFacts) -> FailoverLoss | None:
-        """Of a source that answers in part: with what was seen last of the partitions that it does not tell of."""
+        """The loss where some partitions of the source do not answer: their last known end offsets count."""
         target = self._clusters.ports[1]
         seen = remembered(ledger(flow, self._clusters.target, to_write=False), flow, target, settings.clusters)
         silent = {where: seen.arrivals[where] for where in facts.untold if where in seen.arrivals}

@@ -70,7 +70,7 @@ class QueryProgress(StreamingQueryListener):
 
 
 class _InOneCall(JStreamingQueryListener):
-    """What Spark's JVM calls, with the progress read as one document."""
+    """The listener that Spark's JVM calls. It reads a progress as one document."""
 
     pylistener: QueryProgress
 

@@ -50,7 +50,7 @@ def _nothing(_: object) -> None:
 
 
 def _unobserved(target: str, status: QueryStatus) -> None:
-    """For those who do not observe."""
+    """Does nothing."""
 
 
 class QuerySupervisor:
@@ -136,7 +136,7 @@ class QuerySupervisor:
             self._tell_if_stalled(now - self._commits.moved_at)
 
     def _tell_if_stalled(self, idle: float) -> None:
-        """The next micro-batch that begins says that the query runs again."""
+        """Sets the state STALLED if no batch began or ended for too long. The next batch ends that state."""
         if stalled(idle, self._settings.job.trigger_interval) and self._status.state is not QueryState.STALLED:
             reason = (
                 f"Spark has neither begun nor ended a micro-batch for {idle:.0f} s: flows are polled meanwhile. "
@@ -146,7 +146,7 @@ class QuerySupervisor:
             self._tell(QueryState.STALLED, reason)
 
     def _failed(self, trace: str, now: float) -> QueryFailure:
-        """Keeps the reason, moves a checkpoint aside that cannot be read, and says when the next start is due."""
+        """Keeps the reason, moves an unreadable checkpoint aside, and schedules the next start."""
         failure = self._restarts.diagnose(trace)
         wait = self._restarts.delay(now - self._started_at)
         self._start_at, self._query, self.fallback.running = now + wait, None, False
@@ -159,7 +159,7 @@ class QuerySupervisor:
         return failure
 
     def _start(self, found: Readable, now: float) -> QueryFailure | None:
-        """Starts what can be read; returns why Spark refused to."""
+        """Starts the query on the readable sources. Returns why Spark refused to."""
         for reason in found.reasons:
             if reason not in self._running.reasons:
                 log.warning("%s: the query runs without a part of its topics: %s", self._plan.name, reason)
@@ -176,7 +176,7 @@ class QuerySupervisor:
         return None
 
     def _committed(self) -> None:
-        """Spark began a batch after another one of the same run: what it needs is there."""
+        """Marks the query as running: Spark committed a batch of this run."""
         reasons = self._running.reasons
         self._hold(True)
         self._tell(QueryState.PARTIAL if reasons else QueryState.RUNNING, "; ".join(reasons) or None)
@@ -209,7 +209,7 @@ class QuerySupervisor:
         self._tell(QueryState.STOPPED, self._status.reason if failure else "; ".join(self._running.reasons) or None)
 
     def _run_once(self, found: Readable, stop: Event) -> QueryFailure | None:
-        """None where the query read to the end, or was not let."""
+        """Runs the query to its end. Returns its failure; None if it ended well or `stop` was set."""
         now = self._clock()
         failure = self._start(found, now)
         while self._query is not None and self._query.is_active():
@@ -234,7 +234,7 @@ class QuerySupervisor:
 
 
 class _Commits:
-    """A sink that says when Spark goes on to another batch, which it does once it committed the one before."""
+    """A sink that notices when Spark begins another batch, and so has committed the one before."""
 
     def __init__(self, sink: Sink, committed: Callable[[], None], clock: Callable[[], float]) -> None:
         self._sink, self._committed, self._clock = sink, committed, clock
@@ -375,7 +375,7 @@ def probe_source(source: ClusterSource) -> tuple[ClusterSource | None, str | Non
 
 
 def _denied(source: ClusterSource, admin: JavaAdmin) -> frozenset[str]:
-    """Topics that the client sees and may not read (KIP-430); none where the cluster does not say."""
+    """Topics that the client can see but not read (KIP-430); empty if the cluster does not tell."""
     try:
         allowed = ask_allowed(admin, source.topics.keys(), ())
     except LockstepError:

@@ -109,7 +109,7 @@ class Job:
         return built
 
     def _adopt(self, settings: Settings, changed: Sequence[ChangedLine]) -> Settings:
-        """Goes on with other settings, as far as they can change in a running job: those that hold now."""
+        """Takes over the settings that can change in a running job. Returns the settings in force."""
         settings = in_force(self._settings, settings)
         running = {id(flow) for flow in self._settings.flows}
         self._adopted.adopt(settings.flows)
@@ -192,7 +192,7 @@ class Job:
             self._once_through(supervisors) if self._once else self._until_stopped(supervisors)
 
     def _query_changed(self, target: str, status: QueryStatus) -> None:
-        """Metrics and the status of every flow into this target tell how the query is."""
+        """Updates the metrics, and the status of every flow into this target."""
         self._metrics.query(target, status)
         for flow, task in self._tasks.items():
             if flow.target == target:
@@ -236,7 +236,7 @@ class Job:
                 passes.compare_everything()
 
     def _wait_to_lead(self, target: str, passes: FlowPasses) -> None:
-        """A job that was killed is followed once its lease is over; beside one that lives there is nothing to do."""
+        """Waits for the lease of a killed job to end. Beside a live job it does not wait."""
         tasks = [task for flow, task in self._tasks.items() if flow.target == target]
         while any(task.stands_by and not task.beside_another for task in tasks) and not self._stop.wait(0.5):
             passes.compare_everything()
