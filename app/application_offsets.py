@@ -52,7 +52,7 @@ def translate_offsets(flow: str, group: str, config: Path | str = CONFIG) -> dic
 
 
 def offsets_to_use(rows: Iterable[GroupOffset]) -> dict[TopicPartition, int]:
-    """Where a group continues. Partitions whose offset is not to be trusted are left out."""
+    """The offsets at which a group continues, without those in ERROR."""
     trusted = (row for row in rows if row.judgement.verdict is not Verdict.ERROR)
     return {row.where: offset for row in trusted if (offset := row.goes_on_at) is not None}
 
@@ -74,7 +74,7 @@ def _from_checkpoints(flow: FlowSettings, clusters: FlowClusters, group: str) ->
 
 @dataclass(frozen=True)
 class Translated:
-    """Answers by the source's offset; `remote`: the partition on the target that they are offsets of."""
+    """Answers by offset of the source. `remote`: the partition on the target."""
 
     remote: TopicPartition
     answers: Mapping[int, Answer | Unanswered]

@@ -140,7 +140,7 @@ def _opened(flow: FlowSettings, clusters: FlowClusters, *, needs_source: bool, w
 
 
 def write_last_offsets(settings: Settings, flow: FlowSettings, accepted: Collection[str]) -> str:
-    """The groups' offsets on the target as they are now, once more; what came of it. Raises LockstepError."""
+    """Writes the groups' last offsets on the target. Returns a summary. Raises LockstepError."""
     scope = GroupScope(shown=True)
     opened = single_pass(settings, flow, writes="promote", kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False)
     with opened as one, one.reconcile.leading():
@@ -234,7 +234,7 @@ def claim_of_this_process() -> str:
 
 
 def may_be_alive(claim: str) -> bool:
-    """Whether the process of a claim may still run: one of this host and place is looked up, others may."""
+    """Whether the process of a claim may still run. A process of another host or place may."""
     found = CLAIM.fullmatch(claim)
     if found is None or found["host"] != process_identity().rpartition("@")[2]:
         return True

@@ -43,7 +43,7 @@ MOST_OF_A_POLICY = "lockstep.policies.BaseReplicationPolicy"
 
 @dataclass(frozen=True)
 class PluginKind:
-    """What a property asks of the class it names. `defaults`: what MM2's interface does where a method is not there."""
+    """The requirements of a property for the class it names. `defaults`: methods that a class may leave out."""
 
     key: str
     shipped: tuple[type, ...]

@@ -22,7 +22,7 @@ FileStamp = tuple[int, int, int]
 
 
 def file_stamp(path: Path) -> FileStamp | None:
-    """None while there is no such file, as while an editor replaces it."""
+    """The stamp of a file; None while it does not exist, as while an editor replaces it."""
     try:
         found = path.stat()
     except OSError:
@@ -31,7 +31,7 @@ def file_stamp(path: Path) -> FileStamp | None:
 
 
 def unfinished_path(path: Path) -> Path:
-    """A random name beside it, which no other process can have made a link or opened before."""
+    """A random name beside the path, which no other process can have opened or linked before."""
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
 
 
@@ -67,9 +67,9 @@ def local_path(folder: str) -> Path | None:
 
 
 def make_new_folder(folder: str, option: str) -> None:
-    """Makes it for its owner alone; an empty one is taken as it is. A folder elsewhere is left to who writes there.
+    """Makes a folder for its owner alone, or takes an empty one. Leaves a URL of another file system alone.
 
-    Raises WrongUsage for a link, and for what is there already and no empty folder, and where none can be made.
+    Raises WrongUsage for a link, for a file or a folder with content, and if no folder can be made.
     """
     path = local_path(folder)
     if path is None:
@@ -94,7 +94,7 @@ def write_report(path: Path, data: bytes) -> None:
 
 
 def check_writable(path: Path, option: str = "--out") -> None:
-    """Before anything is compared, which takes its time. Raises WrongUsage where no file can be written there."""
+    """Raises WrongUsage if no file can be written there. Called before a long comparison."""
     if why := _why_not_writable(path):
         raise WrongUsage(f"{option} {path}: {why}")
 

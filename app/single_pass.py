@@ -48,7 +48,7 @@ LAST_HEARTBEATS = 200
 
 @dataclass(frozen=True)
 class SinglePass:
-    """`reconcile.compare` observes, `reconcile.apply` writes what was compared.
+    """One flow's pass: `reconcile.compare` observes, `reconcile.apply` writes what was compared.
 
     `reviewed`: a person sees the plan before it is applied. `wait`: sleeps for so many seconds.
     """
@@ -62,7 +62,7 @@ class SinglePass:
     wait: Callable[[float], None] = time.sleep
 
     def compare(self, *, force: bool = False) -> Compared:
-        """Everything, once; where no person reviews the plan, once more for what it would delete, as the job does.
+        """Compares everything once. If no person reviews the plan, compares deletions a second time, as the job does.
 
         Topics need a minute: they stay among `Compared.waiting`. Raises what stops the flow.
         """
@@ -81,7 +81,7 @@ class SinglePass:
 
     @property
     def group_offsets(self) -> list[GroupOffset]:
-        """What the last comparison knows of each group and partition."""
+        """Each group's offsets, by partition, of the last comparison."""
         return group_offsets(self.controllers)
 
 
@@ -152,7 +152,7 @@ def group_offsets_now(
 
 
 def expected_claims(settings: Settings, kinds: Collection[Kind] = tuple(Kind)) -> dict[str, Claims]:
-    """By target, for a command that compares these kinds of all these flows one after the other."""
+    """Claims by target, for a command that compares these kinds of all these flows one after the other."""
     claims = {flow.flow.target: Claims() for flow in settings.flows}
     for flow in settings.flows:
         for kind in kinds:

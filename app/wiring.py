@@ -59,7 +59,7 @@ def connect(
 
 
 def client_mistakes(settings: Settings, flow: FlowSettings) -> list[LockstepError]:
-    """What is wrong with the client settings of either cluster of a flow. Connects to none."""
+    """The mistakes in the client settings of both clusters of a flow. Connects to none."""
     found: list[LockstepError] = []
     for alias in (flow.flow.source, flow.flow.target):
         client = settings.cluster(alias, flow.flow).admin
@@ -98,8 +98,10 @@ def ledger(flow: FlowSettings, target: Cluster, *, to_write: bool, permit: Calla
 
 
 def _former(flow: FlowSettings, target: Reader) -> str | None:
-    """The name of a ledger that another separator gave; None without one. Raises LedgerUntrusted where MM2 may have
-    made it by copying a topic of the source, and no signature shows who wrote it."""
+    """The name of the ledger under another separator; None if there is none.
+
+    Raises LedgerUntrusted for an unsigned topic that MM2 may have copied from the source.
+    """
     former = former_ledger(flow.flow, target, flow.internal.ledger)
     if former is None or flow.safety.ledger_secret:
         return former
@@ -109,13 +111,13 @@ def _former(flow: FlowSettings, target: Reader) -> str | None:
 
 
 def with_ledger_in_use(flow: FlowSettings, target: Reader) -> FlowSettings:
-    """The settings, with the name of the ledger that `ledger` opens. Raises ClusterUnreachable, RightsMissing."""
+    """The settings with the name of the ledger in use. Raises ClusterUnreachable, RightsMissing."""
     former = None if flow.internal.ledger in target.list_topics() else _former(flow, target)
     return flow if former is None else replace(flow, internal=replace(flow.internal, ledger=former))
 
 
 def guard(flow: FlowSettings, source: Reader, target: Reader, *, job: bool = False) -> ClusterGuard:
-    """What checks both clusters of a flow, before anything else is read of them. `job`: it makes the local file."""
+    """The guard that checks the clusters of a flow first. `job`: it creates the local file of cluster ids."""
     pins = PinFile(flow.safety.pins, create=job) if flow.safety.pins else None
     ledgers = (flow.internal.ledger, flow.internal.reverse_ledger)
     return ClusterGuard(flow.flow, source, target, said=flow.safety.cluster_ids, pins=pins, ledgers=ledgers)
@@ -147,7 +149,7 @@ def admin_of(alias: str, properties: Mapping[str, str], count: CountRequest = co
 
 
 def cluster_ports(cluster: KafkaCluster, shared_acls: JvmAcls | None = None) -> ClusterPorts:
-    """Every port of a cluster. `shared_acls`: in a running job, which polls again and again; a command looks once."""
+    """Every port of a cluster. `shared_acls`: the job's, which also polls; None: for a command, which looks once."""
     admin = cluster.admin
     if shared_acls is None:
         watches: dict[str, Any] = {
@@ -200,5 +202,5 @@ def lease(
 
 
 def process(command: str) -> Identity:
-    """This process, for others to read."""
+    """This process as others see it."""
     return Identity(f"lockstep-{command}-{os.getpid()}", socket.gethostname())

@@ -46,14 +46,14 @@ EVENT_COLUMNS = ("at", "flow", "who", "op", "kind", "key", "before", "after", "r
 
 @dataclass(frozen=True)
 class EventFilter:
-    """Which events are asked for. `kinds`: an empty one means all kinds."""
+    """The events to show. `kinds`: empty for all kinds."""
 
     start: datetime
     kinds: frozenset[str] = frozenset()
     resource: str | None = None
 
     def has(self, event: Event) -> bool:
-        """Whether the event is one of them."""
+        """Whether to show the event."""
         return event.at >= self.start and event.kind in (self.kinds or {event.kind}) and self._names(event)
 
     def _names(self, event: Event) -> bool:
@@ -102,13 +102,13 @@ def audit(
 
 
 class AnswerWatch:
-    """Says once that a cluster does not answer, and that it answers again. A command that follows a log never ends."""
+    """Reports once that a followed cluster stopped answering, and once that it answers again."""
 
     def __init__(self, cluster: Reader) -> None:
         self._cluster, self._silent = cluster, False
 
     def check(self) -> None:
-        """Asks the cluster, and says on stderr what changed since the last time."""
+        """Asks the cluster, and prints to stderr if its answer changed."""
         try:
             self._cluster.cluster_id()
         except ClusterUnreachable as error:

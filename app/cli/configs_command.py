@@ -285,7 +285,7 @@ def cluster_access(flags: Flags, config: Path, reading: Reading = USUAL) -> Clus
 
 @contextmanager
 def opened(access: ClusterAccess) -> Iterator[Opened]:
-    """Connects on demand, and closes the client. Raises LockstepError for a client that cannot be made."""
+    """Opens a client that connects on demand, and closes it. Raises LockstepError if no client can be made."""
     with closing(admin_of(access.alias, access.properties)) as admin:
         yield Opened(JvmLevels(admin), JvmTopics(admin))
 

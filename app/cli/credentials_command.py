@@ -234,7 +234,7 @@ def _new_password(user: str, file: Path | None) -> str:
 
 
 def _flow_properties(config: Path, flow: Flow) -> dict[str, str]:
-    """What a plug-in of this flow is configured with. Raises ConfigurationError for a file that cannot be read."""
+    """The properties that a plug-in of this flow is configured with. Raises ConfigurationError for a bad file."""
     findings = Findings(str(config))
     entries = resolve_all(read(config, findings), os.environ, findings)
     properties = Properties(entries, aliases(entries, findings), findings)

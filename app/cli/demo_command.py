@@ -158,7 +158,7 @@ def _changes(
 
 
 def what_to_try(job: LocalJob, a: LocalCluster, b: LocalCluster) -> list[str]:
-    """Lines for who has a demo running: addresses, a change to make and where to see it, commands."""
+    """Lines for the operator of a running demo: addresses, a change to make and where to see it, commands."""
     lockstep = ".venv/bin/lockstep" if is_checkout() else "lockstep"
     config = f"--config {_shown(CONFIG)}"
     of_topic = f"{lockstep} configs {config} --cluster"

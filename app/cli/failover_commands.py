@@ -370,9 +370,9 @@ HEAD = """# {reverse}, made by `lockstep failback` from {path}. Look at it befor
 
 
 def reverse_properties(lines: dict[str, str], flow: Flow) -> dict[str, str]:
-    """The same, with what holds for the flow held for its reverse. References stay references.
+    """The properties of the reverse flow: keys of the flow become keys of its reverse. References stay references.
 
-    What the file says of the reverse flow itself wins.
+    Keys that the file has for the reverse flow win.
     """
     reverse = flow.reverse
     found: dict[str, str] = {}
@@ -392,9 +392,9 @@ def _split(name: str, flow: Flow) -> tuple[str, str]:
 
 
 def write_reverse(path: Path, out: Path, flow: Flow, *, replaces: bool = True) -> None:
-    """Writes it for its owner alone, as it may hold secrets, whole or not at all. Raises LockstepError.
+    """Writes the file of the reverse flow, whole or not at all, readable by its owner alone. Raises LockstepError.
 
-    Not `replaces`: another file of that name stays.
+    `replaces`: False keeps a different file of that name.
     """
     try:
         with path.open(encoding="utf-8") as file:

@@ -124,11 +124,11 @@ class FailoverRun:
                 raise
 
     def did(self, record: FailoverRecord, **more: Any) -> None:
-        """Prints where the flow is now."""
+        """Prints the state of the flow."""
         self._print([f"{self.flow.flow.name}: {record.describe()}"], record, more)
 
     def has_ended(self, scene: Scene, done: Callable[[Scene], FailoverRecord | None]) -> bool:
-        """For a dry run: whether the command has nothing left to do. Prints so. `done`: the record in that case."""
+        """Whether a dry run has nothing left to do; prints so. `done`: returns the record if that is the case."""
         record = done(replace(scene, say=partial(say_of, self.flow)))
         if record is None:
             return False
@@ -163,13 +163,13 @@ def called(
     dry: bool = False,
     needs_source: bool = True,
 ) -> FailoverRun:
-    """A command for the one flow that is meant. Raises WrongUsage where several flows could be meant."""
+    """The command for the one flow that `--flow` or the file names. Raises WrongUsage for several flows."""
     settings, chosen = one_flow(config, flow)
     return FailoverRun(settings, chosen, output, call, dry, needs_source)
 
 
 def one_flow(config: Path, flow: list[str] | None) -> tuple[Settings, FlowSettings]:
-    """The settings and the flow that is meant. Raises WrongUsage where several flows could be meant."""
+    """The settings and the one flow that `--flow` or the file names. Raises WrongUsage for several flows."""
     settings = with_overrides(config, None)
     names = [one.flow.name for one in settings.flows]
     for name in flow or ():
@@ -182,12 +182,12 @@ def one_flow(config: Path, flow: list[str] | None) -> tuple[Settings, FlowSettin
 
 
 def spoken(call: FailoverCall, flow: FlowSettings) -> FailoverCall:
-    """The call with lines on stderr, and with the operator's hooks."""
+    """The call, with lines on stderr and with the operator's hooks."""
     return replace(call, say=partial(say_of, flow), on_state=partial(call_hooks, flow))
 
 
 def say_of(flow: FlowSettings, line: str) -> None:
-    """A line of this flow on stderr."""
+    """Prints a line about this flow to stderr."""
     if line:
         complain(f"{flow.flow.name}: {line}")
 

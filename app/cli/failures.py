@@ -47,7 +47,7 @@ TYPERS_WORDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class FailureDocument:
-    """`error` of a document of JSON. `remedy`: None where the message says it."""
+    """The field `error` of a JSON document. `remedy`: None where the message has it."""
 
     code: str
     message: str
@@ -55,7 +55,7 @@ class FailureDocument:
 
 
 def failure_of(error: LockstepError) -> FailureDocument:
-    """An error as programs read it. One without a code of its own has that of the error of ours it was raised from."""
+    """An error as programs read it. An error without a code of its own has the code of its cause."""
     cause = error.__cause__
     named = cause if error.code == LockstepError.code and isinstance(cause, LockstepError) else error
     return FailureDocument(named.code, str(error), named.remedy)
@@ -78,11 +78,11 @@ Failed = tuple[str, LockstepError]
 
 
 class Failures(list[Failed]):
-    """What failed of a command, which goes on with the rest."""
+    """The failures of a command that continues with the rest."""
 
     @contextmanager
     def noted(self, name: str) -> Iterator[None]:
-        """Complains of a LockstepError that the block raises, and keeps it under this name."""
+        """Prints a LockstepError that the block raises, and keeps it under this name."""
         try:
             yield
         except LockstepError as error:
@@ -91,12 +91,12 @@ class Failures(list[Failed]):
 
 
 def with_failures(document: Mapping[str, Any], failed: Sequence[Failed]) -> dict[str, Any]:
-    """A document, with `error` if some of what was asked for failed."""
+    """The document, with `error` if a part of it failed."""
     return with_failure(document, [(name, failure_of(error)) for name, error in failed])
 
 
 def with_failure(document: Mapping[str, Any], rows: Sequence[tuple[str, FailureDocument]]) -> dict[str, Any]:
-    """As `with_failures`, for what failed elsewhere; all of it is one `error`, by name."""
+    """As `with_failures`, for failures that another process reported. All become one `error`, each by name."""
     if not rows:
         return dict(document)
     codes, remedies = {row.code for _, row in rows}, {row.remedy for _, row in rows}
@@ -107,7 +107,7 @@ def with_failure(document: Mapping[str, Any], rows: Sequence[tuple[str, FailureD
 
 
 def wants_json(words: Sequence[str]) -> bool:
-    """Whether a command line asks for JSON, also one that does not parse."""
+    """Whether a command line asks for JSON, even if it does not parse."""
     after = pairwise(words)
     return (
         "--output=json" in words
@@ -117,7 +117,7 @@ def wants_json(words: Sequence[str]) -> bool:
 
 
 def exit_code_of(command: Callable[[], object], words: Sequence[str]) -> int:
-    """Runs a command, which returns or raises, to its end. `words`: its command line."""
+    """Runs a command to its end and returns its exit code. `words`: its command line."""
     if sys.stdout is None:
         # As Python has it where stdout is closed from the start: libraries would print nothing, and say nothing of it.
         sys.stdout = cast(TextIO, ClosedStdout())

@@ -195,7 +195,7 @@ def examples(*commands: str) -> str:
 
 
 def complete_help(command: Any, path: str) -> None:
-    """Adds all of it to a command of Click's and to those below it. `path`: how it is called, without `lockstep`."""
+    """Completes the help of one of Click's commands and its subcommands. `path`: its name, without `lockstep`."""
     # The JVM starts before these are imported.
     from app.cli.shared_options import add_shared
 
@@ -242,7 +242,7 @@ class LazyCommands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Imports it; None where there is none of that name."""
+        """Imports the command; None if there is no such command."""
         command = COMMANDS.get(cmd_name)
         return command.load(cmd_name) if command is not None else None
 
@@ -267,7 +267,7 @@ class LazyCommands(TyperGroup):
                 ctx.fail(f"Got unexpected extra argument ({word})")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Fails with the nearest command where there is none of that name, or with all where none comes near."""
+        """Fails for an unknown command, with the nearest name or with all names."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             near = nearest(args[0], (*COMMANDS, HELP))
             hint = f"nearest: {near}" if near else f"one of {', '.join(COMMANDS)}"
@@ -275,7 +275,7 @@ class LazyCommands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Names of commands and their summaries; options are the library's business."""
+        """Completes names of commands, with summaries. Click completes options."""
         found = [Completion(name, row.summary) for name, row in COMMANDS.items() if name.startswith(incomplete)]
         return [*found] if found and incomplete[:1] != "-" else super().shell_complete(ctx, incomplete)
 

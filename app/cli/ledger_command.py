@@ -168,14 +168,14 @@ DAMAGED = "(cannot be read)"
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A record's key and its data without any signature; `value` as it stands there."""
+    """A record of the ledger. `value`: as the topic has it. `data`: without a signature."""
 
     key: bytes
     value: bytes | None
     data: bytes | None
 
     def row(self) -> tuple[str, str, str]:
-        """Entry, key and value for people; the values of overrides may be secrets, and are not shown."""
+        """Entry, key and value for people. It hides the values of overrides, which may be secrets."""
         try:
             name, *rest = orjson.loads(self.key)
             key = " ".join(map(str, rest))
@@ -193,8 +193,8 @@ class Raw:
 
 
 def newest_records(records: Iterable[Record], seal: Seal) -> list[Raw]:
-    """The newest record of each key, in the order of their keys. Signatures tell when a record was signed. An old one
-    that was written again has no value here that could be accepted."""
+    """The newest record of each key, sorted by key. A signed record that was written again later counts as replayed: it
+    gets no value, so that it is not accepted."""
     values: dict[bytes, list[bytes | None]] = {}
     for key, value in records:
         values.setdefault(key, []).append(value)
@@ -211,7 +211,7 @@ def _newest(key: bytes, values: list[bytes | None], seal: Seal) -> Raw:
 
 
 def lacking_signature(records: Iterable[Raw], seal: Seal) -> list[Raw]:
-    """Those that the seal would refuse as they are."""
+    """The records that the seal refuses as they are."""
     return [record for record in records if not _accepted(record, seal)]
 
 

@@ -54,7 +54,7 @@ def print_json(document: dict[str, Any]) -> None:
 
 
 def print_line(text: str = "") -> None:
-    """A line on stdout, and no more than one. Raises OSError where stdout is closed or full."""
+    """Prints one line to stdout. Raises OSError where stdout is closed or full."""
     _print(one_line(text))
 
 
@@ -111,13 +111,13 @@ def _print_blocks(console: Console, columns: Sequence[str], rows: Sequence[Seque
 
 
 def complain(text: str) -> None:
-    """A line on stderr, and no more than one. A command goes on if its reader went away."""
+    """Prints one line to stderr. A command continues if the reader of stderr went away."""
     with suppress(OSError):
         sys.stderr.write(f"{one_line(text)}\n")
 
 
 def complain_of(error: LockstepError) -> None:
-    """A line on stderr for each thing that is wrong."""
+    """Prints a line to stderr for each mistake."""
     for line in error.lines:
         complain(line)
 
@@ -139,7 +139,7 @@ _RUNNING: ContextVar[RunningCommand | None] = ContextVar("running", default=None
 
 @contextmanager
 def running_command() -> Iterator[RunningCommand]:
-    """A command runs inside this."""
+    """The context in which a command runs."""
     running = RunningCommand()
     with running.closing:
         token = _RUNNING.set(running)
@@ -150,6 +150,6 @@ def running_command() -> Iterator[RunningCommand]:
 
 
 def closed_at_end(close: Callable[[], None]) -> None:
-    """Calls it when the running command ends; where none runs, closing is left to the caller."""
+    """Calls `close` when the running command ends. If none runs, the caller closes."""
     if (running := _RUNNING.get()) is not None:
         running.closing.callback(close)

@@ -49,7 +49,7 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Lift the limit on de
 
 @dataclass(frozen=True)
 class Planned:
-    """A flow, ready for one pass, and what was compared in it."""
+    """A flow's pass, and its comparison."""
 
     one: SinglePass
     compared: Compared
@@ -61,13 +61,13 @@ class Planned:
 
     @property
     def paused(self) -> list[Kind]:
-        """Kinds that are enabled, asked for, and were left out because they are paused."""
+        """Paused kinds that the flow enables and the command asks for. The plan leaves them out."""
         paused, enabled = self.one.reconcile.paused, self.one.flow.enabled
         return [kind for kind in self.one.kinds if kind in paused and enabled.get(kind, False)]
 
     @property
     def troubles(self) -> list[Failed]:
-        """What stopped kinds, each reason once."""
+        """The reasons that stopped kinds, each reason once."""
         found = kinds_by_reason(self.compared.trouble.faulted.items())
         return [(f"{self.one.flow.flow.name}: {kinds}", LockstepError(why)) for why, kinds in found.items()]
 
@@ -223,7 +223,7 @@ def _troubled(planned: list[Planned]) -> bool:
 
 
 def _written(planned: Sequence[Planned], failed: list[Failed]) -> list[tuple[Planned, tuple[Outcome, ...]]]:
-    """What became of each flow's plan. `failed`: gets the flows whose brokers lack what the file requires."""
+    """Writes each flow's plan. Returns the outcomes. Adds to `failed` the flows that lack IncrementalAlterConfigs."""
     done = []
     for row in planned:
         try:
@@ -311,7 +311,7 @@ class ReviewedPlan:
                 raise WrongUsage(f"--plan {path}: {flow.name} is there {times} times; {AGAIN}")
 
     def check_flows(self, flows: Iterable[Flow]) -> None:
-        """To be called before anything is compared. Raises DigestMismatch for a flow that was not reviewed."""
+        """Raises DigestMismatch for a flow that was not reviewed. Called before anything is compared."""
         for flow in flows:
             if flow not in self._digests:
                 raise DigestMismatch(
@@ -320,7 +320,7 @@ class ReviewedPlan:
                 )
 
     def check(self, plan: Plan) -> None:
-        """Raises DigestMismatch where the plan made now is another one."""
+        """Raises DigestMismatch if the plan differs from the reviewed one."""
         if self._digests[plan.flow] != plan.digest:
             raise DigestMismatch(
                 f"{plan.flow.name}: the plan made now ({plan.digest}) is not the one reviewed "
@@ -330,7 +330,7 @@ class ReviewedPlan:
 
 
 def write_plan(path: Path, document: Mapping[str, Any]) -> None:
-    """All of it or nothing: a half-written plan must not look like a plan. Raises WrongUsage."""
+    """Writes the plan, whole or not at all. Raises WrongUsage."""
     try:
         replace_file(path, orjson.dumps(document, option=orjson.OPT_INDENT_2), FOR_REVIEWERS)
     except OSError as error:

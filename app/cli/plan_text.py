@@ -17,7 +17,7 @@ MOST_NAMED_IN_TEXT = 5
 
 
 def print_plan(plan: Plan, paused: Collection[Kind] = ()) -> None:
-    """The changes as a table, then what is not in it and why; `paused`: kinds that were not compared."""
+    """Prints the changes as a table, then what the plan leaves out and why. `paused`: kinds that were not compared."""
     print_line(f"{plan.flow.name}  {plan.digest}")
     rows = [_row(change) for change in plan.changes]
     if rows:
@@ -44,7 +44,7 @@ def _verdict(plan: Plan, paused: Collection[Kind]) -> str:
 
 
 def paused_lines(paused: Collection[Kind]) -> list[str]:
-    """What a person must know of kinds that were left out."""
+    """A line for each paused kind."""
     return [
         f"paused: {kind} is not compared, so what differs is not known; `lockstep resume {kind}` starts it again"
         for kind in sorted(paused)
@@ -52,7 +52,7 @@ def paused_lines(paused: Collection[Kind]) -> list[str]:
 
 
 def refusal_lines(refused: Iterable[Refusal]) -> Iterator[str]:
-    """A line for each reason: many changes may be refused for one."""
+    """A line for each reason, with the changes that were refused for it."""
     by_reason: dict[tuple[str, str, str], list[str]] = {}
     for one in refused:
         by_reason.setdefault((one.reason, one.op.value, one.kind.value), []).append(one.label)
@@ -62,7 +62,7 @@ def refusal_lines(refused: Iterable[Refusal]) -> Iterator[str]:
 
 
 def kinds_by_reason(found: Iterable[tuple[Kind, str]]) -> Mapping[str, str]:
-    """Kinds, separated by commas, by the reason that they share: one reason is said once."""
+    """The kinds that share a reason, separated by commas, by that reason."""
     kinds: dict[str, list[str]] = {}
     for kind, reason in found:
         kinds.setdefault(reason, []).append(kind.value)
@@ -80,7 +80,7 @@ def _side(value: object) -> str:
 
 
 def print_outcomes(plan: Plan, outcomes: Sequence[Outcome], paused: Collection[Kind] = ()) -> None:
-    """How many were applied, and each one that was not; what was never tried for one reason is said once."""
+    """Prints how many changes were applied, and each one that failed."""
     failed = [outcome for outcome in outcomes if outcome.error]
     print_line(f"{plan.flow.name}: {len(outcomes) - len(failed)} applied, {len(failed)} failed")
     for outcome in failed:

@@ -67,7 +67,7 @@ def ready(found: Readiness) -> bool | None:
 
 
 def exit_code(flows: Iterable[Readiness]) -> int:
-    """3 if one of the flows is not ready. One whose target has taken over has nothing left to do."""
+    """3 if a flow is not ready. A flow whose target has taken over counts as ready."""
     return PENDING if any(ready(found) is False for found in flows) else DONE
 
 
@@ -84,13 +84,13 @@ def document(flow: Flow, found: Readiness, facts: ReadinessFacts) -> dict[str, A
 
 
 def verdict(found: Readiness) -> str:
-    """In a word or two."""
+    """The result in a few words."""
     words = {True: "ready to fail over", False: "not ready to fail over", None: found.cutover.headline}
     return words[ready(found)]
 
 
 def answers(found: Readiness) -> list[str]:
-    """Both answers, each in a line; none where there is nothing left to do."""
+    """A line for each of the two answers; none if the target has taken over."""
     if ready(found) is None:
         return []
     return [
@@ -112,5 +112,5 @@ def markdown(flow: Flow, found: Readiness) -> str:
 
 
 def as_text(text: str) -> str:
-    """Escaped, so that Markdown shows it as it is: names and errors of clusters are text, never markup."""
+    """Text escaped for Markdown, because names and errors of clusters are never markup."""
     return MARKUP.sub(r"\\\g<0>", one_line(text))

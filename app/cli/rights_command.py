@@ -64,7 +64,7 @@ def _of(flow: FlowSettings, failover: bool) -> list[Right]:
 
 
 def commands(settings: Settings, principal: str, *, failover: bool = False) -> list[str]:
-    """A script of `kafka-acls.sh`: one command a resource, the reasons as comments; what is optional comes last."""
+    """A script of `kafka-acls.sh`: a command for each resource, with reasons as comments, optional rights last."""
     found = {right for flow in settings.flows for right in _of(flow, failover)}
     required = {_grant(right) for right in found if not right.optional}
     lines = []
@@ -127,7 +127,7 @@ def who_writes_ledger(flow: FlowSettings, clusters: FlowClusters) -> dict[str, A
 
 
 def ledger_line(row: Mapping[str, Any]) -> str:
-    """The same as a line."""
+    """The row of `who_writes_ledger` as a line."""
     who = f"not known: {row['reason']}" if row["writers"] is None else ", ".join(row["writers"]) or "super users alone"
     signed = "signed" if row["signed"] else "not signed: set lockstep.ledger.secret, or let no other principal write it"
     return f"  may write or delete {row['topic']}: {who}; its entries are {signed}"
@@ -163,9 +163,9 @@ WRITING = frozenset({"ALL", "WRITE", "ALTER", "ALTER_CONFIGS", "DELETE"})
 
 
 def ledger_writers(topic: str, bindings: Iterable[AclBinding]) -> list[str]:
-    """The principals that an ALLOW lets do one of these, sorted; a DENY beside it is not counted in.
+    """The principals that an ALLOW lets write the topic, sorted. A DENY beside it is not taken into account.
 
-    Super users may as well, and no client sees who they are.
+    Super users may write it too, and no client can list them.
     """
     return sorted({acl.principal for acl in bindings if _writes(acl, topic)})
 

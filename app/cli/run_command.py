@@ -34,7 +34,7 @@ class JsonFormatter(logging.Formatter):
     """An object a line: time (UTC), level, logger, message; flow and pass where there are any, an error's trace."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, with nothing in it that steers a terminal."""
+        """The line, without control characters."""
         at = datetime.fromtimestamp(record.created, timezone.utc)
         line: dict[str, object] = {
             "time": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -50,7 +50,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_formatter(name: str) -> logging.Formatter:
-    """By the name that `lockstep.log.format` gives."""
+    """The formatter for a value of `lockstep.log.format`."""
     if name == JSON:
         return JsonFormatter()
     return PrintableFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s")

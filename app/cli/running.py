@@ -25,26 +25,26 @@ ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 
 
 class NoJobAnswers(LockstepError):
-    """Nothing listens there, or it is no job of Lockstep's."""
+    """No server listens at the address, or it is not a job of Lockstep."""
 
     code = "NO_JOB"
     remedy = "start it with `lockstep run`, or name the properties file of the job that runs"
 
 
 class JobRefused(LockstepError):
-    """The job answered that it will not do this; the text is its own."""
+    """The job refused the request. The text is the job's."""
 
     code = "JOB_REFUSED"
     remedy = "mend what the job says, and type the same command again; `lockstep status` shows the state of the job"
 
 
 def address(job: JobSettings) -> str:
-    """Where the job of these settings listens."""
+    """The URL at which the job of these settings listens."""
     return base_url(reached_at(job.http_host), job.http_port)
 
 
 def ask(job: JobSettings, method: str, path: str, within: float, body: object = None) -> dict[str, Any]:
-    """The job's answer. Its token is sent to a job alone. `within`: seconds. Raises NoJobAnswers, JobRefused."""
+    """The job's answer. Sends the token to a job alone. `within`: seconds. Raises NoJobAnswers, JobRefused."""
     where, token = address(job), job.http_token
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     if token and (others := strangers(reached_at(job.http_host), job.http_port, job.checkpoint_dir)):

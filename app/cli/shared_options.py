@@ -171,7 +171,7 @@ def _options() -> tuple[Any, ...]:
 
 
 def add_shared(command: Any, name: str) -> None:
-    """Gives them to one of Click's commands that reads a properties file."""
+    """Adds the shared options to one of Click's commands that reads a properties file."""
     if any(one.name == "config" for one in command.params):
         command.params.extend(one for one in _options() if one.name != "timeout" or name not in WITHOUT_TIMEOUT)
 
@@ -213,7 +213,7 @@ def with_overrides(
 def of_each_flow(
     settings: Settings, found: Callable[[FlowSettings, FlowClusters], Sequence[Any]], name: str
 ) -> tuple[list[dict[str, Any]], Failures]:
-    """A row for each flow with what was found under this name, and the flows that failed."""
+    """A row for each flow, with `found` under this name, and the flows that failed."""
     from app.wiring import both_clusters, guard
 
     flows: list[dict[str, Any]] = []

@@ -91,13 +91,13 @@ class StatusSeen:
 
 
 def counted_state(row: Mapping[str, Any]) -> str:
-    """What a flow counts as in the exit code: its state, or UNCOMPARED where the job has just begun."""
+    """The state of a flow for the exit code. UNCOMPARED: the job has just begun."""
     tasks = {kind["task"] for kind in row["kinds"].values()} - {"DISABLED"}
     return UNCOMPARED if row["state"] == "NO_HEARTBEAT" and tasks == {"UNKNOWN"} else str(row["state"])
 
 
 def exit_code(states: Set[str], rejected: bool) -> int:
-    """Of `status`, for flows in these states: the worst one counts. `rejected`: whether the job's file is."""
+    """The exit code for flows in these states: the worst counts. `rejected`: the job rejected its file."""
     return FAILED if "ERROR" in states else STALE if states & NOT_KEPT else PENDING if rejected else DONE
 
 

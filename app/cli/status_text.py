@@ -44,7 +44,7 @@ def print_status(row: Mapping[str, Any]) -> None:
 
 
 def file_lines(file: Mapping[str, Any] | None) -> Iterator[str]:
-    """How the running job stands to its properties file; nothing where it has taken all of it up."""
+    """How the running job stands to its properties file; nothing if it uses all of it."""
     if not file:
         return
     if file["mistakes"]:
@@ -96,7 +96,7 @@ def _failover_lines(failover: Mapping[str, Any], said: str | None) -> Iterator[s
 
 
 def lost_line(one: Mapping[str, Any]) -> str:
-    """Of a topic, as `status`, `preflight` and `verify` have it in JSON."""
+    """A line about a topic's records that were lost before copying."""
     if not one["records"]:
         partitions = number_of(one["partitions_not_known"], "partition")
         return f"whether {one['topic']} lost records before they were copied is not known of {partitions}"

@@ -111,7 +111,7 @@ def _mistake(mistake: Mistake) -> dict[str, Any]:
 
 
 def _rights(settings: Settings, flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:
-    """What is missing is said even where it is why the flow itself cannot be observed."""
+    """The row of a flow with its rights. Where a required right is missing, the row has rights alone."""
     flow = with_ledger_in_use(flow, clusters.target)
     found = [as_json(finding) for finding in check_rights(flow, clusters)]
     also = {"ledger": who_writes_ledger(flow, clusters)}

@@ -160,7 +160,7 @@ class Api:
         return as_json({"ready": ready}, 200 if ready else 503)
 
     async def metrics(self, _: Request) -> Response:
-        """Prometheus' text format; how flows stand is that of now, not of their last pass."""
+        """The metrics in Prometheus' text format, with the flows' states of now."""
         for task in self._tasks.values():
             self._metrics.status(task.status())
         return Response(generate_latest(self._metrics.registry), media_type=CONTENT_TYPE_LATEST)
@@ -189,8 +189,7 @@ class Api:
         return as_json({"looked": looked, **self._left_over(looked)})
 
     def _left_over(self, flows: Collection[str]) -> dict[str, Any]:
-        """By flow, what a pass did not bring in step: kinds that are paused, differences by kind, why others could not
-        be compared, why it stopped."""
+        """By flow, what a pass left out of step: paused kinds, drift by kind, kinds not compared, its error."""
         found = {flow.name: task.status() for flow, task in self._tasks.items() if flow.name in flows}
         kinds = {name: status.kinds.items() for name, status in found.items()}
         paused = {name: [kind.value for kind, one in rows if one.task is Task.PAUSED] for name, rows in kinds.items()}
@@ -379,7 +378,7 @@ MAX_WAIT = 300.0
 
 @dataclass(frozen=True, slots=True)
 class LookBody:
-    """What `/look` is asked for; no topics: all, no flows: all. `wait`: seconds."""
+    """The body of `/look`. Empty `topics` or `flows` mean all. `wait`: seconds."""
 
     topics: tuple[str, ...] = ()
     flows: frozenset[Flow] = frozenset()
@@ -387,7 +386,7 @@ class LookBody:
 
     @classmethod
     def parse(cls, content: bytes) -> LookBody:
-        """Raises ValueError that says what is wrong with it."""
+        """The parsed body. Raises ValueError with what is wrong."""
         try:
             body = orjson.loads(content or b"{}")
         except ValueError:
@@ -422,7 +421,7 @@ HEAD_WITHIN = 10.0
 
 
 class PromptConnection(H11Protocol):
-    """Ends where the head of the next request does not come in time, or where it waits longest and others need room."""
+    """A connection that ends if the next request's head comes too late, or if it waits longest and others need room."""
 
     _timer: asyncio.TimerHandle | None = None
     _waits_since = 0.0

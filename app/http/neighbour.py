@@ -33,7 +33,7 @@ Address = IPv4Address | IPv6Address
 
 
 def sockets(table: str, state: str) -> Iterator[tuple[tuple[Address, int], tuple[Address, int], int]]:
-    """Both ends of each socket in a table of Linux's that is in this state, its own first, and its user id."""
+    """Own end, other end and user id of each socket in this state. `table`: a table of Linux."""
     for row in (line.split() for line in table.splitlines()[1:]):
         if row[3] == state:
             yield _end(row[1]), _end(row[2]), int(row[7])
@@ -58,7 +58,7 @@ def listeners(table: str, port: int) -> Iterator[tuple[Address, int]]:
 
 
 def users_at(host: str, port: int) -> frozenset[int]:
-    """User ids of those who listen there. Raises OSError, ValueError where it cannot be found out."""
+    """User ids of the processes that listen there. Raises OSError, ValueError if they cannot be found out."""
     addresses = {ip_address(str(found[4][0])) for found in getaddrinfo(host.strip("[]"), port, type=SOCK_STREAM)}
     found = [one for table in TABLES for one in listeners(table.read_text(), port)]
     exact = [uid for address, uid in found if address in addresses]
@@ -66,9 +66,9 @@ def users_at(host: str, port: int) -> frozenset[int]:
 
 
 def strangers(host: str, port: int, state: Path | None = None) -> frozenset[int]:
-    """User ids of those who listen there and to whom no token is sent; none on another machine.
+    """User ids of processes that listen there and must not get the token; empty on another machine.
 
-    `state`: a folder of the job's, whose owner the job runs as.
+    `state`: a folder of the job. Its owner is the job's user.
     """
     try:
         return users_at(host, port) - trusted_users(state)
@@ -107,7 +107,7 @@ def _is_of_stranger(answer: httpx.Response, state: Path | None) -> bool:
 
 
 def refuse_beside_another_job(host: str, port: int, token: str | None) -> None:
-    """Raises LockstepError where a job of Lockstep's answers, which says who leads; to be asked before a slow start."""
+    """Raises LockstepError if a job of Lockstep answers there, with the flows that it leads."""
     reached = reached_at(host)
     known = bool(port) and not strangers(reached, port)
     flows = _flows_at(base_url(reached, port), token) if known else None

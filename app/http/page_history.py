@@ -54,7 +54,7 @@ class Sample:
 
 
 class FlowHistory:
-    """Of one flow; an `Observer` of its passes. May be asked from any thread."""
+    """The recent changes and samples of one flow. An `Observer` of its passes. Any thread may call it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -78,11 +78,11 @@ class FlowHistory:
             self._passes += 1
 
     def due_at(self, now: float) -> float:
-        """Never: it keeps what passes did."""
+        """Never."""
         return float("inf")
 
     def close(self, *, replaced: bool) -> None:
-        """What is known stays known: the flow goes on with other settings, or the job ends."""
+        """Keeps what it knows: the flow continues with other settings, or the job ends."""
 
     def sample(self, status: FlowStatus, now: datetime) -> None:
         """Another point of the charts."""
@@ -101,7 +101,7 @@ class FlowHistory:
 
     @property
     def passes(self) -> int:
-        """How many came to their end since the job started."""
+        """How many passes ended since the job started."""
         with self._lock:
             return self._passes
 

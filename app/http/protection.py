@@ -45,7 +45,7 @@ OPEN = frozenset({HEALTH, READY})
 
 
 def as_json(document: object, status: int = 200) -> Response:
-    """An answer of JSON, with nothing in it that steers the terminal of who reads it with curl."""
+    """A JSON answer without control characters, so that it is safe in a terminal."""
     return Response(printable(orjson.dumps(document).decode()), status, media_type="application/json")
 
 

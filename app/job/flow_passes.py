@@ -74,31 +74,31 @@ class FlowPasses:
         self._holds, self._stopped = True, False
 
     def take_on(self, task: FlowTask) -> None:
-        """One more flow; its first pass is due."""
+        """Adds a flow. Its first pass is due."""
         with self._changed:
             self._flows[task.flow] = _OfFlow(task, PassSchedule(self.shortest))
 
     def give(self, flow: Flow, reason: Reason) -> None:
-        """A pass of this flow is wanted."""
+        """Gives a flow a reason for a pass."""
         with self._changed:
             if (of_flow := self._flows.get(flow)) is not None:
                 of_flow.schedule.give(reason)
                 self._changed.notify_all()
 
     def take_in(self, hints: Hints) -> None:
-        """What a micro-batch brought, which is a reason for a pass of every flow."""
+        """Takes in what a micro-batch brought, which is a reason for a pass of every flow."""
         self._heartbeats.note(hints, self._flows)
         for flow, of_flow in self._flows.items():
             of_flow.task.take_in(hints.syncs.get(flow, ()), hints.checkpoints.get(flow, ()))
             self.give(flow, Reason.STREAM)
 
     def wake(self) -> None:
-        """The serving thread computes its limit again: `shortest` or the trigger interval has changed."""
+        """Lets the serving thread compute its limit again, after `shortest` or the trigger interval changed."""
         with self._changed:
             self._changed.notify_all()
 
     def hold(self, holds: bool) -> None:
-        """False: the batch that serves ends, and none serves for long until it is True again."""
+        """Whether a micro-batch may stay to serve. False ends the one that serves."""
         with self._changed:
             self._holds = holds
             self._changed.notify_all()
@@ -181,7 +181,7 @@ class FlowPasses:
         wait(running)
 
     def worked(self) -> Work:
-        """What was done since this was last asked for."""
+        """The work since the last call."""
         with self._changed:
             now, work = self._clock(), self._work
             if any(one.is_running for one in self._flows.values()):
@@ -191,7 +191,7 @@ class FlowPasses:
             return work
 
     def stop(self) -> None:
-        """No other pass begins, and the serving thread returns."""
+        """Begins no other pass. The serving thread returns."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()

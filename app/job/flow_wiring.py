@@ -39,8 +39,10 @@ from streaming.flow import Flow
 
 @dataclass(frozen=True)
 class JobCluster:
-    """A cluster of a flow in a running job, with watches in the driver's JVM. `account`: who has the same sees the same
-    of the same cluster."""
+    """A cluster of a flow in a running job, with watches in the driver's JVM.
+
+    `account`: flows with the same account see the same of the cluster.
+    """
 
     cluster: KafkaCluster
     account: Hashable
@@ -85,8 +87,7 @@ class JobHooks:
 def flow_in_job(
     settings: Settings, flow: FlowSettings, metrics: Metrics, hooks: JobHooks | None = None
 ) -> FlowReconcile:
-    """A flow of a running job. The `close` of what is returned closes the
-    plug-ins of these settings, too."""
+    """A flow of a running job. Its `close` closes the plug-ins of these settings too."""
     hooks, count = hooks or JobHooks(), metrics.count_request
     with ExitStack() as opened:
         here = _job_cluster(settings, flow.flow.source, flow.flow, opened, count, hooks.acls)

@@ -66,7 +66,7 @@ class PreflightWatch:
 
     @property
     def hangs(self) -> bool:
-        """Whether it has not come to the end of a tick for longer than one may take. From any thread."""
+        """Whether a tick takes longer than it may. Any thread may call it."""
         return self._clock() - self._turned_at > LONGEST_PREFLIGHT_S
 
     def tick(self) -> None:
@@ -101,7 +101,7 @@ class PreflightWatch:
         self._ended = self._clock()
 
     def _is_due(self, interval: float, in_error: bool) -> bool:
-        """Sooner while a client reads the page, and at once when a flow stops or goes on: its answer is another one."""
+        """Whether the interval is over: sooner while a client reads the page, at once if a flow stops or continues."""
         if self._task.is_watched:
             interval = min(interval, WATCHED_INTERVAL)
         due = next_preflight(self._began, self._ended, interval)
@@ -182,7 +182,7 @@ class PreflightWatch:
 
 
 def loss_of(found: Prediction) -> FailoverLoss:
-    """As the page has it."""
+    """The loss as the page shows it."""
     seen = None if found.at_ms is None else datetime.fromtimestamp(found.at_ms / 1000, timezone.utc)
     return FailoverLoss(found.records, found.exact, seen, len(found.unknown))
 
@@ -193,9 +193,9 @@ def preflights(
     histories: Mapping[Flow, FlowHistory],
     settings: Callable[[], Settings],
 ) -> Iterator[Callable[[], bool]]:
-    """For the length of a `with` block, a thread for each flow; the end waits for none of them.
+    """Runs a thread for each flow while the block runs. The end waits for none of them.
 
-    Gives what says whether all of them turn; it may be called from any thread.
+    Yields a function that returns whether no preflight hangs. Any thread may call it.
     """
     ended = threading.Event()
     watches = [PreflightWatch(task, histories[flow], settings) for flow, task in tasks.items()]

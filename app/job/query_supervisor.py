@@ -54,9 +54,9 @@ def _unobserved(target: str, status: QueryStatus) -> None:
 
 
 class QuerySupervisor:
-    """The query of one target cluster. What cannot be read is left out of it, and taken in when it can.
+    """The query of one target cluster. It leaves out sources that cannot be read, until they can be.
 
-    Its flows have their passes in its batches, and without the query (`without_query`) where there are none.
+    Flows have their passes in its batches, or by `without_query` where there are no batches.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class QuerySupervisor:
             self._observe(self._target, status)
 
     def renew(self, settings: Settings) -> None:
-        """Goes on with these settings; the query is restarted where it is made of anything else then."""
+        """Continues with these settings. Restarts the query if its plan changed."""
         self._settings = settings
         plan = self._whole_plan()
         if plan == self._plan:
@@ -282,7 +282,7 @@ FALLBACK_PAUSE = 0.1
 
 
 class QueryFallback:
-    """Serves while no micro-batch does. They never do so at the same time: whichever comes second waits."""
+    """Serves while no micro-batch does. Both never serve at the same time: the second one waits."""
 
     def __init__(self, serve: Serve, clock: Callable[[], float] = time.monotonic) -> None:
         self.running = False
@@ -349,7 +349,7 @@ READ = "READ"
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """As much of a plan as can be read, and for what is left out of it, why."""
+    """The readable part of a plan, and the reasons why the rest is left out."""
 
     plan: QueryPlan
     reasons: tuple[str, ...] = ()
@@ -360,7 +360,7 @@ SourceProbe = Callable[[ClusterSource], tuple[ClusterSource | None, str | None]]
 
 
 def probe_source(source: ClusterSource) -> tuple[ClusterSource | None, str | None]:
-    """Asks the cluster, with the client settings of the source itself."""
+    """Asks the cluster what can be read, with the client settings of the source."""
     try:
         with closing(open_cluster(source.alias, source.options)) as cluster:
             cluster.ping()

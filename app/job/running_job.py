@@ -60,7 +60,7 @@ LONGEST_TURN_S = 3 * STOP_WITHIN
 
 
 class Job:
-    """All queries of one properties file. `run` returns when a signal came, or everything was compared once."""
+    """All queries of one properties file. `run` returns after a signal, or once everything was compared."""
 
     def __init__(self, settings: Settings, spark: SparkSession, once: bool, reread: Reread) -> None:
         self._settings, self._spark, self._once = settings, spark, once
@@ -146,13 +146,13 @@ class Job:
         self._reporters.adopt(settings.reporters, settings.job_properties, settings.hidden)
 
     def run(self) -> bool:
-        """False where a flow ended in error or stood by, or where a kind of it was faulted: it is not written then."""
+        """Runs the job. False if a flow ended in ERROR, stood by, or has a faulted kind."""
         with ending_signals(self.stop, self._reloading.request):
             self._run()
         return all(_is_healthy(task.status()) and not task.stands_by for task in self._tasks.values())
 
     def stop(self) -> None:
-        """Ends it in its own order; may be called from any thread, and before it runs."""
+        """Ends the job in its own order. Any thread may call it, also before `run`."""
         self._stop.set()
 
     @property
@@ -267,9 +267,9 @@ def _is_healthy(status: FlowStatus) -> bool:
 
 
 def in_force(before: Settings, after: Settings) -> Settings:
-    """`after`, with the flows and clusters of the job that runs `before`: others come with its restart.
+    """`after`, with the flows and clusters of the running job `before`: others need a restart.
 
-    A flow that the file has no more goes on as it was; what was made for one that is new is closed.
+    A flow that the file dropped continues as it was. Plug-ins of a flow that is new in the file are closed.
     """
     found, running = {one.flow: one for one in after.flows}, {one.flow for one in before.flows}
     for flow, one in found.items():
@@ -292,7 +292,7 @@ def in_force(before: Settings, after: Settings) -> Settings:
 
 
 class AdoptedFlows:
-    """May be called from any thread."""
+    """The settings of flows that are not closed yet. Any thread may call it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -306,7 +306,7 @@ class AdoptedFlows:
             self._waiting += [one for one in flows if id(one) not in known]
 
     def built(self, flow: FlowSettings) -> None:
-        """A flow was built from these settings, and closes them with itself. Older ones are closed now."""
+        """Notes that a flow was built from these settings and will close them. Closes older settings."""
         with self._lock:
             mine = [one for one in self._waiting if one.flow == flow.flow]
             older = mine[: next((at for at, one in enumerate(mine) if one is flow), 0)]
@@ -391,9 +391,9 @@ def ending_signals(stop: Callable[[], None], reload: Callable[[], None]) -> Iter
 
 
 def side_by_side(closes: Sequence[Callable[[], None]]) -> None:
-    """Calls each in a thread of its own, and returns when all are done. What one raises is logged.
+    """Calls each function in a thread of its own, and waits for all. Logs what they raise.
 
-    Their requests have limits; a lease that was given back lets another process lead at once.
+    Their requests have limits. A returned lease lets another process lead at once.
     """
     if not closes:
         return
