@@ -34,12 +34,12 @@ CONFIG = Path("conf/mirror.properties")
 
 
 def translate_offsets(flow: str, group: str, config: Path | str = CONFIG) -> dict[TopicPartition, int]:
-    """The offsets on the flow's target at which a group continues, by partition there; none for partitions without one.
+    """The offsets at which a group continues on the flow's target, by partition there.
 
-    `flow`: e.g. `a->b`. It commits nothing: give them to a consumer of yours. While the source answers they are
-    translated from where the group is now. Without it, they come from the group's newest checkpoints.
+    `flow`: e.g. `a->b`. Commits nothing: hand the offsets to a consumer. Partitions without an answer are left out.
+    While the source answers, they come from the group's offsets there; else from the group's newest checkpoints.
 
-    Raises ConfigurationError for the file, ClusterUnreachable where the target does not answer either, RightsMissing.
+    Raises ConfigurationError for the file, ClusterUnreachable if the target does not answer either, RightsMissing.
     Source: `org.apache.kafka.connect.mirror.RemoteClusterUtils.translateOffsets` (KIP-382).
     """
     with closing(load_with_overrides(Path(config), (flow,))) as settings:

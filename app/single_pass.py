@@ -62,7 +62,7 @@ class SinglePass:
     wait: Callable[[float], None] = time.sleep
 
     def compare(self, *, force: bool = False) -> Compared:
-        """Compares everything once. If no person reviews the plan, compares deletions a second time, as the job does.
+        """Compares everything once. If no person reviews the plan, compares again before a deletion, as the job does.
 
         Topics need a minute: they stay among `Compared.waiting`. Raises what stops the flow.
         """

@@ -250,7 +250,7 @@ CanaryTimeOption = Annotated[
 
 @dataclass(frozen=True)
 class ClusterAccess:
-    """How a cluster is reached: a name for messages, Java client properties, and what resolves references in values."""
+    """How to reach a cluster: its name in messages, Java client properties, providers of references in values."""
 
     alias: str
     properties: Mapping[str, str]
@@ -269,7 +269,7 @@ class Opened:
 
 
 def cluster_access(flags: Flags, config: Path, reading: Reading = USUAL) -> ClusterAccess:
-    """Raises ConfigurationError with every mistake of a file, WrongUsage for an alias that is not in it."""
+    """How to reach the cluster of the flags. Raises ConfigurationError for the file, WrongUsage for a wrong alias."""
     if flags.cluster is None:
         return _by_address(str(flags.bootstrap_server), flags.command_config, reading.timeout)
     settings, findings = load(config, reading=reading), Findings(str(config))

@@ -57,7 +57,7 @@ def demo(
 
 
 def run_demo(keep: bool) -> bool:
-    """Runs it; True when everything arrived and the excluded key survived. `keep`: stays up until Ctrl-C."""
+    """Runs the demo. Returns whether all changes arrived and the excluded config survived. `keep`: until Ctrl-C."""
     with _alone(), ExitStack() as stack:
         shutil.rmtree(DEMO_FOLDER, ignore_errors=True)
         DEMO_FOLDER.mkdir(parents=True)

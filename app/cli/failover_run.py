@@ -99,7 +99,7 @@ TypedLossOption = Annotated[
 
 @dataclass(frozen=True)
 class FailoverRun:
-    """A command for one flow. `dry`: it only says what it would do. `needs_source`: False if the source may be gone."""
+    """A command for one flow. `dry`: it only prints what it would do. `needs_source`: False if that may be gone."""
 
     settings: Settings
     flow: FlowSettings

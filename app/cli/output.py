@@ -59,7 +59,7 @@ def print_line(text: str = "") -> None:
 
 
 def print_script(text: str) -> None:
-    """Lines of ours alone on stdout, as they are: no text of a cluster or a file. Raises OSError as `print_line`."""
+    """Prints lines of our own to stdout as they are, never text of a cluster or a file. Raises as `print_line`."""
     _print(text.rstrip("\n"))
 
 

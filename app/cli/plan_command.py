@@ -235,7 +235,7 @@ def _written(planned: Sequence[Planned], failed: list[Failed]) -> list[tuple[Pla
 
 
 def write(row: Planned) -> tuple[Outcome, ...]:
-    """Writes what was compared. Ctrl-C ends it between two requests, so that what became of each is recorded."""
+    """Writes the plan and returns the outcomes. Ctrl-C ends it between two requests, so that outcomes are recorded."""
     name, sent = row.one.flow.flow.name, 0
     try:
         with held_interrupts() as end_here, progress_bar(f"{name}: writing") as progress:

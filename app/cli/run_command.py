@@ -31,7 +31,7 @@ TEXT, JSON = "text", "json"
 
 
 class JsonFormatter(logging.Formatter):
-    """An object a line: time (UTC), level, logger, message; flow and pass where there are any, an error's trace."""
+    """Formats a record as a JSON object: time (UTC), level, logger, message; flow, pass and stack trace if any."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without control characters."""

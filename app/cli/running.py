@@ -78,5 +78,5 @@ def ask(job: JobSettings, method: str, path: str, within: float, body: object = 
 
 
 def ask_reload(settings: Settings) -> dict[str, Any]:
-    """Lets the job read its file and its flows' ledgers again; what came of it. Raises LockstepError without a job."""
+    """Lets the job read its file and its flows' ledgers again, and returns the result. Raises as `ask`."""
     return ask(settings.job, "POST", "/reload", RELOAD_WITHIN)

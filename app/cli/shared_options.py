@@ -226,7 +226,7 @@ def of_each_flow(
 
 
 def need_terminal(why: str, instead: str = "say --yes") -> None:
-    """Raises WrongUsage where the command cannot ask. `why`: what it would ask about. `instead`: what to do then."""
+    """Raises WrongUsage if there is no terminal. `why`: the question. `instead`: how to answer it otherwise."""
     if not sys.stdin.isatty():
         raise WrongUsage(f"{why}, and there is no terminal to ask on: {instead}")
 

@@ -42,8 +42,7 @@ class _OfFlow:
 
 @dataclass
 class Work:
-    """What passes did since the last time it was asked for: how many had which reason, and the seconds in which at
-    least one of them ran."""
+    """The passes since the last call of `worked`: how many had which reason, and the seconds in which any ran."""
 
     reasons: Counter[Reason] = field(default_factory=Counter)
     passes: int = 0

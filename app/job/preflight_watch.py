@@ -43,7 +43,7 @@ WATCHED_INTERVAL = 5.0
 
 
 class PreflightWatch:
-    """Of one flow, with clients of its own, so that no pass waits for it. One thread at a time uses it."""
+    """Preflights of one flow, with clients of their own, so that no pass waits for them. For one thread at a time."""
 
     def __init__(
         self,
