@@ -80,12 +80,7 @@ class _Seldom:
 
     at: float
     topics: Collection[str]
-    wanted_in_sync: Mapping[str, int]
-    missing_rights: Collection[str]
-    missing_reads: Collection[str]
-    authorizer: bool
-    flags: Collection[str]
-    unsynced: int | GroupsUnseen
+    facts: ReadinessFacts
 
 
 class ReadinessSurvey:
@@ -137,27 +132,16 @@ class ReadinessSurvey:
         seen, now_ms = self._arrivals(pairs, ledger, self._uncounted(listed, topics)), time.time() * 1000
         opened = self._open_transactions(seen, pairs, beside)
         seldom = self._seldom = awaited(asked_seldom)
-        return ReadinessFacts(
-            rules=self._flow.failover,
-            copier=self._flow.copier,
-            source=self._flow.flow.source,
-            target=self._flow.flow.target,
-            heartbeat_timeout=self._flow.pace.heartbeat_timeout,
+        return replace(
+            seldom.facts,
             losses=losses_of(seen.arrivals.values(), now_ms),
             losses_at_ms=now_ms,
             untold=untold(seen.arrivals.values()),
             in_step=in_step,
-            unsynced=seldom.unsynced,
             partitions=_differing(listed, topics),
             remote=remote,
             replicas=awaited(asked_replicas),
-            wanted_in_sync=seldom.wanted_in_sync,
             undecided=opened,
-            missing_rights=seldom.missing_rights,
-            missing_reads=seldom.missing_reads,
-            by_job=self._by_job,
-            authorizer=seldom.authorizer,
-            flags=seldom.flags,
             forgotten=forgotten_copies(self._flow, listed),
             lost=awaited(asked_lost),
             # Partitions whose copy position no job kept.
@@ -204,9 +188,10 @@ class ReadinessSurvey:
     def _seen_seldom(self, listed: Listed, topics: list[str], remote: list[str]) -> _Seldom:
         known, now, source = self._seldom, self._clock(), self._clusters.source
         if known is not None and known.topics == topics and now - known.at < SELDOM:
-            if isinstance(known.unsynced, GroupsUnseen) and not known.unsynced.denied:
+            unseen = known.facts.unsynced
+            if isinstance(unseen, GroupsUnseen) and not unseen.denied:
                 # A broker may be back by now.
-                return replace(known, unsynced=self._unsynced(listed))
+                return replace(known, facts=replace(known.facts, unsynced=self._unsynced(listed)))
             return known
         wanted = failover_rights(self._flow)
         rights = begun(lambda: missing_of(check_rights(self._flow, self._clusters, wanted, listed)), "rights")
@@ -214,20 +199,29 @@ class ReadinessSurvey:
         lacking = ""
         if self._flow.enabled.get(Kind.ACL):
             lacking = left_out(acls, self._flow.acls, source_topics(self._flow, listed))
-        return _Seldom(
-            now,
-            topics,
-            _wanted_in_sync(self._clusters.target, remote),
-            *awaited(rights),
-            authorizer,
-            [
-                *([lacking] if lacking else []),
-                *internal_to_mm2(self._flow, listed.source),
-                *self._uncopied(listed),
-                *red_flags(topics, source.describe_topic_configs(topics).items),
-            ],
-            self._unsynced(listed),
+        wanted_in_sync = _wanted_in_sync(self._clusters.target, remote)
+        missing_rights, missing_reads = awaited(rights)
+        flags = [
+            *([lacking] if lacking else []),
+            *internal_to_mm2(self._flow, listed.source),
+            *self._uncopied(listed),
+            *red_flags(topics, source.describe_topic_configs(topics).items),
+        ]
+        facts = ReadinessFacts(
+            rules=self._flow.failover,
+            copier=self._flow.copier,
+            source=self._flow.flow.source,
+            target=self._flow.flow.target,
+            heartbeat_timeout=self._flow.pace.heartbeat_timeout,
+            by_job=self._by_job,
+            wanted_in_sync=wanted_in_sync,
+            missing_rights=missing_rights,
+            missing_reads=missing_reads,
+            authorizer=authorizer,
+            flags=flags,
+            unsynced=self._unsynced(listed),
         )
+        return _Seldom(now, topics, facts)
 
     def _uncopied(self, listed: Listed) -> list[str]:
         with suppress(LockstepError):

@@ -64,10 +64,8 @@ def run_demo(keep: bool) -> bool:
         complain("starting the clusters a and b ...")
         a, b = (LocalCluster(alias, DEMO_FOLDER / alias) for alias in ("a", "b"))
         stack.enter_context(started(a, b))
-        source, target = (
-            stack.enter_context(closing(open_cluster(one.alias, {"bootstrap.servers": one.bootstrap})))
-            for one in (a, b)
-        )
+        clients = [open_cluster(one.alias, {"bootstrap.servers": one.bootstrap}) for one in (a, b)]
+        source, target = (stack.enter_context(closing(client)) for client in clients)
         source.create_topics(DEMO_TOPICS)
         port = free_ports(1)[0]
         properties = _properties({"a": a.bootstrap, "b": b.bootstrap}, port)
@@ -75,9 +73,8 @@ def run_demo(keep: bool) -> bool:
         mirror = LocalMirror(properties, DEMO_FOLDER / "mirror", file=CONFIG)
         stack.callback(mirror.stop)
         mirror.start(wait=False)
-        complain(
-            f"starting the job with {'./spark-submit.sh' if is_checkout() else 'lockstep run'} and the same file ..."
-        )
+        starter = "./spark-submit.sh" if is_checkout() else "lockstep run"
+        complain(f"starting the job with {starter} and the same file ...")
         job = stack.enter_context(LocalJob(CONFIG, port, DEMO_FOLDER / "job.log"))
         job.wait_until_compared(mirror.check)
         mirror.wait_until_ready()
@@ -87,26 +84,30 @@ def run_demo(keep: bool) -> bool:
             job.check()
             mirror.check()
 
-        rows, good = _changes(source, target, check)
-        print_table("", ("change on a", "seconds until b had it", "MM2's own interval"), rows)
-        survived = override(target, "a.orders", EXCLUDED) == "*"
-        print_line(f"{EXCLUDED} set on b by another tool: {'survived' if survived else 'LOST'}")
-        refused = _log_in(b)
-        print_line(f"{USER} logs in on b with the password of a: {refused or 'yes'}")
-        skipped, twice = _move_group(a, source, b, target)
-        print_line(
-            f"the group {DEMO_GROUP} read {READ} of {RECORDS} records on a and went on with b: "
-            f"{skipped} skipped, {twice} read twice"
-        )
+        good = _show(a, source, b, target, check)
         if keep:
             stay(what_to_try(job, a, b), {"the job": job.check, "MM2": mirror.check}, threading.Event())
+    return good
+
+
+def _show(
+    a: LocalCluster, source: KafkaCluster, b: LocalCluster, target: KafkaCluster, check: Callable[[], None]
+) -> bool:
+    """Changes the source and prints what arrived. Returns whether all did. `check`: raises if the job or MM2 ended."""
+    rows, good = _changes(source, target, check)
+    print_table("", ("change on a", "seconds until b had it", "MM2's own interval"), rows)
+    survived = override(target, "a.orders", EXCLUDED) == "*"
+    print_line(f"{EXCLUDED} set on b by another tool: {'survived' if survived else 'LOST'}")
+    listener = {"bootstrap.servers": b.sasl_bootstrap, "security.protocol": "SASL_PLAINTEXT"}
+    with closing(admin_of(b.alias, listener)) as admin:
+        refused = can_log_in(admin, USER, PASSWORD, MECHANISM)
+    print_line(f"{USER} logs in on b with the password of a: {refused or 'yes'}")
+    skipped, twice = _move_group(a, source, b, target)
+    print_line(
+        f"the group {DEMO_GROUP} read {READ} of {RECORDS} records on a and went on with b: "
+        f"{skipped} skipped, {twice} read twice"
+    )
     return good and survived and refused is None and skipped == 0
-
-
-def _log_in(target: LocalCluster) -> str | None:
-    listener = {"bootstrap.servers": target.sasl_bootstrap, "security.protocol": "SASL_PLAINTEXT"}
-    with closing(admin_of(target.alias, listener)) as admin:
-        return can_log_in(admin, USER, PASSWORD, MECHANISM)
 
 
 def _properties(clusters: Mapping[str, str], port: int) -> dict[str, str]:
