@@ -88,7 +88,7 @@ def load_plugin(reference: str, protocol: type, properties: Mapping[str, str]) -
         raise PluginError(f"{named} lacks {', '.join(lacking)} of {protocol.__name__}{hint}")
     if absent:
         cls = type(cls.__name__, (cls,), {name: kind.defaults[name] for name in absent})
-    plugin = _call(f"{named} could not be made", cls)
+    plugin = _call(f"{named} could not be created", cls)
     if callable(getattr(plugin, "configure", None)):
         try:
             _call(f"{named}: configure failed", lambda: plugin.configure(properties))

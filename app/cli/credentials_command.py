@@ -214,7 +214,7 @@ def _opened(config: Path, flow: Sequence[str] | None) -> tuple[Settings, Credent
     settings = loaded(config, list(flow) if flow else None)
     properties = _flow_properties(config, settings.flows[0].flow)
     if (named := provider_class(properties)) != CREDENTIAL_PROVIDER.default:
-        raise WrongUsage(f"{CREDENTIAL_PROVIDER.name}={named}: passwords are kept there, not in the store")
+        raise WrongUsage(f"{CREDENTIAL_PROVIDER.name}={named}: that provider keeps the passwords. Change them there")
     return settings, open_store(properties)
 
 

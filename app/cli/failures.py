@@ -165,7 +165,7 @@ def _outcome(command: Callable[[], object]) -> tuple[int, FailureDocument | None
 
 def _lost(error: OSError) -> int:
     """Discards what is still buffered. Python would write it at exit, fail again, and print a stack trace."""
-    complain(f"what was to be printed is lost: {os.strerror(error.errno or 0)}")
+    complain(f"stdout cannot be written, so the output is lost: {os.strerror(error.errno or 0)}")
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError, AttributeError):

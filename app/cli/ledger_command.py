@@ -120,7 +120,7 @@ def _lost(flow: FlowSettings, clusters: FlowClusters, opened: Ledger) -> LostRec
             remote = list_both(flow, clusters.source, clusters.target).desired.remote
             return lost_by_now(opened, source, target, remote, milliseconds(utc_now()))
     except ClusterUnreachable as error:
-        complain(f"{flow.flow.name}: only what a job has found is shown: {error}")
+        complain(f"{flow.flow.name}: shows only losses that a job has found: {error}")
         return kept_lost(opened)
 
 
@@ -132,7 +132,7 @@ def _record(events: Audit, flow: FlowSettings, found: Iterable[LostTopic]) -> No
                 flow.flow, ("acknowledge", lost.topic), f"LOST BEFORE COPYING: at most {lost.records}", "acknowledged"
             )
     except LockstepError as error:
-        complain(f"{flow.flow.name}: the audit topic does not have it: {error}")
+        complain(f"{flow.flow.name}: this is missing in the audit topic: {error}")
     finally:
         events.close()
 

@@ -49,7 +49,7 @@ def _record(events: Audit, flow: FlowSettings, kind: Kind, *, paused: bool) -> N
     try:
         events.record_pause(flow.flow, kind, paused=paused)
     except LockstepError as error:
-        complain(f"{flow.flow.name}: the audit topic does not have it: {error}")
+        complain(f"{flow.flow.name}: this is missing in the audit topic: {error}")
 
 
 def _notify_job(settings: Settings) -> None:

@@ -305,7 +305,7 @@ class ReviewedPlan:
             if not (isinstance(shown, str) and DIGEST.fullmatch(shown)):
                 raise WrongUsage(f"--plan {path}: no plan that `lockstep plan --out` wrote: no digest of {flow.name}")
             if shown != counted:
-                raise WrongUsage(f"--plan {path}: the changes of {flow.name} do not fit its digest; {AGAIN}")
+                raise WrongUsage(f"--plan {path}: the changes of {flow.name} do not match its digest; {AGAIN}")
         for flow, times in Counter(flow for flow, _ in flows).items():
             if times > 1:
                 raise WrongUsage(f"--plan {path}: {flow.name} is there {times} times; {AGAIN}")

@@ -50,9 +50,10 @@ def ask(job: JobSettings, method: str, path: str, within: float, body: object = 
     if token and (others := strangers(reached_at(job.http_host), job.http_port, job.checkpoint_dir)):
         users = ", ".join(map(str, sorted(others)))
         raise NoJobAnswers(
-            f"what listens at {where} belongs to the user id {users}, and not to you, to root or to the owner of "
-            f"{job.checkpoint_dir}: the token was not sent. End that process, then start the job with `lockstep run`. "
-            "If it is your job, give lockstep.checkpoint.dir an absolute path in a folder that only root may write"
+            f"the process that listens at {where} belongs to user id {users}, not to you, root or the owner of "
+            f"{job.checkpoint_dir}. Lockstep did not send the token. End that process, then start the job "
+            "with `lockstep run`. If it is your job, give lockstep.checkpoint.dir an absolute path in a folder "
+            "that only root may write"
         )
     try:
         # No proxy of the environment's: the token is for the job alone.
@@ -67,11 +68,11 @@ def ask(job: JobSettings, method: str, path: str, within: float, body: object = 
         ) from error
     except (ValueError, TypeError) as error:
         raise NoJobAnswers(
-            f"what answers at {where} is no job of Lockstep's: lockstep.http.host and lockstep.http.port must be the "
-            "running job's"
+            f"the program at {where} is not a job of Lockstep: set lockstep.http.host and lockstep.http.port as the "
+            "running job has them"
         ) from error
     if answer.status_code == UNAUTHORIZED:
-        raise JobRefused(f"the job at {where} does not take this file's lockstep.http.token: give both the same one")
+        raise JobRefused(f"the job at {where} does not accept this file's lockstep.http.token: give both the same one")
     if not answer.is_success and answer.status_code != NOTHING_CHANGED:
         raise JobRefused(f"the job at {where} refused: {document.get('error', answer.status_code)}")
     return document

@@ -164,7 +164,7 @@ def of_job(job: JobSettings, flows: Collection[str]) -> StatusSeen:
     try:
         rows = {f"{row['source']}->{row['target']}": row for row in answer["flows"]}
     except (KeyError, TypeError) as error:
-        raise NoJobAnswers(f"what answers at {address(job)} is no job of this version's") from error
+        raise NoJobAnswers(f"the program at {address(job)} is not a job of this version") from error
     if missing := [name for name in flows if name not in rows]:
         raise NoJobAnswers(f"the job at {address(job)} has no flow {', '.join(missing)}")
     return StatusSeen([rows[name] for name in flows or rows], answer.get("file"))

@@ -352,8 +352,8 @@ class Server:
         except SystemExit as error:
             refuse_beside_another_job(host, port, token)
             raise LockstepError(
-                f"lockstep.http.host={host}, lockstep.http.port={port}: another program has this address, or it is "
-                "none of this machine's: choose a free one of this machine"
+                f"lockstep.http.host={host}, lockstep.http.port={port}: another program uses this address, or this "
+                "machine does not have it: choose a free address of this machine"
             ) from error
 
     def start(self) -> None:

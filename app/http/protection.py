@@ -101,7 +101,9 @@ class RequestRules:
     def refused(self, method: str, headers: Mapping[str, str]) -> Refused | None:
         """The first rule that a request breaks; None for one to be answered. `headers`: names in small letters."""
         if not self._is_ours(headers.get("host", "")):
-            return Refused(MISDIRECTED, "this host is none of the job's: use lockstep.http.host or a loopback address")
+            return Refused(
+                MISDIRECTED, "the job does not serve this host: use lockstep.http.host or a loopback address"
+            )
         if _is_foreign(headers):
             return Refused(FORBIDDEN, "pages of other sites may not ask the job")
         if self.token is not None and not is_authorized(headers.get("authorization", ""), self.token, method):

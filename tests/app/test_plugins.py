@@ -134,7 +134,7 @@ def test_a_config_filter_that_says_nothing_of_defaults_leaves_them_to_the_target
         ("acme_plugins:function", TopicFilter, "function is not a class"),
         ("acme_plugins:BareHeir", TopicFilter, "lacks should_replicate_topic of TopicFilter"),
         ("acme_plugins:NotCallable", GroupFilter, "lacks should_replicate_group of GroupFilter"),
-        ("acme_plugins:CannotBeMade", TopicFilter, "could not be made: TypeError"),
+        ("acme_plugins:CannotBeMade", TopicFilter, "could not be created: TypeError"),
         ("acme_plugins:CannotBeConfigured", TopicFilter, "configure failed: KeyError: 'my.own.key'"),
         ("acme_plugins:TwoMethods", ReplicationPolicy, "lacks topic_source of ReplicationPolicy"),
         ("acme_plugins:NoPolicy", ReplicationPolicy, "lacks topic_source, upstream_topic, original_topic, "),

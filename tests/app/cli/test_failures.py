@@ -159,7 +159,7 @@ def test_a_closed_or_full_stdout_is_one_line_and_a_failure() -> None:
         os.close(stdout)
         assert run.returncode == 1
         (line,) = run.stderr.splitlines()
-        assert line.startswith("what was to be printed is lost: ")
+        assert line.startswith("stdout cannot be written, so the output is lost: ")
 
 
 class Unread(io.StringIO):
@@ -185,7 +185,10 @@ def test_a_line_on_a_stdout_that_is_not_there_is_a_failure_as_well(monkeypatch: 
 def test_a_page_of_help_on_a_stdout_that_is_not_there_is_one_line_and_a_failure(words: list[str]) -> None:
     shell = ["sh", "-c", 'exec "$@" >&-', "sh"]
     run = subprocess.run([*shell, *LOCKSTEP, *words], stderr=subprocess.PIPE, text=True, check=False, timeout=300)
-    assert (run.returncode, run.stderr) == (1, "what was to be printed is lost: Bad file descriptor\n")
+    assert (run.returncode, run.stderr) == (
+        1,
+        "stdout cannot be written, so the output is lost: Bad file descriptor\n",
+    )
 
 
 def test_a_table_on_a_stdout_that_is_not_there_is_a_failure(
@@ -193,7 +196,7 @@ def test_a_table_on_a_stdout_that_is_not_there_is_a_failure(
 ) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     assert exit_code_of(lambda: print_table("t", ["c"], [["x"]]), ()) == 1
-    assert capsys.readouterr().err == "what was to be printed is lost: Bad file descriptor\n"
+    assert capsys.readouterr().err == "stdout cannot be written, so the output is lost: Bad file descriptor\n"
 
 
 def test_a_config_without_a_name_is_said_to_be_empty() -> None:

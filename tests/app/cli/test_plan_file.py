@@ -38,7 +38,7 @@ def test_plan_that_was_reviewed_may_be_written_and_another_may_not(tmp_path: Pat
 def test_file_whose_changes_are_not_those_of_its_digest_is_refused(tmp_path: Path) -> None:
     document = PLAN.as_json() | {"digest": make_plan(FLOW, [topic_change("a.payments", 6, None)]).digest}
     write_plan(tmp_path / "plan.json", {"flows": [document]})
-    with pytest.raises(WrongUsage, match="the changes of a->b do not fit its digest; nothing was written"):
+    with pytest.raises(WrongUsage, match="the changes of a->b do not match its digest; nothing was written"):
         ReviewedPlan(tmp_path / "plan.json")
 
 

@@ -56,7 +56,7 @@ def test_a_command_sends_the_token_of_its_file(server: Server, tmp_path: Path) -
 
 @pytest.mark.parametrize("lines", ["", "lockstep.http.token=another-token-of-mine\n"])
 def test_another_token_is_said_to_be_wrong_and_is_not_shown(server: Server, tmp_path: Path, lines: str) -> None:
-    with pytest.raises(JobRefused, match=r"does not take this file's lockstep\.http\.token") as caught:
+    with pytest.raises(JobRefused, match=r"does not accept this file's lockstep\.http\.token") as caught:
         ask_reload(settings(tmp_path, port(server), lines))
     assert "another-token" not in str(caught.value)
 
@@ -82,7 +82,7 @@ def test_where_nobody_listens_the_command_says_how_to_start_a_job(tmp_path: Path
 def test_a_server_of_somebody_else_is_called_no_job_of_ours(tmp_path: Path) -> None:
     with (
         served(BaseHTTPRequestHandler) as other,
-        pytest.raises(NoJobAnswers, match=r"is no job of Lockstep's: lockstep\.http\.host"),
+        pytest.raises(NoJobAnswers, match=r"is not a job of Lockstep: set lockstep\.http\.host"),
     ):
         ask_reload(settings(tmp_path, other))
 
@@ -168,7 +168,7 @@ def test_a_process_of_another_user_gets_no_token(tmp_path: Path) -> None:
             assert impostor.stdout is not None
             at = int(impostor.stdout.readline())
             ours = settings(tmp_path, at, f"lockstep.http.token={TOKEN}\n")
-            with pytest.raises(NoJobAnswers, match="belongs to the user id 65534"):
+            with pytest.raises(NoJobAnswers, match="belongs to user id 65534"):
                 ask(ours.job, "GET", "/status", 20)
             refuse_beside_another_job("127.0.0.1", at, TOKEN)
         finally:
@@ -212,6 +212,6 @@ def test_a_program_that_is_no_job_gets_no_token(tmp_path: Path) -> None:
 
     with served(Handler) as other:
         ours = settings(tmp_path, other, f"lockstep.http.token={TOKEN}\n")
-        with pytest.raises(NoJobAnswers, match="is no job of Lockstep's"):
+        with pytest.raises(NoJobAnswers, match="is not a job of Lockstep"):
             ask(ours.job, "GET", "/status", 20)
     assert asked == [None]

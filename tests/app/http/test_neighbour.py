@@ -49,7 +49,7 @@ def test_address_of_another_program_is_said_to_be_that(port: int) -> None:
     with socket.socket() as taken:
         taken.bind((HOST, 0))
         taken.listen()
-        with pytest.raises(LockstepError, match="another program has this address"):
+        with pytest.raises(LockstepError, match="another program uses this address"):
             Server(job_api(), HOST, taken.getsockname()[1])
 
 
