@@ -51,7 +51,7 @@ def open_cluster(alias: str, properties: Mapping[str, str], count: CountRequest 
 def connect(
     settings: Settings,
     alias: str,
-    flow: Flow | None = None,
+    flow: Flow,
     count: CountRequest = count_nothing,
 ) -> KafkaCluster:
     """The cluster of an alias, as a flow names it. Raises LockstepError for client settings that cannot be used."""

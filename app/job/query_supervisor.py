@@ -38,19 +38,10 @@ MOST_STARTS = 3
 """Of `run --once`: one finds out that the checkpoint may be damaged, one that it is."""
 
 Observe = Callable[[str, QueryStatus], None]
-"""Called with the target and what its query does now, at every change."""
-
+"""Called with the target and the new status of its query, at every change."""
 
 Hold = Callable[[bool], None]
 """Called with whether a micro-batch may stay for reasons; False lets the one that stays end."""
-
-
-def _nothing(_: object) -> None:
-    """Does nothing: no thread serves without the query, and no batch stays."""
-
-
-def _unobserved(target: str, status: QueryStatus) -> None:
-    """Does nothing."""
 
 
 class QuerySupervisor:
@@ -66,10 +57,10 @@ class QuerySupervisor:
         target: str,
         sink: Sink,
         once: bool,
-        without_query: Serve = _nothing,
+        without_query: Serve,
         *,
-        hold: Hold = _nothing,
-        observe: Observe = _unobserved,
+        hold: Hold,
+        observe: Observe,
         probe: BackgroundProbe | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

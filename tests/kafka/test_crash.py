@@ -52,7 +52,16 @@ class Attempts:
             if broken:
                 raise RuntimeError("the process dies here")
 
-        keeper = QuerySupervisor(self.settings, SparkQueries(self.spark), flow.flow.target, sink, once=True)
+        keeper = QuerySupervisor(
+            self.settings,
+            SparkQueries(self.spark),
+            flow.flow.target,
+            sink,
+            True,
+            lambda seconds: None,
+            hold=lambda holds: None,
+            observe=lambda target, status: None,
+        )
         try:
             keeper.drain(threading.Event())
         finally:

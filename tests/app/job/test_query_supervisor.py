@@ -174,7 +174,15 @@ def test_nobody_waits_for_a_cluster_that_is_silent(tmp_path: Path) -> None:
 
     queries = ScriptedQueries()
     supervisor = QuerySupervisor(
-        settings_in(tmp_path), queries, "b", lambda batch, number: None, False, probe=BackgroundProbe(never)
+        settings_in(tmp_path),
+        queries,
+        "b",
+        lambda batch, number: None,
+        False,
+        lambda seconds: None,
+        hold=lambda holds: None,
+        observe=lambda target, status: None,
+        probe=BackgroundProbe(never),
     )
     supervisor.tend()
     wait_for(asked.is_set, 60.0, "the probe to begin")
@@ -188,7 +196,14 @@ def test_nobody_waits_for_a_cluster_that_is_silent(tmp_path: Path) -> None:
 def test_polling_goes_on_in_a_thread_of_its_own_while_no_query_starts(tmp_path: Path) -> None:
     stepped = threading.Semaphore(0)
     supervisor = QuerySupervisor(
-        settings_in(tmp_path), ScriptedQueries(), "b", lambda batch, number: None, False, lambda _: stepped.release()
+        settings_in(tmp_path),
+        ScriptedQueries(),
+        "b",
+        lambda batch, number: None,
+        False,
+        lambda seconds: stepped.release(),
+        hold=lambda holds: None,
+        observe=lambda target, status: None,
     )
     assert all(stepped.acquire(timeout=60.0) for _ in range(3))
     supervisor.end()
