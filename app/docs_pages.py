@@ -62,7 +62,7 @@ SHORT = {
 
 
 CHANGES = {Live.FLOW: "", Live.JOB: "restart the job"}
-"""What a changed line does, where that is said in fewer words than messages need."""
+"""What a changed line does, in fewer words than in messages."""
 
 
 def configuration_page() -> str:
@@ -246,7 +246,7 @@ LED_THROUGH = (Command.FENCE, Command.DRAIN, Command.PROMOTE)
 """By `cutover`."""
 
 BESIDES: Mapping[str, tuple[str, ...]] = {"addresses": ADDRESS_ENDINGS, "classes": CLASS_ENDINGS}
-"""How keys of plug-ins end that a word opens as well."""
+"""Endings of the plug-ins' keys that a word also opens."""
 
 
 def commands() -> str:

@@ -49,8 +49,7 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 SELDOM = 600.0
-"""Seconds for which rights and configs of topics count as seen: asking for them of thousands of topics takes a while,
-and they seldom change."""
+"""Seconds for which rights and topic configs stay valid. They seldom change, and thousands of topics take a while."""
 
 
 def observe_readiness(settings: Settings, flow: FlowSettings) -> ReadinessFacts:

@@ -18,7 +18,7 @@ FOR_OWNER = 0o600
 FOLDER_FOR_OWNER = 0o700
 
 FileStamp = tuple[int, int, int]
-"""Of a file: when it was written (ns), its size, which file it is. Another one says that it may have changed."""
+"""Modification time (ns), size and inode of a file. It may have changed if they differ."""
 
 
 def file_stamp(path: Path) -> FileStamp | None:

@@ -36,7 +36,7 @@ from streaming.mm2.records import TopicPartition
 
 DEMO_FOLDER = home() / "demo"
 CONFIG = DEMO_FOLDER / "mirror.properties"
-"""What MM2 and the job are both started with."""
+"""The properties file of MM2 and the job alike."""
 
 CHECKS_EVERY = 1.0
 """Seconds between two checks whether the job and MM2 still run."""

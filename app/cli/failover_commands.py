@@ -75,7 +75,7 @@ LeadsOption = Annotated[
 CUTOVER = (Command.FENCE, Command.DRAIN, Command.PROMOTE)
 
 MOST_PARTITIONS = 20
-"""Partitions that are named, each with a line of its own."""
+"""Partitions that the output names, a line each. It counts the others."""
 
 
 def fence(

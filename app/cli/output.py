@@ -27,10 +27,10 @@ DONE, FAILED, WRONG_USAGE, PENDING, STALE = 0, 1, 2, 3, 4
 flow is not kept in step."""
 
 FULL_WIDTH = 200
-"""Of a table where stdout is no terminal."""
+"""Width of a table where stdout is not a terminal."""
 
 LEAST_WIDTH = 12
-"""Of a column; where the terminal has less for each, every row is printed as a block of lines instead."""
+"""Width of a column. If the terminal has less room, each row becomes a block of lines."""
 
 
 BETWEEN = 2

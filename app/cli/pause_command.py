@@ -17,7 +17,7 @@ from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 
 FOLLOWS_WITHIN = 10.0
-"""Seconds until a running job has taken over what was paused."""
+"""Seconds until a running job has adopted the pause."""
 
 
 def pause(kind: KindArgument, config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None) -> None:

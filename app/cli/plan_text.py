@@ -13,7 +13,7 @@ from streaming.number_of import number_of
 SYMBOLS = {"create": "+", "update": "~", "delete": "-"}
 
 MOST_NAMED_IN_TEXT = 5
-"""What is refused for one reason and one operation, by name; the others are counted."""
+"""Items that a line of refusals names. It counts the others."""
 
 
 def print_plan(plan: Plan, paused: Collection[Kind] = ()) -> None:

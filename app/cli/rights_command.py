@@ -23,7 +23,7 @@ from sinks.model.changes import ALLOW
 from streaming.errors import WrongUsage
 
 ADMIN_FILE = "admin.properties"
-"""The name that the commands give to the client settings of the operator who grants."""
+"""File name, in the printed commands, of the client settings of an operator who may grant."""
 
 PrincipalOption = Annotated[str, typer.Option("--principal", help="As ACLs name it, e.g. User:lockstep.")]
 
@@ -105,7 +105,7 @@ def _of_cluster(rights: Iterable[Right], bootstrap: str, principal: str) -> list
 
 
 RESOURCE_OPTIONS = {"TOPIC": "--topic", "GROUP": "--group", "TRANSACTIONAL_ID": "--transactional-id"}
-"""Of `kafka-acls.sh`."""
+"""Options of `kafka-acls.sh`."""
 
 
 def _resource(resource_type: str, name: str, pattern: str) -> list[str]:

@@ -21,7 +21,7 @@ NOTHING_CHANGED = 409
 
 
 ERRNO = re.compile(r"^\[Errno -?\d+\] ")
-"""What Python writes before the text of an error of the system's."""
+"""The prefix of a system error's text in Python."""
 
 
 class NoJobAnswers(LockstepError):

@@ -127,7 +127,7 @@ DEFAULT_CONFIG = Path("conf/mirror.properties")
 _CHOSEN: ContextVar[Reading] = ContextVar("chosen", default=USUAL)
 
 WITHOUT_TIMEOUT: Final = frozenset({"run"})
-"""The time limits of a job are in its file, because the job goes on when this command line is forgotten."""
+"""Commands without `--timeout`. The time limits of a job are in its file."""
 
 
 def chosen() -> Reading:

@@ -37,7 +37,7 @@ JOB_ANSWERS_WITHIN = 3.0
 """Seconds until a job that does not answer counts as none."""
 
 UNCOMPARED = "UNCOMPARED"
-"""A flow without a known heartbeat or comparison yet. It is no state of the interface."""
+"""Counts for the exit code alone: no heartbeat and no comparison of the flow is known yet."""
 
 NOT_KEPT = frozenset({"STALE", "NO_JOB", UNCOMPARED})
 """States in which the target falls behind, or may."""

@@ -180,7 +180,7 @@ def _print_flow(row: Mapping[str, Any]) -> None:
 
 
 NOBODY: Final = "lockstep-validate"
-"""A name that need not exist: what is asked of it tells whether the request is known."""
+"""A name that need not exist. The answer tells whether the broker knows the request."""
 
 NO_IDS = "{} tells no topic ids (Kafka 2.8): that a topic was deleted and created again is not noticed for certain"
 NO_NAMES = "{} cannot name open transactions (Kafka 3.0): a fence waits for them, and --abort-transactions ends none"

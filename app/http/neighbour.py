@@ -20,14 +20,14 @@ from app.http.protection import HEALTH
 from streaming.errors import LockstepError
 
 NEIGHBOUR_ANSWERS_WITHIN = 3.0
-"""Seconds until a program that does not answer counts as none of Lockstep's."""
+"""Seconds until a silent program does not count as a job of Lockstep."""
 
 
 LISTENS, CONNECTED = "0A", "01"
 """`TCP_LISTEN` and `TCP_ESTABLISHED`, as the tables have them."""
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-"""Linux's, with every socket of this machine; elsewhere there are none."""
+"""Linux's tables of every socket of this machine. Other systems have none."""
 
 Address = IPv4Address | IPv6Address
 

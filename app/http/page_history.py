@@ -26,13 +26,13 @@ INTERVAL = 10.0
 """Seconds between two samples."""
 
 SAMPLES = 360
-"""Of an hour."""
+"""Samples of an hour."""
 
 CHANGES = 500
-"""Changes that are kept, of each flow."""
+"""Changes that each flow keeps."""
 
 LONGEST = 2000
-"""Characters of a side that are kept."""
+"""Characters that a change keeps of each side."""
 
 
 @dataclass(frozen=True, slots=True)

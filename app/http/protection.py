@@ -41,7 +41,7 @@ ever taken for HTML (trusted types)."""
 
 HEALTH, READY = "/health", "/ready"
 OPEN = frozenset({HEALTH, READY})
-"""What a probe asks for, by the address of a pod and without a token. The answers are one word."""
+"""Paths that a probe may ask without a token, at the address of a pod."""
 
 
 def as_json(document: object, status: int = 200) -> Response:

@@ -26,7 +26,7 @@ MOST_PASSES_AT_ONCE = 256
 """Passes side by side; threads are started as they are needed."""
 
 LONGEST_WAIT = 60.0
-"""Seconds of one wait of who serves: no lock can be waited for without end and with a time limit."""
+"""Seconds of one wait of the serving thread. A lock has no wait that is both endless and timed."""
 
 
 @dataclass

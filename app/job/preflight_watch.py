@@ -35,8 +35,8 @@ TICK = 1.0
 """Seconds between two questions whether one is due."""
 
 LONGEST_PREFLIGHT_S = 600.0
-"""After which a preflight counts as hanging. Each request of one has its own limit; of thousands of partitions there
-are many. What it would say is UNKNOWN long before."""
+"""Seconds after which a preflight counts as hanging. Each of its many requests has a limit of its own. The answer is
+UNKNOWN long before."""
 
 WATCHED_INTERVAL = 5.0
 """Seconds between two preflights while a client reads the page or the status."""

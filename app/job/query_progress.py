@@ -23,7 +23,7 @@ from pyspark.sql.streaming.listener import (
 from sinks.engine.metrics import Metrics
 
 QUERY_PREFIX = "lockstep-"
-"""Of the names that `QueryPlan.name` gives: what follows is the target."""
+"""Prefix of the names that `QueryPlan.name` gives. The target follows."""
 
 FROM_KAFKA = "Kafka"
 """How Spark describes a source that read MM2's topics; the clock is another one, and its row a batch says nothing."""

@@ -28,14 +28,14 @@ from streaming.restarts import QueryFailure, QueryState, QueryStatus, Restarts, 
 log = logging.getLogger(__name__)
 
 PROBE_INTERVAL = 10.0
-"""Seconds between probes of what the query runs without."""
+"""Seconds between probes of sources that the query leaves out."""
 
 SHORTEST_BATCH = 1.0
-"""Seconds between two starts of micro-batches at least; a batch that stays for reasons makes them rarer. So there is a
-gap between two of them to stop the query in, when the one that stays is let go."""
+"""Least seconds between two starts of micro-batches. After the batch that stays is released, this gap lets the
+supervisor stop the query between two batches."""
 
 MOST_STARTS = 3
-"""Of `run --once`: one finds out that the checkpoint may be damaged, one that it is."""
+"""Starts of the query in `run --once`. The first two may find the checkpoint damaged."""
 
 Observe = Callable[[str, QueryStatus], None]
 """Called with the target and the new status of its query, at every change."""
@@ -263,10 +263,10 @@ Serve = Callable[[float], None]
 """Lets the flows have passes as reasons come, for so many seconds."""
 
 SLICE_ENDS_WITHIN_S = 10.0
-"""After which a slice under way is left behind: its thread is a daemon's."""
+"""Seconds that the end waits for a slice under way. Its thread is a daemon's."""
 
 SLICE = 0.5
-"""Seconds that it serves at a time: a micro-batch that comes meanwhile waits so long."""
+"""Seconds of a slice. A micro-batch that comes meanwhile waits for its end."""
 
 FALLBACK_PAUSE = 0.1
 """Seconds between two checks whether it is its turn."""

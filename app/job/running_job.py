@@ -56,7 +56,7 @@ Reread = tuple[Path, Callable[[Settings], Settings]]
 
 
 LONGEST_TURN_S = 3 * STOP_WITHIN
-"""How long one step of the main loop may take: it may wait for a batch, a query that starts, and a reload."""
+"""Seconds that a step of the main loop may take. It may wait for a batch, the start of a query, and a reload."""
 
 
 class Job:
