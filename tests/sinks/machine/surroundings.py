@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import orjson
+
 from sinks.engine.report import Report
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.shared_listings import SharedListings
@@ -109,5 +111,11 @@ def without_event(world: World, written: Collection[Written]) -> list[Written]:
     """What was written and is not in the audit topic."""
     if not written:
         return []
-    told = {(event.kind, event.key) for event in read_audit(world.settings.internal.audit, world.target)}
+    events = list(read_audit(world.settings.internal.audit, world.target))
+    told = {(event.kind, event.key) for event in events}
+    for event in events:
+        if event.kind == Kind.TOPIC.value and event.after:
+            # The event of a topic's creation names its configs, also ones that were added right after it.
+            configs = orjson.loads(event.after)["configs"]
+            told |= {(Kind.TOPIC_CONFIG.value, (*event.key, name)) for name in configs}
     return [one for one in written if (one.kind.value, one.key) not in told]

@@ -50,3 +50,12 @@ def test_topic_made_by_hand_soon_after_an_intent_without_an_outcome_counts_as_lo
     machine.delete_on_the_source(topic="w")
     machine.recreate_by_hand(topic="w")
     machine.teardown()
+
+
+def test_creation_without_a_refused_config_tells_of_the_configs_that_were_added_to_it() -> None:
+    machine = TopicsMachine()
+    machine.target_refuses(topic="w", name="retention.ms")
+    machine.configure_on_the_source(topic="w", name="retention.ms", value="1")
+    machine.configure_on_the_source(topic="w", name="cleanup.policy", value="1")
+    machine.step(after=1.0, everything=False)
+    machine.teardown()
