@@ -23,10 +23,10 @@ from sinks.failover.divergence import as_at_takeover
 from sinks.failover.fenced_topics import fenced_topics, is_copy, shown
 from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
 from sinks.failover.open_transactions import Undecided, undecided
-from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import counted_loss
 from sinks.failover.readiness_facts import GroupsUnseen, InStep, ReadinessFacts, losses_of, untold
 from sinks.failover.scene import both_readers
+from sinks.failover.source_end_offsets import Positions
 from sinks.faults import ItemFault, NoAnswer, NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings, MirrorVersion
 from sinks.kafka.kafka_cluster import KafkaCluster

@@ -35,8 +35,8 @@ from sinks.model.changes import Kind
 from sinks.verify.differences import Difference
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport
 from streaming.errors import LockstepError
+from streaming.message_words import number_of
 from streaming.mm2.records import TopicPartition
-from streaming.number_of import number_of
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from sinks.kinds.offsets.controller import OffsetController
 from sinks.kinds.offsets.direction import GroupOffset
 from sinks.kinds.offsets.same_offsets import CopiedEnds
 from sinks.kinds.shared_listings import FlowListing, SharedListings, list_both
-from sinks.ledger.leadership import Leader, Leadership, Unled
+from sinks.ledger.lease import Leader, Leadership, Unled
 from sinks.ledger.lease_records import decoded, last_leader
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.seal import Seal

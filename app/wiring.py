@@ -31,8 +31,7 @@ from sinks.kafka.records.client_config import client_config
 from sinks.kafka.request_timeout import longest_write, request_timeout
 from sinks.ledger.audit import Audit, process_identity
 from sinks.ledger.audit_events import audit_seal
-from sinks.ledger.leadership import Identity
-from sinks.ledger.lease import Lease
+from sinks.ledger.lease import Identity, Lease
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.pins import PinFile
 from sinks.ledger.seal import Seal

@@ -24,7 +24,7 @@ from sinks.ledger.audit_events import EVENT_KINDS, Event, audit_seal, events_of,
 from sinks.ledger.seal import Seal
 from sinks.model.times import utc_now, utc_text
 from sinks.printable import one_line
-from streaming.nearest import nearest_hint
+from streaming.message_words import nearest_hint
 
 SinceOption = Annotated[
     str | None, typer.Option("--since", help="Only events from then on: 15m, 1h, 2d ago, or a time in UTC.")

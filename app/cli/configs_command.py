@@ -43,7 +43,7 @@ from sinks.kafka.request_timeout import WHOLE
 from sinks.ledger.overrides import InLedger, OverrideLevel, texts_at
 from streaming.errors import LockstepError, WrongUsage, prefixed
 from streaming.flow import Flow
-from streaming.nearest import nearest_hint
+from streaming.message_words import nearest_hint
 
 CANARY_TIME = 60.0
 ENTITY_TYPES = {ResourceType.BROKER: "brokers", ResourceType.TOPIC: "topics"}

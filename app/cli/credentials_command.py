@@ -37,7 +37,7 @@ from sinks.ledger.audit_events import CredentialWrite
 from sinks.plugins.credential_provider import CredentialProvider
 from streaming.errors import LockstepError, WrongUsage
 from streaming.flow import Flow
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 log = logging.getLogger(__name__)
 

@@ -52,7 +52,7 @@ from sinks.kinds.offsets.same_offsets import check_leads_back
 from sinks.ledger.failover_record import Command, NotNow, State
 from streaming.errors import LockstepError
 from streaming.flow import Flow
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 ExportOption = Annotated[
     Path | None, typer.Option("--export", help="A new folder for records that one cluster alone has, as Parquet.")

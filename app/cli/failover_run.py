@@ -26,7 +26,7 @@ from sinks.failover.unplanned import ANY_LOSS, TYPED_UNKNOWN
 from sinks.flow_settings import FlowSettings
 from sinks.ledger.failover_record import Command, FailoverRecord, way_on
 from streaming.errors import WrongUsage
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from sinks.printable import PrintableFormatter
-from streaming.nearest import nearest
+from streaming.message_words import nearest
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from sinks.ledger.pins import PinFile
 from sinks.ledger.seal import TOLERATED_MS, Seal, unsealed
 from sinks.model.times import milliseconds, utc_now, utc_text
 from streaming.errors import LockstepError, WrongUsage
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 app = typer.Typer(
     help="What a flow remembers on its target: sign it, acknowledge a loss, or start over.", no_args_is_help=True

@@ -36,9 +36,9 @@ from sinks.kinds.offsets.translation import Unanswered
 from sinks.kinds.shared_listings import list_both
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError, WrongUsage
+from streaming.message_words import number_of
 from streaming.mm2.java_regex import compile_java
 from streaming.mm2.records import TopicPartition
-from streaming.number_of import number_of
 
 # `lockstep offsets translate`: where any offset of the source is on the target, or where many groups continue.
 

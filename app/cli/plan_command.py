@@ -37,7 +37,7 @@ from sinks.model.changes import Kind, Outcome
 from sinks.model.plan import Plan, digest_of
 from streaming.errors import LockstepError, WrongUsage, prefixed
 from streaming.flow import Flow
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 LEFT = (
     "{} left: no person saw the plan, so one moment's answer deletes nothing. The running job makes them once it is "

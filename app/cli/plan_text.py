@@ -8,7 +8,7 @@ from app.cli.output import print_line, print_table
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.model.changes import Change, Kind, Outcome
 from sinks.model.plan import Plan, Refusal
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 SYMBOLS = {"create": "+", "update": "~", "delete": "-"}
 

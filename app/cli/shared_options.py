@@ -26,7 +26,7 @@ from sinks.model.changes import Kind
 from sinks.model.times import time_of
 from streaming.durations import seconds_of
 from streaming.errors import WrongUsage
-from streaming.nearest import nearest
+from streaming.message_words import nearest
 
 if TYPE_CHECKING:
     from app.wiring import FlowClusters

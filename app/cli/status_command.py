@@ -28,7 +28,7 @@ from app.properties.mistakes import ConfigurationError, UnreadableFile, WrongFlo
 from app.settings import JobSettings, load_job
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 if TYPE_CHECKING:
     from app.wiring import FlowClusters

@@ -10,7 +10,7 @@ from sinks.engine.verify_status import STALLED
 from sinks.kinds.topics.effective import REMEDY
 from sinks.ledger.failover_record import typed_name
 from sinks.model.changes import Kind
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 MIRRORING = "MIRRORING"
 READY_WORDS = {True: "ready", False: "not ready", None: "not known"}

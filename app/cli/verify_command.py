@@ -24,7 +24,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.model.times import utc_now
 from sinks.verify.log_survey import LAST, ComparisonScope
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport, VerifyLevel, as_time
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 
 def _offsets(text: str) -> int:

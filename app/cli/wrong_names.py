@@ -11,7 +11,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kinds.shared_listings import list_both
 from sinks.kinds.topics.rules import is_replicated
 from streaming.errors import WrongUsage
-from streaming.nearest import nearest_hint
+from streaming.message_words import nearest_hint
 
 
 def wrong_topic(topic: str, flows: Sequence[tuple[FlowSettings, Listed]]) -> str | None:

@@ -29,8 +29,8 @@ from sinks.faults import RightsMissing
 from sinks.kafka.ports.brokers import Partitions, Replicas
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ConfigValues, ResourceType
 from streaming.errors import LockstepError, WrongUsage
+from streaming.message_words import number_of
 from streaming.mm2.records import TopicPartition
-from streaming.number_of import number_of
 
 WATCH_EVERY = 1.0
 TAKE_BACK_EVERY, TAKE_BACK_TRIES = 2.0, 30

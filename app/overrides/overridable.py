@@ -13,7 +13,7 @@ from app.properties.value_types import CLASS
 from sinks.ledger.overrides import InLedger, Override, OverrideLevel, at_level
 from sinks.secret_values import is_secret
 from streaming.errors import LockstepError, WrongUsage
-from streaming.nearest import nearest
+from streaming.message_words import nearest
 
 
 def can_be_overridden(opened: Collection[str] = ()) -> list[Key[object]]:

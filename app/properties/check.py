@@ -24,7 +24,7 @@ from app.properties.scoped_keys import PREFIX, Properties, ScopedKey
 from app.properties.shown import may_be_shown, shown
 from app.properties.value_types import PATTERNS, one_of
 from streaming.flow import Flow
-from streaming.nearest import nearest
+from streaming.message_words import nearest
 
 ARROW = re.compile(r"(?P<source>[^>]*)->(?P<target>[^.>]*)\.(?P<name>[^>]+)")
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

@@ -9,8 +9,8 @@ from pathlib import Path
 import orjson
 
 from app.properties.keys import TABLE, KeyScope
+from streaming.message_words import nearest
 from streaming.mm2.replication_filters import DEPRECATED
-from streaming.nearest import nearest
 
 NAMES_FILE = Path(__file__).resolve().parent / "kafka-names.json"
 ROLES = ("admin", "consumer", "producer")

@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 
 from streaming.durations import seconds_of
 from streaming.errors import LockstepError
+from streaming.message_words import nearest
 from streaming.mm2.java_regex import compile_java
-from streaming.nearest import nearest
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -19,7 +19,7 @@ from sinks.kafka.ports.acls import Allowed
 from sinks.kafka.ports.groups import GroupReader
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.shared_listings import list_both
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 
 class RightVerdict(str, Enum):

@@ -40,7 +40,7 @@ from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Change, Key, Kind, Op, count_by, key_as_text
 from sinks.model.plan import CONFIRM, SEE_PLAN, Plan, Refusal, Unobserved
 from streaming.errors import LockstepError
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 SECOND_LOOK_AFTER_S = 3.0
 """Seconds from the first comparison that lacks an item to the second look. Brokers follow the controller's log within a

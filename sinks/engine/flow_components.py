@@ -15,10 +15,10 @@ from sinks.engine.report import Observer
 from sinks.every_kind.claims import Claims
 from sinks.every_kind.controller import Controller, PassContext, StreamFollower
 from sinks.every_kind.listing import TopicListing
-from sinks.failover.position_memory import Positions
+from sinks.failover.source_end_offsets import Positions
 from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal, NoSignal, no_epochs
 from sinks.ledger.audit import Audit
-from sinks.ledger.leadership import Leadership, Unled
+from sinks.ledger.lease import Leadership, Unled
 from sinks.ledger.ledger import Ledger
 
 

@@ -26,14 +26,14 @@ from sinks.every_kind.comparison import GroupSummary
 from sinks.failover.preflight import NEVER_READ, FailoverStatus
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
-from sinks.ledger.leadership import Leader
+from sinks.ledger.lease import Leader
 from sinks.model.changes import Kind, Outcome
 from sinks.model.effective_drift import DriftGroup
 from sinks.model.kind_row import FlowSide
 from sinks.model.plan import Refusal
 from sinks.model.times import utc_now
 from streaming.hints import age_seconds, replaces
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 
 def age_of(newest: Heartbeats | None) -> float | None:

@@ -21,8 +21,8 @@ from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus, Heartbeats
 from sinks.engine.verify_status import VerifyStatus
 from sinks.every_kind.kinds_agenda import RetrySchedule
-from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import Preflight, not_checked
+from sinks.failover.source_end_offsets import Positions
 from sinks.faults import NoAnswer, NotLeading
 from sinks.flow_settings import FailoverRules
 from sinks.ledger.audit_events import SettingChange

@@ -27,13 +27,13 @@ from sinks.engine.report import Compared, KindTrouble, Report, Stopwatch, notify
 from sinks.every_kind.comparison import Comparison, ControllerStatus
 from sinks.every_kind.controller import Controller, PassContext, Sighting, StreamFollower
 from sinks.every_kind.listing import NOTHING_LISTED
-from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import FailoverStatus
+from sinks.failover.source_end_offsets import Positions
 from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.file_warnings import file_warnings
 from sinks.ledger.audit_events import SettingChange
-from sinks.ledger.leadership import Leader
+from sinks.ledger.lease import Leader
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import join_plans
 from streaming.errors import LockstepError

@@ -14,7 +14,7 @@ from sinks.failover.preflight import FailoverStatus
 from sinks.failover.readiness import Readiness, readiness
 from sinks.failover.readiness_facts import InStep, JobFacts, ReadinessFacts
 from sinks.flow_settings import Copier, FailoverRules
-from sinks.ledger.leadership import Leader
+from sinks.ledger.lease import Leader
 from sinks.model.changes import Kind
 from sinks.model.effective_drift import DriftGroup, effective_as_json
 from sinks.model.plan import Refusal

@@ -14,7 +14,7 @@ from operator import attrgetter
 from sinks.faults import ItemFault
 from sinks.model.changes import Change, Key, Kind, Op, Outcome, Value
 from sinks.model.plan import SEE_PLAN, Refusal
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 FIRST_WAIT = 30.0
 """Seconds until the second try."""

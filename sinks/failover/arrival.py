@@ -7,12 +7,21 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from sinks.failover.cut_reader import AsItWas
-from sinks.failover.read_records import ReadLimits, read_records
-from sinks.failover.resent import Pairs, without_resent
-from sinks.failover.tails import TAIL_RECORDS, Behind, Fingerprint, behind, behind_at_most, fingerprint_of
+from sinks.failover.uncopied_records import (
+    TAIL_RECORDS,
+    Behind,
+    Fingerprint,
+    Pairs,
+    ReadLimits,
+    behind,
+    behind_at_most,
+    fingerprint_of,
+    read_records,
+    without_resent,
+)
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader, Why
-from sinks.ledger.known_positions import KnownPosition
+from sinks.ledger.kept_end_offsets import KnownPosition
 from streaming.mm2.records import TopicPartition
 
 ARRIVAL_LIMITS = ReadLimits(most=200_000, seconds=60.0)

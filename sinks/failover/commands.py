@@ -24,7 +24,7 @@ from sinks.kinds.topics.controller import HIDDEN
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
 from sinks.model.changes import Key
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 
 def fence(

@@ -9,7 +9,7 @@ import orjson
 
 from sinks.failover.arrival import Arrival, arrivals
 from sinks.failover.cut_reader import AsItWas
-from sinks.failover.resent import Pairs
+from sinks.failover.uncopied_records import Pairs
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry

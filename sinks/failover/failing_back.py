@@ -13,7 +13,7 @@ from sinks.ledger.failover_record import ENDED, Command, FailoverRecord, NotNow,
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.seal import Seal
 from streaming.flow import Flow
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 Export = Callable[[Unreplicated], None]
 """Stores the records somewhere durable."""

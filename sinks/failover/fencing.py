@@ -35,7 +35,7 @@ from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Key
 from sinks.model.times import utc_now
 from streaming.errors import LockstepError
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 MM2_COPIES_FENCE = (
     "MM2 syncs ACLs of {flow} as well (sync.topic.acls.enabled). It would copy the fence to {target}, keep out every "

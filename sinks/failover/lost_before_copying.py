@@ -15,18 +15,16 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from sinks.failover.new_copies import NEW_COPIES_LIMITS, content_of, new_copies
-from sinks.failover.read_records import read_records
+from sinks.failover.uncopied_records import NEW_COPIES_LIMITS, content_of, new_copies, read_records
 from sinks.faults import LedgerUntrusted
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Record, RecordReader, Stamp, Why
-from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
-from sinks.ledger.known_positions import KnownPosition
+from sinks.ledger.kept_end_offsets import KnownPosition, by_partition, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.times import utc_text
+from streaming.message_words import number_of
 from streaming.mm2.records import TopicPartition
-from streaming.number_of import number_of
 
 FIRST_OFFSETS = 1000
 """How many offsets of the source are searched for its first record."""

@@ -13,10 +13,8 @@ from typing import NamedTuple
 
 from sinks.failover.cut_reader import AsItWas
 from sinks.failover.divergence import Divergence, takeover_ends
-from sinks.failover.read_records import ReadLimits, read_records
-from sinks.failover.resent import read_fingerprints
 from sinks.failover.scene import Scene
-from sinks.failover.tails import Fingerprint
+from sinks.failover.uncopied_records import Fingerprint, ReadLimits, read_fingerprints, read_records
 from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader
 from streaming.mm2.records import TopicPartition
 

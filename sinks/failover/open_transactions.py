@@ -25,8 +25,8 @@ from sinks.kafka.ports.transactions import (
 )
 from sinks.model.times import milliseconds, utc_text
 from streaming.errors import LockstepError
+from streaming.message_words import number_of
 from streaming.mm2.records import TopicPartition
-from streaming.number_of import number_of
 
 WRITERS_AT_ONCE = 5
 """How many partitions one message names the last writer for."""

@@ -18,7 +18,7 @@ from sinks.failover.readiness_facts import FailoverLoss, JobFacts, NotChecked, R
 from sinks.flow_settings import Copier
 from sinks.ledger.failover_record import State
 from sinks.model.times import utc_now, utc_text
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 
 class ReadinessAnswer(str, Enum):

@@ -20,7 +20,7 @@ from sinks.kinds.offsets.verdicts import Verdict
 from sinks.ledger.failover_record import State, way_on
 from sinks.model.changes import Kind
 from sinks.model.times import utc_text
-from streaming.number_of import noun_of, number_of
+from streaming.message_words import noun_of, number_of
 
 
 class CheckResult(str, Enum):

@@ -25,8 +25,8 @@ from sinks.failover.fencing import lift_fence, name_left, open_fence
 from sinks.failover.moved_clients import WrittenSince
 from sinks.failover.moved_clients import written_since as written_on_target
 from sinks.failover.open_transactions import NotDrained, await_decided, check_decided, last_writers, tell_open
-from sinks.failover.resent import Pairs
 from sinks.failover.scene import Scene, WaitLines
+from sinks.failover.uncopied_records import Pairs
 from sinks.failover.unplanned import Prediction, counted, keep_divergence, predict
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.acls.staged_writes import granted_later
@@ -37,8 +37,8 @@ from sinks.ledger.kept_end_offsets import UNSEEN, by_partition, kept_end_offsets
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
+from streaming.message_words import number_of
 from streaming.mm2.records import TopicPartition
-from streaming.number_of import number_of
 
 SHOWN_WITHIN = 30.0
 """Seconds until the source shows a fence."""

@@ -13,11 +13,10 @@ from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted, with_seen_ends
 from sinks.failover.divergence import Divergence, arrivals_at_takeover, as_at_takeover, keep_divergences
 from sinks.failover.fenced_topics import check_names, fenced_topics, is_copy, shown
-from sinks.failover.new_copies import new_copies
 from sinks.failover.readiness_facts import untold
 from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import EndOffsets
-from sinks.failover.tails import Behind
+from sinks.failover.uncopied_records import Behind, new_copies
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
@@ -29,16 +28,18 @@ from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State
 from sinks.ledger.kept_end_offsets import (
     UNSEEN,
     KeptEndOffsets,
+    KnownPosition,
+    LatestSync,
     by_partition,
     end_offsets_by_topic,
     kept_end_offsets,
+    most_missing,
     with_ends,
 )
-from sinks.ledger.known_positions import KnownPosition, LatestSync, most_missing
 from sinks.ledger.ledger import Ledger
+from streaming.message_words import number_of
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import ReplicationPolicy
-from streaming.number_of import number_of
 
 TYPED_UNKNOWN = "unknown"
 """What the operator types if the loss is unknown."""

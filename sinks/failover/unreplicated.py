@@ -13,7 +13,7 @@ from sinks.failover.divergence import Divergence, divergences, takeover_ends
 from sinks.failover.fenced_topics import fenced_topics, shown, topics_of
 from sinks.failover.open_transactions import undecided
 from sinks.failover.scene import Scene
-from sinks.failover.tails import fingerprint_of
+from sinks.failover.uncopied_records import fingerprint_of
 from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader
 from sinks.ledger.kept_end_offsets import UNSEEN
 from streaming.errors import LockstepError

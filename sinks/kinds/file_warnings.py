@@ -14,11 +14,10 @@ from sinks.faults import Observed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.topics.rules import is_internal_to_kafka_3, is_replicated
+from streaming.message_words import first_names, nearest, number_of
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_filters import DefaultGroupFilter, DefaultTopicFilter
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
-from streaming.nearest import nearest
-from streaming.number_of import first_names, number_of
 
 Ends = Callable[[Collection[TopicPartition]], Observed[TopicPartition, LogRange]]
 

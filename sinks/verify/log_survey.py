@@ -20,8 +20,8 @@ from sinks.verify.differences import Difference
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.windows import cut
+from streaming.message_words import number_of
 from streaming.mm2.records import TopicPartition
-from streaming.number_of import number_of
 
 # Both clusters of a comparison, and whether what was read of them is what was surveyed.
 

@@ -11,7 +11,7 @@ from sinks.verify.differences import Difference, Fields, FoundDifference, joined
 from sinks.verify.matching import Matched
 from sinks.verify.partition_check import PartitionCheck, PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 MOST_FINDINGS = 1000
 """Most findings of a partition that are named; more are only counted."""

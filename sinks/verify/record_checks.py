@@ -13,8 +13,8 @@ from sinks.verify.partition_check import NONE, Digest, PartitionCheck, Partition
 from sinks.verify.partition_report import MOST_FINDINGS, NOTHING_LEFT, report
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.record_jobs import RecordJobs
+from streaming.message_words import number_of
 from streaming.mm2.records import TopicPartition
-from streaming.number_of import number_of
 from streaming.verify.rows import KeyRow, KeySums, PartitionRead, SoughtRecord
 
 MOST_ROWS = 50_000

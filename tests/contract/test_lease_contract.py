@@ -14,8 +14,7 @@ from sinks.faults import ClusterUnreachable, NotLeading
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Cluster
-from sinks.ledger.leadership import Identity
-from sinks.ledger.lease import MARGIN, Lease, by_hand
+from sinks.ledger.lease import MARGIN, Identity, Lease, by_hand
 from sinks.ledger.lease_records import Act
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.seal import Seal

@@ -24,7 +24,7 @@ from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.request_timeout import BEYOND
-from sinks.ledger.leadership import EVIDENCE
+from sinks.ledger.lease import EVIDENCE
 from tests.conftest import Clusters
 from tests.kafka.staging import alter, client_of, create, family_of, flow_of, wait_until_shown, write_properties
 

@@ -32,7 +32,7 @@ from sinks.kinds.shared_listings import SharedListings
 from sinks.kinds.topics.writer import ConfigWriter, TopicWriter
 from sinks.ledger.audit import Audit
 from sinks.ledger.audit_events import Event, read_audit
-from sinks.ledger.leadership import Leadership, Unled
+from sinks.ledger.lease import Leadership, Unled
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.pins import NoPins, PinStore
 from sinks.model.changes import Change, Kind

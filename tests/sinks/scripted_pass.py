@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from sinks.engine.report import Report
-from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import FailoverStatus
+from sinks.failover.source_end_offsets import Positions
 from sinks.ledger.audit_events import SettingChange
-from sinks.ledger.known_positions import KnownPosition
-from sinks.ledger.leadership import Leader
+from sinks.ledger.kept_end_offsets import KnownPosition
+from sinks.ledger.lease import Leader
 from sinks.model.changes import Kind
 from sinks.model.plan import Plan
 from streaming.hints import CheckpointSeen, SyncSeen

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault, NotSupported
-from sinks.kafka.memory.memory_answers import permit
+from sinks.kafka.memory.memory_cluster import permit
 from sinks.kafka.ports.acl_binding import CLUSTER, CLUSTER_NAME, AclBinding
 from sinks.kafka.ports.acls import AclFaults, AclList, AclReader
 

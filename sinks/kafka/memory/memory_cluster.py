@@ -9,8 +9,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, Observed
-from sinks.kafka.memory.memory_answers import GONE, answer, permit
+from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, Observed, RightsMissing
 from sinks.kafka.ports.cluster import (
     Alterations,
     ConfigEntry,
@@ -26,6 +25,26 @@ from sinks.kafka.ports.cluster import (
     TopicSpec,
     in_chunks,
 )
+
+# When a cluster in memory answers: what its topics, ACLs, users and groups have in common.
+
+
+GONE = ItemFault("UNKNOWN_TOPIC_OR_PART", "This server does not host this topic-partition.", retriable=True)
+"""What a broker says of a topic that is not there."""
+
+
+def answer(alias: str, reachable: bool) -> None:
+    """Raises ClusterUnreachable where it does not."""
+    if not reachable:
+        raise ClusterUnreachable(f"{alias}: no answer (in-memory cluster)")
+
+
+def permit(alias: str, reachable: bool, denied: Collection[str], operation: str) -> None:
+    """Raises ClusterUnreachable, and RightsMissing for an operation (`describe`, `alter`) that is denied."""
+    answer(alias, reachable)
+    if operation in denied:
+        raise RightsMissing(f"{alias}: not permitted to {operation} (in-memory cluster)")
+
 
 BUILT_IN: Mapping[str, str] = {
     "cleanup.policy": "delete",

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault, Observed
-from sinks.kafka.memory.memory_answers import GONE, answer
+from sinks.kafka.memory.memory_cluster import GONE, answer
 from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets, ends_of
 from streaming.mm2.records import TopicPartition
 

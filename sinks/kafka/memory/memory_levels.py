@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sinks.faults import IncrementalUnsupported, ItemFault, Observed
-from sinks.kafka.memory.memory_answers import GONE, permit
+from sinks.kafka.memory.memory_cluster import GONE, permit
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import (
     DEFAULT_OF_ALL,

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault, Observed
-from sinks.kafka.memory.memory_answers import answer
+from sinks.kafka.memory.memory_cluster import answer
 from sinks.kafka.memory.memory_groups import GONE
 from sinks.kafka.ports.groups import LogRange, ends_of
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, Span, Stamp, Why

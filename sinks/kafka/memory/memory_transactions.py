@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault, NotSupported, Observed
-from sinks.kafka.memory.memory_answers import GONE, answer
+from sinks.kafka.memory.memory_cluster import GONE, answer
 from sinks.kafka.memory.memory_records import MemoryRecords
 from sinks.kafka.ports.transactions import ONGOING, ActiveProducer, CoordinatedTransaction, CoordinatorsView
 from streaming.mm2.records import TopicPartition

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault, NotSupported
-from sinks.kafka.memory.memory_answers import permit
+from sinks.kafka.memory.memory_cluster import permit
 from sinks.kafka.ports.cluster import Key
 from sinks.kafka.ports.users import Upsertion, UserFaults
 

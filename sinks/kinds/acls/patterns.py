@@ -23,8 +23,8 @@ from functools import cached_property
 
 from sinks.kafka.ports.acl_binding import LITERAL, PREFIXED, WILDCARD, AclBinding
 from streaming.flow import Flow
+from streaming.message_words import number_of
 from streaming.mm2.replication_policy import ReplicationPolicy, is_cycle
-from streaming.number_of import number_of
 
 PROBES = ("t", "t0", "orders.x-y_Z")
 """Names that a policy is asked about to find its front."""

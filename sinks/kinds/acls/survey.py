@@ -21,7 +21,7 @@ from sinks.ledger.fence_acls import could_be_fence, without_fences
 from sinks.model.changes import Key, Kind
 from sinks.model.plan import make_plan
 from sinks.model.principals import PrincipalFilter
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from sinks.kinds.offsets.exact_runs import ExactOffsets
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, History
-from sinks.ledger.known_positions import LatestSync
+from sinks.ledger.kept_end_offsets import LatestSync
 from streaming.mm2.records import TopicPartition
 
 

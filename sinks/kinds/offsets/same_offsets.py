@@ -21,7 +21,7 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Record, RecordReader, Span, Why
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.translation import Answer, LogEnds, Method, Unanswered
-from sinks.ledger.known_positions import LatestSync
+from sinks.ledger.kept_end_offsets import LatestSync
 from streaming.errors import WrongUsage
 from streaming.mm2.records import TopicPartition
 

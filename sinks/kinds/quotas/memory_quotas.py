@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault
-from sinks.kafka.memory.memory_answers import permit
+from sinks.kafka.memory.memory_cluster import permit
 from sinks.kinds.quotas.quota_port import Entity, Quotas, QuotaValues
 from sinks.kinds.quotas.rules import OF_ADDRESSES, OF_CLIENTS
 from sinks.model.kind_row import ABSENT

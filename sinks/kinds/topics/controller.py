@@ -22,8 +22,8 @@ from sinks.kinds.topics.writer import ConfigWriter, TopicWriter
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Key, Kind
 from sinks.model.plan import Unobserved
+from streaming.message_words import first_names
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
-from streaming.number_of import first_names
 
 
 class TopicController:

@@ -24,7 +24,7 @@ from sinks.failover.scene import Scene
 from sinks.failover.unplanned import failover
 from sinks.ledger.failover_record import NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
-from sinks.ledger.known_positions import KnownPosition
+from sinks.ledger.kept_end_offsets import KnownPosition
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Stage, look, stage, store
 

@@ -18,7 +18,7 @@ from sinks.failover.last_drill import LastDrill
 from sinks.failover.lost_before_copying import Lost
 from sinks.failover.preflight import FailoverStatus, NotChecked, Preflight
 from sinks.ledger.failover_record import Begun, Command, FailoverRecord, State
-from sinks.ledger.leadership import Leader
+from sinks.ledger.lease import Leader
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind, Op
 from sinks.model.plan import Refusal

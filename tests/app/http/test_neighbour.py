@@ -14,7 +14,7 @@ from app.http.api import Server
 from app.http.neighbour import listeners, refuse_beside_another_job, strangers, trusted_users, users_at
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
-from sinks.ledger.leadership import Leader
+from sinks.ledger.lease import Leader
 from streaming.errors import LockstepError
 from tests.app.http.flows_shown import job_api
 from tests.sinks.builders import FLOW

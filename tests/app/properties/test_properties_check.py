@@ -15,7 +15,7 @@ from app.properties.known import cluster_names, flow_names, slip, top_names
 from app.properties.mistakes import Findings
 from app.properties.parse import parse
 from app.properties.scoped_keys import Properties
-from streaming.nearest import nearest
+from streaming.message_words import nearest
 
 
 def checked(text: str, aliases: tuple[str, ...] = ("a", "b"), *, strict: bool = False) -> Findings:

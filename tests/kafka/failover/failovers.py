@@ -38,7 +38,7 @@ from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.offsets.controller import offset_memory
 from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.known_positions import KnownPosition
+from sinks.ledger.kept_end_offsets import KnownPosition
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
 from streaming.mm2.records import TopicPartition

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_cluster import MemoryCluster
-from sinks.ledger.leadership import EVIDENCE, Identity
-from sinks.ledger.lease import Lease, by_hand
+from sinks.ledger.lease import EVIDENCE, Identity, Lease, by_hand
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.seal import Seal
 from tests.sinks.builders import FLOW, NOON

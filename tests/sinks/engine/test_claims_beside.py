@@ -11,7 +11,7 @@ from sinks.faults import NotLeading
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kinds.acls.controller import REST
-from sinks.ledger.leadership import Unled
+from sinks.ledger.lease import Unled
 from tests.sinks.builders import World
 from tests.sinks.engine.test_claims import GROUP, made_by_hand, passes, restarted, two_worlds
 from tests.sinks.kinds.acls.acl_builders import acl

@@ -6,8 +6,7 @@ import pytest
 
 from sinks.faults import ClusterUnreachable, NotLeading
 from sinks.ledger.failover_record import FailoverRecord, State
-from sinks.ledger.leadership import EVIDENCE
-from sinks.ledger.lease import MARGIN, RESERVED_SECONDS
+from sinks.ledger.lease import EVIDENCE, MARGIN, RESERVED_SECONDS
 from sinks.ledger.ledger_entries import FAILOVER_STATE, Entry, entry_record
 from sinks.ledger.seal import Seal
 from sinks.model.changes import Kind

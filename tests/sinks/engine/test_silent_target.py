@@ -13,7 +13,7 @@ from sinks.engine.report import Report
 from sinks.engine.status import Failing, FlowState, Task
 from sinks.failover.preflight import FailoverStatus
 from sinks.faults import ClusterUnreachable, WrongCluster
-from sinks.ledger.leadership import EVIDENCE, SILENT_AFTER, Leader
+from sinks.ledger.lease import EVIDENCE, SILENT_AFTER, Leader
 from sinks.model.changes import Kind
 from sinks.model.plan import Plan
 from sinks.model.times import utc_now

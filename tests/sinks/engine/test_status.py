@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 import pytest
 
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known, flow_state
-from sinks.ledger.leadership import Leader
+from sinks.ledger.lease import Leader
 from sinks.model.changes import Kind, Op
 from sinks.model.effective_drift import MOST_SHOWN, DifferingConfig, grouped
 from sinks.model.plan import Refusal

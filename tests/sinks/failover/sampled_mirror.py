@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sinks.failover.arrival import ArrivalMemory
-from sinks.failover.position_memory import CopyEvidence, PositionMemory
-from sinks.failover.read_records import ReadLimits
-from sinks.failover.source_end_offsets import AHEAD_LIMITS, counted_ahead
+from sinks.failover.source_end_offsets import AHEAD_LIMITS, CopyEvidence, PositionMemory, counted_ahead
+from sinks.failover.uncopied_records import ReadLimits
 from sinks.failover.unplanned import predicted
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kinds.offsets.histories import Histories
-from sinks.ledger.kept_end_offsets import KeptEndOffsets, from_text, positions_by_topic, renewed_all, to_text
-from sinks.ledger.known_positions import KnownPosition
+from sinks.ledger.kept_end_offsets import (
+    KeptEndOffsets,
+    KnownPosition,
+    from_text,
+    positions_by_topic,
+    renewed_all,
+    to_text,
+)
 from streaming.mm2.records import TopicPartition
 
 HERE, THERE = TopicPartition("x", 0), TopicPartition("a.x", 0)

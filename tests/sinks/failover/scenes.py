@@ -20,8 +20,7 @@ from sinks.kafka.ports.acl_binding import EVERYONE
 from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.ledger.audit import Audit
 from sinks.ledger.failover_record import Begun, FailoverRecord, Step
-from sinks.ledger.kept_end_offsets import kept_end_offsets
-from sinks.ledger.known_positions import LatestSync
+from sinks.ledger.kept_end_offsets import LatestSync, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor

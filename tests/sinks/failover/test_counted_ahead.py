@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.failover.read_records import ReadLimits
 from sinks.failover.source_end_offsets import counted_ahead
+from sinks.failover.uncopied_records import ReadLimits
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
-from sinks.ledger.known_positions import KnownPosition
+from sinks.ledger.kept_end_offsets import KnownPosition
 from streaming.mm2.records import TopicPartition
 
 X, Y = TopicPartition("x", 0), TopicPartition("y", 0)

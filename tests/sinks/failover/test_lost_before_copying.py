@@ -27,13 +27,12 @@ from sinks.failover.lost_before_copying import (
     merged,
     unacknowledged,
 )
-from sinks.failover.read_records import ReadLimits
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
+from sinks.failover.uncopied_records import ReadLimits
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kinds.offsets.histories import Histories
-from sinks.ledger.kept_end_offsets import kept_end_offsets
-from sinks.ledger.known_positions import KnownPosition, LatestSync
+from sinks.ledger.kept_end_offsets import KnownPosition, LatestSync, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor

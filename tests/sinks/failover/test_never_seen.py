@@ -8,7 +8,7 @@ import pytest
 
 from sinks.failover.divergence import divergences
 from sinks.failover.failing_back import failback
-from sinks.failover.read_records import ReadLimits
+from sinks.failover.uncopied_records import ReadLimits
 from sinks.failover.unplanned import failover
 from sinks.failover.unreplicated import Unreplicated
 from sinks.kafka.memory.memory_records import MemoryLog

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.failover.position_memory import CopyEvidence, PositionMemory
-from sinks.ledger.known_positions import KnownPosition, LatestSync
+from sinks.failover.source_end_offsets import CopyEvidence, PositionMemory
+from sinks.ledger.kept_end_offsets import KnownPosition, LatestSync
 from tests.sinks.failover.sampled_mirror import HERE
 
 KNOWN = KnownPosition(50, 50, 2)

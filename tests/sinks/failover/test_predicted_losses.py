@@ -8,15 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.failover.new_copies import new_copies
-from sinks.failover.read_records import ReadLimits
+from sinks.failover.uncopied_records import ReadLimits, new_copies
 from sinks.failover.unplanned import predicted
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Stamp
 from sinks.kinds.offsets.history import History
-from sinks.ledger.kept_end_offsets import KeptEndOffsets
-from sinks.ledger.known_positions import FAR, KnownPosition, furthest, most_missing
+from sinks.ledger.kept_end_offsets import FAR, KeptEndOffsets, KnownPosition, furthest, most_missing
 from tests.sinks.failover.sampled_mirror import HERE, THERE, SampledMirror
 
 Step = Callable[[SampledMirror], None]

@@ -12,7 +12,7 @@ from sinks.failover.divergence import divergences
 from sinks.failover.failing_back import failback, resume
 from sinks.failover.open_transactions import NotDrained
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
-from sinks.failover.tails import Behind
+from sinks.failover.uncopied_records import Behind
 from sinks.failover.unplanned import ANY_LOSS, Prediction, failover, predict
 from sinks.failover.unreplicated import Unreplicated
 from sinks.kafka.memory.memory_records import MemoryLog
@@ -20,7 +20,7 @@ from sinks.kafka.ports.record_reader import Stamp
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_memory import store_histories
 from sinks.ledger.failover_record import FailoverRecord, NotNow, State, Step
-from sinks.ledger.known_positions import LatestSync
+from sinks.ledger.kept_end_offsets import LatestSync
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
 from tests.sinks.failover.scenes import ME, Died, Stage, look, mortal, stage

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sinks.faults import Observed
 from sinks.flow_settings import Copier
-from sinks.kafka.memory.memory_answers import GONE
+from sinks.kafka.memory.memory_cluster import GONE
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import PartitionTime

@@ -10,7 +10,7 @@ from sinks.every_kind.listing import DesiredTopics, Listed
 from sinks.kafka.ports.groups import GroupPartition
 from sinks.kinds.offsets.controller import offset_memory
 from sinks.kinds.offsets.history import Pair
-from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
+from sinks.kinds.offsets.memory import KnownCheckpoints
 from streaming.hints import CheckpointSeen
 from streaming.mm2.codec import encode_checkpoint
 from streaming.mm2.records import Checkpoint, TopicPartition

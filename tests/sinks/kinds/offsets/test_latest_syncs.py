@@ -8,7 +8,7 @@ from sinks.kafka.ports.cluster import CHUNK
 from sinks.kinds.offsets import controller
 from sinks.kinds.offsets.controller import offset_memory
 from sinks.kinds.offsets.histories import Histories
-from sinks.ledger.known_positions import LatestSync
+from sinks.ledger.kept_end_offsets import LatestSync
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.sinks.builders import World, flow_settings, put_topic

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.failover.arrival import arrivals
-from sinks.failover.read_records import ReadLimits
+from sinks.failover.uncopied_records import ReadLimits
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.ports.record_reader import Stamp
 from streaming.mm2.records import TopicPartition

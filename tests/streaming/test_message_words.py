@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streaming.number_of import number_of
+from streaming.message_words import number_of
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,33 @@
-"""The word that was meant: of those that can be said, the one that is most like what was said. Pure."""
+"""Words of messages: numbers with their nouns (`1 record`), lists of names, and the word that was meant."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
+
+
+def noun_of(number: int, one: str, many: str = "") -> str:
+    """The noun for so many; `many`: where that is more than an s."""
+    return one if number == 1 else many or f"{one}s"
+
+
+def number_of(number: int, one: str, many: str = "") -> str:
+    """The number and its noun, perhaps with a verb: `number_of(n, "topic is", "topics are")`."""
+    return f"{number} {noun_of(number, one, many)}"
+
+
+SHOWN = 3
+"""How many names a list in a message gives."""
+
+
+def first_names(names: Sequence[str]) -> str:
+    """The first of some names."""
+    return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+
+
+# The word that was meant: of those that can be said, the one that is most like what was said. Pure.
+
 
 LIKE: Final = 0.6
 """How like the other two words must be, by `difflib`, where there are more slips than SLIPS."""
