@@ -311,7 +311,7 @@ def failback(
                 take_over=take_over,
             )
             for line in NEXT:
-                complain(line.format(file=target, flow=names.name, source=names.source))
+                complain(line.format(file=target, flow=names.name, reverse=names.reverse.name, source=names.source))
             run.did(record, exported=exported.count, file=str(target))
         elif not run.has_ended(scene, lambda scene: scene.journal.has_done(State.REVERSING)):
             run.would(scene, [Command.INVALIDATE, Command.REVERSE])
@@ -350,7 +350,8 @@ class Export:
 
 
 NEXT = (
-    "next: look at {file}; stop the MM2 of {flow}",
+    "next, if {reverse} mirrors already: `lockstep unfence` for {flow}, and nothing else",
+    "else: look at {file}; stop the MM2 of {flow}",
     "  start MM2 with that file, and `lockstep run` in place of the old job",
     "  once nothing is missing: `lockstep cutover` with that file",
     "  `lockstep offsets --reverse --execute` with the old file, for the groups",

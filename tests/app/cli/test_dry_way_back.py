@@ -210,7 +210,8 @@ def test_steps_after_failback_are_a_line_each(
     failover_commands.failback(config)
     said = capsys.readouterr().err
     assert "\\n" not in said
-    assert len([line for line in said.splitlines() if "`lockstep" in line]) == 4
+    assert len([line for line in said.splitlines() if "`lockstep" in line]) == 5
+    assert "if b->a mirrors already: `lockstep unfence` for a->b, and nothing else" in said
 
 
 @pytest.mark.parametrize(("accepted", "refused"), [(None, True), ("0", False)])
