@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own
 from streaming.decode import decode
 from streaming.flow import Flow
 from streaming.mm2.codec import encode_checkpoint, encode_heartbeat, encode_offset_sync
-from streaming.mm2.internal_topics import TopicOn, TopicRole
+from streaming.mm2.internal_topic_names import TopicOn, TopicRole
 from streaming.mm2.records import Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
 from streaming.source import role_of_topic
 

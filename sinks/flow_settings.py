@@ -21,7 +21,7 @@ from sinks.plugins.listeners import (
 )
 from sinks.plugins.plugin_closing import PluginClosing
 from streaming.flow import Flow
-from streaming.mm2.internal_topics import InternalTopics, TopicOn, TopicRole, roles_of_flow
+from streaming.mm2.internal_topic_names import InternalTopics, TopicOn, TopicRole, roles_of_flow
 from streaming.mm2.replication_filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from streaming.mm2.replication_policy import ReplicationPolicy
 

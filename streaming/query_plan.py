@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from streaming.flow import Flow
-from streaming.mm2.internal_topics import TopicOn, TopicRole
+from streaming.mm2.internal_topic_names import TopicOn, TopicRole
 
 CHECKPOINT_FORMAT = "1"
 """Counts up when the sources of a query change in number or order for the same clusters."""

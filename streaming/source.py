@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType, TimestampType
 
-from streaming.mm2.internal_topics import TopicRole
+from streaming.mm2.internal_topic_names import TopicRole
 from streaming.mm2.records import RecordKind
 from streaming.query_plan import MAX_OFFSETS, ClusterSource, QueryPlan
 

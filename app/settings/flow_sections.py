@@ -38,10 +38,10 @@ from sinks.plugins.plugin_closing import close_plugin
 from streaming.errors import LockstepError, prefixed
 from streaming.flow import Flow
 from streaming.message_words import nearest
-from streaming.mm2.internal_topics import InternalTopics, internal_topics
+from streaming.mm2.internal_topic_names import InternalTopics, internal_topics
 from streaming.mm2.replication_filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from streaming.mm2.replication_policy import ReplicationPolicy
-from streaming.mm2.topic_names import check_topic_name
+from streaming.mm2.valid_topic_names import check_topic_name
 
 T = TypeVar("T")
 

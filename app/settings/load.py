@@ -49,7 +49,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.notify.metrics_reporting import MetricsReporter
 from streaming.errors import LockstepError
 from streaming.flow import Flow
-from streaming.mm2.internal_topics import InternalTopics
+from streaming.mm2.internal_topic_names import InternalTopics
 from streaming.reconfiguration import Reconfigurable, check_agrees
 
 

@@ -25,7 +25,7 @@ from sinks.ledger.pins import NoPins, Pins, PinStore
 from sinks.ledger.seal import unsealed
 from streaming.errors import LockstepError
 from streaming.flow import Flow
-from streaming.mm2.internal_topics import former_ledgers
+from streaming.mm2.internal_topic_names import former_ledgers
 
 log = logging.getLogger(__name__)
 

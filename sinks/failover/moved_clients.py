@@ -30,7 +30,7 @@ class WrittenSince:
     unknown: Collection[TopicPartition] = ()
 
 
-def written_since(scene: Scene, known: Mapping[str, Divergence], limits: ReadLimits = LIMITS) -> WrittenSince:
+def written_on_target(scene: Scene, known: Mapping[str, Divergence], limits: ReadLimits = LIMITS) -> WrittenSince:
     """Searches the copies of these topics behind the ends that they had when drained. Raises ClusterUnreachable,
     RightsMissing."""
     drained = takeover_ends(known)

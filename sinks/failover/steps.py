@@ -22,8 +22,7 @@ from sinks.failover.fence_proof import (
 )
 from sinks.failover.fenced_topics import fenced_topics, shown, topics_of
 from sinks.failover.fencing import lift_fence, name_left, open_fence
-from sinks.failover.moved_clients import WrittenSince
-from sinks.failover.moved_clients import written_since as written_on_target
+from sinks.failover.moved_clients import WrittenSince, written_on_target
 from sinks.failover.open_transactions import NotDrained, await_decided, check_decided, last_writers, tell_open
 from sinks.failover.scene import Scene, WaitLines
 from sinks.failover.uncopied_records import Pairs

@@ -18,7 +18,7 @@ from app.properties.known import read_names
 from sinks.engine.metrics import Metrics
 from sinks.failover.drill import DRILL_PREFIX
 from streaming.flow import Flow
-from streaming.mm2.internal_topics import internal_topics
+from streaming.mm2.internal_topic_names import internal_topics
 from streaming.mm2.replication_policy import DefaultReplicationPolicy
 
 FIGURES = PROJECT / "bench" / "figures"

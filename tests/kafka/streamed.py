@@ -18,7 +18,7 @@ from app.local.waiting import wait_for
 from streaming.flow import Flow
 from streaming.hints import Hints
 from streaming.mm2 import codec
-from streaming.mm2.internal_topics import TopicRole
+from streaming.mm2.internal_topic_names import TopicRole
 from streaming.mm2.records import OffsetSync, RecordKind, TopicPartition
 from streaming.query import collect_hints, start, stop_gently
 from streaming.query_plan import ClusterSource, QueryPlan

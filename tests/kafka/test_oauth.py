@@ -25,7 +25,7 @@ from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicConfigs, TopicSpec
 from streaming.flow import Flow
 from streaming.mm2.codec import encode_heartbeat
-from streaming.mm2.internal_topics import TopicRole
+from streaming.mm2.internal_topic_names import TopicRole
 from streaming.mm2.records import Heartbeat, RecordKind
 from streaming.query import collect_hints, start, why_it_ended
 from streaming.query_plan import ClusterSource, QueryPlan

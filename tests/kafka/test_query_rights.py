@@ -15,7 +15,7 @@ from confluent_kafka.admin import (
 from app.job.query_supervisor import probe_source
 from app.local.broker import RESTRICTED
 from app.local.waiting import wait_for
-from streaming.mm2.internal_topics import TopicRole
+from streaming.mm2.internal_topic_names import TopicRole
 from streaming.mm2.records import RecordKind
 from streaming.query_plan import ClusterSource
 from tests.conftest import Clusters

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 
 from streaming.errors import NamingError
 from streaming.flow import Flow
-from streaming.mm2.internal_topics import internal_topics
+from streaming.mm2.internal_topic_names import internal_topics
 from streaming.mm2.replication_filters import DefaultTopicFilter
 from streaming.mm2.replication_policy import (
     BaseReplicationPolicy,
@@ -21,7 +21,7 @@ from streaming.mm2.replication_policy import (
     is_cycle,
     replicates,
 )
-from streaming.mm2.topic_names import check_topic_name
+from streaming.mm2.valid_topic_names import check_topic_name
 from tests.parity.kafka_classes import MIRROR, Kafka
 
 POLICIES = (DefaultReplicationPolicy, IdentityReplicationPolicy)

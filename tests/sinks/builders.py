@@ -37,7 +37,7 @@ from sinks.ledger.ledger import Ledger
 from sinks.ledger.pins import NoPins, PinStore
 from sinks.model.changes import Change, Kind
 from streaming.flow import Flow
-from streaming.mm2.internal_topics import internal_topics
+from streaming.mm2.internal_topic_names import internal_topics
 from streaming.mm2.replication_filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 from streaming.mm2.replication_policy import DefaultReplicationPolicy
 from tests.sinks.memory_flow import Clock, Passwords, lister, memory_ports

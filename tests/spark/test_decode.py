@@ -17,7 +17,7 @@ from streaming.errors import MalformedRecord
 from streaming.flow import Flow
 from streaming.mm2 import codec
 from streaming.mm2.codec import REASONS
-from streaming.mm2.internal_topics import TopicRole
+from streaming.mm2.internal_topic_names import TopicRole
 from streaming.mm2.records import MAX_INT32, MAX_INT64, Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
 from streaming.source import RAW, RECORD_KINDS, role_of_topic
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from streaming.flow import Flow
-from streaming.mm2.internal_topics import TopicOn, TopicRole
+from streaming.mm2.internal_topic_names import TopicOn, TopicRole
 from streaming.mm2.records import RecordKind
 from streaming.query_plan import ClusterSource, FlowTopics, QueryPlan, sources_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streaming.mm2.internal_topics import TopicRole
+from streaming.mm2.internal_topic_names import TopicRole
 from streaming.mm2.records import RecordKind
 from streaming.query_plan import MAX_OFFSETS, ClusterSource
 from streaming.source import SPARKS_OWN, source_options

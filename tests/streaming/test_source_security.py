@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streaming.mm2.internal_topics import TopicRole
+from streaming.mm2.internal_topic_names import TopicRole
 from streaming.mm2.records import RecordKind
 from streaming.query_plan import ClusterSource
 from streaming.source import source_options

@@ -34,7 +34,7 @@ from sinks.kinds.offsets.translation import Answer
 from sinks.ledger.ledger import Ledger
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
-from streaming.mm2.topic_names import topic_name_fault
+from streaming.mm2.valid_topic_names import topic_name_fault
 
 MOST_WAITING_RECORDS = 500_000
 """Most syncs and checkpoints that wait for a flow. What is dropped is read from MM2's topics, which have it all."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.job.query_supervisor import BackgroundProbe
-from streaming.mm2.internal_topics import TopicRole
+from streaming.mm2.internal_topic_names import TopicRole
 from streaming.mm2.records import RecordKind
 from streaming.query_plan import ClusterSource, QueryPlan
 

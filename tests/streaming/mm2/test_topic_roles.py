@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streaming.flow import Flow
-from streaming.mm2.internal_topics import TopicOn, TopicRole, internal_topics, roles_of_flow
+from streaming.mm2.internal_topic_names import TopicOn, TopicRole, internal_topics, roles_of_flow
 from streaming.mm2.records import RecordKind
 from streaming.mm2.replication_policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from streaming.errors import NamingError
 from streaming.flow import Flow
-from streaming.mm2.internal_topics import InternalTopics, internal_topics
+from streaming.mm2.internal_topic_names import InternalTopics, internal_topics
 from streaming.mm2.replication_policy import (
     BaseReplicationPolicy,
     DefaultReplicationPolicy,
     IdentityReplicationPolicy,
     is_written_by_mm2_alone,
 )
-from streaming.mm2.topic_names import check_topic_name
+from streaming.mm2.valid_topic_names import check_topic_name
 from tests.streaming.mm2.policy_builders import Loops, default
 
 
