@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from typing import Final
+
+
+class Word(str, Enum):
+    """An enum whose text is its value, as `enum.StrEnum` has it from Python 3.11 on."""
+
+    def __str__(self) -> str:
+        return str.__str__(self)
 
 
 def noun_of(number: int, one: str, many: str = "") -> str:

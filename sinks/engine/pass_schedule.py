@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
+
+from streaming.message_words import Word
 
 BUSY_SHARE = 0.75
 """Of the time that a flow's passes may take while one reason follows the other, up to `LONGEST_REST`."""
@@ -16,7 +17,7 @@ POLL_REST = 0.5
 must not spin. From its end, a group that commits during a pass would wait for the pass and for these seconds."""
 
 
-class Reason(str, Enum):
+class Reason(Word):
     """Why a pass runs."""
 
     SIGNAL = "signal"
@@ -27,9 +28,6 @@ class Reason(str, Enum):
     """A controller wants to poll or to try again, the full comparison is due, or this process may begin to lead."""
     REQUEST = "request"
     """An operator asked for a pass, or the flow's settings changed."""
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass

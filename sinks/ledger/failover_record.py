@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from enum import Enum
 from typing import Any
 
 import orjson
 
 from sinks.model.times import utc_text
 from streaming.errors import LockstepError
+from streaming.message_words import Word
 
 
-class State(str, Enum):
+class State(Word):
     """State of a flow's failover.
 
     MIRRORING: no failover. FENCED: no client writes the topics on the source. DRAINED: the target has all their
@@ -38,11 +38,8 @@ class State(str, Enum):
     INVALIDATED = "INVALIDATED"
     REVERSING = "REVERSING"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class Command(str, Enum):
+class Command(Word):
     """A command that changes the state. `cutover` is FENCE, DRAIN and PROMOTE; `failback` is INVALIDATE and REVERSE."""
 
     FENCE = "fence"
@@ -53,9 +50,6 @@ class Command(str, Enum):
     INVALIDATE = "invalidate"
     REVERSE = "reverse"
     RESUME = "resume"
-
-    def __str__(self) -> str:
-        return self.value
 
     @property
     def typed(self) -> str:
@@ -77,7 +71,7 @@ def typed_name(command: str) -> str:
     return {one.value: one.typed for one in Command}.get(command, command)
 
 
-class Step(str, Enum):
+class Step(Word):
     """One step of a command. The texts also appear in the docs and in `--dry-run`."""
 
     DENY_WRITES = "denies everybody to write the topics on the source"
@@ -89,9 +83,6 @@ class Step(str, Enum):
     KEEP_DIVERGENCE = "keeps where each partition diverges, and what is predicted to be lost"
     COUNT_LOST = "counts the records that the source alone has"
     WRITE_REVERSE = "writes the properties of the flow the other way round"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)

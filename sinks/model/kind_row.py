@@ -8,19 +8,18 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from streaming.message_words import Word
+
 ABSENT = "\0"
 """A part of a key that is not there, null in JSON; Kafka allows no such name. `""` is a default entity."""
 
 
-class Op(str, Enum):
+class Op(Word):
     """What a change does to the target."""
 
     CREATE = "create"
     UPDATE = "update"
     DELETE = "delete"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 class On(str, Enum):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, NamedTuple
 
+from streaming.message_words import Word
 
-class Difference(str, Enum):
+
+class Difference(Word):
     """What is wrong with records, or why that is unknown."""
 
     MISSING = "MISSING"
@@ -23,9 +24,6 @@ class Difference(str, Enum):
     """On the target only: another client writes there, a transaction was aborted, or the source's topic recreated."""
     UNVERIFIABLE = "UNVERIFIABLE"
     """Left on one side alone, since the other one has deleted what is so old."""
-
-    def __str__(self) -> str:
-        return self.value
 
 
 class Fields(NamedTuple):

@@ -5,28 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from enum import Enum
 from typing import Any
 
 from sinks.failover.lost_before_copying import LostRecords, lost_as_json
 from sinks.kinds.offsets.exact_runs import Checked, Run, Stretch
 from sinks.verify.differences import Difference, FoundDifference
 from streaming.flow import Flow
+from streaming.message_words import Word
 from streaming.mm2.records import TopicPartition
 
 
-class VerifyLevel(str, Enum):
+class VerifyLevel(Word):
     """How closely records are compared: each level does what the one before does, and more."""
 
     COUNTS = "counts"
     DIGESTS = "digests"
     RECORDS = "records"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class PartitionVerdict(str, Enum):
+class PartitionVerdict(Word):
     """How a partition stands."""
 
     VERIFIED = "VERIFIED"
@@ -39,9 +36,6 @@ class PartitionVerdict(str, Enum):
     """Nothing could be compared; the reason says why."""
     NOT_MIRRORED = "NOT_MIRRORED"
     """The target has no such partition."""
-
-    def __str__(self) -> str:
-        return self.value
 
     @property
     def is_good(self) -> bool:

@@ -7,7 +7,8 @@ one that could not (a negative offset, a name longer than 32,767 bytes) raises V
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+
+from streaming.message_words import Word
 
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
@@ -15,15 +16,12 @@ MAX_STRING_BYTES = 2**15 - 1
 """Kafka's STRING carries its length as a signed INT16."""
 
 
-class RecordKind(str, Enum):
+class RecordKind(Word):
     """Which of MM2's three internal topics a record comes from."""
 
     HEARTBEAT = "heartbeat"
     CHECKPOINT = "checkpoint"
     OFFSET_SYNC = "offset-sync"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 def _check_string(what: str, text: str) -> None:

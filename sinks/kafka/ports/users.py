@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Protocol
 
 from sinks.faults import ItemFault
 from sinks.kafka.ports.cluster import Key
+from streaming.message_words import Word
 
 
-class Mechanism(str, Enum):
+class Mechanism(Word):
     """Kafka's `ScramMechanism`, by the names that clients use."""
 
     SHA_256 = "SCRAM-SHA-256"
     SHA_512 = "SCRAM-SHA-512"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 UserFaults = dict[Key, ItemFault | None]

@@ -30,12 +30,13 @@ from typing import NamedTuple
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import History, Pair
+from streaming.message_words import Word
 from streaming.mm2.records import MAX_INT64
 
 BEYOND_ALL = Pair(MAX_INT64, MAX_INT64)
 
 
-class Method(str, Enum):
+class Method(Word):
     """How an answer was found, the best first."""
 
     TIP = "tip"
@@ -44,9 +45,6 @@ class Method(str, Enum):
     CONSERVATIVE = "conservative"
     CHECKPOINT = "checkpoint"
     SAME = "same"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 class Unanswered(str, Enum):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.translation import Unanswered
+from streaming.message_words import Word
 
 
-class Verdict(str, Enum):
+class Verdict(Word):
     """The words of `lockstep offsets`."""
 
     SYNCED = "SYNCED"
@@ -26,9 +26,6 @@ class Verdict(str, Enum):
     SOURCE_EMPTY = "SOURCE_EMPTY"
     TOPIC_MISSING = "TOPIC_MISSING"
     ERROR = "ERROR"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)
