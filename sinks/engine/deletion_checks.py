@@ -143,8 +143,9 @@ class FollowedLog:
         except LockstepError:
             return None
         self._highest = max((self._highest, *epochs))
-        if self._first is None and epochs:
-            self._first = self._highest
+        if self._first is None:
+            # Brokers in ZooKeeper mode tell no epoch, and are not asked for a first one again.
+            self._first = max(epochs, default=-1)
         return epochs
 
 

@@ -194,6 +194,20 @@ def test_broker_whose_epoch_stands_still_since_a_restart_confirms_no_deletion() 
     assert not any(of_alice(world).values())
 
 
+def test_brokers_without_epochs_are_asked_for_one_at_the_first_comparison_alone() -> None:
+    world, asked = in_step(), list[int]()
+
+    def epochs() -> list[int]:
+        asked.append(1)
+        return []
+
+    world.source_epochs = epochs
+    world.restart()
+    for _ in range(4):
+        world.run_pass(after=POLL)
+    assert len(asked) == 1
+
+
 def test_command_waits_until_the_epoch_grew_between_its_two_looks() -> None:
     world, epochs = in_step(), iter(range(100, 1000))
     lose_alice(world)
