@@ -110,7 +110,6 @@ class FlowReconcile:
         watch, trouble = Stopwatch(), KindTrouble()
 
         # Observe: which clusters these are, the ledger, the topics of both, then whatever a cheap poll finds.
-        self._log.begin()
         context = self._begin(requested, everything)
         due = self._poll(context, trouble)
         if context.everything:
@@ -174,6 +173,8 @@ class FlowReconcile:
             agenda.signal((one.kinds for one in self._components.controllers), signalled)
         listed = NOTHING_LISTED
         if not self._ledger.ended:
+            # The source of a flow that has ended may be gone.
+            self._log.begin()
             silent, topics = signal.works and not signalled, self._components.topics
             listed = agenda.listing.list(topics, self._clock(), silent=silent, everything=everything, asked=asked)
             check_not_copied(self.settings, listed, ledger.topic)

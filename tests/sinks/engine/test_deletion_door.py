@@ -19,6 +19,8 @@ from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity
+from sinks.ledger.failover_record import FailoverRecord, State
+from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind
 from sinks.model.principals import PRINCIPALS, NamedPrincipals, PrincipalFilter, PrincipalMapping
 from streaming.flow import Flow
@@ -206,6 +208,14 @@ def test_brokers_without_epochs_are_asked_for_one_at_the_first_comparison_alone(
     for _ in range(4):
         world.run_pass(after=POLL)
     assert len(asked) == 1
+
+
+def test_source_of_a_flow_that_has_ended_is_asked_for_no_epoch() -> None:
+    world = in_step()
+    world.ledger().put({(Entry.FAILOVER, ("state",)): FailoverRecord(State.PROMOTED).to_text()})
+    world.source_epochs = lambda: pytest.fail("the source was asked")
+    world.restart()
+    assert world.run_pass().ended is not None
 
 
 def test_command_waits_until_the_epoch_grew_between_its_two_looks() -> None:
