@@ -19,11 +19,13 @@ from tests.sinks.machine.surroundings import Difference, kinds_unseen
 @dataclass
 class Knowledge:
     """`removed`: what others took away, and the flows that remember it and have not seen that yet; `missed`: that of it
-    which all have seen missing. Of this process: `shown`, the kinds that it has seen of each source, `misled`, the ones
+    which all have seen missing. `unshown`: what Lockstep created and no later pass saw: while it is missing, it counts
+    as not shown yet. Of this process: `shown`, the kinds that it has seen of each source, `misled`, the ones
     that it was shown empty instead, `acls_seen`, flows whose ACLs it has compared."""
 
     removed: dict[Difference, set[Flow]] = field(default_factory=dict)
     missed: set[Difference] = field(default_factory=set)
+    unshown: set[Difference] = field(default_factory=set)
     shown: dict[str, set[Kind]] = field(default_factory=dict)
     misled: dict[str, set[Kind]] = field(default_factory=dict)
     acls_seen: set[Flow] = field(default_factory=set)
@@ -37,6 +39,10 @@ class Knowledge:
         self.removed[kind, key] = remembering
         if remembering:
             self.missed.discard((kind, key))
+
+    def created(self, now: Collection[Difference], on: Callable[[Kind], Items]) -> None:
+        """`now`: what Lockstep created in this pass. `on`: what the target has after it."""
+        self.unshown = {(kind, key) for kind, key in self.unshown if key not in on(kind)}.union(now)
 
     def is_misled(self, kind: Kind, source: str) -> bool:
         """Whether this process was never shown what the source has of a kind, but that it has none."""
@@ -65,7 +71,7 @@ class Knowledge:
 
     def _note_missed(self, flow: Flow, unseen: Collection[Kind], on: Callable[[Kind], Items]) -> None:
         """What passes of all flows that had it saw missing is not Lockstep's any more, whatever the ledgers say."""
-        gone = {(kind, key) for kind, key in self.removed if kind not in unseen and key not in on(kind)}
+        gone = {(kind, key) for kind, key in self.removed if kind not in unseen and key not in on(kind)} - self.unshown
         for one in gone:
             self.removed[one].discard(flow)
         seen = {one for one in gone if not self.removed[one]}

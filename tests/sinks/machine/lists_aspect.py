@@ -249,6 +249,7 @@ class ListsAspect(Stage):
             assert not gone, f"deleted, and still on a source: {gone}"
         sees_acls = self._sees_acls and not self.narrowed
         unseen = set(LISTS) if self.narrowed else self.upstream.blank | self.upstream.misread
+        self.known.created({(one.kind, one.key) for one in written if one.op is Op.CREATE}, self.onto.items)
         self.known.passed(flow, report, unseen, self.onto.items)
         self.upstream.misread.clear()
         saw = report is not None and report.everything and Kind.ACL not in report.paused and sees_acls
