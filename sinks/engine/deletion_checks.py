@@ -10,7 +10,7 @@ What must be true before Lockstep deletes an item of a kind that it owns:
 | over a minute                                                           |                                          |
 | the source, asked for the item by name after that, does not have it     | stale list: it waits; unknown: refused   |
 | the broker that was asked knows all that any broker of the source knew, | it waits                                 |
-| and its metadata epoch grew since this process saw the first one        |                                          |
+| and its metadata epoch grew since the source first lacked the item      |                                          |
 | not only the settings leave it out, while the source still has it       | HELD until `lockstep apply --force`      |
 | the plan deletes no more of the kind than the limit allows              | nothing of the kind is written           |
 | the ledger, read right before the write, says that Lockstep owns it     | refused                                  |
@@ -112,29 +112,31 @@ class FollowedLog:
         """`asked`: asks the clients that take the second look. `patience_s`: how long `is_behind` waits for an epoch to
         grow."""
         self._signal, self._asked, self._patience_s = signal, asked, patience_s
-        self._first: int | None = None
         self._highest = -1
 
     def begin(self) -> None:
         """Begin a comparison. From now on a broker that answers must know what any broker knew before."""
-        if self._first is None:
-            # After a restart there is nothing else to tell a broker that is cut off by.
-            self._ask()
         self._highest = max(self._highest, self._signal.highest)
 
-    def is_behind(self) -> bool:
-        """Whether a broker that answers now lacks a part of the log, or was not seen to follow it."""
+    def latest(self) -> int | None:
+        """Returns the highest epoch that is known now; None where a broker does not answer."""
+        return None if self._ask() is None else self._highest
+
+    def is_behind(self, since: int | None) -> bool:
+        """Whether a broker that answers now lacks a part of the log, or has not followed it beyond the epoch
+        `since`."""
         until = time.monotonic() + self._patience_s
-        while (stands := self._stands_still()) and time.monotonic() < until:
+        while (stands := self._stands_still(since)) and time.monotonic() < until:
             time.sleep(EPOCH_POLL_INTERVAL_S)
         return stands
 
-    def _stands_still(self) -> bool:
-        known, first = self._highest, self._first
+    def _stands_still(self, since: int | None) -> bool:
+        known = self._highest
         epochs = self._ask()
-        if epochs is None:
+        if epochs is None or since is None:
             return True
-        return any(epoch < known or first is None or epoch <= first for epoch in epochs)
+        # Brokers in ZooKeeper mode tell no epoch.
+        return any(epoch < known or epoch <= since for epoch in epochs)
 
     def _ask(self) -> Sequence[int] | None:
         """Returns None where a broker does not answer."""
@@ -143,9 +145,6 @@ class FollowedLog:
         except LockstepError:
             return None
         self._highest = max((self._highest, *epochs))
-        if self._first is None:
-            # Brokers in ZooKeeper mode tell no epoch, and are not asked for a first one again.
-            self._first = max(epochs, default=-1)
         return epochs
 
 
@@ -163,13 +162,16 @@ class _Standing:
 class _Seen:
     """What earlier comparisons of a kind found.
 
-    `absence`: items whose deletion is planned. `unclaimed`: items that this flow claimed and its source does not list
-    now. `second_looks`: held items, with the time and the answer of the source. `others`: what other flows claimed when
-    one of them kept an item. `postponed`: no pass is due before that time.
+    `absence`: items whose deletion is planned. `epochs`: for each of them the highest metadata epoch that was known
+    when the source first lacked it. A broker that was cut off earlier answers with no higher one. `unclaimed`: items
+    that this flow claimed and its source does not list now. `second_looks`: held items, with the time and the answer of
+    the source. `others`: what other flows claimed when one of them kept an item. `postponed`: no pass is due before
+    that time.
     """
 
     absence: Absence[Key]
     unclaimed: Absence[Key]
+    epochs: dict[Key, int] = field(default_factory=dict)
     second_looks: dict[Key, tuple[float, Sighting | None]] = field(default_factory=dict)
     others: object = None
     postponed: float = 0.0
@@ -317,6 +319,7 @@ class DeletionChecks:
         standing = self._standing[kind] = _Standing()
         seen.absence.observe(deletions, wanted.shown if wanted else 0, context.now)
         before, seen.second_looks, seen.others = seen.second_looks, {}, None
+        seen.epochs = self._epochs_at_first(seen, deletions) if deletions else {}
         if wanted is None or not wanted.shown:
             seen.unclaimed.observe((), 0, context.now)
         if not deletions:
@@ -356,7 +359,8 @@ class DeletionChecks:
             key: said for key, (at, said) in seen.second_looks.items() if context.now - at < HELD_FOR_S and not anew
         }
         unknown = {key for key in keys if key not in known}
-        answers = self._ask_source(second_look, controller, unknown) if unknown else {}
+        since = max(seen.epochs[key] for key in unknown) if unknown and unknown <= seen.epochs.keys() else None
+        answers = self._ask_source(second_look, controller, unknown, since) if unknown else {}
         said = {key: answers[key] if key in answers else known.get(key) for key in keys}
         for key in unknown:
             if said[key] in (Sighting.GONE, Sighting.WANTED, Sighting.BEHIND):
@@ -365,14 +369,22 @@ class DeletionChecks:
                 seen.second_looks[key] = context.now, said[key]
         return said
 
+    def _epochs_at_first(self, seen: _Seen, missing: Collection[Key]) -> dict[Key, int]:
+        """Returns the epochs of `seen` for the missing items. Items that the source lacks for the first time get the
+        latest."""
+        is_new = any(key not in seen.epochs for key in missing)
+        latest = self._log.latest() if is_new else None
+        found = {key: seen.epochs.get(key, latest) for key in missing}
+        return {key: epoch for key, epoch in found.items() if epoch is not None}
+
     def _ask_source(
-        self, second_look: SecondLook, controller: Controller, keys: Collection[Key]
+        self, second_look: SecondLook, controller: Controller, keys: Collection[Key], since: int | None
     ) -> Mapping[Key, Sighting]:
         """Ask the source by name. GONE counts only from brokers that know all that any broker knew before."""
         # Before and after: a client with several connections may ask two brokers.
-        behind = self._log.is_behind()
+        behind = self._log.is_behind(since)
         answers = second_look(controller, keys)
-        if Sighting.GONE not in answers.values() or not (self._log.is_behind() or behind):
+        if Sighting.GONE not in answers.values() or not (self._log.is_behind(since) or behind):
             return answers
         return {key: Sighting.BEHIND if said is Sighting.GONE else said for key, said in answers.items()}
 
