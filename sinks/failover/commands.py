@@ -100,7 +100,7 @@ def check_cutover(scene: Scene, *, without_fence: bool = False) -> None:
 
 
 def check_seen(scene: Scene) -> None:
-    """Raises NotNow for topics that the source does not show to this principal while the target has their copies."""
+    """Raises NotNow for topics that the source hides from this principal (`Scene.hidden`)."""
     flow = scene.settings.flow
     if hidden := scene.hidden(scene.listed()):
         raise NotNow(HIDDEN.format(flow.source, shown(hidden), flow.target))

@@ -17,7 +17,9 @@ from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.shared_listings import list_both
 from sinks.kinds.topics.controller import orphaned
+from sinks.kinds.topics.rules import is_replicated
 from sinks.ledger.failover_record import Step
+from sinks.ledger.kept_end_offsets import kept_end_offsets
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
@@ -136,9 +138,28 @@ class Scene:
         return list_both(self.settings, self.source.cluster, self.target.cluster)
 
     def hidden(self, listed: Listed) -> list[str]:
-        """Returns topics that the source does not show to this principal while the target has their copies."""
-        orphans = orphaned(self.settings, listed, self.journal.ledger.owned(Kind.TOPIC))
+        """Returns topics that the source does not show to this principal while the target has their copies, or a job
+        saw their records. Raises LockstepError for an unreadable entry."""
+        ledger = self.journal.ledger
+        orphans = orphaned(self.settings, listed, ledger.owned(Kind.TOPIC), kept_end_offsets(ledger).keys())
         return sorted(orphans - self.source.cluster.confirmed_absent(orphans)) if orphans else []
+
+    def copies(self, target: Mapping[str, int]) -> dict[str, tuple[str, int]]:
+        """Returns each copy's name and its partition count, by topic of the source. `target`: counts of its topics.
+
+        Under a policy that keeps names these are all topics that the flow would replicate, whichever client created
+        them.
+        """
+        settings, alias = self.settings, self.settings.flow.source
+        policy, found = settings.policy, dict[str, tuple[str, int]]()
+        for name, partitions in target.items():
+            topic = policy.upstream_topic(name)
+            if topic is None or policy.format_remote_topic(alias, topic) != name:
+                continue
+            if policy.topic_source(name) in (None, alias) and is_replicated(settings, topic):
+                found[topic] = name, partitions
+        written = fenced_topics(settings, {topic: name for topic, (name, _) in found.items()}, self.aliases)
+        return {topic: found[topic] for topic in written}
 
     def readers(self) -> AbstractContextManager[tuple[RecordReader, RecordReader]]:
         """As `both_readers`."""

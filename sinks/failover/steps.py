@@ -20,7 +20,7 @@ from sinks.failover.fence_proof import (
     prove_still,
     written_since,
 )
-from sinks.failover.fenced_topics import fenced_topics, shown, topics_of
+from sinks.failover.fenced_topics import shown, topics_of
 from sinks.failover.fencing import lift_fence, name_left, open_fence
 from sinks.failover.moved_clients import WrittenSince, written_on_target
 from sinks.failover.open_transactions import NotDrained, await_decided, check_decided, last_writers, tell_open
@@ -29,7 +29,6 @@ from sinks.failover.uncopied_records import Pairs
 from sinks.failover.unplanned import Prediction, counted, keep_divergence, predict
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.acls.staged_writes import granted_later
-from sinks.kinds.topics.rules import is_replicated
 from sinks.ledger.failover_record import ENDED, TRANSITIONS, Command, State, Step
 from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.kept_end_offsets import UNSEEN, by_partition, kept_end_offsets
@@ -293,13 +292,12 @@ def count_missing(missing: Collection[Arrival]) -> str:
 def grant_writes(scene: Scene) -> None:
     """Creates the held-back ALLOW WRITE ACLs on the target. From then on this flow owns them."""
     ledger = scene.journal.ledger
-    staged, settings = ledger.values(Entry.STAGED), scene.settings
-    internal = settings.internal
-    bindings = granted_later(staged, settings.acls, internal.on_target, internal.mm2s_on_target)
+    staged = ledger.values(Entry.STAGED)
+    bindings = granted_later(staged, scene.settings)
     if foreign := len(staged) - len(bindings):
         scene.say(
-            f"not granted: {number_of(foreign, 'ACL')}. {ledger.topic} lists them as held back, but no flow could have "
-            "held them back: check who can write the ledger topic (`lockstep validate --rights`)"
+            f"not granted: {number_of(foreign, 'ACL')}. {ledger.topic} lists them as held back, but with this file no "
+            "flow holds them back: check who can write the ledger topic (`lockstep validate --rights`)"
         )
     if not bindings:
         return
@@ -313,7 +311,8 @@ def grant_writes(scene: Scene) -> None:
     if refused := [f"{' '.join(acl.key)}: {fault}" for acl, fault in faults.items() if fault]:
         raise LockstepError(f"the target refused {number_of(len(refused), 'held-back ACL')}: {shown(refused)}")
     granted = number_of(len(bindings), "ALLOW WRITE is", "ALLOW WRITE are")
-    scene.say(f"{granted} granted on {scene.settings.flow.target}")
+    named = shown(sorted(f"{acl.principal} on {acl.pattern_type} {acl.resource_name}" for acl in bindings))
+    scene.say(f"{granted} granted on {scene.settings.flow.target}: {named}")
 
 
 def _wait(scene: Scene, condition: Callable[[], bool], seconds: float, what: str) -> None:
@@ -324,27 +323,10 @@ def _wait(scene: Scene, condition: Callable[[], bool], seconds: float, what: str
         scene.waiting.sleep(ARRIVAL_POLL_INTERVAL)
 
 
-def copies_on_target(scene: Scene) -> dict[str, tuple[str, int]]:
-    """Returns each copy's name on the target and its partition count, by topic of the source.
-
-    Under a policy that keeps names these are all topics that the flow would replicate, whichever client created them.
-    """
-    settings, flow = scene.settings, scene.settings.flow
-    policy, found = settings.policy, dict[str, tuple[str, int]]()
-    for name, partitions in scene.target.cluster.list_topics().items():
-        topic = policy.upstream_topic(name)
-        if topic is None or policy.format_remote_topic(flow.source, topic) != name:
-            continue
-        if policy.topic_source(name) in (None, flow.source) and is_replicated(settings, topic):
-            found[topic] = name, partitions
-    written = fenced_topics(settings, {topic: name for topic, (name, _) in found.items()}, scene.aliases)
-    return {topic: found[topic] for topic in written}
-
-
 def with_all_copies(scene: Scene, prediction: Prediction) -> Prediction:
     """Returns the prediction, with "end never seen" for each copy on the target that it lacks."""
     known, remote = {topic: list(ends) for topic, ends in prediction.known.items()}, dict(prediction.remote)
-    for topic, (name, partitions) in copies_on_target(scene).items():
+    for topic, (name, partitions) in scene.copies(scene.target.cluster.list_topics()).items():
         remote.setdefault(topic, name)
         ends = known.setdefault(topic, [])
         ends += [UNSEEN] * (partitions - len(ends))

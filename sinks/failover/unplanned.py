@@ -139,9 +139,10 @@ def counted(scene: Scene, wanted: Collection[str] = ()) -> Prediction:
 def _hidden(scene: Scene, listed: Listed) -> dict[TopicPartition, tuple[Arrival, str]]:
     """Returns the partitions of topics that the source hides, each with the name of the copy."""
     alias, found = scene.settings.flow.source, dict[TopicPartition, tuple[Arrival, str]]()
+    kept = {topic: len(one.ends) for topic, one in kept_end_offsets(scene.journal.ledger).items()}
     for topic in scene.hidden(listed):
         name = scene.settings.policy.format_remote_topic(alias, topic)
-        for number in range(listed.target.get(name, 0)):
+        for number in range(max(1, listed.target.get(name, 0), kept.get(topic, 0))):
             where = TopicPartition(topic, number)
             problem = f"{alias} does not list its topic, and does not say that it is gone"
             found[where] = Arrival(where, problem=problem), name

@@ -99,17 +99,10 @@ def not_copied_back(scene: Scene) -> Unreplicated:
     after a takeover, and sends again what it sent before. The source may have lost such a record, so the number is an
     upper bound. Raises LockstepError.
     """
-    settings, listed = scene.settings, scene.listed()
-    known = {
-        topic: one
-        for topic, one in divergences(scene.journal.ledger).items()
-        if is_written_by_mm2_alone(settings.policy, settings.flow.source, topic)
-    }
-    ends, counts = takeover_ends(known), {one.remote: listed.target.get(one.remote) or 0 for one in known.values()}
-    copies = [TopicPartition(name, number) for name, count in counts.items() for number in range(count)]
-    # Where an end was not told at the takeover, or the partition is newer, each record is looked for on the source.
+    known, upstream, copies = _not_led_back(scene)
+    # Where an end was not told at the takeover, or the copy is newer, each record is looked for on the source.
+    ends = takeover_ends(known)
     taken = {copy: ends.get(copy, 0) for copy in copies}
-    upstream = {one.remote: topic for topic, one in known.items()}
     with scene.readers() as (source, target):
         seen = target.latest(list(taken))
         grown = {copy: taken[copy] for copy, end in seen.items.items() if end > taken[copy]}
@@ -126,6 +119,29 @@ def not_copied_back(scene: Scene) -> Unreplicated:
     unseen |= {copy: SHORTER for copy, end in seen.items.items() if end < taken[copy]}
     problems = unseen | dict(hidden.unknown) | dict.fromkeys(hidden.open, OPEN)
     return Unreplicated({copy: records for copy, records in left.items() if records}, problems, exact=False)
+
+
+def _not_led_back(scene: Scene) -> tuple[dict[str, Divergence], dict[str, str], list[TopicPartition]]:
+    """Returns what MM2 leaves out on its way back: divergences by topic of the source, topics by the names of their
+    copies, and the copies' partitions. A copy that the target does not list counts unless the target says that it is
+    gone."""
+    policy, alias, listed = scene.settings.policy, scene.settings.flow.source, scene.listed().target
+    counts = dict[str, int]()
+    known = {
+        topic: one
+        for topic, one in divergences(scene.journal.ledger).items()
+        if is_written_by_mm2_alone(policy, alias, topic)
+    }
+    upstream = {one.remote: topic for topic, one in known.items()}
+    for topic, (name, partitions) in scene.copies(listed).items():
+        if is_written_by_mm2_alone(policy, alias, topic):
+            upstream[name], counts[name] = topic, partitions
+    gone = scene.target.cluster.confirmed_absent(upstream.keys() - listed.keys())
+    for one in (one for one in known.values() if one.remote not in gone):
+        at_takeover = (number + 1 for number, end in enumerate(one.ends) if end >= 0)
+        counts[one.remote] = max([1, listed.get(one.remote, 0), *at_takeover])
+    copies = [TopicPartition(name, number) for name, count in counts.items() for number in range(count)]
+    return known, upstream, copies
 
 
 def _as_old(source: RecordReader, where: TopicPartition, records: Sequence[Record]) -> list[Record]:

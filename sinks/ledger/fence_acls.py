@@ -71,9 +71,7 @@ class ReverseFences:
                 log.warning("fences of the flow the other way round are not known: %s", error)
             self._denied = True
             return frozenset(self._known)
-        if read.whole:
-            self._known.clear()
-            self._signed_at.clear()
+        # What is known stays where the topic was recreated: a new topic says of no fence that it was lifted.
         for position, key, value in read.records:
             self._take(key, value)
             self._read_to = position + 1

@@ -89,9 +89,8 @@ class TopicPatterns:
 
     @cached_property
     def front(self) -> str | None:
-        """What the policy puts before every name; None if it renames in another way."""
-        fronts = {_front(self._topics.rename(probe), probe) for probe in PROBES}
-        return fronts.pop() if len(fronts) == 1 else None
+        """As `front_of`."""
+        return front_of(self._topics.rename)
 
     @cached_property
     def _stray(self) -> list[str]:
@@ -143,6 +142,12 @@ class TopicPatterns:
             f"{named} covers {replicated} replicated topics and {covered - replicated} that are not; "
             f"on the target it is {pattern_type} {remote}"
         )
+
+
+def front_of(rename: Callable[[str], str]) -> str | None:
+    """Returns what the policy puts before every name; None if it renames in another way."""
+    fronts = {_front(rename(probe), probe) for probe in PROBES}
+    return fronts.pop() if len(fronts) == 1 else None
 
 
 def _front(remote: str, name: str) -> str | None:

@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
-from sinks.flow_settings import AclRules
+from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acl_binding import TOPIC, AclBinding
 from sinks.kinds.acls.own_topics import danger
+from sinks.kinds.acls.patterns import front_of, prefix_of
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.changes import ALLOW, Key
 
@@ -37,24 +39,35 @@ def held_back(wanted: Collection[AclBinding]) -> Split:
     return frozenset(now), frozenset(later)
 
 
-def granted_later(
-    keys: Iterable[Key], rules: AclRules, ours: Collection[str], mm2s: Collection[str]
-) -> list[AclBinding]:
-    """Returns the ACLs that the rules could have held back, among the ones that a ledger lists as held back. Another
+def granted_later(keys: Iterable[Key], settings: FlowSettings) -> list[AclBinding]:
+    """Returns the ACLs that this flow could have held back, among the ones that a ledger lists as held back. Another
     client wrote the others into the ledger.
 
-    `ours`, `mm2s`: topics of Lockstep and of MM2 on the target.
+    They allow writes of the flow's copies alone. Under a policy that keeps names any topic may be a copy.
     """
-    found = []
+    if not settings.acls.stage_writes:
+        return []
+    found, internal, protected = list[AclBinding](), settings.internal, settings.acls.protected
     for key in keys:
         try:
             acl = AclBinding.from_key(key)
         except ValueError:
             continue
-        safe = acl.is_known and acl.principal not in rules.protected and not danger(acl, rules.protected, ours, mm2s)
+        safe = acl.is_known and acl.principal not in protected and _covers_copies(acl, settings)
+        safe = safe and not danger(acl, protected, internal.on_target, internal.mm2s_on_target)
         if safe and acl in held_back([acl])[1]:
             found.append(acl)
     return found
+
+
+def _covers_copies(acl: AclBinding, settings: FlowSettings) -> bool:
+    """Whether the pattern covers copies of this flow and nothing else."""
+    policy, alias, prefix = settings.policy, settings.flow.source, prefix_of(acl)
+    if prefix is not None:
+        front = front_of(partial(policy.format_remote_topic, alias))
+        return front is not None and prefix.startswith(front)
+    topic = policy.upstream_topic(acl.resource_name)
+    return topic is not None and policy.format_remote_topic(alias, topic) == acl.resource_name
 
 
 def counted(skipped: Counter[str], later: Collection[AclBinding]) -> Counter[str]:

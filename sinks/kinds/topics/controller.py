@@ -20,8 +20,10 @@ from sinks.kinds.topics.rules import is_replicated, is_still_wanted
 from sinks.kinds.topics.survey import SeenTopics, adoptable_topics, compare_topics, survey
 from sinks.kinds.topics.writer import ConfigWriter, TopicWriter
 from sinks.ledger.adoption import Alike
+from sinks.ledger.kept_end_offsets import kept_end_offsets
 from sinks.model.changes import Key, Kind
 from sinks.model.plan import Unobserved
+from streaming.errors import LockstepError
 from streaming.message_words import first_names
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
@@ -93,9 +95,14 @@ class TopicController:
 
     def _begin_anew(self, context: PassContext) -> None:
         """Find topics that the principal may not see. They are in no listing, as if they had been deleted, but the
-        target has copies of them."""
+        target or the ledger knows them."""
         self._owes_ids = True
-        orphans = orphaned(self._settings, context.listed, context.ledger.owned(Kind.TOPIC))
+        try:
+            seen = set(kept_end_offsets(context.ledger))
+        except LockstepError:
+            # The job replaces unreadable entries after the pass, and a failover refuses them.
+            seen = set()
+        orphans = orphaned(self._settings, context.listed, context.ledger.owned(Kind.TOPIC), seen)
         self._gone &= orphans
         if asked := orphans - self._gone:
             self._gone |= self._source.confirmed_absent(asked)
@@ -244,17 +251,20 @@ def ours_to_recognize(context: PassContext, compared: Collection[str] | None) ->
 
 
 HIDDEN = (
-    "{} does not list {}, and does not say either that they are gone, while {} has copies of them: grant the principal "
-    "DESCRIBE and DESCRIBE_CONFIGS on these topics"
+    "{} does not list {}, and does not say either that they are gone, while {} has copies of them or Lockstep saw "
+    "their records. Grant the principal DESCRIBE and DESCRIBE_CONFIGS on these topics"
 )
 
 
-def orphaned(settings: FlowSettings, listed: Listed, owned: Collection[Key]) -> set[str]:
-    """Returns topics that the file names and the source does not list, while the target has their copies.
+def orphaned(settings: FlowSettings, listed: Listed, owned: Collection[Key], seen: Collection[str]) -> set[str]:
+    """Returns topics that the file names and the source does not list, while the target has their copies or a job saw
+    them.
 
-    A copy's name tells of its topic, or Lockstep created the copy. `owned`: keys of what it created.
+    A copy's name tells of its topic, or Lockstep created the copy. `owned`: keys of what it created. `seen`: topics of
+    the source whose ends the ledger keeps.
     """
-    policy, alias, found = settings.policy, settings.flow.source, set[str]()
+    policy, alias = settings.policy, settings.flow.source
+    found = {topic for topic in seen if topic not in listed.source and is_replicated(settings, topic)}
     for name in listed.target.keys() - listed.desired.upstream:
         topic = policy.upstream_topic(name)
         if topic is None or topic in listed.source or policy.format_remote_topic(alias, topic) != name:

@@ -12,6 +12,7 @@ from sinks.failover.fence_notes import OtherLedgers
 from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fencing import NoAuthorizer
 from sinks.failover.open_transactions import NotDrained
+from sinks.flow_settings import AclRules
 from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.ledger.failover_record import Begun, Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
@@ -207,7 +208,7 @@ def test_a_cutover_that_dies_at_any_step_and_is_run_again_ends_the_same(at: Step
 
 
 def test_allow_write_that_was_held_back_is_granted_by_promote_and_is_ours() -> None:
-    built = stage()
+    built = stage(acls=AclRules(stage_writes=True))
     staged = acl("ALLOW WRITE User:app TOPIC a.x")
     built.ledger().put({(Entry.STAGED, staged.key): ""})
     cutover(built.scene())

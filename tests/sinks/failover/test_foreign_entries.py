@@ -7,6 +7,7 @@ import pytest
 from sinks.failover.commands import cutover, fence, unfence
 from sinks.failover.open_transactions import NotDrained
 from sinks.faults import LedgerUntrusted
+from sinks.flow_settings import AclRules
 from sinks.ledger.failover_record import Command, FailoverRecord, State, Step
 from sinks.ledger.ledger_entries import Entry
 from tests.sinks.failover.scenes import stage
@@ -20,12 +21,22 @@ from tests.sinks.kinds.acls.acl_builders import acl
         ("TOPIC", "*", "LITERAL", "User:mallory", "*", "ALL", "ALLOW"),
         ("TOPIC", "__consumer_offsets", "LITERAL", "User:mallory", "*", "WRITE", "ALLOW"),
         ("TOPIC", "a.x", "LITERAL", "User:mallory", "*", "DELETE", "ALLOW"),
+        ("TOPIC", "payments-of-b", "LITERAL", "User:mallory", "*", "ALL", "ALLOW"),
+        ("TOPIC", "pay", "PREFIXED", "User:mallory", "*", "WRITE", "ALLOW"),
         ("x",),
     ],
 )
 def test_what_could_not_have_been_held_back_is_not_granted(key: tuple[str, ...]) -> None:
-    built = stage()
+    built = stage(acls=AclRules(stage_writes=True))
     built.ledger().put({(Entry.STAGED, key): ""})
+    assert cutover(built.scene()).state is State.PROMOTED
+    assert built.world.target_acls.bindings == set()
+    assert any("not granted" in line for line in built.said)
+
+
+def test_nothing_is_granted_later_where_the_file_holds_nothing_back() -> None:
+    built = stage()
+    built.ledger().put({(Entry.STAGED, acl("ALLOW WRITE User:mallory TOPIC a.x").key): ""})
     assert cutover(built.scene()).state is State.PROMOTED
     assert built.world.target_acls.bindings == set()
     assert any("not granted" in line for line in built.said)

@@ -117,6 +117,17 @@ def test_no_one_without_the_secret_lifts_a_signed_fence(
     assert f"{TOPIC} says that the fence of x is lifted" in caplog.text
 
 
+@pytest.mark.parametrize("secret", [SECRET, None])
+def test_a_fence_stays_known_where_its_ledger_was_deleted_and_created_again(secret: str | None) -> None:
+    ledger, source = signed_ledger()
+    ledger.put({ENTRY: "OWNED"})
+    fences = ReverseFences(TOPIC, source, Seal(REVERSE.name, secret))
+    assert fences.current() == {FENCE.key}
+    del source.topics[TOPIC]
+    put_topic(source, TOPIC)
+    assert fences.current() == {FENCE.key}
+
+
 def test_a_fence_whose_signed_record_compaction_took_after_a_forged_tombstone_stays() -> None:
     source = MemoryCluster("a")
     put_topic(source, TOPIC)

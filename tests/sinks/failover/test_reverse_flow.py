@@ -13,7 +13,7 @@ from sinks.ledger.failover_record import Begun, Command, FailoverRecord, NotNow,
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from streaming.mm2.records import TopicPartition
-from tests.sinks.builders import NOON
+from tests.sinks.builders import NOON, put_topic
 from tests.sinks.failover.scenes import Stage, stage
 
 COPY = TopicPartition("a.x", 0)
@@ -124,6 +124,33 @@ def test_records_in_a_partition_that_the_copy_got_since_the_takeover_are_counted
     log.append(b"new", b"client", timestamp=9000)
     with pytest.raises(NotNow, match="b has 1 record that never reached a"):
         resume(built.scene(), typed="unknown")
+
+
+@pytest.mark.parametrize("partitions", [None, 0, 1])
+def test_records_on_a_copy_that_the_target_does_not_list_in_full_are_counted(partitions: int | None) -> None:
+    built = led_back()
+    built.there.logs[TopicPartition("a.x", 1)].append(b"new", b"client", timestamp=9000)
+    if partitions is None:
+        built.world.target.unseen.add("a.x")
+    else:
+        built.world.target.topics["a.x"].partitions = partitions
+    with pytest.raises(NotNow, match="b has 4 records that never reached a"):
+        resume(built.scene())
+
+
+def test_records_on_a_copy_that_came_after_the_takeover_are_counted() -> None:
+    built = led_back()
+    put_topic(built.world.target, "a.new")
+    log = built.there.logs[TopicPartition("a.new", 0)] = MemoryLog()
+    log.append(b"new", b"client", timestamp=9000)
+    with pytest.raises(NotNow, match="b has 4 records that never reached a"):
+        resume(built.scene())
+
+
+def test_a_copy_that_was_deleted_after_the_takeover_has_no_records() -> None:
+    built = led_back()
+    del built.world.target.topics["a.x"]
+    assert resume(built.scene()).state is State.MIRRORING
 
 
 def test_a_copy_that_is_shorter_than_at_the_takeover_is_unknown() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from sinks.failover.commands import cutover, promote, unfence
 from sinks.failover.divergence import divergences
+from sinks.flow_settings import AclRules
 from sinks.ledger.failover_record import NotNow, State, Step
 from sinks.ledger.ledger_entries import Entry
 from streaming.errors import LockstepError
@@ -19,7 +20,7 @@ HELD_BACK = acl("ALLOW WRITE User:app TOPIC a.x")
 
 def staged() -> Stage:
     """With a right to write that is held back until the promotion."""
-    built = stage()
+    built = stage(acls=AclRules(stage_writes=True))
     built.ledger().put({(Entry.STAGED, HELD_BACK.key): ""})
     return built
 

@@ -22,7 +22,9 @@ from sinks.kinds.offsets.stored_memory import store_histories
 from sinks.ledger.failover_record import FailoverRecord, NotNow, State, Step
 from sinks.ledger.kept_end_offsets import LatestSync
 from streaming.mm2.records import TopicPartition
+from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.inline_executor import InlineExecutor
+from tests.sinks.builders import flow_settings
 from tests.sinks.failover.scenes import ME, Died, Stage, look, mortal, stage
 
 X0, X1, Y0 = TopicPartition("x", 0), TopicPartition("x", 1), TopicPartition("y", 0)
@@ -306,6 +308,25 @@ def test_a_topic_that_the_source_hides_is_lost_as_far_as_a_job_saw_it() -> None:
     assert (found.records, found.exact, found.whole) == (3, False, False)
     failover(built.scene(), source_answers=True, accept_loss=3, agreed=agree)
     assert set(divergences(built.ledger())) == {"x", "y"}
+
+
+@pytest.mark.parametrize("policy", [None, IdentityReplicationPolicy()])
+def test_a_hidden_topic_of_which_no_copy_tells_is_neither_cut_over_nor_failed_over_without_its_loss(
+    policy: IdentityReplicationPolicy | None,
+) -> None:
+    built = watched()
+    if policy is not None:
+        built.world.settings = flow_settings(policy=policy)
+    for name in ("a.x", "a.y") if policy is None else ():
+        del built.world.target.topics[name]
+    built.world.source.unseen.add("x")
+    for command in (cutover, fence):
+        with pytest.raises(NotNow, match="a does not list x, and does not say either that they are gone"):
+            command(built.scene())
+    found = predict(built.scene(), source_answers=True)
+    assert (found.exact, found.whole, found.records == 0) == (False, False, False)
+    with pytest.raises(NotNow, match="--accept-loss"):
+        failover(built.scene(), source_answers=True, accept_loss=0, agreed=agree)
 
 
 def test_partitions_that_cannot_be_compared_are_led_back_once_the_operator_says_so() -> None:
