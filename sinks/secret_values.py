@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import quote
 
 HIDDEN = "[hidden]"
 """Shown in place of a secret."""
 
 SECRET_NAME = re.compile(
     r"passw|pwd|secret|jaas|token|passphrase|credential|private|webhook\.url|push\.url|keystore\.key|certificate"
-    r"|api[._-]?key|access[._-]?key|user\.info",
+    r"|(api|access|signing|encryption)[._-]?key|user\.info|authorization|auth\.header|headers|bearer|cookie|dsn"
+    r"|connection\.string",
     re.IGNORECASE,
 )
 """In the names of properties of Lockstep's and MM2's, of clients' settings, and of brokers' and topics' configs."""
@@ -30,7 +32,7 @@ def secret_values(values: Mapping[str, str | None]) -> tuple[str, ...]:
 def without_secrets(text: str, secrets: Iterable[str | None]) -> str:
     """A text of others, an error of a broker's or a plug-in's say, with these values hidden, should it repeat one.
 
-    They are hidden as they are, and as Python and JSON write them.
+    They are hidden as they are, and as Python, JSON and URLs write them.
     """
     forms = {form for value in secrets if value for form in (value, *_written(value))}
     for form in sorted(forms, key=len, reverse=True):
@@ -43,5 +45,6 @@ def _written(value: str) -> Iterator[str]:
     for write in (repr, ascii):
         escaped = write(value + "'\"")[1:-4]
         yield from (escaped, escaped.replace("\\'", "'"))
+    yield quote(value, safe="")
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]

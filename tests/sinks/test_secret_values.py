@@ -24,6 +24,10 @@ from sinks.secret_values import HIDDEN, is_secret, secret_values, without_secret
         "sasl.oauthbearer.assertion.private.key.passphrase",
         "basic.auth.user.info",
         "My.API_Key",
+        "http.headers",
+        "Authorization",
+        "plugin.signing.key",
+        "store.connection.string",
     ],
 )
 def test_what_may_be_a_secret_is_known_by_its_name(name: str) -> None:
@@ -43,6 +47,10 @@ def test_secrets_are_taken_out_of_a_text_the_longest_first() -> None:
         without_secrets("Invalid value hush, hushed, 5", secret_values(values))
         == f"Invalid value {HIDDEN}, {HIDDEN}, 5"
     )
+
+
+def test_a_secret_is_hidden_in_a_url_too() -> None:
+    assert without_secrets("GET /?to=a%2Fb%20c", ["a/b c"]) == f"GET /?to={HIDDEN}"
 
 
 def test_one_module_alone_says_what_stands_in_place_of_a_secret() -> None:

@@ -6,9 +6,19 @@ against every group. To see these topics and their configs does no harm. A DENY 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
-from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, PREFIXED, TOPIC, WILDCARD, AclBinding
+from sinks.kafka.ports.acl_binding import (
+    EVERYONE,
+    GROUP,
+    LITERAL,
+    PREFIXED,
+    TOPIC,
+    TRANSACTIONAL_ID,
+    WILDCARD,
+    AclBinding,
+)
 from sinks.kinds.acls.patterns import is_wildcard
 from sinks.kinds.topics.rules import OWN
 from sinks.model.changes import DENY
@@ -37,6 +47,14 @@ READING_MM2S = READING_OPERATIONS | {"READ"}
 COVERS = (
     "on the target, {} {} covers {}, which is Kafka's, MM2's or Lockstep's own. Use ACLs on the source that leave it "
     "out. Or grant this on the target by hand, or leave the principal out (lockstep.acl.principals.exclude)"
+)
+WORKERS = re.compile(r".*-mm2(-Mirror.*)?")
+"""Groups and transactional ids of a dedicated MM2's workers (`MirrorMaker`, `Worker.taskTransactionalId`). A member of
+such a group can stop the replication."""
+
+OF_WORKERS = (
+    "on the target, {} {} is that of MM2's workers. Grant this on the target by hand, or leave the principal out "
+    "(lockstep.acl.principals.exclude)"
 )
 EVERYBODY = "denies every principal, also the protected ones ({}); if that is meant, deny it on the target by hand"
 
@@ -75,8 +93,11 @@ def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str],
     """
     if there.permission == DENY:
         return EVERYBODY.format(protected) if there.principal == EVERYONE and protected else None
-    if there.resource_type != TOPIC or there.operation in READING_OPERATIONS:
+    if there.operation in READING_OPERATIONS:
         return None
+    if there.resource_type != TOPIC:
+        found = there.resource_type in (GROUP, TRANSACTIONAL_ID) and WORKERS.fullmatch(there.resource_name)
+        return OF_WORKERS.format(there.resource_type, there.resource_name) if found else None
     own = own_topic(there.resource_name, there.pattern_type, ours)
     if own is None and there.operation not in READING_MM2S:
         own = _topic_of_mm2(there.resource_name, there.pattern_type, mm2s)

@@ -81,6 +81,25 @@ def test_groups_and_the_user_of_a_withheld_acl_go_along() -> None:
     assert desired.principals == {"User:al": "User:al"}
 
 
+@pytest.mark.parametrize(
+    ("resource", "wanted"),
+    [
+        ("GROUP a-mm2", False),
+        ("GROUP a-mm2…", False),
+        ("TRANSACTIONAL_ID connect-cluster-a-mm2", False),
+        ("TRANSACTIONAL_ID a-mm2-MirrorSourceConnector-0", False),
+        ("GROUP a-mm2s", True),
+        ("GROUP pay", True),
+        ("GROUP *", True),
+    ],
+)
+def test_the_groups_of_mm2s_workers_are_not_granted_by_the_source(resource: str, wanted: bool) -> None:
+    read, operation = "ALLOW READ User:al TOPIC orders", "WRITE" if resource.startswith("TRANS") else "READ"
+    found = synced(source_topics("orders"), read, f"ALLOW {operation} User:al {resource}")
+    assert (len(found) == 2) is wanted
+    assert len(synced(source_topics("orders"), read, f"ALLOW DESCRIBE User:al {resource}")) == 2
+
+
 def identity_world(*target_acls: str) -> World:
     built = World(
         flow_settings(policy=identity()),
