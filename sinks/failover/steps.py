@@ -218,8 +218,8 @@ def _keep_divergence(scene: Scene) -> None:
         _refuse_open(scene)
     unplanned = doing is Command.FAIL_OVER
     prediction = predict(scene, source_answers=scene.source_answers) if unplanned else counted(scene, topics)
-    # For a topic that the source does not show, the copy's end is all that will be known.
-    keep_divergence(scene, prediction if prediction.whole or not unplanned else with_all_copies(scene, prediction))
+    # For a topic that the source does not show, or no longer has, the copy's end is all that will be known.
+    keep_divergence(scene, prediction if doing is Command.DRAIN else with_all_copies(scene, prediction))
     if doing is Command.PROMOTE:
         _refuse_late(scene, prediction)
 

@@ -107,18 +107,33 @@ def not_copied_back(scene: Scene) -> Unreplicated:
         seen = target.latest(list(taken))
         grown = {copy: taken[copy] for copy, end in seen.items.items() if end > taken[copy]}
         hidden = undecided(target, {copy: seen.items[copy] for copy in grown})
-        try:
-            came = all_records(target, grown)
-        except TooManyRecords as error:
-            raise LockstepError(f"{error}. {HAND_ON.format('the target')}") from error
+        came, unread = _records_of_copies(target, grown, ends)
         left = {
             copy: not_among(records, _as_old(source, TopicPartition(upstream[copy.topic], copy.partition), records))
             for copy, records in came.items()
         }
-    unseen = {copy: str(fault) for copy, fault in seen.errors.items()}
+    unseen = unread | {copy: str(fault) for copy, fault in seen.errors.items()}
     unseen |= {copy: SHORTER for copy, end in seen.items.items() if end < taken[copy]}
     problems = unseen | dict(hidden.unknown) | dict.fromkeys(hidden.open, OPEN)
     return Unreplicated({copy: records for copy, records in left.items() if records}, problems, exact=False)
+
+
+def _records_of_copies(
+    target: RecordReader, grown: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+) -> tuple[dict[TopicPartition, list[Record]], dict[TopicPartition, str]]:
+    """Returns the records behind the offsets `grown`, and why a copy could not be read that came after the takeover.
+    `ends`: of the copies at the takeover. Raises LockstepError."""
+    unread = dict[TopicPartition, str]()
+    try:
+        came = all_records(target, {copy: start for copy, start in grown.items() if copy in ends})
+    except TooManyRecords as error:
+        raise LockstepError(f"{error}. {HAND_ON.format('the target')}") from error
+    for copy in sorted(grown.keys() - ends.keys()):
+        try:
+            came |= all_records(target, {copy: grown[copy]})
+        except TooManyRecords as error:
+            unread[copy] = str(error)
+    return came, unread
 
 
 def _not_led_back(scene: Scene) -> tuple[dict[str, Divergence], dict[str, str], list[TopicPartition]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sinks.failover import cut_reader
 from sinks.failover.commands import cutover
 from sinks.failover.failing_back import failback, resume
 from sinks.failover.unplanned import ANY_LOSS, failover
@@ -145,6 +146,28 @@ def test_records_on_a_copy_that_came_after_the_takeover_are_counted() -> None:
     log.append(b"new", b"client", timestamp=9000)
     with pytest.raises(NotNow, match="b has 4 records that never reached a"):
         resume(built.scene())
+
+
+def test_records_of_a_copy_whose_topic_was_deleted_before_the_takeover_are_no_client_records() -> None:
+    built = stage()
+    put_topic(built.world.target, "a.old")
+    log = built.there.logs[TopicPartition("a.old", 0)] = MemoryLog()
+    log.append(b"old", b"kept for years", timestamp=9000)
+    cutover(built.scene())
+    failback(built.scene(), export=None, discard=None, write_reverse=lambda: None)
+    assert resume(built.scene(), typed="unknown").state is State.MIRRORING
+
+
+def test_a_new_copy_with_too_many_records_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = led_back()
+    put_topic(built.world.target, "a.new")
+    log = built.there.logs[TopicPartition("a.new", 0)] = MemoryLog()
+    for number in range(9):
+        log.append(b"new", b"%d" % number, timestamp=9000)
+    monkeypatch.setattr(cut_reader, "CUT_LIMITS", cut_reader.CUT_LIMITS._replace(most=5))
+    with pytest.raises(NotNow, match=r"for example a\.new-0: .*too many to hold at once.*--discard unknown"):
+        resume(built.scene())
+    assert resume(built.scene(), discard=ANY_LOSS).state is State.MIRRORING
 
 
 def test_a_copy_that_was_deleted_after_the_takeover_has_no_records() -> None:
