@@ -286,12 +286,16 @@ class DeletionChecks:
         self._confirmed = force
         before = [one for kind, one in self._standing.items() if kind not in compared]
         self._standing = {kind: one for kind, one in self._standing.items() if kind not in compared}
+        deletions = (one for _, comparison in found for one in comparison.plan.changes if _is_checked(one))
+        # Once for all kinds: each kind of a command would wait anew until it grows.
+        is_new = any(one.key not in self._seen[one.kind].epochs for one in deletions)
+        latest = self._log.latest() if is_new else None
         for controller, comparison in found:
             if (wanted := comparison.wanted) is not None and wanted.kind.row.of_principals:
                 self.publish(wanted, context)
                 plan = plan.noting((), self._stays(wanted, context.ledger))
             for kind in sorted(controller.kinds):
-                kept = self._not_proven(kind, controller, comparison, context, second_look, force)
+                kept = self._not_proven(kind, controller, comparison, context, second_look, force, latest)
                 if kept:
                     plan = replace(plan, changes=tuple(one for one in plan.changes if one not in kept))
         now = [one for kind, one in self._standing.items() if kind in compared]
@@ -311,15 +315,18 @@ class DeletionChecks:
         context: PassContext,
         second_look: SecondLook,
         force: bool,
+        latest: int | None,
     ) -> set[Change]:
-        """Returns the deletions of a kind that must not be written now, and notes the reasons."""
+        """Returns the deletions of a kind that must not be written now, and notes the reasons. `latest`: the highest
+        metadata epoch now, for items that the source lacks for the first time."""
         deletions = {one.key: one for one in comparison.plan.changes if one.kind is kind and _is_checked(one)}
         seen = self._seen[kind]
         wanted, source = comparison.wanted, self._flow.source
         standing = self._standing[kind] = _Standing()
         seen.absence.observe(deletions, wanted.shown if wanted else 0, context.now)
         before, seen.second_looks, seen.others = seen.second_looks, {}, None
-        seen.epochs = self._epochs_at_first(seen, deletions) if deletions else {}
+        epochs = {key: seen.epochs.get(key, latest) for key in deletions}
+        seen.epochs = {key: epoch for key, epoch in epochs.items() if epoch is not None}
         if wanted is None or not wanted.shown:
             seen.unclaimed.observe((), 0, context.now)
         if not deletions:
@@ -368,14 +375,6 @@ class DeletionChecks:
             else:
                 seen.second_looks[key] = context.now, said[key]
         return said
-
-    def _epochs_at_first(self, seen: _Seen, missing: Collection[Key]) -> dict[Key, int]:
-        """Returns the epochs of `seen` for the missing items. Items that the source lacks for the first time get the
-        latest."""
-        is_new = any(key not in seen.epochs for key in missing)
-        latest = self._log.latest() if is_new else None
-        found = {key: seen.epochs.get(key, latest) for key in missing}
-        return {key: epoch for key, epoch in found.items() if epoch is not None}
 
     def _ask_source(
         self, second_look: SecondLook, controller: Controller, keys: Collection[Key], since: int | None
