@@ -1,7 +1,7 @@
 """Follows one change of `retention.ms` through a pass over clusters in memory: `python -m tests.trace_change`.
 
 It prints each function of Lockstep's that the pass enters, in the order of the first calls. The last line counts these
-functions and their files. What stands for a broker here (`sinks/kafka/memory/`) is not counted. Comprehensions neither.
+functions and their files. What stands for a broker here (`tests/memory/`) is not counted. Comprehensions neither.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
 
-from sinks.kafka.memory import memory_cluster
 from sinks.kinds.shared_listings import SharedListings
+from tests.memory import memory_cluster
 from tests.sinks.builders import World, overrides_of, put_topic, set_config
 
 ROOT = Path(__file__).resolve().parent.parent

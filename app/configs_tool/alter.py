@@ -142,12 +142,12 @@ def write(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
     return False
 
 
-def shows(levels: ConfigLevels, alteration: Alteration, wait: Wait, polls: int = POLLS) -> bool:
+def shows(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
     """Wait until the entity shows it. Brokers apply a moment later what the controller has written."""
-    for number in range(polls):
+    for number in range(POLLS):
         if holds(alteration.entity, alteration.wanted, described(levels, alteration.entity)):
             return True
-        if number + 1 < polls and wait(POLL_EVERY):
+        if number + 1 < POLLS and wait(POLL_EVERY):
             return False
     return False
 

@@ -65,7 +65,7 @@ class Flags:
 
     @property
     def kind(self) -> EntityType | None:
-        """The entity type, in its long or short form."""
+        """The entity type, given as --entity-type or by a short flag (--broker, --topic)."""
         if self.broker is not None or self.broker_defaults:
             return EntityType.BROKERS
         return EntityType.TOPICS if self.topic is not None else self.entity_type

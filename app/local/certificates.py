@@ -46,9 +46,10 @@ class Signed:
         return self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 
 
-def signed(
-    name: str, by: Signed | None = None, *, authority: bool = False, names: Sequence[str] = (), days: float = 30
-) -> Signed:
+VALID_DAYS = 30
+
+
+def signed(name: str, by: Signed | None = None, *, authority: bool = False, names: Sequence[str] = ()) -> Signed:
     """Returns a certificate for `name`, self-signed unless signed `by` another. `names`: further host names and
     addresses."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.timezone.utc)
@@ -61,7 +62,7 @@ def signed(
         .serial_number(x509.random_serial_number())
         # A clock that is a little behind must not find it not yet valid.
         .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(days=days))
+        .not_valid_after(now + datetime.timedelta(days=VALID_DAYS))
         .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
     )
     if names:

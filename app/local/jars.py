@@ -47,15 +47,15 @@ SHOWN_EVERY = 10
 """Jars between two lines of progress where stderr is no terminal."""
 
 
-def kafka_jars(root: Path | None = None) -> list[Path]:
+def kafka_jars() -> list[Path]:
     """Returns the jars of brokers, tools and MM2, about 55 MB. The first call fetches them (a minute), all or none.
     Raises LockstepError if Java is missing or the download fails."""
-    return fetched(KAFKA_JARS, root)
+    return fetched(KAFKA_JARS)
 
 
-def connector_jars(root: Path | None = None) -> list[Path]:
+def connector_jars() -> list[Path]:
     """Returns the Kafka connector for the installed Spark, about 10 MB. Raises as `kafka_jars`."""
-    return fetched(connector_for(spark_version()).jars, root)
+    return fetched(connector_for(spark_version()).jars)
 
 
 def named_jars() -> list[Path]:

@@ -167,7 +167,7 @@ class _Archive:
         return self._part is not None
 
     def options(self) -> tuple[str, ...]:
-        """Java's, to use it or to make it."""
+        """Returns the Java options that use the class archive, or create it. Empty if neither is safe."""
         if self._path.is_file():
             return (f"-XX:SharedArchiveFile={self._path}", "-Xshare:auto", "-Xlog:disable") if self._is_ours() else ()
         if any("SharedArchiveFile" in os.environ.get(variable, "") for variable in JAVA_VARIABLES):

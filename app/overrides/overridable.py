@@ -196,7 +196,7 @@ def closed(name: str, reference: bool, opened: Collection[str]) -> str | None:
 
 
 def refusals(stored: InLedger, opened: Collection[str]) -> list[str]:
-    """Returns what is wrong with the overrides of a ledger, without values. If anything is, none of them is used."""
+    """Returns the mistakes in a ledger's overrides, without values. One mistake disables all overrides."""
     found: list[str] = []
     for level in OverrideLevel:
         try:

@@ -263,12 +263,8 @@ def check_mm2_lines(properties: Properties, flow: Flow, findings: Findings) -> N
             findings.warn(entry, said)
     for name, (kinds, said) in INTERVALS.items():
         entry = properties.mm2_entry(name, flow)
-        if entry is not None and any(_is_on(properties, flow, kind) for kind in kinds):
+        if entry is not None and any(is_enabled(properties, flow, kind) for kind in kinds):
             findings.warn(entry, said)
-
-
-def _is_on(properties: Properties, flow: Flow, kind: Kind) -> bool:
-    return any(properties.get(keys.TABLE[switch.name], flow) for switch in kind.row.enabled_by)
 
 
 def _forwarding_admin(entry: PropertyLine, properties: Properties, flow: Flow) -> str | None:
@@ -327,3 +323,8 @@ LINE_RULES: Mapping[str, Callable[[PropertyLine, Properties, Flow], str | None]]
     EMIT_HEARTBEATS: _no_heartbeats,
 }
 """By the key: what is to be said of a line; None where nothing is."""
+
+
+def is_enabled(properties: Properties, flow: Flow, kind: Kind) -> bool:
+    """Whether the file enables a kind for a flow."""
+    return any(properties.get(keys.TABLE[switch.name], flow) for switch in kind.row.enabled_by)

@@ -14,7 +14,7 @@ from app.properties.mistakes import Findings
 from app.properties.scoped_keys import Properties
 from app.properties.shown import hidden_texts
 from app.settings.cluster_sections import check_aliases, cluster_settings
-from app.settings.contradictions import READ_BY, check_copier, check_flow, check_plugins
+from app.settings.contradictions import READ_BY, check_copier, check_flow, check_plugins, is_enabled
 from sinks.flow_settings import (
     AclRules,
     Copier,
@@ -149,7 +149,7 @@ def _settings(
         group_filter=plugins[keys.GROUP_FILTER],
         config_filter=plugins[keys.CONFIG_FILTER],
         internal=internal,
-        enabled={kind: _is_enabled(properties, flow, kind) for kind in Kind} | {Kind.SCRAM_USER: provider is not None},
+        enabled={kind: is_enabled(properties, flow, kind) for kind in Kind} | {Kind.SCRAM_USER: provider is not None},
         disabled_reasons=disabled_reasons(properties, flow, findings),
         heartbeats_replication=get(keys.HEARTBEATS_REPLICATION),
         copier=Copier(get(keys.COPIER)),
@@ -177,10 +177,6 @@ def _copier_keeps(properties: Properties, flow: Flow) -> frozenset[Kind]:
     preserving = properties.get(keys.COPIER, flow) == Copier.OFFSET_PRESERVING.value
     kept: tuple[str, ...] = properties.get(keys.COPIER_KEEPS, flow)
     return frozenset(map(Kind, kept)) if preserving else frozenset()
-
-
-def _is_enabled(properties: Properties, flow: Flow, kind: Kind) -> bool:
-    return any(properties.get(keys.TABLE[switch.name], flow) for switch in kind.row.enabled_by)
 
 
 def _listeners(properties: Properties, flow: Flow, topics: TopicListener, groups: GroupListener) -> Listeners:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -47,6 +46,7 @@ from app.settings.job_settings import (
 from app.settings.plugin_reconfiguration import flow_that_stays
 from sinks.flow_settings import FlowSettings
 from sinks.notify.metrics_reporting import MetricsReporter
+from sinks.secret_values import is_secret
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 from streaming.mm2.internal_topic_names import InternalTopics
@@ -107,10 +107,10 @@ def _chosen_of(
     return tuple(one for one in built if one.flow in chosen)
 
 
-def load_job(path: Path, *, environ: Mapping[str, str] = os.environ) -> JobSettings:
+def load_job(path: Path) -> JobSettings:
     """Returns the settings of the whole job from a file that may have mistakes; a wrong line counts as missing. Raises
     ConfigurationError if it is no properties file."""
-    return _job(read_properties(path, environ, Findings(str(path))))
+    return _job(read_properties(path, os.environ, Findings(str(path))))
 
 
 def read_properties(
@@ -231,7 +231,7 @@ def _overrides(
 
 
 def _check_http(properties: Properties, findings: Findings) -> None:
-    """Require a token from a server that other machines can reach."""
+    """Reports a mistake if other machines can reach the HTTP server and the file sets no `lockstep.http.token`."""
     if not is_loopback(properties.get(HTTP_HOST)) and not properties.entry(HTTP_TOKEN.name):
         findings.mistake(
             properties.entry(HTTP_HOST.name),
@@ -243,13 +243,11 @@ def _check_http(properties: Properties, findings: Findings) -> None:
 SAMPLE = "replace-me"
 """What the secrets of conf/kubernetes begin with, for everybody to read."""
 
-SECRET_KEY = re.compile("secret|token|password|jaas", re.IGNORECASE)
-
 
 def _check_samples(properties: Properties, findings: Findings) -> None:
-    """A secret of the samples protects nothing."""
+    """Reports secrets that still have the sample's value."""
     for entry in properties.by_key.values():
-        if SAMPLE in entry.value and (entry.is_referred or SECRET_KEY.search(entry.key)):
+        if SAMPLE in entry.value and (entry.is_referred or is_secret(entry.key)):
             findings.mistake(entry, "holds a secret of the sample, which everybody can read: put one of your own there")
 
 

@@ -29,7 +29,7 @@ class Adoptable:
 
 
 def adoptable(reconcile: FlowReconcile, kind: Kind) -> Adoptable:
-    """Compare everything once, and write nothing.
+    """Compare everything once, and return what `adopt` may take over of this kind. Writes nothing.
 
     Raises what stops the flow. Raises LockstepError if the kind could not be compared, or if the flow has ended.
     """

@@ -40,7 +40,7 @@ from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Change, Key, Kind, Op, count_by, key_as_text
 from sinks.model.plan import CONFIRM, SEE_PLAN, Plan, Refusal, Unobserved
 from streaming.errors import LockstepError
-from streaming.message_words import number_of
+from streaming.message_words import first_names, number_of
 
 SECOND_LOOK_AFTER_S = 3.0
 """Seconds from the first comparison that lacks an item to the second look. Brokers follow the controller's log within a
@@ -76,8 +76,6 @@ STAYS = (
     "{} of the kind {} keep former names on the target: they are protected, or another flow wants them ({}). Until "
     "`lockstep apply --force` confirms that, every deletion of the kind is held"
 )
-NAMED = 3
-"""How many items a note names."""
 
 HELD_BY_FILE: Mapping[Sighting | None, str] = {Sighting.LEFT_OUT: LEFT_OUT, Sighting.RENAMED: RENAMED}
 """What only a person confirms, each with the reason of one item."""
@@ -256,9 +254,8 @@ class DeletionChecks:
         if not self._is_renamed(wanted.kind, ledger):
             return []
         staying = sorted(self._staying(wanted, ledger.owned(wanted.kind).difference(wanted.keys)))
-        named = ", ".join(key_as_text(wanted.kind, key) for key in staying[:NAMED])
-        more = ", …" if len(staying) > NAMED else ""
-        return [STAYS.format(number_of(len(staying), "item"), wanted.kind, named + more)] if staying else []
+        named = first_names([key_as_text(wanted.kind, key) for key in staying])
+        return [STAYS.format(number_of(len(staying), "item"), wanted.kind, named)] if staying else []
 
     def _is_renamed(self, kind: Kind, ledger: Ledger) -> bool:
         """Whether the items on the target were created under another naming than the settings give now."""

@@ -103,7 +103,7 @@ class FullComparisons:
         return True
 
     def done(self, now: float) -> None:
-        """All was polled."""
+        """Note that this pass polled everything. The next full comparison is due one interval after `now`."""
         self._at = now
 
     def forget(self) -> None:
@@ -165,10 +165,10 @@ class ListingFreshness:
         self._wanted_anew = self._wanted_anew or wanted
 
     def list(self, topics: TopicListing, now: float, *, silent: bool, everything: bool, asked: bool) -> Listed:
-        """Lists topics as fresh as a pass needs. Raises ClusterUnreachable, RightsMissing.
+        """Lists the topics. Reuses a listing where the pass allows it. Raises ClusterUnreachable, RightsMissing.
 
-        `silent`: the log is followed, and nothing was signalled since the last call. `everything` will be compared;
-        `asked`: because an operator wants it.
+        `silent`: Lockstep follows the metadata log, which told of no change since the last call. `everything`: this
+        pass compares all items. `asked`: an operator asked for the pass.
         """
         if not silent or self._moved_at == float("inf"):
             self._moved_at = now

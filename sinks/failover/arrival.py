@@ -83,7 +83,8 @@ def sharing(shared: Mapping[str, str], source: Mapping[str, int]) -> dict[TopicP
 
 
 def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[TopicPartition, Arrival]:
-    """Returns the arrival of all partitions. The target is read first: what comes meanwhile counts as not there yet.
+    """Returns, for each source partition, how many records the target lacks. Reads the target first, so that a record
+    that is copied meanwhile counts as missing.
 
     `source` reads as MM2 does (`isolation.level`). Raises ClusterUnreachable, RightsMissing.
     """

@@ -32,8 +32,8 @@ def fenced_topics(
     found = sorted(topic for topic in remote if not is_copy(settings.policy, topic, aliases))
     if unknown := sorted(set(wanted) - set(found)):
         raise LockstepError(
-            f"{', '.join(unknown)}: not a topic of {settings.flow.source} that {settings.flow.name} replicates and "
-            "that producers write; `lockstep topics` lists the replicated topics"
+            f"{', '.join(unknown)} cannot be fenced. {settings.flow.name} does not replicate such a topic, or MM2 "
+            f"copied it to {settings.flow.source}. `lockstep topics` lists all replicated topics"
         )
     return [topic for topic in found if not wanted or topic in wanted]
 

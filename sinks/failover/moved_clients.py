@@ -30,7 +30,7 @@ class WrittenSince:
     unknown: Collection[TopicPartition] = ()
 
 
-def written_on_target(scene: Scene, known: Mapping[str, Divergence], limits: ReadLimits = LIMITS) -> WrittenSince:
+def written_on_target(scene: Scene, known: Mapping[str, Divergence]) -> WrittenSince:
     """Searches the copies of these topics behind the ends that they had when drained. Raises ClusterUnreachable,
     RightsMissing."""
     drained = takeover_ends(known)
@@ -45,13 +45,13 @@ def written_on_target(scene: Scene, known: Mapping[str, Divergence], limits: Rea
     ):
         seen = target.ends(list(drained))
         grown = {copy for copy, log in seen.items.items() if log.end > drained[copy]}
-        found, cut = read_fingerprints(target, {copy: drained[copy] for copy in grown}, limits)
+        found, cut = read_fingerprints(target, {copy: drained[copy] for copy in grown}, LIMITS)
         unknown = cut | seen.errors.keys()
         came = {where: found[copy] for where, copy in pairs.items() if copy in grown - unknown}
         # Read last, so that records copied meanwhile are found.
-        new = _new_on(source, AsItWas(target, drained), pairs, came, limits)
+        new = _new_on(source, AsItWas(target, drained), pairs, came)
         unknown |= {pairs[where] for where in came.keys() - new.keys()}
-        maybe_taken = {pairs[where] for where in _maybe_taken(source, new, limits)}
+        maybe_taken = {pairs[where] for where in _maybe_taken(source, new)}
     return WrittenSince(
         {pairs[where] for where, one in new.items() if one.newest is not None} - maybe_taken, unknown | maybe_taken
     )
@@ -71,15 +71,14 @@ def _new_on(
     before: RecordReader,
     pairs: Mapping[TopicPartition, TopicPartition],
     came: Mapping[TopicPartition, list[Fingerprint]],
-    limits: ReadLimits,
 ) -> dict[TopicPartition, _New]:
     """Returns the partitions that could be compared. `before`: the copies as they were when drained."""
     # If the target sets timestamps itself, it is unknown how far back to read.
     timed = {where: prints for where, prints in came.items() if not any(one.appended for one in prints)}
-    ours, unread = _since(source, {where: prints for where, prints in timed.items() if prints}, limits)
+    ours, unread = _since(source, {where: prints for where, prints in timed.items() if prints})
     left = {where: _without(prints, ours.get(where, ())) for where, prints in timed.items() if where not in unread}
     # Records that the copy had already were resent, even if the source has lost them.
-    copied, _ = _since(before, {pairs[where]: prints for where, prints in left.items() if prints}, limits)
+    copied, _ = _since(before, {pairs[where]: prints for where, prints in left.items() if prints})
     return {
         where: _New(_latest(_without(prints, copied.get(pairs[where], ()))), _latest(ours.get(where, ())))
         for where, prints in left.items()
@@ -87,13 +86,13 @@ def _new_on(
 
 
 def _since(
-    reader: RecordReader, prints: Mapping[TopicPartition, list[Fingerprint]], limits: ReadLimits
+    reader: RecordReader, prints: Mapping[TopicPartition, list[Fingerprint]]
 ) -> tuple[dict[TopicPartition, list[Fingerprint]], set[TopicPartition]]:
     """Returns the log since the oldest of these, and the partitions where that could not be read."""
     times = [PartitionTime(where, min(one.timestamp for one in found)) for where, found in prints.items()]
     seen = reader.offsets_for_times(times)
     begins = {context.where: offset for context, offset in seen.items.items() if offset is not None}
-    found, cut = read_fingerprints(reader, begins, limits)
+    found, cut = read_fingerprints(reader, begins, LIMITS)
     return found, cut | {context.where for context in seen.errors}
 
 
@@ -106,7 +105,7 @@ def _latest(prints: Iterable[Fingerprint]) -> int | None:
     return max((one.timestamp for one in prints), default=None)
 
 
-def _maybe_taken(source: RecordReader, new: Mapping[TopicPartition, _New], limits: ReadLimits) -> set[TopicPartition]:
+def _maybe_taken(source: RecordReader, new: Mapping[TopicPartition, _New]) -> set[TopicPartition]:
     """Returns partitions whose new records may all have been on the source, until retention or compaction deleted them.
 
     MM2 may have resent these. Partitions that the source does not show are included."""
@@ -118,7 +117,7 @@ def _maybe_taken(source: RecordReader, new: Mapping[TopicPartition, _New], limit
         return lambda record: first.setdefault(where, record.timestamp)
 
     cut = {where: (log.start, log.end) for where, log in logs.items() if log.start}
-    read_records(source, cut, limits._replace(most=1), taker)
+    read_records(source, cut, LIMITS._replace(most=1), taker)
     compacted = source.compacted({where.topic for where in newest})
     # Compaction keeps the log's last record.
     replaced = {where for where in newest if where.topic in compacted and newest[where] <= (new[where].read_to or 0)}

@@ -80,9 +80,9 @@ def counted_loss(facts: ReadinessFacts) -> FailoverLoss:
 
 
 def without_answer(made: Preflight, last: Preflight | None) -> Preflight:
-    """A preflight to which the source gave no answer, wholly or in part, with what the `last` one saw before.
+    """Fills a preflight that the source did not fully answer with the facts of `last`.
 
-    A record that is missing now was missing then, or was written since that one began.
+    If `last` found nothing missing, no missing record is older than its start.
     """
     if last is None:
         return made

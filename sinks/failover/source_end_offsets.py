@@ -155,7 +155,8 @@ class SourceEndOffsetStore:
         return self._copied_ends.caught_up_ms if self._copied_ends else None
 
     def keep(self, context: PassContext) -> None:
-        """Reads when it is time, and writes what moved. Errors are only logged, because no pass depends on this."""
+        """Starts a reading of the source's end offsets if one is due, and writes changed ends to the ledger. Errors are
+        only logged, because no pass depends on this."""
         try:
             self._meet(context)
             self._write_what_was_read(context)

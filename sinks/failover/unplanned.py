@@ -172,7 +172,7 @@ def _remembered(scene: Scene, seen: EndOffsets = MappingProxyType({})) -> Predic
 
 
 def seen_last(ledger: Ledger, policy: ReplicationPolicy, aliases: Collection[str]) -> dict[str, KeptEndOffsets]:
-    """Returns what the job kept of the source's topics, without those that MM2 writes there."""
+    """Returns what the ledger keeps of each source topic's end offsets. Skips topics that MM2 writes on the source."""
     return {topic: one for topic, one in kept_end_offsets(ledger).items() if not is_copy(policy, topic, aliases)}
 
 

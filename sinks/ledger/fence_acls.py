@@ -87,7 +87,8 @@ class ReverseFences:
         if not is_fence_key(acl := tuple(rest)):
             if not self._strange:
                 log.warning(
-                    "%s has fences that deny no WRITE on a topic. Lockstep ignores them. The first is %r",
+                    "%s lists a fence that is no DENY WRITE on a topic: %r. Lockstep ignores it, and others like it. "
+                    "Check who can write that topic (`lockstep validate --rights`)",
                     self._topic,
                     rest,
                 )

@@ -90,7 +90,7 @@ class KindRow:
     - `written_with`: the operation of Kafka's ACLs that each of ours needs.
     - `enabled_by`: one of these properties is enough; none: the settings decide otherwise.
     - `in_a_request`: so many changes reach its writer together; None: as many as of most kinds.
-    - `interval_key`: MM2's property for how often it is polled. `needs_java`: only Java's Admin can ask for it.
+    - `interval_key`: MM2's property for how often it is polled.
     - `data`: a deletion destroys records; owned items are then known by the topic's id.
     - `of_principals`: it is about principals, which several sources may have. `lockstep.acl.principals` covers it.
       Flows into one target claim what they want of it, so that none deletes what another still wants.
@@ -110,7 +110,6 @@ class KindRow:
     of_principals: bool = False
     shown_late: bool = False
     versioned: bool = False
-    needs_java: bool = False
     numbers: frozenset[str] = frozenset()
     nullable: frozenset[str] = frozenset()
     enabled_by: tuple[Switch, ...] = ()

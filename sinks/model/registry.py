@@ -131,7 +131,6 @@ class Kind(str, Enum):
             key_fields=("broker", "name"),
             order={Op.CREATE: 40, Op.UPDATE: 41, Op.DELETE: 42},
             written_with=dict.fromkeys(Op, "ALTER_CONFIGS"),
-            needs_java=True,
             enabled_by=(Switch("lockstep.sync.broker.configs.enabled"),),
             rights=(
                 RequiredRight(SOURCE, On.CLUSTER, ("DESCRIBE_CONFIGS",), "reads broker configs"),
@@ -152,7 +151,6 @@ class Kind(str, Enum):
             # An entity is all or nothing, whatever becomes of each of its quotas.
             together=True,
             of_principals=True,
-            needs_java=True,
             enabled_by=(
                 Switch(
                     "lockstep.sync.client.quotas.enabled",

@@ -138,7 +138,7 @@ def gateway_of(properties: Mapping[str, str]) -> Gateway:
     try:
         interval = seconds_of(values[INTERVAL])
     except ValueError:
-        raise LockstepError(f'{INTERVAL}: its value is no time above zero, such as "15 seconds"') from None
+        raise LockstepError(f'{INTERVAL}: its value must be a time above zero, for example "15 seconds"') from None
     url = values[PUSH_URL_NAME]
     return Gateway(url, _server(url), interval, values[JOB], values[USERNAME] or None, password or None)
 

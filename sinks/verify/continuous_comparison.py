@@ -251,7 +251,6 @@ class SelectedPiece(NamedTuple):
 
     progress: PartitionProgress
     piece: Piece
-    of_tail: bool
 
 
 def select_pieces(
@@ -282,7 +281,7 @@ def select_pieces(
         else:
             piece = one.next_of_history(windows, most, largest)
         if piece is not None:
-            found.append(SelectedPiece(one, piece, of_tail))
+            found.append(SelectedPiece(one, piece))
             left -= budget.size(topic, piece.offsets)
     return found
 

@@ -41,7 +41,8 @@ class PartitionPlan:
 
 @dataclass(frozen=True, slots=True)
 class Reread:
-    """What to match record by record: all or some cells of the window with this number."""
+    """A window to match record by record. `number`: its index in the plan. `times`: timestamps are compared, too.
+    `differs`: False if the digests agree."""
 
     number: int
     window: Window

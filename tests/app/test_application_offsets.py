@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from app.application_offsets import ends_of, offsets_to_use
-from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.direction import GroupOffset
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.translation import Answer, Method, Unanswered
 from sinks.kinds.offsets.verdicts import Judgement, Verdict
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_groups import MemoryGroups
 from tests.sinks.builders import flow_settings
 
 

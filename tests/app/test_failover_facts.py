@@ -13,13 +13,13 @@ from app.rights.rights_check import RightFinding, RightVerdict, asked_groups
 from sinks.failover.readiness_facts import GroupsUnseen
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault, JavaGone, NoAnswer, RightsMissing
 from sinks.flow_settings import MirrorVersion
-from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.kinds.shared_listings import list_both
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from tests.app.rights.test_rights import settings_of
+from tests.memory.memory_groups import MemoryGroups
 from tests.sinks.builders import World, flow_settings, put_topic
 
 

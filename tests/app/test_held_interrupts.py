@@ -12,10 +12,10 @@ import pytest
 from app.cli.plan_command import Planned, write
 from app.held_interrupts import SIGNALS, held_interrupts
 from app.single_pass import SinglePass
-from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.cluster import Faults, TopicSpec
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind
+from tests.memory.memory_acls import MemoryAcls
 from tests.sinks.builders import World, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

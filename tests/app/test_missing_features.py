@@ -9,15 +9,15 @@ from typing import Any
 from app.cli.validate_command import missing_features
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings, Incremental
-from sinks.kafka.memory.memory_acls import MemoryAcls
-from sinks.kafka.memory.memory_cluster import MemoryCluster
-from sinks.kafka.memory.memory_groups import MemoryGroups
-from sinks.kafka.memory.memory_levels import MemoryLevels
-from sinks.kafka.memory.memory_records import MemoryRecords
-from sinks.kafka.memory.memory_transactions import MemoryTransactions
-from sinks.kafka.memory.memory_users import MemoryUsers
-from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.model.changes import Kind
+from tests.memory.memory_acls import MemoryAcls
+from tests.memory.memory_cluster import MemoryCluster
+from tests.memory.memory_groups import MemoryGroups
+from tests.memory.memory_levels import MemoryLevels
+from tests.memory.memory_quotas import MemoryQuotas
+from tests.memory.memory_records import MemoryRecords
+from tests.memory.memory_transactions import MemoryTransactions
+from tests.memory.memory_users import MemoryUsers
 from tests.sinks.builders import flow_settings, put_topic
 from tests.sinks.memory_flow import memory_ports
 

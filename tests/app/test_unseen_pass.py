@@ -10,8 +10,8 @@ import pytest
 from app.single_pass import SinglePass
 from app.wiring import FlowClusters
 from sinks.engine.deletion_checks import SECOND_LOOK_AFTER_S
-from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.model.changes import Kind
+from tests.memory.memory_acls import MemoryAcls
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

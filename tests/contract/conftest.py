@@ -9,8 +9,8 @@ import pytest
 
 from app.wiring import open_cluster
 from sinks.kafka.kafka_cluster import KafkaCluster
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Cluster
+from tests.memory.memory_cluster import MemoryCluster
 
 KINDS = ["memory", pytest.param("kafka", marks=pytest.mark.kafka)]
 

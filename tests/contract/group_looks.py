@@ -11,11 +11,11 @@ import confluent_kafka as rd
 from app.local.waiting import wait_for
 from sinks.kafka.jvm.jvm_watches import JvmGroupWatch
 from sinks.kafka.kafka_cluster import KafkaCluster
-from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.groups import Groups, LogRange, Offsets
-from sinks.kafka.ports.watches import GroupWatch, PlainGroupWatch
+from sinks.kafka.ports.watches import GroupWatch
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_groups import MemoryGroups, PlainGroupWatch
 
 SOON = 180.0
 RECORDS = 5

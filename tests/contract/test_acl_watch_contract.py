@@ -11,10 +11,10 @@ from app.local.ports import free_ports
 from app.wiring import admin_of
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.jvm.jvm_acls import RECENT, JvmAcls, JvmAclWatch, SharedJvmAcls
-from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import Acls, AclWatch
 from tests.contract.acl_looks import broker_of, kafka_acls, shows
+from tests.memory.memory_acls import MemoryAcls, PlainAclWatch
 from tests.sinks.kinds.acls.acl_builders import acl
 
 

@@ -13,10 +13,10 @@ from app.local.ports import free_ports
 from sinks.faults import ClusterUnreachable, LockstepError, NotSupported, RightsMissing
 from sinks.kafka.jvm import jvm_acls as requests
 from sinks.kafka.jvm.jvm_acls import JvmAclWatch
-from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import CLUSTER, DELEGATION_TOKEN, LITERAL, PREFIXED, TOPIC, UNKNOWN, USER, AclBinding
 from sinks.kafka.ports.acls import Acls
 from tests.contract.acl_looks import broker_of, create_in_java, kafka_acls, restricted, shows
+from tests.memory.memory_acls import MemoryAcls
 from tests.quick_java import QUICK_KAFKA
 from tests.sinks.kinds.acls.acl_builders import acl
 

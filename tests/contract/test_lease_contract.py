@@ -12,12 +12,12 @@ from app.local.waiting import wait_for
 from app.wiring import open_cluster
 from sinks.faults import ClusterUnreachable, NotLeading
 from sinks.kafka.kafka_cluster import KafkaCluster
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Cluster
 from sinks.ledger.lease import MARGIN, Identity, Lease, by_hand
 from sinks.ledger.lease_records import Act
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.seal import Seal
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.engine.leases import RESERVE, SECONDS
 
 SOON = 180.0

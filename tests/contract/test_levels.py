@@ -12,12 +12,12 @@ from app.local.waiting import wait_for
 from app.wiring import open_cluster
 from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing
 from sinks.kafka.jvm.jvm_levels import fault_without_secrets
-from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.cluster import Origin, TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ResourceType
 from tests.contract import level_looks
 from tests.contract.acl_looks import broker_of, restricted
 from tests.contract.level_looks import ONE, SOON, at, clear, levels_of, shows, written
+from tests.memory.memory_levels import MemoryLevels
 
 NAMES = ("background.threads", "log.cleaner.delete.retention.ms", "log.retention.ms", "num.io.threads")
 """Those that these tests write on a broker that others use as well."""

@@ -7,11 +7,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.local.waiting import wait_for
-from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels
 from tests.contract.acl_looks import broker_of
 from tests.contract.level_looks import ONE, SOON, at, clear, levels_of, written
+from tests.memory.memory_levels import MemoryLevels
 
 NAME = "log.cleaner.delete.retention.ms"
 STEPS = st.lists(

@@ -14,9 +14,9 @@ from app.local.waiting import wait_for
 from app.wiring import admin_of
 from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
-from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import ClientQuotas, Entity, Quotas
 from tests.conftest import Clusters
+from tests.memory.memory_quotas import MemoryQuotas
 from tests.quick_java import QUICK_KAFKA
 
 SOON = 180.0

@@ -11,13 +11,13 @@ import pytest
 
 from app.local.waiting import wait_for
 from app.wiring import open_cluster
-from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, RecordReader, Span, Stamp, Why
 from sinks.kafka.sweep import NEAR
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
+from tests.memory.memory_records import MemoryLog, MemoryRecords
 
 SOON = 180.0
 COUNT = 3 * NEAR

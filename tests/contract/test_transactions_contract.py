@@ -13,13 +13,13 @@ import pytest
 from app.local.waiting import wait_for
 from app.wiring import open_cluster
 from sinks.kafka.jvm.jvm_transactions import JvmTransactions
-from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
-from sinks.kafka.memory.memory_transactions import MemoryTransactions, ProducerFenced
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kafka.ports.transactions import ONGOING, ActiveProducer, Transactions
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
+from tests.memory.memory_records import MemoryLog, MemoryRecords
+from tests.memory.memory_transactions import MemoryTransactions, ProducerFenced
 
 SOON = 180.0
 

@@ -11,8 +11,8 @@ from app.local.java_gateway import process_jvm
 from app.local.ports import free_ports
 from app.wiring import open_cluster
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Cluster, TopicSpec
+from tests.memory.memory_cluster import MemoryCluster
 
 pytestmark = pytest.mark.filterwarnings("ignore:alter_configs has been deprecated")
 """The old API is what `use.incremental.alter.configs=never` asks for."""

@@ -13,9 +13,9 @@ from app.wiring import admin_of
 from sinks.faults import ClusterUnreachable, RightsMissing
 from sinks.kafka.jvm.jvm_login import can_log_in
 from sinks.kafka.jvm.jvm_users import JvmUsers
-from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.users import Upsertion, Users
 from tests.conftest import Clusters
+from tests.memory.memory_users import MemoryUsers
 
 SOON = 180.0
 SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"

@@ -15,9 +15,9 @@ from app.local.waiting import wait_for
 from app.wiring import admin_of, open_cluster
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.jvm.jvm_watches import JvmWatch
-from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
 from sinks.kafka.ports.cluster import Cluster, TopicSpec
 from sinks.kafka.ports.watches import Watch
+from tests.memory.memory_cluster import MemoryCluster, PlainWatch
 
 SOON = 180.0
 

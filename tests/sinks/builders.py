@@ -15,12 +15,6 @@ from sinks.engine.report import Observer, Report
 from sinks.every_kind.claims import Claims
 from sinks.every_kind.controller import Controller, Writer
 from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Pace
-from sinks.kafka.memory.memory_acls import MemoryAcls
-from sinks.kafka.memory.memory_cluster import MemoryCluster
-from sinks.kafka.memory.memory_groups import MemoryGroups
-from sinks.kafka.memory.memory_levels import MemoryLevels
-from sinks.kafka.memory.memory_records import MemoryRecords
-from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.cluster import Cluster, ConfigEntry, Origin, Reader, TopicSpec
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.watches import MetadataSignal, NoSignal
@@ -40,6 +34,12 @@ from streaming.flow import Flow
 from streaming.mm2.internal_topic_names import internal_topics
 from streaming.mm2.replication_filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 from streaming.mm2.replication_policy import DefaultReplicationPolicy
+from tests.memory.memory_acls import MemoryAcls
+from tests.memory.memory_cluster import MemoryCluster
+from tests.memory.memory_groups import MemoryGroups
+from tests.memory.memory_levels import MemoryLevels
+from tests.memory.memory_records import MemoryRecords
+from tests.memory.memory_users import MemoryUsers
 from tests.sinks.memory_flow import Clock, Passwords, lister, memory_ports
 
 # The clock of passes in memory is moved by hand. By the real one, a busy machine may stop a test for a second, and then
@@ -49,13 +49,15 @@ offsets_controller.READS_FOR = float("inf")
 FLOW = Flow("a", "b")
 NOON = datetime(2024, 2, 29, 12, tzinfo=timezone.utc)
 
+ON_BY_DEFAULT = tuple(kind for kind in Kind if kind not in (Kind.BROKER_CONFIG, Kind.CLIENT_QUOTA))
+
 
 def flow_settings(
     properties: Mapping[str, str] | None = None,
     *,
     flow: Flow = FLOW,
     policy: DefaultReplicationPolicy | None = None,
-    enabled: Collection[Kind] = tuple(kind for kind in Kind if not kind.row.needs_java),
+    enabled: Collection[Kind] = ON_BY_DEFAULT,
     incremental: Incremental = Incremental.REQUESTED,
     topic_deletes: bool = False,
     acls: AclRules | None = None,

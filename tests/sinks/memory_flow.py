@@ -8,18 +8,17 @@ from typing import Any
 
 from sinks.every_kind.listing import Freshness, Listed, TopicListing
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
-from sinks.kafka.memory.memory_cluster import PlainWatch
-from sinks.kafka.memory.memory_groups import MemoryGroups
-from sinks.kafka.memory.memory_levels import MemoryLevels
-from sinks.kafka.memory.memory_records import MemoryRecords
-from sinks.kafka.memory.memory_transactions import MemoryTransactions
-from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.cluster import Cluster, Reader
 from sinks.kafka.ports.cluster_ports import ClusterPorts
-from sinks.kafka.ports.watches import PlainGroupWatch
 from sinks.kinds.shared_listings import FlowListing, SharedListings, list_both
 from sinks.plugins.credential_provider import Credential
+from tests.memory.memory_acls import MemoryAcls, PlainAclWatch
+from tests.memory.memory_cluster import PlainWatch
+from tests.memory.memory_groups import MemoryGroups, PlainGroupWatch
+from tests.memory.memory_levels import MemoryLevels
+from tests.memory.memory_records import MemoryRecords
+from tests.memory.memory_transactions import MemoryTransactions
+from tests.memory.memory_users import MemoryUsers
 
 
 class Passwords:

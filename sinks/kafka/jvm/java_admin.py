@@ -321,7 +321,7 @@ class JavaAdmin:
         return _Asking(self, api, within, whole=whole)
 
     def learn_nodes(self, nodes: Iterable[tuple[str, int]]) -> None:
-        """Returns host and port of each broker that the cluster has now."""
+        """Take in host and port of each broker that the cluster has now."""
         self._reachability.learn(nodes)
 
     def close(self) -> None:

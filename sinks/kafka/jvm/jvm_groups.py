@@ -64,7 +64,7 @@ def about_groups(ask: Callable[[], T]) -> T:
 
 
 def in_requests(groups: Collection[str]) -> list[list[str]]:
-    """Yields the groups sorted, as many at a time as one request asks for."""
+    """Returns the groups sorted, in lists of as many as one request asks for."""
     names = sorted(group for group in groups if group)
     return [names[start : start + GROUPS_IN_A_REQUEST] for start in range(0, len(names), GROUPS_IN_A_REQUEST)]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from sinks.kafka.jvm.java_admin import JavaAdmin
-from sinks.kafka.jvm.java_errors import DENIED_CLUSTER
 from sinks.kafka.jvm.jvm_groups import allowed_on_groups
 from sinks.kafka.jvm.jvm_topics import JvmTopics
 from sinks.kafka.ports.acls import Allowed
@@ -13,8 +12,6 @@ from sinks.kafka.ports.cluster import TopicSpec
 
 NAMES_IN_A_REQUEST = 500
 """Groups in one request."""
-
-DENIED_CODES = frozenset({"TOPIC_AUTHORIZATION_FAILED", DENIED_CLUSTER})
 
 
 def ask_allowed(
@@ -33,6 +30,6 @@ def ask_allowed(
     return Allowed(
         frozenset(cluster or ()),
         of_topics.allowed(sorted(topics)),
-        {name: fault is None or fault.code not in DENIED_CODES for name, fault in faults.items()},
+        {name: fault is None or not fault.is_denied for name, fault in faults.items()},
         allowed_on_groups(admin, sorted(groups)[:NAMES_IN_A_REQUEST]),
     )

@@ -68,7 +68,7 @@ class Placed(NamedTuple):
 
 
 class TopicFound(NamedTuple):
-    """`id`: as `Reader.topic_ids` has it."""
+    """A topic's partition count and its id. The id is base64, or "" on brokers without ids."""
 
     partitions: int
     id: str

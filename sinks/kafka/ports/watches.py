@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
-from sinks.kafka.ports.groups import GroupReader, Offsets
-
 
 class Watch(Protocol):
     """Finds differences since its last poll, as cheaply as it can. Not thread-safe."""
@@ -32,23 +30,6 @@ class GroupWatch(Protocol):
         could not be read counts as changed, because reading it in full tells why. Raises ClusterUnreachable,
         RightsMissing.
         """
-
-
-class PlainGroupWatch:
-    """Compares in Python. The contract suite's reference for `JvmGroupWatch`."""
-
-    def __init__(self, groups: GroupReader) -> None:
-        self._groups = groups
-        self._last: dict[str, Offsets] = {}
-        self.troubled: Collection[str] = ()
-
-    def changed(self, groups: Collection[str], asked: Collection[str] | None = None) -> set[str]:
-        seen = self._groups.committed(groups if asked is None else asked)
-        found = {group for group, offsets in seen.items.items() if self._last.get(group) != offsets}
-        followed = set(groups)
-        self._last = {group: of for group, of in self._last.items() if group in followed} | dict(seen.items)
-        self.troubled = frozenset(seen.errors)
-        return found | self.troubled
 
 
 class MetadataSignal(Protocol):

@@ -23,7 +23,7 @@ from functools import cached_property
 
 from sinks.kafka.ports.acl_binding import LITERAL, PREFIXED, WILDCARD, AclBinding
 from streaming.flow import Flow
-from streaming.message_words import number_of
+from streaming.message_words import first_names, number_of
 from streaming.mm2.replication_policy import ReplicationPolicy, is_cycle
 
 PROBES = ("t", "t0", "orders.x-y_Z")
@@ -31,9 +31,6 @@ PROBES = ("t", "t0", "orders.x-y_Z")
 
 LAST = "\U0010ffff"
 """Behind every character that a name may have."""
-
-SHOWN = 3
-"""How many names a note gives."""
 
 Pattern = tuple[str, str]
 """A resource's name and its pattern type."""
@@ -126,11 +123,11 @@ class TopicPatterns:
         others = [self._foreign[at] for at in _covered(self._foreign, name if pattern_type == PREFIXED else "")]
         if not others:
             return None
-        shown = ", ".join(others[:SHOWN]) + (", …" if len(others) > SHOWN else "")
         others_are = number_of(
             len(others), "topic as well that is no remote topic of", "topics as well that are no remote topics of"
         )
-        return f"on the target, {pattern_type} {name} covers {others_are} {self._topics.flow.name}: {shown}"
+        said = f"{others_are} {self._topics.flow.name}: {first_names(others)}"
+        return f"on the target, {pattern_type} {name} covers {said}"
 
     def _note(self, prefix: str) -> str | None:
         replicated, covered = (len(_covered(names, prefix)) for names in (self._replicated, self._names))

@@ -4,6 +4,7 @@ In order of preference, for a group at the upstream offset x, each answer safe b
 
 - tip: the group has read the source to its end E. D, the target's end, was read before E, so that all that lies below D
   comes from before E. It holds where replication alone writes the target's topic;
+- verified: `verify` compared the records around x, and so knows where x is on the target;
 - matched: the record at x was found on the target, between the two syncs around x;
 - conservative: MM2's own answer (`OffsetSyncStore.translateDownstream`), from a longer memory;
 - checkpoint: MM2's answer for this group, where it is the better one.

@@ -112,7 +112,8 @@ class TopicController:
         self._unobserved = [Unobserved(kind, reason) for kind in kinds]
 
     def _leave_configs(self, agenda: KindsAgenda, remote: Mapping[str, str], lacks: Collection[str]) -> None:
-        """Configs are not polled in this pass."""
+        """Called when this pass polls no configs. Drops config work if the kind is off. Keeps a signal for later if the
+        kind rests."""
         if not self._settings.enabled[Kind.TOPIC_CONFIG]:
             # A topic that is there has nothing else that could be compared.
             agenda.keys.dirty = {topic for topic in agenda.keys.dirty if remote.get(topic) in lacks}

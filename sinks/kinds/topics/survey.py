@@ -27,8 +27,6 @@ from streaming.mm2.replication_policy import is_written_by_mm2_alone
 TOPICS_IN_A_REQUEST = 500
 """Topics in one describe request: larger ones are no faster (3,500 topics/s) and show less progress."""
 
-DENIED_TOPIC = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
-
 
 @dataclass
 class SeenTopics:
@@ -186,7 +184,7 @@ def _note_fault(found: SeenTopics, kind: Kind, topic: str, alias: str, name: str
         # Gone in between, or not everywhere yet: the next pass's listing tells which.
         found.again.add(topic)
         return
-    found.denied += fault.code in DENIED_TOPIC
+    found.denied += fault.is_denied
     found.unobserved[topic] = Unobserved(kind, f"{name} on {alias}: {fault.needing('DESCRIBE_CONFIGS', 'TOPIC', name)}")
 
 

@@ -11,11 +11,11 @@ import pytest
 from app.cli.output import Output
 from app.cli.plan_command import ReviewedPlan, apply, write_plan
 from sinks.faults import DigestMismatch
-from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.model.changes import Change, Kind, ScramSpec
 from sinks.model.plan import Plan, make_plan
 from streaming.errors import LockstepError, WrongUsage
 from streaming.flow import Flow
+from tests.memory.memory_acls import MemoryAcls
 from tests.sinks.builders import FLOW, World, config_change, put_topic, topic_change
 from tests.sinks.kinds.acls.acl_builders import acl
 

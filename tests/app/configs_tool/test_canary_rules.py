@@ -10,11 +10,11 @@ import pytest
 from app.configs_tool import canary
 from app.configs_tool.canary import Canary, NotTakenBack, TakenBack
 from sinks.faults import ItemFault, NoAnswer, Observed
-from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.brokers import Replicas
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, Levels, ResourceType
 from streaming.errors import WrongUsage
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_levels import MemoryLevels
 
 TWO = ConfigEntity(ResourceType.BROKER, "2")
 NAME = "num.io.threads"

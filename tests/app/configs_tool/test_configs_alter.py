@@ -9,9 +9,9 @@ import pytest
 
 from app.configs_tool.alter import ConcurrentAlteration, Overwritten, checked, known_configs, validate, write
 from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing
-from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, ResourceType
 from streaming.errors import LockstepError, WrongUsage
+from tests.memory.memory_levels import MemoryLevels
 
 ONE = ConfigEntity(ResourceType.BROKER, "1")
 NAME = "num.io.threads"

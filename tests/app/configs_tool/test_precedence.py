@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.configs_tool.precedence import ConfigView, views
-from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType, Synonym
+from tests.memory.memory_levels import MemoryLevels
 
 ONE = ConfigEntity(ResourceType.BROKER, "1")
 TOPIC = ConfigEntity(ResourceType.TOPIC, "orders")

@@ -10,9 +10,9 @@ import pytest
 from app.credentials.encoder import EncoderSettings
 from app.credentials.rotation import RotationInterrupted, UserCluster, Written, rotate
 from app.credentials.store import CredentialStore
-from sinks.kafka.memory.memory_users import MemoryUsers, Stored
 from sinks.kafka.ports.users import Upsertion
 from streaming.errors import LockstepError
+from tests.memory.memory_users import MemoryUsers, Stored
 
 SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"
 

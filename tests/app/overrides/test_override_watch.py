@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from app.overrides.with_overrides import OverridesUnknown, OverrideWatch
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.ledger.ledger import Entry, Ledger
 from streaming.flow import Flow
+from tests.memory.memory_cluster import MemoryCluster
 
 AB = Flow("a", "b")
 KEY = ("flow", "topics")

@@ -10,11 +10,11 @@ from app.overrides.overridable import checked_overrides, permitted, refusals
 from app.overrides.with_overrides import OverridesRefused, OverrideWatch, load_with_overrides
 from app.properties.keys import OPENABLE
 from app.properties.mistakes import ConfigurationError
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.overrides import InLedger, Override
 from streaming.errors import WrongUsage
 from streaming.flow import Flow
+from tests.memory.memory_cluster import MemoryCluster
 
 AB = Flow("a", "b")
 BASE = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"

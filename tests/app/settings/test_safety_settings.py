@@ -13,10 +13,10 @@ from app.settings import Settings, load
 from app.wiring import guard
 from sinks.faults import WrongCluster
 from sinks.flow_settings import Safety
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.pins import FILE, PinFile, Pins
 from streaming.flow import Flow
+from tests.memory.memory_cluster import MemoryCluster
 
 AB = Flow("a", "b")
 BASE = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.ledger.lease import EVIDENCE, Identity, Lease, by_hand
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.seal import Seal
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import FLOW, NOON
 
 Records = Sequence[tuple[bytes, bytes | None]]

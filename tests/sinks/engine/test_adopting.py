@@ -7,11 +7,9 @@ import pytest
 from sinks.engine.adopting import adoptable, take_over
 from sinks.engine.cluster_guard import ClusterGuard
 from sinks.flow_settings import AclRules
-from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kinds.acls.controller import REST
 from sinks.kinds.quotas.controller import PORT
-from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity
 from sinks.kinds.users.rules import UNPROVEN, DesiredUsers, WantedUser, alike_users
 from sinks.ledger.adoption import AdoptionPlan, Alike
@@ -21,6 +19,8 @@ from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Change, Kind
 from sinks.model.principals import ADOPT, NamedPrincipals
 from streaming.errors import LockstepError
+from tests.memory.memory_acls import MemoryAcls
+from tests.memory.memory_quotas import MemoryQuotas
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl, identity
 

@@ -16,11 +16,11 @@ from sinks.faults import (
     RightsMissing,
     WrongCluster,
 )
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Alterations, Faults, TopicSpec
 from sinks.model.changes import Change, Kind, Outcome
 from sinks.model.plan import Plan, make_plan
 from streaming.errors import LockstepError
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import FLOW, config_change, overrides_of, put_topic, topic_change, writers_to
 
 

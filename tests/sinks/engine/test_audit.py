@@ -8,13 +8,13 @@ import pytest
 
 from sinks.engine.apply import Recorder
 from sinks.faults import ClusterUnreachable, ItemFault, LedgerUntrusted
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.ledger.audit import AUDIT_TOPIC_CONFIGS, MOST_WAITING_EVENTS, Audit, process_identity
 from sinks.ledger.audit_events import EVENT_KINDS, CredentialWrite, audit_seal, read_audit
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.seal import Seal
 from sinks.model.changes import Kind, Op, Outcome
 from sinks.model.plan import Refusal, make_plan
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import FLOW, NOON, World, config_change, put_topic, set_config, topic_change, world_in_step
 
 TOPIC = "lockstep-audit.a.internal"

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sinks.every_kind.claims import Claims
-from sinks.kafka.memory.memory_acls import MemoryAcls
-from sinks.kafka.memory.memory_cluster import MemoryCluster
-from sinks.kafka.memory.memory_users import MemoryUsers, Stored
 from sinks.kinds.acls.controller import REST
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.controller import REST as QUOTA_REST
-from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Change, Kind
 from streaming.flow import Flow
+from tests.memory.memory_acls import MemoryAcls
+from tests.memory.memory_cluster import MemoryCluster
+from tests.memory.memory_quotas import MemoryQuotas
+from tests.memory.memory_users import MemoryUsers, Stored
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

@@ -8,10 +8,10 @@ import pytest
 
 from sinks.every_kind.claims import Claims
 from sinks.faults import NotLeading
-from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kinds.acls.controller import REST
 from sinks.ledger.lease import Unled
+from tests.memory.memory_acls import MemoryAcls
 from tests.sinks.builders import World
 from tests.sinks.engine.test_claims import GROUP, made_by_hand, passes, restarted, two_worlds
 from tests.sinks.kinds.acls.acl_builders import acl

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from sinks.every_kind.claims import STOPPED
-from sinks.kafka.memory.memory_users import Stored
 from sinks.ledger.failover_record import FailoverRecord, State
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.changes import Kind
 from sinks.model.principals import ADOPT, NamedPrincipals
+from tests.memory.memory_users import Stored
 from tests.sinks.engine.test_claims import AL, ALICE, GROUP, passes, restarted, two_worlds
 
 

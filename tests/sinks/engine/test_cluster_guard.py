@@ -8,11 +8,11 @@ import pytest
 
 from sinks.engine.cluster_guard import ClusterGuard
 from sinks.faults import ClusterUnreachable, LedgerUntrusted, RightsMissing, WrongCluster
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Record
 from sinks.ledger.ledger import LEDGER_TOPIC_CONFIGS, Entry, Ledger
 from sinks.ledger.pins import FILE, PinFile, Pins, PinStore
 from streaming.flow import Flow
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import FLOW
 
 TOPIC = "lockstep-ledger.a.internal"

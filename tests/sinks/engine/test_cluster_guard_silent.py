@@ -8,7 +8,7 @@ import pytest
 
 from sinks.engine.cluster_guard import ClusterGuard
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.memory.memory_cluster import MemoryCluster
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import FLOW
 
 

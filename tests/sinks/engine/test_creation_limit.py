@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from sinks.flow_settings import Limits
-from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kinds.acls.controller import REST
 from sinks.model.changes import Kind
+from tests.memory.memory_acls import MemoryAcls
 from tests.sinks.builders import NOON, World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

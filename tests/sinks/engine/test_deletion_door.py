@@ -11,19 +11,19 @@ import pytest
 from sinks.engine.deletion_checks import SECOND_LOOK_AFTER_S
 from sinks.flow_settings import AclRules
 from sinks.kafka.jvm.jvm_acls import RECENT
-from sinks.kafka.memory.memory_acls import MemoryAcls
-from sinks.kafka.memory.memory_users import Stored
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclList
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kinds.quotas.controller import PORT
-from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity
 from sinks.ledger.failover_record import FailoverRecord, State
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind
 from sinks.model.principals import PRINCIPALS, NamedPrincipals, PrincipalFilter, PrincipalMapping
 from streaming.flow import Flow
+from tests.memory.memory_acls import MemoryAcls
+from tests.memory.memory_quotas import MemoryQuotas
+from tests.memory.memory_users import Stored
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 from tests.sinks.one_signal import with_signal

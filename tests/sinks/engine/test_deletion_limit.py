@@ -7,11 +7,11 @@ import pytest
 from sinks.engine.deletion_checks import SECOND_LOOK_AFTER_S, beyond_limit
 from sinks.engine.reconcile import FlowReconcile
 from sinks.flow_settings import Limits
-from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kinds.acls.controller import REST
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind
 from sinks.model.plan import Plan, make_plan
+from tests.memory.memory_acls import MemoryAcls
 from tests.sinks.builders import FLOW, World, config_change, put_topic, topic_change
 from tests.sinks.kinds.acls.acl_builders import acl
 

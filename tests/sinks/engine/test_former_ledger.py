@@ -11,13 +11,13 @@ from app.wiring import ledger, with_ledger_in_use
 from sinks.engine.cluster_guard import ClusterGuard, former_ledger
 from sinks.faults import LedgerUntrusted, WrongCluster
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.pins import FILE, PinFile
 from sinks.ledger.seal import Seal
 from sinks.model.changes import Kind
 from streaming.flow import Flow
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import FLOW, World, flow_settings, put_topic
 
 OLD, NEW = "lockstep-ledger.a.internal", "lockstep-ledger_a_internal"

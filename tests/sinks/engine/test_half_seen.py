@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from sinks.faults import ClusterUnreachable, ItemFault, LedgerUntrusted, Observed
-from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
-from sinks.kafka.memory.memory_users import Stored
 from sinks.kafka.ports.cluster import Record, TopicConfigs
 from sinks.model.changes import Kind
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
+from tests.memory.memory_cluster import MemoryCluster, PlainWatch
+from tests.memory.memory_users import Stored
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config, world_in_step
 from tests.sinks.kinds.acls.acl_builders import acl
 

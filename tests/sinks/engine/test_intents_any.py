@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.faults import ClusterUnreachable, ItemFault
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ownership import FRESH
 from sinks.model.changes import ALLOW, Change, Kind, Outcome
 from streaming.errors import LockstepError
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import NOON
 from tests.sinks.memory_flow import Clock
 

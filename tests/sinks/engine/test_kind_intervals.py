@@ -7,9 +7,9 @@ import pytest
 from sinks.engine.flow_status import KnownStatus
 from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.flow_settings import Pace
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.model.changes import Kind
 from sinks.model.times import utc_now
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config
 
 INTERVAL = 60.0

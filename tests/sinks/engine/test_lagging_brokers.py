@@ -9,13 +9,13 @@ import pytest
 from sinks.every_kind.controller import PassContext
 from sinks.every_kind.kinds_agenda import KindsAgenda
 from sinks.faults import ClusterUnreachable, Observed
-from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
-from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.kinds.polled_controller import PolledController
 from sinks.kinds.topics.controller import TopicController
 from sinks.model.changes import Kind
+from tests.memory.memory_acls import MemoryAcls, PlainAclWatch
+from tests.memory.memory_cluster import MemoryCluster, PlainWatch
 from tests.sinks.builders import World, overrides_of, put_topic, set_config
 from tests.sinks.kinds.acls.acl_builders import acl
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Record
 from sinks.ledger.lease import RECORDS_IN_A_READ, LeaseChannel
 from sinks.ledger.lease_records import Act, LeaseRecord, encoded
 from sinks.ledger.seal import Seal
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import NOON
 
 SEAL = Seal("a->b")

@@ -13,9 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.ledger.lease import MARGIN, Lease
 from streaming.errors import LockstepError
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.engine.leases import RESERVE, SECONDS, Processes, SlowCluster
 
 NAMES = ("p", "q")

@@ -7,11 +7,11 @@ from collections.abc import Collection
 import pytest
 
 from sinks.faults import ItemFault, LedgerUntrusted, Observed, WrongCluster
-from sinks.kafka.memory.memory_cluster import GONE, MemoryCluster
 from sinks.kafka.ports.cluster import TopicConfigs, TopicSpec
 from sinks.ledger.ledger import LEDGER_TOPIC_CONFIGS, Entry, Ledger
 from sinks.model.changes import Change, Kind, Outcome, ScramSpec
 from streaming.errors import LockstepError
+from tests.memory.memory_cluster import GONE, MemoryCluster
 from tests.sinks.builders import NOON, config_change, topic_change
 
 TOPIC = "lockstep-ledger.a.internal"

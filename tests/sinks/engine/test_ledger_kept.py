@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from sinks.faults import LedgerUntrusted
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import LogChunk, Record
 from sinks.ledger.ledger import LEDGER_TOPIC_CONFIGS, Ledger
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import World, overrides_of, put_topic, set_config, world_in_step
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.kafka.memory.memory_acls import MemoryAcls
-from sinks.kafka.memory.memory_users import MemoryUsers, Stored
 from sinks.kinds.quotas.controller import PORT
-from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity, Quotas
 from sinks.model.changes import Kind
+from tests.memory.memory_acls import MemoryAcls
+from tests.memory.memory_quotas import MemoryQuotas
+from tests.memory.memory_users import MemoryUsers, Stored
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

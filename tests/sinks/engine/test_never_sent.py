@@ -9,8 +9,6 @@ from datetime import datetime, timedelta
 import pytest
 
 from sinks.faults import ClusterUnreachable, ItemFault, JavaGone
-from sinks.kafka.memory.memory_acls import MemoryAcls
-from sinks.kafka.memory.memory_users import MemoryUsers, Stored
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
 from sinks.kafka.ports.cluster import Faults, TopicSpec
@@ -19,6 +17,8 @@ from sinks.ledger.failover_record import Command, FailoverRecord, State
 from sinks.ledger.ledger_entries import FAILOVER_STATE, Entry
 from sinks.model.changes import Kind
 from sinks.plugins.credential_provider import Credential
+from tests.memory.memory_acls import MemoryAcls
+from tests.memory.memory_users import MemoryUsers, Stored
 from tests.sinks.builders import NOON, World, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from sinks.faults import ClusterUnreachable, ItemFault
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.ownership import FRESH
 from sinks.model.changes import ALLOW, Change, Kind, Outcome, ScramSpec
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import NOON, config_change, topic_change
 
 TOPIC = "lockstep-ledger.a.internal"

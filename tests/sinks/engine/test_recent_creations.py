@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from sinks.every_kind.kinds_agenda import LAGS
-from sinks.kafka.memory.memory_acls import MemoryAcls
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.model.changes import Kind, Op
+from tests.memory.memory_acls import MemoryAcls
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import World, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

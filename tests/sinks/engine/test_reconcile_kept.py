@@ -13,10 +13,10 @@ from sinks.faults import (
     Observed,
 )
 from sinks.flow_settings import Limits
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.ledger.ledger import Entry
 from sinks.model.changes import Kind
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config, world_in_step
 
 INTERVAL = 60.0

@@ -14,12 +14,12 @@ from sinks.faults import (
     WrongCluster,
 )
 from sinks.flow_settings import Incremental
-from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
 from sinks.kinds.topics.controller import TopicController
 from sinks.ledger.audit import Audit
 from sinks.model.changes import Kind, Outcome
 from sinks.model.plan import Plan, Refusal
 from streaming.errors import LockstepError
+from tests.memory.memory_cluster import MemoryCluster, PlainWatch
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config, world_in_step
 
 INTERVAL = 60.0

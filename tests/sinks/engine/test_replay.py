@@ -8,11 +8,11 @@ import pytest
 
 from app.cli.ledger_command import lacking_signature, newest_records
 from sinks.faults import LedgerUntrusted
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.seal import TOLERATED_MS, Seal
 from sinks.model.changes import Kind
 from sinks.model.times import milliseconds
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import NOON
 
 TOPIC = "lockstep-ledger.a.internal"

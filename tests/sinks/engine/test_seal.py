@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.faults import LedgerUntrusted
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_memory import store_histories
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.seal import SIGNED, Seal, Unwrapped, unsealed
 from sinks.model.changes import Kind
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import NOON
 
 TOPIC = "lockstep-ledger.a.internal"

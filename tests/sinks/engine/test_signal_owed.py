@@ -14,9 +14,9 @@ from sinks.every_kind.controller import PassContext
 from sinks.every_kind.kinds_agenda import LONGEST_WAIT, KindsAgenda
 from sinks.faults import ClusterUnreachable, ItemFault, Observed, RightsMissing
 from sinks.flow_settings import Pace
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.model.changes import Kind
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config, world_in_step
 from tests.sinks.kinds.acls.acl_builders import acl
 from tests.sinks.one_signal import with_signal

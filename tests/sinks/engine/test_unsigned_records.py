@@ -6,13 +6,13 @@ import pytest
 
 from app.cli.ledger_command import lacking_signature, newest_records
 from sinks.faults import LedgerUntrusted
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_memory import store_histories
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.seal import Seal
 from sinks.model.changes import Kind
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import NOON
 
 TOPIC = "lockstep-ledger.a.internal"

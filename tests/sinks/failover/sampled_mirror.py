@@ -8,7 +8,6 @@ from sinks.failover.arrival import ArrivalMemory
 from sinks.failover.source_end_offsets import AHEAD_LIMITS, CopyEvidence, PositionMemory, counted_ahead
 from sinks.failover.uncopied_records import ReadLimits
 from sinks.failover.unplanned import predicted
-from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kinds.offsets.histories import Histories
 from sinks.ledger.kept_end_offsets import (
     KeptEndOffsets,
@@ -19,6 +18,7 @@ from sinks.ledger.kept_end_offsets import (
     to_text,
 )
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_records import MemoryLog, MemoryRecords
 
 HERE, THERE = TopicPartition("x", 0), TopicPartition("a.x", 0)
 KEYS = 5

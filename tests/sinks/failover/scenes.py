@@ -14,8 +14,6 @@ from sinks.failover.journal import Journal
 from sinks.failover.scene import Choices, Scene
 from sinks.failover.source_end_offsets import EndOffsets, SourceEndOffsetStore
 from sinks.failover.steps import failover_steps
-from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
-from sinks.kafka.memory.memory_transactions import MemoryTransactions
 from sinks.kafka.ports.acl_binding import EVERYONE
 from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.ledger.audit import Audit
@@ -24,6 +22,8 @@ from sinks.ledger.kept_end_offsets import LatestSync, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
+from tests.memory.memory_records import MemoryLog, MemoryRecords
+from tests.memory.memory_transactions import MemoryTransactions
 from tests.sinks.builders import NOON, World, flow_settings, memory_ports, put_topic
 
 ME = Begun("me", "", "a test", "me@here:1")

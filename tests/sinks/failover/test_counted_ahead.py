@@ -6,9 +6,9 @@ import pytest
 
 from sinks.failover.source_end_offsets import counted_ahead
 from sinks.failover.uncopied_records import ReadLimits
-from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.ledger.kept_end_offsets import KnownPosition
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_records import MemoryLog, MemoryRecords
 
 X, Y = TopicPartition("x", 0), TopicPartition("y", 0)
 ENDS = {X: 8, Y: 4}

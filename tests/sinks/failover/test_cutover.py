@@ -13,7 +13,6 @@ from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fencing import NoAuthorizer
 from sinks.failover.open_transactions import NotDrained
 from sinks.flow_settings import AclRules
-from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.ledger.failover_record import Begun, Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.ledger import Ledger
@@ -21,6 +20,7 @@ from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import NOON, put_topic
 from tests.sinks.failover.scenes import Died, mortal, stage
 from tests.sinks.kinds.acls.acl_builders import acl

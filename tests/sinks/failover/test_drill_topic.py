@@ -10,14 +10,14 @@ from sinks.failover.drill import Drill, DrillTopic, LeftBehind
 from sinks.failover.fencing import Fence
 from sinks.failover.last_drill import last_drill
 from sinks.faults import ClusterUnreachable, ItemFault
-from sinks.kafka.memory.memory_cluster import MemoryCluster
-from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kafka.ports.cluster import Faults, TopicSpec
 from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
 from sinks.kafka.ports.transactions import ActiveProducer
 from sinks.ledger.fence_acls import fence_acls
 from streaming.errors import LockstepError, WrongUsage
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_cluster import MemoryCluster
+from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, stage
 

@@ -8,11 +8,11 @@ from sinks.failover.divergence import divergences
 from sinks.failover.readiness_facts import losses_of
 from sinks.failover.unplanned import ANY_LOSS, Prediction, failover, predict
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_memory import store_histories
 from sinks.ledger.failover_record import NotNow, State
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, look, stage
 from tests.sinks.failover.test_unplanned import X0, X1, Y0, agree, lose_the_source, watched

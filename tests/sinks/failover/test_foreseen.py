@@ -7,11 +7,11 @@ import pytest
 from sinks.failover.commands import fence, promote, unfence
 from sinks.failover.foreseen import foreseen
 from sinks.failover.unplanned import failover, predict
-from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.ledger.failover_record import Command, NotNow, State, Step
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
+from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, look, stage
 from tests.sinks.failover.test_moved_clients import drained

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
-from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.ledger.kept_end_offsets import KnownPosition, LatestSync, kept_end_offsets
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
+from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, look, stage
 

@@ -9,8 +9,6 @@ import orjson
 import pytest
 
 from sinks.flow_settings import AclRules
-from sinks.kafka.memory.memory_acls import MemoryAcls
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.acls.controller import REST
 from sinks.ledger.fence_acls import ReverseFences, fence_acls, is_fence_key
 from sinks.ledger.ledger import Ledger
@@ -18,6 +16,8 @@ from sinks.ledger.ledger_entries import Entry, EntryKey, entry_key_bytes
 from sinks.ledger.seal import Seal
 from sinks.model.changes import Kind
 from streaming.flow import Flow
+from tests.memory.memory_acls import MemoryAcls
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import NOON, World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

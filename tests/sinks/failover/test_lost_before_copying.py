@@ -30,12 +30,12 @@ from sinks.failover.lost_before_copying import (
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.uncopied_records import ReadLimits
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kinds.offsets.histories import Histories
 from sinks.ledger.kept_end_offsets import KnownPosition, LatestSync, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
+from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, look, stage
 

@@ -6,10 +6,10 @@ import pytest
 
 from sinks.failover.commands import drain, fence, unfence
 from sinks.failover.steps import lift_fence
-from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kafka.ports.record_reader import Stamp
 from sinks.ledger.failover_record import State
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_records import MemoryLog
 from tests.sinks.failover.scenes import Stage, stage
 
 WHERE, COPY = TopicPartition("x", 1), TopicPartition("a.x", 1)

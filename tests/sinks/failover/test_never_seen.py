@@ -11,10 +11,10 @@ from sinks.failover.failing_back import failback
 from sinks.failover.uncopied_records import ReadLimits
 from sinks.failover.unplanned import failover
 from sinks.failover.unreplicated import Unreplicated
-from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.ledger.failover_record import FailoverRecord, NotNow, State
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, look, stage
 

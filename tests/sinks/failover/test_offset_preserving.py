@@ -17,8 +17,6 @@ from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.unplanned import failover, predict
 from sinks.faults import ClusterUnreachable, ItemFault, Observed
 from sinks.flow_settings import Copier, FailoverRules, FlowSettings
-from sinks.kafka.memory.memory_groups import MemoryGroups
-from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.assembly import Assembly, GroupScope, assemble
 from sinks.kinds.offsets.same_offsets import CopiedEnds
@@ -29,6 +27,8 @@ from streaming.errors import WrongUsage
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.inline_executor import InlineExecutor
+from tests.memory.memory_groups import MemoryGroups
+from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config
 from tests.sinks.failover.scenes import Stage, look
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.failover.arrival import Arrival, arrivals
-from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_records import MemoryLog, MemoryRecords
 
 HERE, THERE = TopicPartition("x", 0), TopicPartition("a.x", 0)
 

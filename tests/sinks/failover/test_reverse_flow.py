@@ -9,11 +9,11 @@ from sinks.failover.commands import cutover
 from sinks.failover.failing_back import failback, resume
 from sinks.failover.unplanned import ANY_LOSS, failover
 from sinks.failover.unreplicated import Unreplicated
-from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.ledger.failover_record import Begun, Command, FailoverRecord, NotNow, State
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import NOON, put_topic
 from tests.sinks.failover.scenes import Stage, stage
 

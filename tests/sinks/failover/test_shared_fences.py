@@ -15,7 +15,6 @@ from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.journal import Journal
 from sinks.failover.scene import Scene
 from sinks.faults import ItemFault, RightsMissing
-from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
 from sinks.ledger.audit import Audit
@@ -25,6 +24,7 @@ from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from streaming.errors import LockstepError
 from streaming.flow import Flow
+from tests.memory.memory_acls import MemoryAcls
 from tests.sinks.builders import NOON
 from tests.sinks.failover.scenes import Died, Stage, stage
 

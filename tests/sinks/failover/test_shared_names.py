@@ -12,12 +12,12 @@ from sinks.failover.failing_back import failback
 from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.unplanned import failover, predict
-from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.ledger.failover_record import State
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import DefaultReplicationPolicy
 from tests.inline_executor import InlineExecutor
+from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.failover.scenes import Stage, known_end_offsets, look
 

@@ -11,11 +11,11 @@ import pytest
 
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.ledger.kept_end_offsets import KnownPosition, LatestSync, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
+from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import flow_settings
 from tests.sinks.failover.scenes import Stage, known_end_offsets, look, stage
 from tests.sinks.memory_flow import Clock

@@ -9,10 +9,10 @@ import pytest
 
 from sinks.failover.commands import fence, unfence
 from sinks.failover.scene import Scene
-from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
 from sinks.ledger.failover_record import State
+from tests.memory.memory_acls import MemoryAcls
 from tests.sinks.builders import NOON
 from tests.sinks.failover.scenes import Died, Stage, stage
 from tests.sinks.failover.test_shared_fences import FENCE, Opens, other_ledger, ours, theirs

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from sinks.failover.arrival import arrivals
 from sinks.failover.uncopied_records import ReadLimits
-from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.ports.record_reader import Stamp
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_records import MemoryLog, MemoryRecords
 
 HERE, THERE = TopicPartition("x", 0), TopicPartition("a.x", 0)
 

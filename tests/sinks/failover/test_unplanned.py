@@ -15,7 +15,6 @@ from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.uncopied_records import Behind
 from sinks.failover.unplanned import ANY_LOSS, Prediction, failover, predict
 from sinks.failover.unreplicated import Unreplicated
-from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kafka.ports.record_reader import Stamp
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_memory import store_histories
@@ -24,6 +23,7 @@ from sinks.ledger.kept_end_offsets import LatestSync
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.inline_executor import InlineExecutor
+from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import flow_settings
 from tests.sinks.failover.scenes import ME, Died, Stage, look, mortal, stage
 

@@ -6,12 +6,6 @@ from dataclasses import fields, replace
 
 import pytest
 
-from sinks.kafka.memory.memory_acls import MemoryAcls
-from sinks.kafka.memory.memory_cluster import MemoryCluster
-from sinks.kafka.memory.memory_groups import MemoryGroups
-from sinks.kafka.memory.memory_records import MemoryRecords
-from sinks.kafka.memory.memory_transactions import MemoryTransactions
-from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.acls import AclReader
 from sinks.kafka.ports.cluster import Reader, TopicSpec
 from sinks.kafka.ports.cluster_ports import ClusterPorts
@@ -21,9 +15,15 @@ from sinks.kafka.ports.permitted import permitted
 from sinks.kafka.ports.transactions import TransactionReader
 from sinks.kafka.ports.users import UserReader
 from sinks.kinds.quotas.controller import PORT
-from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import QuotaReader
 from streaming.errors import LockstepError
+from tests.memory.memory_acls import MemoryAcls
+from tests.memory.memory_cluster import MemoryCluster
+from tests.memory.memory_groups import MemoryGroups
+from tests.memory.memory_quotas import MemoryQuotas
+from tests.memory.memory_records import MemoryRecords
+from tests.memory.memory_transactions import MemoryTransactions
+from tests.memory.memory_users import MemoryUsers
 from tests.sinks.memory_flow import memory_ports
 
 

@@ -10,9 +10,9 @@ import pytest
 from sinks.background import begun
 from sinks.every_kind.listing import Freshness
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.shared_listings import TARGET_LISTED_FOR, FlowListing, SharedListings
 from streaming.flow import Flow
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import World, flow_settings, put_topic, set_config
 from tests.sinks.memory_flow import Clock
 

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from sinks.faults import ItemFault, Observed
-from sinks.kafka.memory.memory_acls import MemoryAcls
-from sinks.kafka.memory.memory_groups import MemoryGroups
-from sinks.kafka.memory.memory_levels import MemoryLevels
-from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, Levels
 from sinks.kafka.ports.groups import GroupFaults, Offsets
 from sinks.kafka.ports.users import Upsertion, UserFaults
-from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity, Quotas, QuotaValues
 from sinks.kinds.quotas.rules import keys_of
 from sinks.model.changes import Key, Kind
+from tests.memory.memory_acls import MemoryAcls
+from tests.memory.memory_groups import MemoryGroups
+from tests.memory.memory_levels import MemoryLevels
+from tests.memory.memory_quotas import MemoryQuotas
+from tests.memory.memory_users import MemoryUsers
 from tests.sinks.machine.hazards import Hazard
 
 T = TypeVar("T")

@@ -9,9 +9,9 @@ from enum import Enum
 from typing import NamedTuple, TypeVar, cast
 
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Alterations, Faults, TopicSpec
 from sinks.model.changes import Key, Kind, Op
+from tests.memory.memory_cluster import MemoryCluster
 
 T = TypeVar("T")
 

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from sinks.engine.report import Report
-from sinks.kafka.memory.memory_levels import MemoryLevels
-from sinks.kafka.memory.memory_users import MemoryUsers, Stored
 from sinks.kafka.ports.acl_binding import GROUP, TOPIC, AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kinds.quotas.controller import PORT
-from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Key, Kind, Op
 from sinks.model.principals import PRINCIPALS, PrincipalFilter
 from streaming.mm2.replication_filters import DefaultTopicFilter
+from tests.memory.memory_levels import MemoryLevels
+from tests.memory.memory_quotas import MemoryQuotas
+from tests.memory.memory_users import MemoryUsers, Stored
 from tests.sinks.builders import World
 from tests.sinks.kinds.acls.acl_builders import acl
 from tests.sinks.machine.hazards import Written

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.transactions import ActiveProducer
 from streaming.mm2.records import OffsetSync, TopicPartition
+from tests.memory.memory_records import MemoryLog
 
 SOURCE, TARGET = 0, 1
 """The sides, by which `starts` and `holes` are told apart."""

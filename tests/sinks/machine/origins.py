@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sinks.kafka.memory.memory_acls import MemoryAcls
-from sinks.kafka.memory.memory_levels import MemoryLevels
-from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.acl_binding import GROUP, TOPIC
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
-from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.rules import keys_of
 from sinks.model.changes import Key, Kind
+from tests.memory.memory_acls import MemoryAcls
+from tests.memory.memory_levels import MemoryLevels
+from tests.memory.memory_quotas import MemoryQuotas
+from tests.memory.memory_users import MemoryUsers
 from tests.sinks.builders import Passwords
 
 LISTS = (Kind.ACL, Kind.SCRAM_USER, Kind.CLIENT_QUOTA, Kind.BROKER_CONFIG)

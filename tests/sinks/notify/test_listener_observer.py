@@ -9,11 +9,11 @@ import pytest
 
 from app.local.waiting import wait_for
 from sinks.faults import ItemFault
-from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.notify import announcements
 from sinks.notify.announcements import GROUP_LIST_INTERVAL, REPLACED_WITHIN, Announcements, ListenerObserver
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_groups import MemoryGroups
 from tests.sinks.builders import FLOW, World, put_topic
 
 WITHIN = 60.0

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Record
 from sinks.notify import log_listener
 from sinks.notify.announcements import Announcements
 from sinks.notify.log_listener import LogListener
 from streaming.flow import Flow
+from tests.memory.memory_cluster import MemoryCluster
 
 TOPICS, GROUPS = "lockstep-topics.a.internal", "lockstep-groups.a.internal"
 ORDERS = (b"orders", b'{"upstream":"orders","remote":"a.orders"}')

@@ -177,8 +177,8 @@ def test_with_all_that_stands_around_it_one_run_is_one_push(gateway: AnsweringSe
         ({PUSH_URL_NAME: "http://me:t0ps3cr3t@gateway/"}, "take them out"),
         ({PUSH_URL_NAME: "http://gateway", USERNAME: "me"}, "belong together"),
         ({PUSH_URL_NAME: "http://gateway", PASSWORD: "t0ps3cr3t"}, "belong together"),
-        ({PUSH_URL_NAME: "http://gateway", INTERVAL: "often"}, "no time above zero"),
-        ({PUSH_URL_NAME: "http://gateway", INTERVAL: "0"}, "no time above zero"),
+        ({PUSH_URL_NAME: "http://gateway", INTERVAL: "often"}, "must be a time above zero"),
+        ({PUSH_URL_NAME: "http://gateway", INTERVAL: "0"}, "must be a time above zero"),
     ],
 )
 def test_what_is_wrong_is_an_error_at_the_start_that_names_the_key_and_not_the_value(

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from sinks.faults import Observed
 from sinks.flow_settings import Copier
-from sinks.kafka.memory.memory_cluster import GONE
-from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import PartitionTime
 from sinks.kinds.offsets.memory import OffsetMemory
@@ -18,6 +16,8 @@ from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.windows import Window, cut
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
+from tests.memory.memory_cluster import GONE
+from tests.memory.memory_records import MemoryLog, MemoryRecords
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.verify.verified_world import VerifiedWorld, records
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.continuous_comparison import ComparedFlow, ContinuousComparison
@@ -14,6 +13,7 @@ from sinks.verify.flow_progress import FlowProgress
 from sinks.verify.log_survey import SurveyedSide
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
+from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import World, put_topic
 from tests.sinks.verify.memory_jobs import MemoryJobs
 from tests.sinks.verify.mirrored_log import MirroredLog, Record

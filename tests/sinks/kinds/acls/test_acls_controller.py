@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from sinks.flow_settings import AclRules
-from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kinds.acls.controller import REST
 from sinks.kinds.polled_controller import PolledController
 from sinks.model.changes import Kind
+from tests.memory.memory_acls import MemoryAcls, PlainAclWatch
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kinds.acls.rules import AclRules, DesiredAcls, desired_acls, plan_acls
 from sinks.model.changes import Op
 from streaming.flow import Flow
 from streaming.mm2.replication_policy import BaseReplicationPolicy
+from tests.memory.memory_acls import MemoryAcls
 from tests.sinks.kinds.acls.acl_builders import FULL, Behind, acl, identity, source_topics
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from sinks.flow_settings import AclRules
-from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kinds.acls.controller import REST
 from sinks.kinds.acls.own_topics import own_topic
 from sinks.kinds.acls.rules import desired_acls
 from sinks.ledger.ledger import Entry
 from sinks.model.changes import Kind, Op
 from streaming.mm2.replication_policy import DefaultReplicationPolicy
+from tests.memory.memory_acls import MemoryAcls
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic
 from tests.sinks.kinds.acls.acl_builders import FULL, MM2, acl, identity, one, source_topics, synced
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from sinks.flow_settings import AclRules
-from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kinds.acls.controller import REST
 from sinks.kinds.acls.rules import desired_acls
 from sinks.model.principals import PROTECTED, NamedPrincipals, PrincipalMapping
 from streaming.errors import LockstepError
+from tests.memory.memory_acls import MemoryAcls
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl, identity, lines, source_topics
 

@@ -6,12 +6,12 @@ import orjson
 import pytest
 
 from sinks.flow_settings import AclRules
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.ledger.fence_acls import ReverseFences, fence_acls
 from sinks.ledger.ledger_entries import Entry
 from sinks.ledger.seal import Seal
 from sinks.model.changes import Kind
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl, lines
 

@@ -11,11 +11,6 @@ from sinks.engine.flow_components import FlowComponents
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Report
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.memory.memory_acls import MemoryAcls
-from sinks.kafka.memory.memory_cluster import MemoryCluster
-from sinks.kafka.memory.memory_groups import MemoryGroups
-from sinks.kafka.memory.memory_levels import MemoryLevels
-from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, LevelledEntry, Levels, Synonym
 from sinks.kinds.assembly import Assembly, assemble
@@ -24,6 +19,11 @@ from sinks.kinds.brokers.rules import PROPERTIES, BrokerConfigRules
 from sinks.ledger.audit import Audit
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Kind
+from tests.memory.memory_acls import MemoryAcls
+from tests.memory.memory_cluster import MemoryCluster
+from tests.memory.memory_groups import MemoryGroups
+from tests.memory.memory_levels import MemoryLevels
+from tests.memory.memory_users import MemoryUsers
 from tests.sinks.builders import NOON, Clock, flow_settings, memory_ports
 from tests.sinks.memory_flow import PlainListing
 

@@ -8,12 +8,12 @@ import pytest
 
 from sinks.faults import Observed
 from sinks.flow_settings import Limits
-from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, Levels, ResourceType
 from sinks.kinds.brokers.controller import REFUSED_REST, REST
 from sinks.ledger.audit_events import read_audit
 from sinks.ledger.ledger import Entry
 from sinks.model.changes import Kind
+from tests.memory.memory_levels import MemoryLevels
 from tests.sinks.builders import flow_settings
 from tests.sinks.kinds.brokers.broker_builders import BrokerWorld, default_of, put
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from sinks.faults import Observed, RightsMissing
-from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange, Offsets
-from sinks.kafka.ports.watches import PlainGroupWatch
 from sinks.kinds.offsets.polled_groups import COMMITS_TOPIC, POLL_LEAST, PolledGroups, commit_partition
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_groups import MemoryGroups, PlainGroupWatch
 from tests.sinks.builders import flow_settings
 
 X = TopicPartition("x", 0)

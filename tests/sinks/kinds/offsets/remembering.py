@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
@@ -10,6 +9,7 @@ from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
+from tests.memory.memory_cluster import MemoryCluster
 
 SYNCS, CHECKPOINTS = "mm2-offset-syncs.b.internal", "a.checkpoints.internal"
 X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.faults import ItemFault, RightsMissing
-from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets import polled_groups
 from sinks.kinds.offsets.polled_groups import (
@@ -19,6 +18,7 @@ from sinks.kinds.offsets.polled_groups import (
     commit_partition,
 )
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_groups import MemoryGroups
 from tests.sinks.kinds.offsets.logged_groups import NAMES, PARTITIONS, Fails, LoggedGroups, Polled, X
 
 REFUSED = ItemFault("GROUP_AUTHORIZATION_FAILED", "no")

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import (
     MOST_RUNS,
@@ -24,6 +23,7 @@ from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Method, translate
 from sinks.ledger.ledger import Entry, Ledger
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_cluster import MemoryCluster
 
 WHERE = TopicPartition("orders", 0)
 RUNS = ExactRuns([Run(10, 5, 10), Run(25, 15, 5), Run(40, 22, 5)], 7)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.group_schedule import LEAST_IN_A_PASS
 from sinks.kinds.offsets.polled_groups import COMMITS_TOPIC, POLL_LONGEST
 from streaming.hints import CheckpointSeen
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
+from tests.memory.memory_groups import MemoryGroups
 from tests.sinks.builders import World, flow_settings, put_topic
 
 MANY = 3000

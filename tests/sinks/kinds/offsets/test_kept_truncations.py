@@ -9,8 +9,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sinks.faults import ItemFault
-from sinks.kafka.memory.memory_cluster import MemoryCluster
-from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
 from sinks.kinds.offsets.log_tails import LogTails, Truncation
@@ -26,6 +24,8 @@ from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
+from tests.memory.memory_cluster import MemoryCluster
+from tests.memory.memory_groups import MemoryGroups
 from tests.sinks.builders import World, flow_settings, put_topic
 
 X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)

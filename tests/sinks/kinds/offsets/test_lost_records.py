@@ -10,9 +10,6 @@ from typing import NamedTuple
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sinks.kafka.memory.memory_cluster import MemoryCluster
-from sinks.kafka.memory.memory_groups import MemoryGroups
-from sinks.kafka.memory.memory_records import MemoryRecords
 from sinks.kafka.ports.groups import GroupPartition
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
 from sinks.kinds.offsets.memory import OffsetMemory
@@ -22,6 +19,9 @@ from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
 from sinks.kinds.shared_listings import list_both
 from streaming.hints import SyncSeen
 from streaming.mm2.records import OffsetSync
+from tests.memory.memory_cluster import MemoryCluster
+from tests.memory.memory_groups import MemoryGroups
+from tests.memory.memory_records import MemoryRecords
 from tests.sinks.builders import flow_settings, put_topic
 from tests.sinks.machine.mirrored_topic import SOURCE, TARGET, MirroredTopic
 

@@ -9,12 +9,12 @@ from typing import TypeVar
 import pytest
 
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.ports.groups import GroupPartition
 from sinks.kinds.offsets import match_cache
 from sinks.kinds.offsets.match_cache import MatchCache
 from sinks.kinds.offsets.record_search import Question
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_records import MemoryLog, MemoryRecords
 
 A = TypeVar("A")
 HERE, THERE = TopicPartition("t", 0), TopicPartition("a.t", 0)

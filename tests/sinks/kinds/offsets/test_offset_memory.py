@@ -9,7 +9,6 @@ from typing import cast
 
 import pytest
 
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import CHUNK, LogChunk, Placed, Reader
 from sinks.kinds.offsets.history import History, Pair
 from sinks.kinds.offsets.memory import OffsetMemory
@@ -20,6 +19,7 @@ from sinks.ledger.ledger import Ledger
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.kinds.offsets.remembering import AX, CHECKPOINTS, SYNCS, World, X, pairs
 
 

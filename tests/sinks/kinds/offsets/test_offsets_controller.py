@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import pytest
 
 from sinks.faults import ItemFault
-from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
 from sinks.kinds.offsets.group_schedule import LEAST_IN_A_PASS
 from sinks.kinds.offsets.stored_memory import stored_histories
@@ -16,6 +15,7 @@ from sinks.model.changes import Kind
 from streaming.hints import SyncSeen
 from streaming.mm2.codec import decode_checkpoint, encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
+from tests.memory.memory_groups import MemoryGroups
 from tests.sinks.builders import World, flow_settings, put_topic
 
 X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)

@@ -8,8 +8,6 @@ import pytest
 
 from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.memory.memory_cluster import MemoryCluster
-from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.direction import ClusterGroups, Direction, GroupOffset, backward, count_verdicts, forward
 from sinks.kinds.offsets.memory import OffsetMemory
@@ -24,6 +22,8 @@ from sinks.model.changes import Change, Kind
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
+from tests.memory.memory_cluster import MemoryCluster
+from tests.memory.memory_groups import MemoryGroups
 from tests.sinks.builders import flow_settings, put_topic
 
 X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)

@@ -9,8 +9,6 @@ import pytest
 
 from sinks.engine.report import Report
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.memory.memory_cluster import MemoryCluster
-from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.cluster import CHUNK, LogChunk
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets import controller
@@ -23,6 +21,8 @@ from sinks.model.changes import Kind
 from streaming.hints import SyncSeen
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
+from tests.memory.memory_cluster import MemoryCluster
+from tests.memory.memory_groups import MemoryGroups
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.offsets import remembering
 from tests.sinks.kinds.offsets.remembering import CHECKPOINTS, SYNCS

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.ports.record_reader import Ending, Span, Stamp
 from sinks.kinds.offsets.record_finder import AT_FIRST, NARROW, OUT_OF_TIME, Budget, find
 from sinks.kinds.offsets.record_search import Question, SearchResult
 from streaming.mm2.records import MAX_INT64, TopicPartition
+from tests.memory.memory_records import MemoryLog, MemoryRecords
 
 HERE, THERE = TopicPartition("t", 0), TopicPartition("a.t", 0)
 AMPLE = Budget(records=5000, seconds=60)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.same_offsets import CopiedEnds, Position, SameRecords, same_pairs, translate_same
 from sinks.kinds.offsets.translation import Answer, LogEnds, Method, Unanswered
 from sinks.ledger.kept_end_offsets import LatestSync
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_records import MemoryLog, MemoryRecords
 
 X = TopicPartition("x", 0)
 Case = tuple[MemoryLog, MemoryLog, int, int]

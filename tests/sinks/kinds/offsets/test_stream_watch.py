@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.controller import END_POLL_INTERVAL, StreamWatch
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_groups import MemoryGroups
 
 SYNCS = TopicPartition("mm2-offset-syncs.b.internal", 0)
 

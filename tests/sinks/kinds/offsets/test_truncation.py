@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from sinks.faults import Observed
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.memory.memory_cluster import MemoryCluster
-from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
 from sinks.kinds.offsets.history import NOWHERE, Pair
@@ -27,6 +25,8 @@ from sinks.ledger.ledger import Ledger
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
+from tests.memory.memory_cluster import MemoryCluster
+from tests.memory.memory_groups import MemoryGroups
 from tests.sinks.builders import flow_settings, put_topic
 from tests.sinks.kinds.offsets.mm2_partition import WITH_TRUNCATIONS, Partition, Step
 

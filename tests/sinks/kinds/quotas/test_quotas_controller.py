@@ -8,10 +8,10 @@ import pytest
 
 from sinks.flow_settings import AclRules
 from sinks.kinds.quotas.controller import PORT, REST
-from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity
 from sinks.model.changes import Kind
 from sinks.model.principals import NamedPrincipals
+from tests.memory.memory_quotas import MemoryQuotas
 from tests.sinks.builders import World, flow_settings, put_topic
 
 ALICE, EVERYBODY, BOTH = Entity(user="alice"), Entity(user=""), Entity(user="alice", client_id="app")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.shared_listings import list_both
 from sinks.kinds.topics.survey import INTERNAL, NO_ID, OTHERS_WRITE, adoptable_topics
 from sinks.ledger.adoption import Alike
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import identity
 

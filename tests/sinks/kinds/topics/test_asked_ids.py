@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 import pytest
 
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.model.changes import Kind
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import World, put_topic, set_config
 
 

@@ -7,9 +7,9 @@ from sinks.engine.metrics import Metrics
 from sinks.engine.report import Report
 from sinks.engine.status import FlowState
 from sinks.flow_settings import Incremental
-from sinks.kafka.memory.memory_acls import MemoryAcls
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.model.changes import Kind
+from tests.memory.memory_acls import MemoryAcls
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config
 from tests.sinks.kinds.acls.acl_builders import acl
 

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.flow_settings import Incremental
-from sinks.kafka.memory.memory_cluster import BUILT_IN, MemoryCluster
 from sinks.kafka.ports.cluster import ConfigEntry, Origin
 from sinks.kinds.topics.config_rules import DesiredConfig, DesiredConfigs, Goal, desired_configs, plan_configs
 from sinks.kinds.topics.writer import ConfigWriter
 from sinks.model.changes import Change
 from streaming.mm2.replication_filters import ConfigPropertyFilter
+from tests.memory.memory_cluster import BUILT_IN, MemoryCluster
 from tests.sinks.builders import config_change, config_filter, override, put_topic
 
 TARGET_DEFAULTS = config_filter({"use.defaults.from": "target"})

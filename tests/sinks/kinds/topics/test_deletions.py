@@ -9,10 +9,10 @@ import pytest
 
 from sinks.every_kind.absence import OBSERVATIONS, SECONDS
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Faults
 from sinks.model.changes import Kind
 from streaming.mm2.replication_policy import SEPARATOR_KEY, DefaultReplicationPolicy, IdentityReplicationPolicy
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import World, flow_settings, put_topic
 
 OFTEN = SECONDS / (OBSERVATIONS - 1)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.cluster import ConfigEntry, Origin
 from sinks.kafka.ports.config_levels import LevelledEntry, Levels, ResourceType
 from sinks.kinds.brokers.controller import broker_drifts
 from sinks.kinds.topics.effective import Drift, Side, effective_side, topic_drifts, warnings
 from tests.contract.level_looks import ONE
+from tests.memory.memory_levels import MemoryLevels
 from tests.sinks.builders import FLOW, config_filter, override
 from tests.sinks.kinds.brokers.broker_builders import level, put, rules
 

@@ -6,12 +6,12 @@ import orjson
 import pytest
 
 from sinks.faults import RightsMissing
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Alterations, Faults, TopicSpec
 from sinks.model.changes import Kind
-from tests.sinks.builders import World, flow_settings, overrides_of, put_topic
+from tests.memory.memory_cluster import MemoryCluster
+from tests.sinks.builders import ON_BY_DEFAULT, World, flow_settings, overrides_of, put_topic
 
-WITHOUT_CONFIGS = [kind for kind in Kind if not kind.row.needs_java and kind is not Kind.TOPIC_CONFIG]
+WITHOUT_CONFIGS = [kind for kind in ON_BY_DEFAULT if kind is not Kind.TOPIC_CONFIG]
 
 
 def refusing_world(*, configs_synced: bool = True) -> World:

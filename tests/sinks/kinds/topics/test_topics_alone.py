@@ -7,9 +7,9 @@ from collections.abc import Collection
 import pytest
 
 from sinks.faults import ItemFault, Observed
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.model.changes import Kind
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import World, flow_settings, put_topic, set_config
 
 DENIED = ItemFault("TOPIC_AUTHORIZATION_FAILED", "Topic authorization failed")

@@ -9,12 +9,12 @@ import pytest
 from sinks.every_kind.comparison import Comparison
 from sinks.faults import ClusterUnreachable, ItemFault, Observed, RightsMissing
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.kinds.shared_listings import list_both
 from sinks.kinds.topics import survey as surveying
 from sinks.kinds.topics.survey import compare_topics, survey
 from sinks.model.changes import Key, Kind
+from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import config_change, flow_settings, override, put_topic, topic_change
 
 NOT_ALLOWED = ItemFault("TOPIC_AUTHORIZATION_FAILED", "Topic authorization failed")

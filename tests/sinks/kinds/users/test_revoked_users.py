@@ -12,10 +12,10 @@ from sinks.engine.metrics import Metrics
 from sinks.engine.status import KindStatus, Task, in_step_of_status
 from sinks.every_kind.comparison import GroupSummary
 from sinks.flow_settings import AclRules
-from sinks.kafka.memory.memory_acls import MemoryAcls
-from sinks.kafka.memory.memory_users import MemoryUsers, Stored
 from sinks.kinds.users.controller import REST
 from sinks.model.changes import Kind
+from tests.memory.memory_acls import MemoryAcls
+from tests.memory.memory_users import MemoryUsers, Stored
 from tests.sinks.builders import World, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from sinks.flow_settings import AclRules
-from sinks.kafka.memory.memory_acls import MemoryAcls
-from sinks.kafka.memory.memory_users import MemoryUsers, Stored
 from sinks.kinds.users.controller import REST
 from sinks.ledger.ledger import Entry
 from sinks.model.changes import Kind
 from sinks.model.principals import ADOPT, PROTECTED, NamedPrincipals
+from tests.memory.memory_acls import MemoryAcls
+from tests.memory.memory_users import MemoryUsers, Stored
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 

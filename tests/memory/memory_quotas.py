@@ -1,14 +1,14 @@
-"""Client quotas in memory that keep Kafka's rules, for tests of yours and ours; the same contract as Kafka's."""
+"""Client quotas in memory that keep Kafka's rules, for tests; the same contract as Kafka's."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault
-from sinks.kafka.memory.memory_cluster import permit
 from sinks.kinds.quotas.quota_port import Entity, Quotas, QuotaValues
 from sinks.kinds.quotas.rules import OF_ADDRESSES, OF_CLIENTS
 from sinks.model.kind_row import ABSENT
+from tests.memory.memory_cluster import permit
 
 
 @dataclass

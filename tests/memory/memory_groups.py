@@ -1,4 +1,4 @@
-"""Consumer groups in memory that keep Kafka's rules, for tests of yours and ours; the same contract as Kafka's."""
+"""Consumer groups in memory that keep Kafka's rules, for tests; the same contract as Kafka's."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault, Observed
-from sinks.kafka.memory.memory_cluster import GONE, answer
-from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets, ends_of
+from sinks.kafka.ports.groups import GroupFaults, GroupReader, LogRange, Offsets, ends_of
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_cluster import GONE, answer
 
 ACTIVE = ItemFault("UNKNOWN_MEMBER_ID", "The coordinator is not aware of this member.")
 
@@ -72,3 +72,20 @@ class MemoryGroups:
 
     def _answer(self) -> None:
         answer(self.alias, self.reachable)
+
+
+class PlainGroupWatch:
+    """Compares in Python. The contract suite's reference for `JvmGroupWatch`."""
+
+    def __init__(self, groups: GroupReader) -> None:
+        self._groups = groups
+        self._last: dict[str, Offsets] = {}
+        self.troubled: Collection[str] = ()
+
+    def changed(self, groups: Collection[str], asked: Collection[str] | None = None) -> set[str]:
+        seen = self._groups.committed(groups if asked is None else asked)
+        found = {group for group, offsets in seen.items.items() if self._last.get(group) != offsets}
+        followed = set(groups)
+        self._last = {group: of for group, of in self._last.items() if group in followed} | dict(seen.items)
+        self.troubled = frozenset(seen.errors)
+        return found | self.troubled

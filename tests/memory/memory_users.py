@@ -1,4 +1,4 @@
-"""SCRAM users in memory that keep Kafka's rules, for tests of yours and ours; the same contract as Kafka's."""
+"""SCRAM users in memory that keep Kafka's rules, for tests; the same contract as Kafka's."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault, NotSupported
-from sinks.kafka.memory.memory_cluster import permit
 from sinks.kafka.ports.cluster import Key
 from sinks.kafka.ports.users import Upsertion, UserFaults
+from tests.memory.memory_cluster import permit
 
 LEAST, MOST = 4096, 16384
 """The iterations that Kafka takes."""

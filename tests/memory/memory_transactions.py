@@ -6,10 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault, NotSupported, Observed
-from sinks.kafka.memory.memory_cluster import GONE, answer
-from sinks.kafka.memory.memory_records import MemoryRecords
 from sinks.kafka.ports.transactions import ONGOING, ActiveProducer, CoordinatedTransaction, CoordinatorsView
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_cluster import GONE, answer
+from tests.memory.memory_records import MemoryRecords
 
 COMPLETE_COMMIT, COMPLETE_ABORT = "CompleteCommit", "CompleteAbort"
 

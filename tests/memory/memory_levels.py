@@ -1,4 +1,4 @@
-"""Configs with their levels in memory, for tests of yours and ours: KIP-226's precedence and a broker's refusals.
+"""Configs with their levels in memory, for tests: KIP-226's precedence and a broker's refusals.
 
 It knows a few configs of each sort. Names that it does not know are taken as custom configs, which a broker keeps
 for its metrics reporters and never shows.
@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sinks.faults import IncrementalUnsupported, ItemFault, Observed
-from sinks.kafka.memory.memory_cluster import GONE, permit
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import (
     DEFAULT_OF_ALL,
@@ -22,6 +21,7 @@ from sinks.kafka.ports.config_levels import (
     Synonym,
     no_broker,
 )
+from tests.memory.memory_cluster import GONE, permit
 
 LISTENER = "listener.name."
 """Begins the configs of one listener, which belong to one broker."""

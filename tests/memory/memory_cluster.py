@@ -1,4 +1,4 @@
-"""A cluster in memory that keeps Kafka's rules, for tests of yours and ours; it fulfils the same contract as Kafka.
+"""A cluster in memory that keeps Kafka's rules, for tests; it fulfils the same contract as Kafka.
 
 Refusals of one's own are given by `policy`: a function of (topic, config name, value) that returns a reason or None.
 """

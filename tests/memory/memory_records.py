@@ -6,13 +6,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault, Observed
-from sinks.kafka.memory.memory_cluster import answer
-from sinks.kafka.memory.memory_groups import GONE
 from sinks.kafka.ports.groups import LogRange, ends_of
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, Span, Stamp, Why
 from sinks.kafka.ports.transactions import ActiveProducer
 from sinks.kafka.sweep import Sweep, sweeps_of, within_logs
 from streaming.mm2.records import TopicPartition
+from tests.memory.memory_cluster import answer
+from tests.memory.memory_groups import GONE
 
 UNTOLD = ItemFault("LEADER_NOT_AVAILABLE", "", retriable=True)
 

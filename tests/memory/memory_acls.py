@@ -1,4 +1,4 @@
-"""ACLs in memory that keep Kafka's rules, for tests of yours and ours; they fulfil the same contract as Kafka's."""
+"""ACLs in memory that keep Kafka's rules, for tests; they fulfil the same contract as Kafka's."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault, NotSupported
-from sinks.kafka.memory.memory_cluster import permit
 from sinks.kafka.ports.acl_binding import CLUSTER, CLUSTER_NAME, AclBinding
 from sinks.kafka.ports.acls import AclFaults, AclList, AclReader
+from tests.memory.memory_cluster import permit
 
 AclPolicy = Callable[[AclBinding], str | None]
 """Why the cluster refuses to create this one, or None."""
