@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from app.local.jars import kafka_jars
@@ -30,6 +30,11 @@ METADATA = "read by käthe"
 
 PARTITIONS = 3
 SOON = 180.0
+
+COMING_UP = frozenset(
+    {KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR}
+)
+"""A coordinator's errors while it starts."""
 
 Raw = tuple[bytes, bytes]
 MM2Record = records.Heartbeat | records.Checkpoint | records.OffsetSync
@@ -146,13 +151,23 @@ def bring_about(source: LocalCluster, target: LocalCluster) -> None:
     """
     consumer = Consumer({"bootstrap.servers": source.bootstrap, "group.id": GROUP, "enable.auto.commit": False})
     offsets = [TopicPartition(TOPIC, partition, end_offset(partition), METADATA) for partition in range(PARTITIONS)]
-    consumer.commit(offsets=offsets, asynchronous=False)
+    wait_for(partial(_committed, consumer, offsets), SOON, f"the coordinator of {GROUP} to take a commit")
     consumer.close()
     wanted = {RecordKind.OFFSET_SYNC: PARTITIONS, RecordKind.HEARTBEAT: 1, RecordKind.CHECKPOINT: PARTITIONS}
     for kind, count in wanted.items():
         internal = INTERNAL[kind]
         written = partial(_has, source if internal.on_source else target, internal.topic, count)
         wait_for(written, SOON, f"MM2's records of {count} keys in {internal.topic}")
+
+
+def _committed(consumer: Consumer, offsets: list[TopicPartition]) -> bool:
+    try:
+        consumer.commit(offsets=offsets, asynchronous=False)
+    except KafkaException as error:
+        if error.args[0].code() not in COMING_UP:
+            raise
+        return False
+    return True
 
 
 def _has(cluster: LocalCluster, topic: str, count: int) -> bool:
