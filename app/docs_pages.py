@@ -26,7 +26,7 @@ from sinks.notify.notifier import CallResult
 from sinks.verify.differences import Difference
 from sinks.verify.partition_report import NOT_DIFFERENT
 from streaming.durations import written
-from streaming.restarts import QueryState
+from streaming.query_restarts import QueryState
 
 CONFIGURATION_INTRO = """# Configuration
 

@@ -30,8 +30,8 @@ class ChangedLine:
     """A line of the file that was added, removed or changed.
 
     `key`: as written; `name`: without its scope. `before`, `after`: the values, None where the line is absent;
-    `app.properties.shown` says which values are not hidden. `live` None: Lockstep does not read this key. `flows`: the
-    flows that the line holds for.
+    `app.properties.shown_values` says which values are not hidden. `live` None: Lockstep does not read this key.
+    `flows`: the flows that the line holds for.
     """
 
     key: str

@@ -24,8 +24,8 @@ from app.settings import load
 from app.spark.spark_session import session
 from app.verify.flow_check import verify_flow
 from bench.costs import cost
-from sinks.verify.log_survey import ComparisonScope
 from sinks.verify.partition_verdicts import PartitionVerdict, VerifyLevel
+from sinks.verify.what_to_compare import ComparisonScope
 
 
 @dataclass

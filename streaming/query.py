@@ -17,7 +17,7 @@ from streaming.decode import decode
 from streaming.errors import LockstepError
 from streaming.hints import NUMBERS, Hints, Summary, hints_of
 from streaming.query_plan import QueryPlan
-from streaming.restarts import root_cause
+from streaming.query_restarts import root_cause
 from streaming.source import read_all
 
 log = logging.getLogger(__name__)

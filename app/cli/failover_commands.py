@@ -37,14 +37,15 @@ from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, OutputOption, Y
 from app.failover_session import FailoverCall
 from app.private_files import replace_file
 from sinks.failover import commands
+from sinks.failover.dry_run_steps import moved_groups
 from sinks.failover.failing_back import check_resume, resume
 from sinks.failover.failing_back import failback as lead_back
 from sinks.failover.fenced_topics import shown
 from sinks.failover.fencing import check_liftable
-from sinks.failover.foreseen import moved_groups
+from sinks.failover.predicted_loss import Prediction, predict
 from sinks.failover.readiness_facts import losses_as_json, losses_of
 from sinks.failover.scene import Scene
-from sinks.failover.unplanned import Prediction, check_loss, predict
+from sinks.failover.unplanned import check_loss
 from sinks.failover.unplanned import failover as fail_over
 from sinks.failover.unreplicated import Unreplicated
 from sinks.flow_settings import FlowSettings

@@ -22,8 +22,8 @@ from app.verify.spark_jobs import SparkOnDemand
 from sinks.failover.lost_before_copying import lost_as_json
 from sinks.flow_settings import FlowSettings
 from sinks.model.times import utc_now
-from sinks.verify.log_survey import LAST, ComparisonScope
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport, VerifyLevel, as_time
+from sinks.verify.what_to_compare import LAST, ComparisonScope
 from streaming.message_words import number_of
 
 

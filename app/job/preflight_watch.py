@@ -19,9 +19,9 @@ from sinks.engine.flow_task import FlowTask
 from sinks.engine.status import FlowState, in_step_of_status
 from sinks.every_kind.listing import Listed
 from sinks.failover.journal import mirrors
+from sinks.failover.predicted_loss import Prediction, remembered
 from sinks.failover.preflight import Preflight, next_preflight, preflight_of, without_answer
 from sinks.failover.readiness_facts import FailoverLoss, ReadinessFacts
-from sinks.failover.unplanned import Prediction, remembered
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.topics.rules import desired_topics

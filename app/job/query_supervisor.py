@@ -23,7 +23,7 @@ from sinks.model.times import utc_now
 from streaming.errors import LockstepError
 from streaming.query import STOP_WITHIN, Queries, QueryRefused, RunningQuery, Sink
 from streaming.query_plan import ClusterSource, FlowTopics, QueryPlan, sources_of
-from streaming.restarts import QueryFailure, QueryState, QueryStatus, Restarts, serves_without_query, stalled
+from streaming.query_restarts import QueryFailure, QueryState, QueryStatus, Restarts, serves_without_query, stalled
 
 log = logging.getLogger(__name__)
 

@@ -47,7 +47,7 @@ from sinks.ledger.audit_events import SettingChange
 from sinks.notify.metrics_reporting import Reporters
 from streaming.flow import Flow
 from streaming.query import STOP_WITHIN, SparkQueries, collect_hints, describe_jobs
-from streaming.restarts import QueryState, QueryStatus
+from streaming.query_restarts import QueryState, QueryStatus
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from app.properties.known import (
 )
 from app.properties.mistakes import SANE_KEY, Findings, PropertyLine
 from app.properties.scoped_keys import PREFIX, Properties, ScopedKey
-from app.properties.shown import may_be_shown, shown
+from app.properties.shown_values import may_be_shown, shown
 from app.properties.value_types import PATTERNS, one_of
 from streaming.flow import Flow
 from streaming.message_words import nearest

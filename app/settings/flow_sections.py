@@ -12,7 +12,7 @@ from app.properties import keys
 from app.properties.keys import Key
 from app.properties.mistakes import Findings
 from app.properties.scoped_keys import Properties
-from app.properties.shown import hidden_texts
+from app.properties.shown_values import hidden_texts
 from app.settings.cluster_sections import check_aliases, cluster_settings
 from app.settings.contradictions import READ_BY, check_copier, check_flow, check_plugins, is_enabled
 from sinks.flow_settings import (

@@ -18,7 +18,7 @@ from app.properties.keys import CLUSTERS, HTTP_HOST, HTTP_TOKEN, OFFSET_SYNCS_LO
 from app.properties.mistakes import ConfigurationError, Findings, PropertyLine, WrongFlow
 from app.properties.parse import read
 from app.properties.scoped_keys import Properties, scoped_key
-from app.properties.shown import hidden_texts, shown_keys
+from app.properties.shown_values import hidden_texts, shown_keys
 from app.settings.cluster_sections import (
     addresses,
     aliases,

@@ -25,7 +25,7 @@ from app.local.java_gateway import adopted_jvm
 from app.spark.driver_end import DriverWatch, Lives, lives_as_child, lives_as_parent
 from app.spark.submit_options import JAVA_OPTIONS, is_local, split_environment
 from streaming.errors import LockstepError
-from streaming.restarts import root_cause
+from streaming.query_restarts import root_cause
 
 UNDER_SPARK_SUBMIT = "PYSPARK_GATEWAY_PORT"
 """Environment variable that spark-submit sets for the Python that it starts."""

@@ -21,11 +21,11 @@ from sinks.kinds.offsets.mirror_reading import read_memory
 from sinks.kinds.offsets.mirror_records import mirror_topics
 from sinks.kinds.shared_listings import list_both
 from sinks.ledger.ledger import Ledger
-from sinks.verify.log_survey import ComparisonScope, LogSurvey, SurveyedSide, changed_meanwhile, survey
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_report import counted
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.record_checks import RecordChecks
+from sinks.verify.what_to_compare import ComparisonScope, LogSurvey, SurveyedSide, changed_meanwhile, survey
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.verify.rows import SOURCE, TARGET, DifferingRecord, PartitionRead

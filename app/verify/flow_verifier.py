@@ -24,7 +24,7 @@ from sinks.ledger.ledger import Ledger
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.continuous_comparison import ComparedFlow, ContinuousComparison
 from sinks.verify.flow_progress import FlowProgress
-from sinks.verify.log_survey import SurveyedSide
+from sinks.verify.what_to_compare import SurveyedSide
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

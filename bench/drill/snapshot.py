@@ -16,7 +16,7 @@ from bench.drill.source_load import Entry, Topic, name_of
 from bench.pair import BenchPair
 from sinks.failover.arrival import Arrival, arrivals
 from sinks.failover.cut_reader import AsItWas
-from sinks.failover.unplanned import predicted
+from sinks.failover.predicted_loss import predicted
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Tail
 from sinks.kafka.ports.groups import LogRange, Offsets

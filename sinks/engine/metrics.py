@@ -20,7 +20,7 @@ from sinks.ledger.failover_record import State
 from sinks.model.changes import Kind
 from sinks.printable import one_line
 from streaming.flow import Flow
-from streaming.restarts import QueryState, QueryStatus
+from streaming.query_restarts import QueryState, QueryStatus
 
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 """Histogram bounds in seconds: a poll takes hundredths, a first comparison of a large cluster a minute."""

@@ -24,9 +24,10 @@ from sinks.failover.fenced_topics import shown, topics_of
 from sinks.failover.fencing import lift_fence, name_left, open_fence
 from sinks.failover.moved_clients import WrittenSince, written_on_target
 from sinks.failover.open_transactions import NotDrained, await_decided, check_decided, last_writers, tell_open
+from sinks.failover.predicted_loss import Prediction, counted, predict
 from sinks.failover.scene import Scene, WaitLines
 from sinks.failover.uncopied_records import Pairs
-from sinks.failover.unplanned import Prediction, counted, keep_divergence, predict
+from sinks.failover.unplanned import keep_divergence
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.acls.staged_writes import granted_later
 from sinks.ledger.failover_record import ENDED, TRANSITIONS, Command, State, Step

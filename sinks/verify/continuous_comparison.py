@@ -11,15 +11,20 @@ from sinks.every_kind.listing import Listed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import Checked, ExactOffsets, ExactRuns, remember
-from sinks.kinds.offsets.history import Pair, Restart
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.sync_history import Pair, Restart
 from sinks.kinds.shared_listings import list_both
 from sinks.ledger.ledger import Ledger
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.flow_progress import FlowProgress, PartitionPair
-from sinks.verify.log_survey import (
+from sinks.verify.partition_check import PartitionPlan
+from sinks.verify.partition_progress import Cut, PartitionProgress, Piece
+from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
+from sinks.verify.record_checks import RecordChecks
+from sinks.verify.record_jobs import MeteredJobs, RecordJobs
+from sinks.verify.what_to_compare import (
     NO_IDS,
     SurveyedSide,
     changed_meanwhile,
@@ -28,11 +33,6 @@ from sinks.verify.log_survey import (
     known_pairs,
     surplus_partitions,
 )
-from sinks.verify.partition_check import PartitionPlan
-from sinks.verify.partition_progress import Cut, PartitionProgress, Piece
-from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
-from sinks.verify.record_checks import RecordChecks
-from sinks.verify.record_jobs import MeteredJobs, RecordJobs
 from sinks.verify.windows import LEAST_WINDOW, Window, cut
 from streaming.mm2.records import TopicPartition
 

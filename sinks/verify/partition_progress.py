@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from sinks.engine.verify_status import STALLED
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import Stretch, joined_stretches, without
-from sinks.kinds.offsets.history import Pair
+from sinks.kinds.offsets.sync_history import Pair
 from sinks.verify.differences import Difference
 from sinks.verify.partition_report import NOT_DIFFERENT
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict

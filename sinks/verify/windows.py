@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.history import Pair, Restart
+from sinks.kinds.offsets.sync_history import Pair, Restart
 
 LEAST_WINDOW = 10_000
 """Least source offsets of a window; smaller neighbours are joined."""

@@ -37,7 +37,7 @@ def test_the_engine_names_no_kind() -> None:
     [
         ("if change.kind is Kind.TOPIC: ...", ["Kind.TOPIC"]),
         ('known = Kind("acl")', ["Kind('acl')"]),
-        ("from sinks.kinds.offsets.history import History", ["sinks.kinds.offsets.history"]),
+        ("from sinks.kinds.offsets.sync_history import History", ["sinks.kinds.offsets.sync_history"]),
         ("from sinks.every_kind.listing import Listed\nkinds = [kind for kind in Kind if kind.row.owned]", []),
         ("kind = Kind(name)", []),
     ],

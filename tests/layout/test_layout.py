@@ -83,7 +83,7 @@ def test_a_base_name_occurs_once_or_in_the_folder_of_each_kind() -> None:
     [
         ("sinks/kinds/acls/rules.py", "sinks/kinds/users/rules.py", True),
         ("sinks/kinds/acls/controller.py", "sinks/every_kind/controller.py", True),
-        ("sinks/kinds/acls/survey.py", "sinks/verify/log_survey.py", True),
+        ("sinks/kinds/acls/survey.py", "sinks/verify/what_to_compare.py", True),
         ("sinks/every_kind/controller.py", "sinks/engine/controller.py", False),
         ("app/job/differences.py", "sinks/verify/differences.py", False),
         ("tests/app/test_x.py", "tests/sinks/test_x.py", False),
@@ -105,7 +105,7 @@ def test_a_public_class_has_a_name_of_its_own_or_is_what_each_kind_has() -> None
     ("one", "other", "allowed"),
     [
         ("sinks/kinds/acls/writer.py", "sinks/kinds/users/writer.py", True),
-        ("sinks/kinds/acls/survey.py", "sinks/verify/log_survey.py", False),
+        ("sinks/kinds/acls/survey.py", "sinks/verify/what_to_compare.py", False),
         ("sinks/every_kind/controller.py", "sinks/kinds/acls/controller.py", False),
         ("app/job/batch.py", "streaming/query.py", False),
     ],

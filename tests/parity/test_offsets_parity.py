@@ -8,7 +8,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.history import WIDTH, History, admit, first
+from sinks.kinds.offsets.sync_history import WIDTH, History, admit, first
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Method, translate
 from streaming.mm2.records import MAX_INT64
 from tests.parity.kafka_classes import Kafka

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from app.local.waiting import wait_for
 from streaming.query import QueryRefused, SparkQueries
 from streaming.query_plan import QueryPlan
-from streaming.restarts import QueryFailure, Restarts
+from streaming.query_restarts import QueryFailure, Restarts
 
 WITHIN = 180.0
 

@@ -32,7 +32,6 @@ from sinks.kinds.offsets.direction import (
     topics_to_write,
 )
 from sinks.kinds.offsets.group_schedule import GroupSchedule
-from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.match_cache import MatchCache, open_matches
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading, PacedReading
@@ -40,6 +39,7 @@ from sinks.kinds.offsets.mirror_records import mirror_topics
 from sinks.kinds.offsets.polled_groups import COMMITS_TOPIC, PolledGroups
 from sinks.kinds.offsets.same_offsets import SameRecords, check_leads_back, same_records
 from sinks.kinds.offsets.survey import read_states, replicated_offsets, survey_offsets
+from sinks.kinds.offsets.sync_history import Pair
 from sinks.kinds.offsets.translation import Unanswered
 from sinks.kinds.offsets.verdicts import Facts, Verdict, verdict_on
 from sinks.ledger.adoption import Alike

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sinks.kinds.offsets.exact_runs import ExactOffsets
-from sinks.kinds.offsets.history import NOWHERE, Discontinuity, History
+from sinks.kinds.offsets.sync_history import NOWHERE, Discontinuity, History
 from sinks.ledger.kept_end_offsets import LatestSync
 from streaming.mm2.records import TopicPartition
 

@@ -19,7 +19,6 @@ from sinks.every_kind.listing import Listed, replicated_topics
 from sinks.kafka.ports.cluster import LogChunk, Placed, Reader
 from sinks.kafka.ports.groups import GroupPartition
 from sinks.kinds.offsets.histories import Histories
-from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.log_tails import NO_OFFSET_BEHIND, LogTails
 from sinks.kinds.offsets.mirror_records import MirrorTopics, checkpoints_of, sync_of
 from sinks.kinds.offsets.stored_memory import (
@@ -30,6 +29,7 @@ from sinks.kinds.offsets.stored_memory import (
     load_truncations,
     store_truncations,
 )
+from sinks.kinds.offsets.sync_history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.translation import Answer
 from sinks.ledger.ledger import Ledger
 from streaming.hints import CheckpointSeen, SyncSeen

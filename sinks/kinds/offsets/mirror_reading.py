@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from sinks.kinds.offsets.history import NOWHERE
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics, ReadSoFar, checkpoints_of
+from sinks.kinds.offsets.sync_history import NOWHERE
 from sinks.ledger.ledger import Ledger
 
 

@@ -19,7 +19,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Record, RecordReader, Span, Why
-from sinks.kinds.offsets.history import Pair
+from sinks.kinds.offsets.sync_history import Pair
 from sinks.kinds.offsets.translation import Answer, LogEnds, Method, Unanswered
 from sinks.ledger.kept_end_offsets import LatestSync
 from streaming.errors import WrongUsage

@@ -14,10 +14,10 @@ from sinks.faults import ItemFault, Observed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import GroupPartition, GroupReader, LogRange, Offsets
 from sinks.kinds.offsets.direction import Direction, GroupOffset, unread
-from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.record_search import Question, SearchResult
 from sinks.kinds.offsets.same_offsets import Position, SameRecords, translate_same, within
+from sinks.kinds.offsets.sync_history import History
 from sinks.kinds.offsets.translation import (
     Answer,
     Evidence,

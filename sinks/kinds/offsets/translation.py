@@ -30,7 +30,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.history import History, Pair
+from sinks.kinds.offsets.sync_history import History, Pair
 from streaming.message_words import Word
 from streaming.mm2.records import MAX_INT64
 

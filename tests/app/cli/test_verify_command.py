@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 from app.cli.lazy_commands import app
 from app.cli.verify_command import summary
-from sinks.verify.log_survey import ComparisonScope
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport, PartitionVerdict, VerifyLevel
+from sinks.verify.what_to_compare import ComparisonScope
 from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition
 

@@ -12,7 +12,7 @@ from app.job.query_supervisor import BackgroundProbe, QuerySupervisor
 from app.settings import Settings, load
 from streaming.query import QueryRefused, RunningQuery, Sink
 from streaming.query_plan import ClusterSource, QueryPlan
-from streaming.restarts import QueryStatus
+from streaming.query_restarts import QueryStatus
 
 DAMAGED = """java.lang.IllegalStateException: Failed to read log file file:/x/offsets/1. Incomplete log file
 \tat org.apache.spark.sql.execution.streaming.HDFSMetadataLog.applyFnToBatchByStream(HDFSMetadataLog.scala:192)

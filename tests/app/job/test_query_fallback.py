@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from app.job.query_supervisor import QueryFallback
-from streaming.restarts import LONGEST_GAP, serves_without_query
+from streaming.query_restarts import LONGEST_GAP, serves_without_query
 from tests.app.job.query_script import NO_BATCH
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from app.job.query_supervisor import PROBE_INTERVAL, BackgroundProbe, QuerySupervisor
 from app.local.waiting import wait_for
-from streaming.restarts import STALLED_AFTER_S, QueryState
+from streaming.query_restarts import STALLED_AFTER_S, QueryState
 from tests.app.job.query_script import DAMAGED, FULL_DISK, ScriptedQueries, World, settings_in
 
 SYNCS = "mm2-offset-syncs.b.internal"

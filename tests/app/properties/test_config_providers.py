@@ -10,7 +10,7 @@ from app.properties.config_providers import resolve_all
 from app.properties.mistakes import Findings, PropertyLine
 from app.properties.parse import parse
 from app.properties.scoped_keys import ScopedKey
-from app.properties.shown import shown
+from app.properties.shown_values import shown
 
 ENVIRON = {"A_PASSWORD": "hush", "TOPICS": "x.*", "AGAIN": "${env:TOPICS}"}
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.properties.mistakes import Findings, Mistake, PropertyLine, UnreadableFile
 from app.properties.parse import parse, read
 from app.properties.scoped_keys import scoped_key
-from app.properties.shown import shown
+from app.properties.shown_values import shown
 
 KEYS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 VALUES = st.text(st.characters(codec="utf-8"), max_size=20)

@@ -13,7 +13,7 @@ from app.properties.keys import JMX_REPORTER
 from app.properties.mistakes import Findings
 from app.properties.parse import parse
 from app.properties.scoped_keys import Properties
-from app.properties.shown import hidden_texts
+from app.properties.shown_values import hidden_texts
 from app.settings.load import reporters
 from sinks.engine.metrics import Metrics
 from sinks.notify.metrics_reporting import MetricsReporter

@@ -23,8 +23,8 @@ from app.verify.flow_check import verify_flow, verify_rest
 from app.verify.spark_jobs import NotComparable
 from app.wiring import both_clusters, guard, ledger
 from sinks.kinds.offsets.translation import Answer, Method
-from sinks.verify.log_survey import ComparisonScope
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport, PartitionVerdict, VerifyLevel
+from sinks.verify.what_to_compare import ComparisonScope
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
 from tests.kafka import mm2_records

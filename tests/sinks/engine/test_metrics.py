@@ -22,7 +22,7 @@ from sinks.ledger.failover_record import State
 from sinks.model.changes import Kind, Outcome
 from sinks.model.plan import Plan
 from sinks.printable import printable
-from streaming.restarts import QueryState, QueryStatus
+from streaming.query_restarts import QueryState, QueryStatus
 from tests.sinks.builders import FLOW, config_change, topic_change
 from tests.sinks.engine.promised_metrics import PROMISED
 

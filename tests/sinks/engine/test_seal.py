@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.faults import LedgerUntrusted
-from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_memory import store_histories
+from sinks.kinds.offsets.sync_history import History
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.seal import SIGNED, Seal, Unwrapped, unsealed
 from sinks.model.changes import Kind

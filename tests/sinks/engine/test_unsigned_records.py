@@ -6,8 +6,8 @@ import pytest
 
 from app.cli.ledger_command import lacking_signature, newest_records
 from sinks.faults import LedgerUntrusted
-from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_memory import store_histories
+from sinks.kinds.offsets.sync_history import History
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.seal import Seal
 from sinks.model.changes import Kind

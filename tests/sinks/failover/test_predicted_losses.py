@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sinks.failover.predicted_loss import predicted
 from sinks.failover.uncopied_records import ReadLimits, new_copies
-from sinks.failover.unplanned import predicted
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Stamp
-from sinks.kinds.offsets.history import History
+from sinks.kinds.offsets.sync_history import History
 from sinks.ledger.kept_end_offsets import FAR, KeptEndOffsets, KnownPosition, furthest, most_missing
 from tests.memory.memory_records import MemoryLog, MemoryRecords
 from tests.sinks.failover.sampled_mirror import HERE, THERE, SampledMirror

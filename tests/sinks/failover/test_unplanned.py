@@ -11,13 +11,14 @@ from sinks.failover.commands import cutover, drain, fence
 from sinks.failover.divergence import divergences
 from sinks.failover.failing_back import failback, resume
 from sinks.failover.open_transactions import NotDrained
+from sinks.failover.predicted_loss import Prediction, predict
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.uncopied_records import Behind
-from sinks.failover.unplanned import ANY_LOSS, Prediction, failover, predict
+from sinks.failover.unplanned import ANY_LOSS, failover
 from sinks.failover.unreplicated import Unreplicated
 from sinks.kafka.ports.record_reader import Stamp
-from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.stored_memory import store_histories
+from sinks.kinds.offsets.sync_history import History
 from sinks.ledger.failover_record import FailoverRecord, NotNow, State, Step
 from sinks.ledger.kept_end_offsets import LatestSync
 from streaming.mm2.records import TopicPartition

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, replace
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.history import Pair
+from sinks.kinds.offsets.sync_history import Pair
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.history import History
+from sinks.kinds.offsets.sync_history import History
 from sinks.verify.differences import Difference, FoundDifference
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_verdicts import PartitionVerdict

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.history import Pair
+from sinks.kinds.offsets.sync_history import Pair
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.history import History
+from sinks.kinds.offsets.sync_history import History
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_report import counted
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.history import Pair
+from sinks.kinds.offsets.sync_history import Pair
 from sinks.verify.differences import Difference
 from sinks.verify.matching import CellRows, Edges, MatchedRows, matched_rows
 from sinks.verify.partition_check import PartitionPlan

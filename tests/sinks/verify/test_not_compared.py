@@ -5,8 +5,8 @@ from __future__ import annotations
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.shared_listings import list_both
 from sinks.verify.differences import Difference
-from sinks.verify.log_survey import ComparisonScope, LogSurvey, SurveyedSide, survey
 from sinks.verify.partition_verdicts import PartitionVerdict
+from sinks.verify.what_to_compare import ComparisonScope, LogSurvey, SurveyedSide, survey
 from streaming.mm2.records import TopicPartition
 from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import World, flow_settings, put_topic

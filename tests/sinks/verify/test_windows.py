@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.history import Pair, Restart
+from sinks.kinds.offsets.sync_history import Pair, Restart
 from sinks.verify.windows import Window, cells, cut
 from tests.sinks.kinds.offsets.mm2_partition import WITH_RESTARTS, Partition, Step, untold
 

@@ -10,7 +10,7 @@ from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.continuous_comparison import ComparedFlow, ContinuousComparison
 from sinks.verify.flow_progress import FlowProgress
-from sinks.verify.log_survey import SurveyedSide
+from sinks.verify.what_to_compare import SurveyedSide
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.memory.memory_records import MemoryLog

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.history import Discontinuity, History
+from sinks.kinds.offsets.sync_history import Discontinuity, History
 from sinks.kinds.offsets.translation import LogEnds, limit_while_resending
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.sync_history import Pair
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition

@@ -9,8 +9,8 @@ import pytest
 from sinks.every_kind.listing import DesiredTopics, Listed
 from sinks.kafka.ports.groups import GroupPartition
 from sinks.kinds.offsets.controller import offset_memory
-from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import KnownCheckpoints
+from sinks.kinds.offsets.sync_history import Pair
 from streaming.hints import CheckpointSeen
 from streaming.mm2.codec import encode_checkpoint
 from streaming.mm2.records import Checkpoint, TopicPartition

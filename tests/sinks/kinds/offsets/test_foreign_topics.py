@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.sync_history import Pair
 from streaming.hints import SyncSeen
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition

@@ -10,11 +10,11 @@ from typing import cast
 import pytest
 
 from sinks.kafka.ports.cluster import CHUNK, LogChunk, Placed, Reader
-from sinks.kinds.offsets.history import History, Pair
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.stored_memory import store_histories, stored_histories
+from sinks.kinds.offsets.sync_history import History, Pair
 from sinks.ledger.ledger import Ledger
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync

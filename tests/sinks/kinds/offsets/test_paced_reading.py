@@ -12,11 +12,11 @@ from sinks.faults import ClusterUnreachable
 from sinks.kafka.ports.cluster import CHUNK, LogChunk
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets import controller
-from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import MOST_WAITING_RECORDS, OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.stored_memory import stored_histories
+from sinks.kinds.offsets.sync_history import Pair
 from sinks.model.changes import Kind
 from streaming.hints import SyncSeen
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sinks.faults import ClusterUnreachable
-from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.stored_memory import TopicIds
+from sinks.kinds.offsets.sync_history import Pair
 from sinks.ledger.ledger import Entry
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.kinds.offsets.history import History, Pair
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.sync_history import History, Pair
 from sinks.ledger.avro import SingleObject
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition

@@ -6,8 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.same_offsets import CopiedEnds, Position, SameRecords, same_pairs, translate_same
+from sinks.kinds.offsets.sync_history import Pair
 from sinks.kinds.offsets.translation import Answer, LogEnds, Method, Unanswered
 from sinks.ledger.kept_end_offsets import LatestSync
 from streaming.mm2.records import TopicPartition

@@ -8,9 +8,9 @@ import pytest
 
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.ports.cluster import CHUNK
-from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import RECORD_BYTES, OffsetMemory, StreamQueue
 from sinks.kinds.offsets.mirror_reading import MirrorReading
+from sinks.kinds.offsets.sync_history import Pair
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint
 from streaming.mm2.records import Checkpoint

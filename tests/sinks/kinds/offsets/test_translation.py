@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.history import History, Pair
+from sinks.kinds.offsets.sync_history import History, Pair
 from sinks.kinds.offsets.translation import (
     Answer,
     Evidence,

@@ -12,12 +12,12 @@ from sinks.faults import Observed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
-from sinks.kinds.offsets.history import NOWHERE, Pair
 from sinks.kinds.offsets.log_tails import LogTails
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
+from sinks.kinds.offsets.sync_history import NOWHERE, Pair
 from sinks.kinds.offsets.translation import Answer, Evidence, translate
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.kinds.shared_listings import list_both

@@ -12,9 +12,9 @@ from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import PartitionTime, RecordReader
 from sinks.kinds.offsets.exact_runs import unverified_from
-from sinks.kinds.offsets.history import History, Pair, Restart
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.same_offsets import same_pairs
+from sinks.kinds.offsets.sync_history import History, Pair, Restart
 from sinks.kinds.offsets.translation import without_truncated
 from sinks.verify.differences import Difference
 from sinks.verify.partition_check import PartitionPlan

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.restarts import Restarts, root_cause
+from streaming.query_restarts import Restarts, root_cause
 
 TRACE = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: boom SQLSTATE: XXKST
 === Streaming Query ===

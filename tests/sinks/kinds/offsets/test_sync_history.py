@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.histories import Histories
-from sinks.kinds.offsets.history import NOWHERE, SLOTS, WIDTH, History, Pair, admit, first
+from sinks.kinds.offsets.sync_history import NOWHERE, SLOTS, WIDTH, History, Pair, admit, first
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, translate
 from sinks.ledger.avro import SingleObject
 from streaming.errors import LockstepError

@@ -11,8 +11,8 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import PartitionTime
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.shared_listings import list_both
-from sinks.verify.log_survey import ComparisonScope, SurveyedSide, _since, changed_meanwhile, ids_on_both, survey
 from sinks.verify.partition_check import PartitionPlan
+from sinks.verify.what_to_compare import ComparisonScope, SurveyedSide, _since, changed_meanwhile, ids_on_both, survey
 from sinks.verify.windows import Window, cut
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
