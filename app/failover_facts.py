@@ -20,7 +20,7 @@ from sinks.every_kind.comparison import GroupSummary
 from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import Arrival, ArrivalMemory, ArrivalsSeen, pairs_of, sharing, unlisted
 from sinks.failover.divergence import as_at_takeover
-from sinks.failover.fenced_topics import fenced_topics, is_copy, shown
+from sinks.failover.fenced_topics import fenced_topics, is_copy
 from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
 from sinks.failover.open_transactions import Undecided, undecided
 from sinks.failover.preflight import counted_loss
@@ -46,6 +46,7 @@ from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
 from sinks.model.times import utc_now
 from streaming.errors import LockstepError
+from streaming.message_words import first_names
 from streaming.mm2.records import TopicPartition
 
 SELDOM = 600.0
@@ -330,7 +331,7 @@ def internal_to_mm2(flow: FlowSettings, source: Collection[str]) -> Iterator[str
         return
     named = filter(flow.topic_filter.should_replicate_topic, filter(is_internal_to_kafka_3, source))
     if found := sorted(topic for topic in named if not flow.policy.is_mm2_internal_topic(topic)):
-        yield INTERNAL_TO_MM2.format(shown(found, 3))
+        yield INTERNAL_TO_MM2.format(first_names(found, 3))
 
 
 TIERED = "tiered storage: segments of {} that lie in the source's remote store are copied as records, or not at all"
@@ -341,10 +342,10 @@ def red_flags(topics: Collection[str], configs: Mapping[str, TopicConfigs]) -> I
     no name."""
     for applies, text in FLAGGED_NAMES:
         if found := sorted(filter(applies, topics)):
-            yield text.format(shown(found, 3))
+            yield text.format(first_names(found, 3))
     remote = sorted(name for name, one in configs.items() if _is_tiered(one))
     if remote:
-        yield TIERED.format(shown(remote, 3))
+        yield TIERED.format(first_names(remote, 3))
 
 
 def _is_tiered(configs: TopicConfigs) -> bool:

@@ -19,7 +19,6 @@ from sinks.engine.reconcile import FlowReconcile
 from sinks.every_kind.controller import Controller
 from sinks.failover.fence_notes import OtherLedgers
 from sinks.failover.fence_proof import Proof
-from sinks.failover.fenced_topics import shown
 from sinks.failover.journal import Journal, StateObserver
 from sinks.failover.scene import Choices, CopyCheck, Scene
 from sinks.failover.steps import failover_steps
@@ -35,7 +34,7 @@ from sinks.model.changes import Kind
 from sinks.verify.differences import Difference
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport
 from streaming.errors import LockstepError
-from streaming.message_words import number_of
+from streaming.message_words import first_names, number_of
 from streaming.mm2.records import TopicPartition
 
 
@@ -178,14 +177,14 @@ def _refuse_held(rows: Collection[GroupOffset]) -> None:
     if unseen:
         group, reason = min(unseen.items())
         raise LockstepError(
-            f"the last offsets of {shown(sorted(unseen))} are not known: {group}: {reason}. See that they can be read "
-            "and run the command again, or accept each of these groups with --accept-group"
+            f"the last offsets of {first_names(sorted(unseen))} are not known: {group}: {reason}. See that they can be "
+            "read and run the command again, or accept each of these groups with --accept-group"
         )
     held = {row.group: f"{row.where}: {row.judgement.reason}" for row in rows if row.judgement.verdict is Verdict.ERROR}
     if held:
         group, reason = min(held.items())
         raise LockstepError(
-            f"Lockstep does not move {shown(sorted(held))}: {group} on {reason}. `lockstep offsets` shows each "
+            f"Lockstep does not move {first_names(sorted(held))}: {group} on {reason}. `lockstep offsets` shows each "
             "partition. Mend that and run the command again, or accept each of these groups with --accept-group: it "
             "stays where it is on the target"
         )
@@ -201,7 +200,7 @@ def _refuse_without_offset(rows: Collection[GroupOffset], most: int) -> None:
         return
     first = min(left, key=lambda row: (row.group, row.where))
     raise LockstepError(
-        f"{shown(sorted({row.group for row in left}))} may skip records on the target, having no offset there: "
+        f"{first_names(sorted({row.group for row in left}))} may skip records on the target, having no offset there: "
         f"{first.group} on {first.where}: {first.judgement.reason}. `lockstep offsets` shows each partition. Commit "
         "offsets for them and run the command again, or accept each of these groups with --accept-group: it begins "
         "by auto.offset.reset there. lockstep.failover.max.groups.skipping allows some partitions"
@@ -286,7 +285,7 @@ def verdict_line(report: FlowReport) -> str:
     partitions = number_of(len(report.partitions), "partition")
     if bad := [_described(one) for one in report.partitions if one.pending or not one.is_whole]:
         raise NotVerified(
-            f"of {partitions} {number_of(len(bad), 'differs', 'differ')} or cannot be compared: {shown(bad)}. "
+            f"of {partitions} {number_of(len(bad), 'differs', 'differ')} or cannot be compared: {first_names(bad)}. "
             "`lockstep verify` says what; the flow stays as it is"
         )
     twice = sum(one.differences.get(Difference.DUPLICATE, 0) for one in report.partitions)

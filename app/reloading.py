@@ -15,7 +15,7 @@ from app.properties.mistakes import SANE_KEY
 from app.properties.scoped_keys import PREFIX, ScopedKey, live
 from app.settings import ConfigurationError, Settings
 from sinks.model.times import utc_now, utc_text
-from sinks.secret_values import HIDDEN
+from sinks.secret_values import IN_PLACE_OF_SECRET
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
@@ -64,12 +64,12 @@ def _written(where: ScopedKey) -> str:
     prefix = PREFIX if where.ours and not where.name.startswith(PREFIX) else ""
     key = f"{scope}.{prefix}{where.name}" if scope else prefix + where.name
     # The rest of a value whose line lost its backslash looks like a key.
-    return key if SANE_KEY.fullmatch(key) else HIDDEN
+    return key if SANE_KEY.fullmatch(key) else IN_PLACE_OF_SECRET
 
 
 def _shown(settings: Settings, where: ScopedKey) -> str | None:
     value = settings.values.get(where)
-    return value if value is None or where in settings.shown else HIDDEN
+    return value if value is None or where in settings.shown else IN_PLACE_OF_SECRET
 
 
 log = logging.getLogger(__name__)

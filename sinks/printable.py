@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 
-HIDDEN = (
+UNPRINTABLE = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5"
     "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
     "\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -13,7 +13,7 @@ HIDDEN = (
 """Unicode's categories Cc, Cf, Cs, Zl and Zp but tab and line feed: controls, characters without width or that turn the
 writing direction, line ends, halves of surrogate pairs. And letters that show nothing, as fillers do."""
 
-STEERING = re.compile(f"[{HIDDEN}]")
+STEERING = re.compile(f"[{UNPRINTABLE}]")
 
 
 def printable(text: str) -> str:

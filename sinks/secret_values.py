@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote
 
-HIDDEN = "[hidden]"
+IN_PLACE_OF_SECRET = "[hidden]"
 """Shown in place of a secret."""
 
 SECRET_NAME = re.compile(
@@ -36,7 +36,7 @@ def without_secrets(text: str, secrets: Iterable[str | None]) -> str:
     """
     forms = {form for value in secrets if value for form in (value, *_written(value))}
     for form in sorted(forms, key=len, reverse=True):
-        text = text.replace(form, HIDDEN)
+        text = text.replace(form, IN_PLACE_OF_SECRET)
     return text
 
 

@@ -25,13 +25,10 @@ def number_of(number: int, one: str, many: str = "") -> str:
     return f"{number} {noun_of(number, one, many)}"
 
 
-SHOWN = 3
-"""How many names a list in a message gives."""
-
-
-def first_names(names: Sequence[str]) -> str:
-    """The first of some names."""
-    return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+def first_names(names: Sequence[str], most: int = 10) -> str:
+    """Returns a list for a message: the first few, and how many more."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
 
 
 # The word that was meant: of those that can be said, the one that is most like what was said. Pure.

@@ -40,7 +40,6 @@ from sinks.failover import commands
 from sinks.failover.dry_run_steps import moved_groups
 from sinks.failover.failing_back import check_resume, resume
 from sinks.failover.failing_back import failback as lead_back
-from sinks.failover.fenced_topics import shown
 from sinks.failover.fencing import check_liftable
 from sinks.failover.predicted_loss import Prediction, predict
 from sinks.failover.readiness_facts import losses_as_json, losses_of
@@ -53,7 +52,7 @@ from sinks.kinds.offsets.same_offsets import check_leads_back
 from sinks.ledger.failover_record import Command, NotNow, State
 from streaming.errors import LockstepError
 from streaming.flow import Flow
-from streaming.message_words import number_of
+from streaming.message_words import first_names, number_of
 
 ExportOption = Annotated[
     Path | None, typer.Option("--export", help="A new folder for records that one cluster alone has, as Parquet.")
@@ -161,9 +160,9 @@ def _tell_cutover(scene: Scene, without_fence: bool) -> int | None:
     fenced = [] if record.state is State.MIRRORING else scene.topics(listed)
     if fenced:
         already = number_of(len(fenced), f"topic on {flow.source} is", f"topics on {flow.source} are")
-        say_of(scene.settings, f"{already} fenced already: {shown(fenced)}")
+        say_of(scene.settings, f"{already} fenced already: {first_names(fenced)}")
     if new := sorted(set(scene.fenced(listed)) - set(fenced)):
-        topics = f"{number_of(len(new), 'topic')} on {flow.source}: {shown(new)}"
+        topics = f"{number_of(len(new), 'topic')} on {flow.source}: {first_names(new)}"
         does = "sets no fence, and expects no producer on" if without_fence else "denies everybody to write"
         say_of(scene.settings, f"cutover {does} {topics}")
     if moved.count is None:
@@ -265,7 +264,7 @@ def _print_prediction(flow: FlowSettings, found: Prediction) -> None:
     for topic, loss in sorted(losses.items()):
         complain(f"{name}{topic} loses {'' if loss.exact else 'at most '}{number_of(loss.records, 'record')}")
     if found.without_position:
-        named = shown([str(where) for where in found.without_position])
+        named = first_names([str(where) for where in found.without_position])
         complain(f"{name}how far MM2 copied {named} is unknown, so all its records on the source count as lost")
     unknown = sorted(found.unknown.items())
     for where, why in unknown[:MOST_PARTITIONS]:
@@ -277,7 +276,7 @@ def _print_prediction(flow: FlowSettings, found: Prediction) -> None:
     most = "" if found.exact or found.records is None else "at most "
     seen = "" if found.at_ms is None else f", and what came since {time.time() - found.at_ms / 1000:.0f} s ago"
     if found.at_ms is not None and found.unanswered:
-        seen += f" to {shown(sorted(map(str, found.unanswered)))}: {flow.flow.source} does not answer for them"
+        seen += f" to {first_names(sorted(map(str, found.unanswered)))}: {flow.flow.source} does not answer for them"
     complain(f"{name}lost in all: {most}{found.typed} records{seen}")
 
 

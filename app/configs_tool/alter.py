@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.configs_tool.config_groups import GROUP_OF, INSTEAD, LISTENER, LISTENER_ANYWHERE, ConfigLevel, base_name
-from app.configs_tool.precedence import own_levels, shown
+from app.configs_tool.precedence import open_value, own_levels
 from sinks.faults import ItemFault, NoAnswer
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import ConfigEntity, ConfigLevels, ConfigValues, Levels, ResourceType
@@ -66,8 +66,8 @@ class Alteration:
             {
                 "name": name,
                 "op": "delete" if value is None else "update" if name in own else "create",
-                "before": shown(name, own[name] or "", known) if name in own else None,
-                "after": shown(name, value, known),
+                "before": open_value(name, own[name] or "", known) if name in own else None,
+                "after": open_value(name, value, known),
             }
             for name, value in self.wanted.items()
         ]
@@ -193,7 +193,7 @@ def _altered(alteration: Alteration, now: Levels, names: Iterable[str]) -> str:
 def _value(name: str, own: Mapping[str, str | None], known: Levels) -> str:
     if name not in own:
         return "not set"
-    return shown(name, own[name], known) or "set"
+    return open_value(name, own[name], known) or "set"
 
 
 def _refused(alteration: Alteration, fault: ItemFault) -> LockstepError:
@@ -227,7 +227,7 @@ def _lost(levels: ConfigLevels, alteration: Alteration, reason: str, wait: Wait)
 
 def _secrets(alteration: Alteration) -> list[str | None]:
     known = {**alteration.known.there, **alteration.known.before}
-    return [value for name, value in alteration.wanted.items() if shown(name, value, known) != value]
+    return [value for name, value in alteration.wanted.items() if open_value(name, value, known) != value]
 
 
 def said(fault: ItemFault) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from app.configs_tool.config_groups import GROUP_OF, LISTENER, base_name
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import ConfigEntity, LevelledEntry, Levels, ResourceType, Synonym
-from sinks.secret_values import HIDDEN, is_secret
+from sinks.secret_values import IN_PLACE_OF_SECRET, is_secret
 
 LEVEL_WORDS = {
     Origin.TOPIC: "topic",
@@ -68,7 +68,7 @@ class ConfigView:
         return ("read-only", self.read_only), ("sensitive", self.sensitive)
 
     def _shown(self, value: str | None) -> str:
-        return HIDDEN if self.sensitive else "-" if value is None else value
+        return IN_PLACE_OF_SECRET if self.sensitive else "-" if value is None else value
 
 
 def own_origin(entity: ConfigEntity) -> Origin:
@@ -131,6 +131,6 @@ def is_hidden(name: str, known: Levels) -> bool:
     return is_secret(name) or base_name(name) not in GROUP_OF
 
 
-def shown(name: str, value: str | None, known: Levels) -> str | None:
+def open_value(name: str, value: str | None, known: Levels) -> str | None:
     """A value as it may be shown."""
-    return HIDDEN if value is not None and is_hidden(name, known) else value
+    return IN_PLACE_OF_SECRET if value is not None and is_hidden(name, known) else value

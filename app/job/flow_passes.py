@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 MOST_PASSES_AT_ONCE = 256
 """Passes side by side; threads are started as they are needed."""
 
-LONGEST_WAIT = 60.0
+LONGEST_WAIT_S = 60.0
 """Seconds of one wait of the serving thread. A lock has no wait that is both endless and timed."""
 
 
@@ -115,7 +115,7 @@ class FlowPasses:
                 self._begin_due(now)
                 if now >= until or is_over() or (in_batch and (not self._holds or self._stream_is_wanted())):
                     return
-                self._changed.wait(min(LONGEST_WAIT, max(0.0, min(until, self._next_at()) - now)))
+                self._changed.wait(min(LONGEST_WAIT_S, max(0.0, min(until, self._next_at()) - now)))
 
     @contextmanager
     def serving(self) -> Iterator[None]:

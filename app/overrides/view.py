@@ -14,7 +14,7 @@ from app.properties.scoped_keys import Properties, scoped_key
 from sinks.ledger.audit_events import SettingChange
 from sinks.ledger.overrides import InLedger, Override, OverrideLevel, altered, at_level, texts_at
 from sinks.model.changes import Key
-from sinks.secret_values import HIDDEN
+from sinks.secret_values import IN_PLACE_OF_SECRET
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
@@ -87,7 +87,7 @@ class OwnView:
 
     def _shown(self, level: OwnLevel) -> str:
         hidden = self.sensitive and level.source is not Source.DEFAULT
-        return HIDDEN if hidden else "-" if level.value is None else level.value
+        return IN_PLACE_OF_SECRET if hidden else "-" if level.value is None else level.value
 
 
 def flow_views(flow: Flow, stored: InLedger, properties: Properties, file: str, every: bool) -> list[OwnView]:
@@ -158,7 +158,7 @@ def _text_of(entry: PropertyLine) -> str:
 
 
 def _value_of(name: str, override: Override) -> str | None:
-    return HIDDEN if override.encoded and not is_hidden(name) else _shown_value(name, override.value)
+    return IN_PLACE_OF_SECRET if override.encoded and not is_hidden(name) else _shown_value(name, override.value)
 
 
 def _shown_value(name: str, value: str) -> str | None:
@@ -211,7 +211,7 @@ class OverrideAlteration:
             SettingChange(self._written(flow, name), _shown(name, known.get(name)), self._new(name))
             for name in self.wanted
         ]
-        return [row for row in rows if row.before != row.after or row.after == HIDDEN]
+        return [row for row in rows if row.before != row.after or row.after == IN_PLACE_OF_SECRET]
 
     def rows(self) -> list[dict[str, str | None]]:
         """For people and programs."""
@@ -226,14 +226,14 @@ class OverrideAlteration:
 
     def _new(self, name: str) -> str | None:
         value = self.wanted[name]
-        return HIDDEN if value is not None and is_hidden(name) else value
+        return IN_PLACE_OF_SECRET if value is not None and is_hidden(name) else value
 
 
 def _shown(name: str, text: str | None) -> str | None:
     if text is None or is_hidden(name):
-        return None if text is None else HIDDEN
+        return None if text is None else IN_PLACE_OF_SECRET
     try:
         found = Override.from_text(name, text)
-        return HIDDEN if found.encoded else found.value
+        return IN_PLACE_OF_SECRET if found.encoded else found.value
     except LockstepError:
         return DAMAGED_OVERRIDE

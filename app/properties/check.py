@@ -21,7 +21,7 @@ from app.properties.known import (
 )
 from app.properties.mistakes import SANE_KEY, Findings, PropertyLine
 from app.properties.scoped_keys import PREFIX, Properties, ScopedKey
-from app.properties.shown_values import may_be_shown, shown
+from app.properties.shown_values import may_be_shown, shown_value
 from app.properties.value_types import PATTERNS, one_of
 from streaming.flow import Flow
 from streaming.message_words import nearest
@@ -137,9 +137,9 @@ def _check_value(where: ScopedKey, entry: PropertyLine, findings: Findings) -> N
             key.type.parse(entry.value)
         except ValueError as error:
             reason = f"; {error}" if key.type is PATTERNS and may_be_shown(where, entry) else ""
-            findings.mistake(entry, key.type.complaint(shown(where, entry), entry.value) + reason)
+            findings.mistake(entry, key.type.complaint(shown_value(where, entry), entry.value) + reason)
     elif PROTOCOL_KEY.fullmatch(where.name) and entry.value.upper() not in SECURITY_PROTOCOLS:
-        findings.mistake(entry, one_of(*SECURITY_PROTOCOLS).complaint(shown(where, entry), entry.value))
+        findings.mistake(entry, one_of(*SECURITY_PROTOCOLS).complaint(shown_value(where, entry), entry.value))
 
 
 def _is_read(where: ScopedKey) -> bool:

@@ -29,7 +29,7 @@ def may_be_shown(where: ScopedKey, entry: PropertyLine) -> bool:
     return _is_open(where, entry) and not entry.is_referred
 
 
-def shown(where: ScopedKey, entry: PropertyLine) -> str:
+def shown_value(where: ScopedKey, entry: PropertyLine) -> str:
     """Returns the value as a message may show it. A value with a reference is shown as written."""
     if not _is_open(where, entry):
         return "its value"

@@ -25,7 +25,7 @@ from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_report import counted
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.record_checks import RecordChecks
-from sinks.verify.what_to_compare import ComparisonScope, LogSurvey, SurveyedSide, changed_meanwhile, survey
+from sinks.verify.what_to_compare import ComparisonScope, LogSurvey, SurveyedSide, changed_meanwhile, survey_logs
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.verify.rows import SOURCE, TARGET, DifferingRecord, PartitionRead
@@ -115,7 +115,7 @@ class _FlowCheck:
             for _ in range(COMPARISON_TRIES):
                 listed = list_both(self._flow, source, target)
                 memory = read_memory(opened, mirror_topics(self._flow, source, target))
-                found = survey(self._flow, *sides, listed, memory, scope)
+                found = survey_logs(self._flow, *sides, listed, memory, scope)
                 if only is None:
                     reports += found.reports
                 plans = [plan for plan in found.plans if only is None or plan.where in only]

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 
 from sinks.engine.creation_limit import CreationLimit
 from sinks.engine.report import KindTrouble
-from sinks.every_kind.absence import NEVER, Absence
+from sinks.every_kind.absence import NEVER_AT, Absence
 from sinks.every_kind.claims import Claims
 from sinks.every_kind.comparison import Comparison, Wanted
 from sinks.every_kind.controller import Controller, PassContext, Sighting
@@ -62,7 +62,7 @@ BEHIND = (
     "stays so, a broker is cut off from the controller, or metadata.max.idle.interval.ms is 0 and nothing changes. If "
     "the cluster's metadata was restored from a backup, restart Lockstep"
 )
-UNSEEN = "Lockstep could not read what {} has of this kind, so it deletes nothing"
+KIND_UNREAD = "Lockstep could not read what {} has of this kind, so it deletes nothing"
 UNKNOWN = "{} does not confirm that it is gone there, so Lockstep does not delete it"
 LEFT_OUT = (
     "{} still has it; only the properties file no longer names it. To delete it, run `lockstep apply --force`; to keep "
@@ -176,7 +176,7 @@ class _Seen:
 
     def next_at(self) -> float:
         """When the kind must be compared again for a deletion that waits."""
-        held = min((at + HELD_FOR_S for at, _ in self.second_looks.values()), default=NEVER)
+        held = min((at + HELD_FOR_S for at, _ in self.second_looks.values()), default=NEVER_AT)
         return max(self.postponed, min(self.absence.next_at(), self.unclaimed.next_at(), held))
 
 
@@ -206,7 +206,7 @@ class DeletionChecks:
 
     def next_at(self, idle: Collection[Kind]) -> float:
         """When a waiting deletion needs a pass. `idle`: kinds that this pass would not compare."""
-        return min((seen.next_at() for kind, seen in self._seen.items() if kind not in idle), default=NEVER)
+        return min((seen.next_at() for kind, seen in self._seen.items() if kind not in idle), default=NEVER_AT)
 
     @property
     def waits(self) -> bool:
@@ -254,7 +254,7 @@ class DeletionChecks:
         if not self._is_renamed(wanted.kind, ledger):
             return []
         staying = sorted(self._staying(wanted, ledger.owned(wanted.kind).difference(wanted.keys)))
-        named = first_names([key_as_text(wanted.kind, key) for key in staying])
+        named = first_names([key_as_text(wanted.kind, key) for key in staying], 3)
         return [STAYS.format(number_of(len(staying), "item"), wanted.kind, named)] if staying else []
 
     def _is_renamed(self, kind: Kind, ledger: Ledger) -> bool:
@@ -329,7 +329,7 @@ class DeletionChecks:
         if not deletions:
             return set()
         if wanted is None or wanted.kind is not kind:
-            standing.refused = [_refusal(one, UNSEEN.format(source)) for one in deletions.values()]
+            standing.refused = [_refusal(one, KIND_UNREAD.format(source)) for one in deletions.values()]
             return set(deletions.values())
         if not wanted.shown:
             standing.errors = [Unobserved(kind, BLANK.format(source, wanted.items, kind))]

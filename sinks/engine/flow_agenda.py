@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from threading import Lock
 
-from sinks.every_kind.absence import NEVER
+from sinks.every_kind.absence import NEVER_AT
 from sinks.every_kind.comparison import Polled
 from sinks.every_kind.kinds_agenda import KindsAgenda
 from sinks.every_kind.listing import Freshness, Listed, TopicListing
@@ -66,7 +66,7 @@ class FlowAgenda:
                 wanted.append(one.retries.not_before)
             elif not kinds <= set(idle):
                 wanted.append(at)
-        return min(wanted, default=NEVER)
+        return min(wanted, default=NEVER_AT)
 
 
 LATEST = 1.5

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K")
 
-NEVER = float("inf")
+NEVER_AT = float("inf")
 
 OBSERVATIONS, SECONDS = 3, 60.0
 """So often, and over so long, a topic must be missing before a broker is asked for it by name."""
@@ -56,7 +56,7 @@ class Absence(Generic[K]):
         """When the next observation may make an absence lasting."""
         step = self.seconds / (self.observations - 1)
         waiting = [found for one, found in self._missing.items() if not self._lasts(one)]
-        return min((since + step * min(times, self.observations - 1) for since, _, times in waiting), default=NEVER)
+        return min((since + step * min(times, self.observations - 1) for since, _, times in waiting), default=NEVER_AT)
 
     def forget(self, ones: Collection[K]) -> None:
         """Forget these absences. The next observation counts as the first one."""

@@ -16,10 +16,10 @@ from sinks.model.changes import Change, Key, Kind, Op, Outcome, Value
 from sinks.model.plan import SEE_PLAN, Refusal
 from streaming.message_words import number_of
 
-FIRST_WAIT = 30.0
+FIRST_RETRY_S = 30.0
 """Seconds until the second try."""
 
-LONGEST_WAIT = 3600.0
+LONGEST_RETRY_S = 3600.0
 """Seconds between tries in the end: often enough to notice within the hour that a policy was relaxed."""
 
 DENIED_WAIT, DENIED_TRIED = 60.0, 5
@@ -41,8 +41,8 @@ class BackedOff:
 
 
 def wait_after(tries: int) -> float:
-    """Seconds to wait after this many refusals. They double from FIRST_WAIT up to LONGEST_WAIT."""
-    return float(min(FIRST_WAIT * 2 ** min(tries - 1, 20), LONGEST_WAIT))
+    """Seconds to wait after this many refusals. They double from FIRST_RETRY_S up to LONGEST_RETRY_S."""
+    return float(min(FIRST_RETRY_S * 2 ** min(tries - 1, 20), LONGEST_RETRY_S))
 
 
 class Backoff:

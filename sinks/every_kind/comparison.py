@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from sinks.every_kind.absence import NEVER
+from sinks.every_kind.absence import NEVER_AT
 from sinks.ledger.adoption import Alike
 from sinks.ledger.ownership import Entries
 from sinks.model.changes import Key, Kind
@@ -27,8 +27,8 @@ class Polled:
     """
 
     differs: bool
-    due: float = NEVER
-    due_if_refused: float = NEVER
+    due: float = NEVER_AT
+    due_if_refused: float = NEVER_AT
     inputs: object = None
     keys: Mapping[str, str] | None = None
     comparable: Collection[str] | None = None

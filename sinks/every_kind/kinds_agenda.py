@@ -36,7 +36,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from sinks.every_kind.absence import NEVER, Absence
+from sinks.every_kind.absence import NEVER_AT, Absence
 from sinks.every_kind.backoff import Backoff
 from sinks.every_kind.comparison import Comparison, ControllerStatus, Polled
 from sinks.model.changes import Key, Kind, Op, Outcome
@@ -49,21 +49,21 @@ log = logging.getLogger(__name__)
 
 OwnedKeys = Callable[[Kind], Collection[Key]]
 
-FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
+FIRST_RECOMPARE_S, LONGEST_RECOMPARE_S = 1.0, 30.0
 """Seconds until the second try, and between tries in the end."""
 
 
 @dataclass
 class RetrySchedule:
-    """Retry times. Waits double from FIRST_WAIT up to `longest` while a call keeps failing."""
+    """Retry times. Waits double from FIRST_RECOMPARE_S up to `longest` while a call keeps failing."""
 
-    longest: float = LONGEST_WAIT
+    longest: float = LONGEST_RECOMPARE_S
     not_before: float = 0.0
     failures: int = 0
 
     def failed(self, now: float, at_least: float = 0.0) -> float:
         """Note a failure. Returns the seconds until the next try."""
-        wait = max(at_least, min(FIRST_WAIT * 2.0 ** min(self.failures, 10), self.longest))
+        wait = max(at_least, min(FIRST_RECOMPARE_S * 2.0 ** min(self.failures, 10), self.longest))
         self.failures += 1
         self.not_before = now + wait
         return wait
@@ -439,7 +439,7 @@ class KindsAgenda:
         """When these kinds need a pass without any other reason."""
         polled, keys = self.polled, self.keys
         if not polled.possible:
-            return NEVER
+            return NEVER_AT
         ready = keys.dirty if polled.comparable is None else keys.dirty.intersection(polled.comparable)
         if not self.rests and (ready or (polled.follows and (keys.repeated or keys.owed))):
             return now

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection
 from sinks.failover.divergence import divergences
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_proof import FenceBroken
-from sinks.failover.fenced_topics import shown
 from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer, check_deniable, check_liftable, lift_fence
 from sinks.failover.open_transactions import NotDrained, check_decided
 from sinks.failover.scene import Scene
@@ -20,11 +19,11 @@ from sinks.failover.steps import (
     tell_late,
     wanted_pairs,
 )
-from sinks.kinds.topics.controller import HIDDEN
+from sinks.kinds.topics.controller import TOPICS_HIDDEN_BY_SOURCE
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
 from sinks.model.changes import Key
-from streaming.message_words import number_of
+from streaming.message_words import first_names, number_of
 
 
 def fence(
@@ -61,7 +60,9 @@ def _taken_back(scene: Scene, known: FailoverRecord, before: Collection[Key]) ->
     added = own_fences(scene.journal.ledger) - stays
     if added:
         lift_fence(scene, added)
-    taken = f"The fence of {shown(sorted(key[1] for key in added))} was taken back" if added else "The fence stays"
+    taken = (
+        f"The fence of {first_names(sorted(key[1] for key in added))} was taken back" if added else "The fence stays"
+    )
     return f"{taken}; run the command again, or `lockstep unfence` for all"
 
 
@@ -103,7 +104,7 @@ def check_seen(scene: Scene) -> None:
     """Raises NotNow for topics that the source hides from this principal (`Scene.hidden`)."""
     flow = scene.settings.flow
     if hidden := scene.hidden(scene.listed()):
-        raise NotNow(HIDDEN.format(flow.source, shown(hidden), flow.target))
+        raise NotNow(TOPICS_HIDDEN_BY_SOURCE.format(flow.source, first_names(hidden), flow.target))
 
 
 def unfence(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
@@ -218,7 +219,7 @@ def _check_whole(scene: Scene) -> None:
     record, every = scene.journal.record, scene.fenced(scene.listed())
     if record.topics and (left := sorted(set(every) - set(record.topics))):
         said = number_of(len(left), "topic is", "topics are")
-        raise NotNow(f"{said} replicated and not fenced: {shown(left)}. Fence them, too")
+        raise NotNow(f"{said} replicated and not fenced: {first_names(left)}. Fence them, too")
     if not record.without_fence:
         _check_denied(scene, every)
     hold_fence(scene)
@@ -243,6 +244,6 @@ def _check_denied(scene: Scene, topics: Collection[str]) -> None:
     there = set(scene.source.acls.describe())
     if left := [acl.resource_name for acl in fence_acls(topics) if acl not in there]:
         raise NotNow(
-            f"{shown(left)} can be written on {scene.settings.flow.source}: new since the fence, or another client "
-            "deleted its DENY ACL. Say `lockstep fence` again"
+            f"{first_names(left)} can be written on {scene.settings.flow.source}: new since the fence, or another "
+            "client deleted its DENY ACL. Say `lockstep fence` again"
         )

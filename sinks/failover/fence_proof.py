@@ -13,13 +13,14 @@ from datetime import datetime
 
 import orjson
 
-from sinks.failover.fenced_topics import shown, topics_of
+from sinks.failover.fenced_topics import topics_of
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import RecordReader, Span, Why
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.times import time_of, utc_text
 from streaming.errors import LockstepError
+from streaming.message_words import first_names
 from streaming.mm2.records import TopicPartition
 
 LONGEST_PROOF_S = 120.0
@@ -92,8 +93,8 @@ def prove_still(
         now = waiting.clock()
         if written and now - began > proof.grace:
             raise FenceBroken(
-                f"a client still writes to {shown(topics_of(written))}. It is a super user, whom no ACL stops, or its "
-                f"broker does not know the fence yet. {writers(written)}Stop that producer"
+                f"a client still writes to {first_names(topics_of(written))}. It is a super user, whom no ACL stops, "
+                f"or its broker does not know the fence yet. {writers(written)}Stop that producer"
             )
         ends = after
         if written:

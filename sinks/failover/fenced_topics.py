@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError
+from streaming.message_words import first_names
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import ReplicationPolicy
 
@@ -49,7 +50,7 @@ def check_names(settings: FlowSettings, shared: Mapping[str, str], aliases: Coll
         for one in sorted(mixed)
     ]
     raise LockstepError(
-        f"on {settings.flow.target} {shown(said)}: their copies cannot be told apart. Leave all but one of them "
+        f"on {settings.flow.target} {first_names(said)}: their copies cannot be told apart. Leave all but one of them "
         "out (topics.exclude), or give each a name of its own in the replication policy, and run the command again"
     )
 
@@ -57,9 +58,3 @@ def check_names(settings: FlowSettings, shared: Mapping[str, str], aliases: Coll
 def topics_of(partitions: Iterable[TopicPartition]) -> list[str]:
     """Returns the partitions' topics, each once, sorted."""
     return sorted({where.topic for where in partitions})
-
-
-def shown(names: Sequence[str], most: int = 10) -> str:
-    """Returns a list for a message: the first few, and how many more."""
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + rest

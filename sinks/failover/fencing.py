@@ -23,7 +23,6 @@ from sinks.failover.fence_notes import (
     relies_on,
     unclear_fences,
 )
-from sinks.failover.fenced_topics import shown
 from sinks.failover.scene import Scene
 from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import Copier, FlowSettings
@@ -35,7 +34,7 @@ from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Key
 from sinks.model.times import utc_now
 from streaming.errors import LockstepError
-from streaming.message_words import number_of
+from streaming.message_words import first_names, number_of
 
 MM2_COPIES_FENCE = (
     "MM2 syncs ACLs of {flow} as well (sync.topic.acls.enabled). It would copy the fence to {target}, keep out every "
@@ -154,7 +153,7 @@ class Fence:
         Raises FenceUnclear, NoAuthorizer.
         """
         if self._others.unread and (found := self.not_certain(topics)):
-            closed = shown(sorted(acl.resource_name for acl in found))
+            closed = first_names(sorted(acl.resource_name for acl in found))
             raise FenceUnclear(CLOSED_BY_WHOM.format(topics=closed, flow=self._flow, **self._unread()))
 
     def deny(self, topics: Collection[str]) -> Denied:
@@ -304,7 +303,7 @@ def lift_fence(scene: Scene, only: Collection[Key] | None = None) -> None:
     source = scene.settings.flow.source
     scene.say(f"{number_of(lifted.acls, 'DENY ACL was', 'DENY ACLs were')} taken away on {source}")
     if lifted.shared:
-        topics = shown(sorted(acl.resource_name for acl in lifted.shared))
+        topics = first_names(sorted(acl.resource_name for acl in lifted.shared))
         scene.say(
             f"{topics} on {source} stay closed: another flow from there is fenced, too, or its `fence` is half done"
         )
@@ -315,8 +314,8 @@ def name_left(scene: Scene, topics: Collection[str]) -> None:
     """Names the topics whose DENY was made by an unknown client, if there are any."""
     if topics:
         scene.say(
-            f"CAREFUL: the DENY WRITE for User:* on {shown(sorted(topics))} stays on {scene.settings.flow.source}, "
-            "after `unfence` as well: a command died before it learned who made it. If no client needs it, remove it "
-            "with kafka-acls.sh --remove --deny-principal 'User:*' once no flow from there is fenced and producers may "
-            "write there again"
+            f"CAREFUL: the DENY WRITE for User:* on {first_names(sorted(topics))} stays on "
+            f"{scene.settings.flow.source}, after `unfence` as well: a command died before it learned who made it. If "
+            "no client needs it, remove it with kafka-acls.sh --remove --deny-principal 'User:*' once no flow from "
+            "there is fenced and producers may write there again"
         )

@@ -12,7 +12,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
-from sinks.failover.fenced_topics import shown
 from sinks.failover.scene import Scene, WaitLines
 from sinks.faults import ItemFault
 from sinks.kafka.ports.record_reader import RecordReader
@@ -25,7 +24,7 @@ from sinks.kafka.ports.transactions import (
 )
 from sinks.model.times import milliseconds, utc_text
 from streaming.errors import LockstepError
-from streaming.message_words import number_of
+from streaming.message_words import first_names, number_of
 from streaming.mm2.records import TopicPartition
 
 WRITERS_AT_ONCE = 5
@@ -127,7 +126,7 @@ class OpenSeen:
 
     def describe(self, now_ms: int) -> str:
         """Returns all of it, for a message."""
-        return shown([*(one.describe(now_ms) for one in self.found), *self.problems], 5)
+        return first_names([*(one.describe(now_ms) for one in self.found), *self.problems], 5)
 
 
 def name_open(transactions: Transactions, partitions: Collection[TopicPartition]) -> OpenSeen:
@@ -283,10 +282,10 @@ def _left_open(scene: Scene, left: Undecided) -> str:
         said.append(f"{number_of(len(left.open), 'partition has', 'partitions have')} an open transaction: {named}")
     if left.unknown:
         untold = [f"{where} ({why})" for where, why in sorted(left.unknown.items())]
-        said.append(f"the last stable offset of {shown(untold, 5)} cannot be read")
+        said.append(f"the last stable offset of {first_names(untold, 5)} cannot be read")
     if left.endless:
         unread = [f"{where} ({fault})" for where, fault in sorted(left.endless.items())]
-        said.append(f"the end of {shown(unread, 5)} cannot be read")
+        said.append(f"the end of {first_names(unread, 5)} cannot be read")
     return "; ".join(said)
 
 
@@ -294,8 +293,10 @@ def _named(scene: Scene, partitions: Collection[TopicPartition]) -> str:
     try:
         seen = name_open(scene.source.transactions, partitions)
     except LockstepError as error:
-        seen = OpenSeen(problems=[f"{shown([str(where) for where in partitions])} (who wrote is unknown: {error})"])
-    return seen.describe(milliseconds(scene.journal.now())) or shown([str(where) for where in partitions])
+        seen = OpenSeen(
+            problems=[f"{first_names([str(where) for where in partitions])} (who wrote is unknown: {error})"]
+        )
+    return seen.describe(milliseconds(scene.journal.now())) or first_names([str(where) for where in partitions])
 
 
 def _way_out(scene: Scene) -> str:

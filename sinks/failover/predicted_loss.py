@@ -30,7 +30,7 @@ from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.kinds.offsets.sync_history import History
 from sinks.ledger.kept_end_offsets import (
-    UNSEEN,
+    UNSEEN_END,
     KeptEndOffsets,
     KnownPosition,
     LatestSync,
@@ -158,7 +158,7 @@ def _completed(scene: Scene, found: Prediction) -> Prediction:
     for where in [where for where in found.unknown if where.topic not in shared]:
         if where in seen.arrivals:
             arrivals[where] = seen.arrivals[where]
-        elif ends.get(where, UNSEEN) != UNSEEN:
+        elif ends.get(where, UNSEEN_END) != UNSEEN_END:
             arrivals[where] = Arrival(where, Behind(ends[where], None, False))
     if not found.unanswered:
         return replace(found, arrivals=arrivals)
@@ -237,7 +237,7 @@ def predicted(
     came = new_copies(target, since, logs)
     found = {
         where: Arrival(where, problem=NEVER_SEEN)
-        if end == UNSEEN
+        if end == UNSEEN_END
         else Arrival(
             where,
             Behind(most_missing(positions.get(where), end, came.get(copies[where], 0)), None, False),

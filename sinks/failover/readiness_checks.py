@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
-from sinks.failover.fenced_topics import shown
 from sinks.failover.fencing import COPIED_FENCE
 from sinks.failover.lost_before_copying import by_topic
 from sinks.failover.readiness_facts import GroupsUnseen, ReadinessFacts
@@ -20,7 +19,7 @@ from sinks.kinds.offsets.verdicts import Verdict
 from sinks.ledger.failover_record import State, way_on
 from sinks.model.changes import Kind
 from sinks.model.times import utc_text
-from streaming.message_words import noun_of, number_of
+from streaming.message_words import first_names, noun_of, number_of
 
 
 class CheckResult(str, Enum):
@@ -109,12 +108,12 @@ def _records_not_counted(facts: ReadinessFacts) -> Iterator[Check]:
     result = CheckResult.WARNING if unread else CheckResult.UNKNOWN
     if facts.missing_reads:
         remedy = "`lockstep rights --principal …` prints the commands that grant them"
-        figure = f"how many records is unknown: {shown(sorted(facts.missing_reads))}"
+        figure = f"how many records is unknown: {first_names(sorted(facts.missing_reads))}"
         yield Check("rights to count records", result, figure, "", remedy)
     if facts.untold:
         named = [f"{where}: {why}" for where, why in sorted(facts.untold.items())]
         remedy = "see that the topic is there on both sides, and may be read"
-        yield Check("records whose loss is unknown", result, shown(named, 3), "none", remedy)
+        yield Check("records whose loss is unknown", result, first_names(named, 3), "none", remedy)
 
 
 def _records_not_copied(facts: ReadinessFacts) -> Iterator[Check]:
@@ -125,7 +124,7 @@ def _records_not_copied(facts: ReadinessFacts) -> Iterator[Check]:
     most = "" if all(loss.exact for loss in facts.losses.values()) else "at most "
     over = records > facts.rules.max_loss and max(ages, default=0.0) > facts.rules.max_loss_age
     topics = [f"{topic} {loss.records}" for topic, loss in sorted(facts.losses.items()) if loss.records]
-    figure = f"{most}{records}" + (f", the oldest {max(ages):.1f} s old: {shown(topics)}" if ages else "")
+    figure = f"{most}{records}" + (f", the oldest {max(ages):.1f} s old: {first_names(topics)}" if ages else "")
     limit = f"{facts.rules.max_loss}, or none older than {facts.rules.max_loss_age:g} s"
     label = facts.copier.label
     remedy = f"{label} lags: give it more tasks, or wait; a failover now would lose these" if over else ""
@@ -137,7 +136,7 @@ def _lost(facts: ReadinessFacts) -> Iterator[Check]:
     lost = [f"{one.topic} {one.records} (found at {utc_text(one.since)})" for one in topics if one.records]
     unknown = [f"{one.topic}: unknown for {number_of(one.unknown, 'partition')}" for one in topics if one.unknown]
     unwatched = f"unknown for {number_of(facts.unwatched, 'partition')} that no job has watched yet"
-    figure = f"at most {shown(lost)}" if lost else "0"
+    figure = f"at most {first_names(lost)}" if lost else "0"
     figure = "; ".join([figure, *unknown, *([unwatched] if facts.unwatched else [])])
     remedy = (
         "the source's retention deleted them before they were copied: get them from another place, then `lockstep "
@@ -167,7 +166,7 @@ def _kinds(facts: ReadinessFacts) -> Iterator[Check]:
 
 def _forgotten(facts: ReadinessFacts) -> Iterator[Check]:
     if facts.forgotten:
-        figure = f"{shown(facts.forgotten)}: with a copy on {facts.target}, not kept in step"
+        figure = f"{first_names(facts.forgotten)}: with a copy on {facts.target}, not kept in step"
         remedy = "name them in `topics`; if they are left out on purpose, in `topics.exclude`"
         yield Check("topics left out", CheckResult.FAILED, figure, "none", remedy)
 
@@ -223,15 +222,15 @@ def _target(facts: ReadinessFacts) -> Iterator[Check]:
     wrong = [f"{topic} {here} and {there}" for topic, (here, there) in sorted(facts.partitions.items())]
     remedy = "add partitions on the target; where it has more, keys go elsewhere there" if wrong else ""
     result = CheckResult.FAILED if wrong else CheckResult.OK
-    yield Check("partition counts", result, shown(wrong) or "equal", "equal", remedy)
+    yield Check("partition counts", result, first_names(wrong) or "equal", "equal", remedy)
     remote, seen = set(facts.remote), facts.replicas
     offline = sorted(str(where) for where in seen.offline if where.topic in remote)
     remedy = "bring the target's brokers back" if offline else ""
     result = CheckResult.FAILED if offline else CheckResult.OK
-    yield Check("offline on the target", result, shown(offline) or "0", "0", remedy)
+    yield Check("offline on the target", result, first_names(offline) or "0", "0", remedy)
     lagging = sorted(str(where) for where in seen.under_replicated if where.topic in remote)
     remedy = "see why replicas of the target lag" if lagging else ""
-    figure = shown(lagging) or "0"
+    figure = first_names(lagging) or "0"
     yield Check(
         "under-replicated on the target", CheckResult.WARNING if lagging else CheckResult.OK, figure, "0", remedy
     )
@@ -239,9 +238,9 @@ def _target(facts: ReadinessFacts) -> Iterator[Check]:
     closed = sorted(topic for topic in remote & wanted.keys() if seen.in_sync.get(topic, 0) < wanted[topic])
     unseen = sorted((remote & seen.factors.keys()) - wanted.keys())
     remedy = "producers with acks=all cannot write these: lower min.insync.replicas, or add replicas" if closed else ""
-    name, unknown = "replicas in sync for min.insync.replicas", f"not known of {shown(unseen)}" if unseen else ""
+    name, unknown = "replicas in sync for min.insync.replicas", f"not known of {first_names(unseen)}" if unseen else ""
     result = CheckResult.FAILED if closed else CheckResult.UNKNOWN if unseen else CheckResult.OK
-    yield Check(name, result, shown(closed) or unknown or "enough", "enough", remedy)
+    yield Check(name, result, first_names(closed) or unknown or "enough", "enough", remedy)
     single = sorted(topic for topic in remote if seen.factors.get(topic) == 1)
     remedy = "raise the replication factor of these topics: one broker's loss is theirs" if single else ""
     figure = f"{number_of(len(single), 'topic')} with one replica on {number_of(seen.brokers, 'broker')}"
@@ -253,14 +252,14 @@ def _target(facts: ReadinessFacts) -> Iterator[Check]:
 
 def _transactions(facts: ReadinessFacts) -> Iterator[Check]:
     for alias, seen in facts.undecided.items():
-        names = shown(sorted(map(str, seen.open)), 3)
+        names = first_names(sorted(map(str, seen.open)), 3)
         remedy = "`lockstep cutover` waits for those on the source, names them, and ends them with --abort-transactions"
         result = CheckResult.WARNING if seen.open else CheckResult.OK
         yield Check(f"open transactions on {alias}", result, names or "0", "0", remedy if seen.open else "")
         if seen.unknown:
             untold = [f"{where}: {why}" for where, why in sorted(seen.unknown.items())]
             name, remedy = f"last stable offsets on {alias}", "see that the leaders of these partitions answer"
-            yield Check(name, CheckResult.UNKNOWN, f"not told: {shown(untold, 3)}", "all", remedy)
+            yield Check(name, CheckResult.UNKNOWN, f"not told: {first_names(untold, 3)}", "all", remedy)
 
 
 def _fencing(facts: ReadinessFacts) -> Iterator[Check]:
@@ -279,7 +278,7 @@ def _fencing(facts: ReadinessFacts) -> Iterator[Check]:
 def _rights(facts: ReadinessFacts) -> Iterator[Check]:
     missing = sorted(facts.missing_rights)
     remedy = "`lockstep rights --failover --principal …` prints the commands that grant them" if missing else ""
-    figure = shown(missing) or "all are there"
+    figure = first_names(missing) or "all are there"
     bad = CheckResult.WARNING if facts.by_job else CheckResult.FAILED
     if missing and facts.by_job:
         figure = f"the job does not need them, the operator who runs the commands does: {figure}"

@@ -10,7 +10,7 @@ from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import pairs_of, unlisted
 from sinks.failover.fence_notes import NO_OTHERS, OtherLedgers
 from sinks.failover.fence_proof import Proof, Waiting
-from sinks.failover.fenced_topics import check_names, fenced_topics, shown
+from sinks.failover.fenced_topics import check_names, fenced_topics
 from sinks.failover.journal import Journal
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
@@ -22,6 +22,7 @@ from sinks.ledger.failover_record import Step
 from sinks.ledger.kept_end_offsets import kept_end_offsets
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
+from streaming.message_words import first_names
 from streaming.mm2.records import TopicPartition
 
 LINE_INTERVAL = 10.0
@@ -181,7 +182,7 @@ class Scene:
         topics = self.topics(listed)
         if missing := sorted(where.topic for where in unlisted(listed.source, topics)):
             raise LockstepError(
-                f"{self.settings.flow.source} lists no partition of {shown(missing)}, so what was copied is unknown. "
-                "See that its brokers answer for these topics, and run the command again"
+                f"{self.settings.flow.source} lists no partition of {first_names(missing)}, so what was copied is "
+                "unknown. See that its brokers answer for these topics, and run the command again"
             )
         return pairs_of(listed.desired.remote, listed.source, topics)

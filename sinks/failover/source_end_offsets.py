@@ -31,7 +31,7 @@ from sinks.kafka.ports.record_reader import Record, RecordReader, Why
 from sinks.kinds.offsets.same_offsets import CopiedEnds
 from sinks.ledger.kept_end_offsets import (
     FAR,
-    UNSEEN,
+    UNSEEN_END,
     CopiedTo,
     KeptEndOffsets,
     KnownPosition,
@@ -64,7 +64,7 @@ AT_LEAST_EVERY = 60.0
 """Seconds after which the time is renewed although no end moved."""
 
 EndOffsets = Mapping[str, Sequence[int]]
-"""Ends of each topic's partitions, in order. UNSEEN where an end was not seen."""
+"""Ends of each topic's partitions, in order. UNSEEN_END where an end was not seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +312,7 @@ class SourceEndOffsetStore:
         gone = {*lasting, *((self._known or {}).keys() - read.ends.keys())}
         self._copied.forget(gone)
         self._ids = {topic: known for topic, known in self._ids.items() if topic not in gone}
-        seen = {topic for topic, ends in read.ends.items() if UNSEEN not in ends}
+        seen = {topic for topic, ends in read.ends.items() if UNSEEN_END not in ends}
         self._met, self._unborn = self._met - gone, self._unborn - gone - seen
         newest = read.ends, read.positions
         for where, one in sorted(read.lost.items()):

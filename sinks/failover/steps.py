@@ -20,7 +20,7 @@ from sinks.failover.fence_proof import (
     prove_still,
     written_since,
 )
-from sinks.failover.fenced_topics import shown, topics_of
+from sinks.failover.fenced_topics import topics_of
 from sinks.failover.fencing import lift_fence, name_left, open_fence
 from sinks.failover.moved_clients import WrittenSince, written_on_target
 from sinks.failover.open_transactions import NotDrained, await_decided, check_decided, last_writers, tell_open
@@ -32,11 +32,11 @@ from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.acls.staged_writes import granted_later
 from sinks.ledger.failover_record import ENDED, TRANSITIONS, Command, State, Step
 from sinks.ledger.fence_acls import fence_acls
-from sinks.ledger.kept_end_offsets import UNSEEN, by_partition, kept_end_offsets
+from sinks.ledger.kept_end_offsets import UNSEEN_END, by_partition, kept_end_offsets
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
-from streaming.message_words import number_of
+from streaming.message_words import first_names, number_of
 from streaming.mm2.records import TopicPartition
 
 SHOWN_WITHIN = 30.0
@@ -86,7 +86,7 @@ def prove_fence(scene: Scene) -> None:
         came = _written_since_proof(scene, records, partitions)
         if came:
             proof = proof.after_pause((scene.journal.now() - min(came.values())).total_seconds())
-            wrote = shown([str(where) for where in sorted(came)])
+            wrote = first_names([str(where) for where in sorted(came)])
             scene.say(f"a client wrote to {wrote} since the fence was proven. {last_writers(scene, came)}")
         source = scene.settings.flow.source
         scene.say(
@@ -153,12 +153,12 @@ def _warn_of_moved(scene: Scene) -> None:
         return
     if found.foreign:
         scene.say(
-            f"CAREFUL: a client wrote to {shown(topics_of(found.foreign))} on {target} after the drain. Its records "
-            "are only there: move this client back"
+            f"CAREFUL: a client wrote to {first_names(topics_of(found.foreign))} on {target} after the drain. Its "
+            "records are only there: move this client back"
         )
     if found.unknown:
         scene.say(
-            f"CAREFUL: Lockstep cannot tell whether moved clients wrote to {shown(topics_of(found.unknown))} on "
+            f"CAREFUL: Lockstep cannot tell whether moved clients wrote to {first_names(topics_of(found.unknown))} on "
             f"{target} after these topics were drained: see that none is left there"
         )
 
@@ -260,8 +260,8 @@ def tell_late(scene: Scene) -> None:
         return
     if came:
         scene.say(
-            f"CAREFUL: records that came to {shown(topics_of(came))} on {source} while the flow ended may be only "
-            f"there. {last_writers(scene, came)}Stop these clients; `lockstep failback` counts and exports "
+            f"CAREFUL: records that came to {first_names(topics_of(came))} on {source} while the flow ended may be "
+            f"only there. {last_writers(scene, came)}Stop these clients; `lockstep failback` counts and exports "
             "what stayed behind"
         )
 
@@ -283,10 +283,10 @@ def count_missing(missing: Collection[Arrival]) -> str:
     """Says how many records are missing, and names the topics."""
     records = sum(one.behind.records for one in missing if one.behind)
     unknown = [f"{one.where}: {one.problem}" for one in missing if one.problem]
-    topics = shown(topics_of(one.where for one in missing))
+    topics = first_names(topics_of(one.where for one in missing))
     most = "" if all(one.behind.exact for one in missing if one.behind) else "at most "
     return f"{most}{number_of(records, f'record of {topics} is', f'records of {topics} are')} not on the target" + (
-        f", and for these it is unknown: {shown(unknown)}" if unknown else ""
+        f", and for these it is unknown: {first_names(unknown)}" if unknown else ""
     )
 
 
@@ -310,9 +310,9 @@ def grant_writes(scene: Scene) -> None:
         entries[Entry.OWNED, (Kind.ACL.value, *acl.key)] = ""
     ledger.put(entries)
     if refused := [f"{' '.join(acl.key)}: {fault}" for acl, fault in faults.items() if fault]:
-        raise LockstepError(f"the target refused {number_of(len(refused), 'held-back ACL')}: {shown(refused)}")
+        raise LockstepError(f"the target refused {number_of(len(refused), 'held-back ACL')}: {first_names(refused)}")
     granted = number_of(len(bindings), "ALLOW WRITE is", "ALLOW WRITE are")
-    named = shown(sorted(f"{acl.principal} on {acl.pattern_type} {acl.resource_name}" for acl in bindings))
+    named = first_names(sorted(f"{acl.principal} on {acl.pattern_type} {acl.resource_name}" for acl in bindings))
     scene.say(f"{granted} granted on {scene.settings.flow.target}: {named}")
 
 
@@ -330,7 +330,7 @@ def with_all_copies(scene: Scene, prediction: Prediction) -> Prediction:
     for topic, (name, partitions) in scene.copies(scene.target.cluster.list_topics()).items():
         remote.setdefault(topic, name)
         ends = known.setdefault(topic, [])
-        ends += [UNSEEN] * (partitions - len(ends))
+        ends += [UNSEEN_END] * (partitions - len(ends))
     return replace(prediction, known=known, remote=remote)
 
 

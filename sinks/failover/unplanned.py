@@ -7,11 +7,11 @@ from collections.abc import Callable
 from contextlib import closing
 
 from sinks.failover.divergence import Divergence, keep_divergences
-from sinks.failover.fenced_topics import check_names, shown
+from sinks.failover.fenced_topics import check_names
 from sinks.failover.predicted_loss import TYPED_UNKNOWN, Prediction, predict
 from sinks.failover.scene import Scene
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State
-from streaming.message_words import number_of
+from streaming.message_words import first_names, number_of
 from streaming.mm2.records import TopicPartition
 
 ANY_LOSS = math.inf
@@ -79,7 +79,7 @@ def check_loss(scene: Scene, prediction: Prediction, source_answers: bool, accep
         return
     records = prediction.records
     if records is None and accept_loss < ANY_LOSS:
-        of = shown(sorted(map(str, prediction.unknown))) or "any topic"
+        of = first_names(sorted(map(str, prediction.unknown))) or "any topic"
         raise NotNow(
             f"it is unknown how many records of {of} are lost, and --accept-loss is {accept_loss:.0f}. "
             f"`--accept-loss {TYPED_UNKNOWN}` accepts it"
@@ -94,7 +94,7 @@ def _why_to_accept(source: str, prediction: Prediction) -> str:
             f"{source} answers, and `lockstep cutover` loses no record. To fail over all "
             f"the same, say --accept-loss with at least {prediction.typed}"
         )
-    silent = shown(sorted(map(str, prediction.unanswered))) or "its records"
+    silent = first_names(sorted(map(str, prediction.unanswered))) or "its records"
     return (
         f"{source} answers, but not for {silent}. Once its brokers are back, `lockstep cutover` loses no "
         f"record. To fail over without them, say --accept-loss {prediction.typed}"

@@ -10,13 +10,14 @@ from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import Arrival, arrivals, pairs_of, unlisted
 from sinks.failover.cut_reader import AsItWas, TooManyRecords, all_records
 from sinks.failover.divergence import Divergence, divergences, takeover_ends
-from sinks.failover.fenced_topics import fenced_topics, shown, topics_of
+from sinks.failover.fenced_topics import fenced_topics, topics_of
 from sinks.failover.open_transactions import undecided
 from sinks.failover.scene import Scene
 from sinks.failover.uncopied_records import fingerprint_of
 from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader
-from sinks.ledger.kept_end_offsets import UNSEEN
+from sinks.ledger.kept_end_offsets import UNSEEN_END
 from streaming.errors import LockstepError
+from streaming.message_words import first_names
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
@@ -180,7 +181,7 @@ def _way_out(
     if topics & known.keys():
         return f"They were written after the failover. {HAND_ON.format('the source')}"
     return (
-        f"No job had seen {shown(sorted(topics))} before the failover, so each of its records must be compared. "
+        f"No job had seen {first_names(sorted(topics))} before the failover, so each of its records must be compared. "
         "Compare it by other means, add it to topics.exclude in the file, and run the command again"
     )
 
@@ -203,7 +204,7 @@ def _partitions(
     names = {topic: remote[topic] for topic in wanted} | {topic: one.remote for topic, one in known.items()}
     counts = {topic: listed.source.get(topic) or 0 for topic in names}
     for topic, one in known.items():
-        counts[topic] = max([counts[topic], *(number + 1 for number, end in enumerate(one.known) if end != UNSEEN)])
+        counts[topic] = max([counts[topic], *(number + 1 for number, end in enumerate(one.known) if end != UNSEEN_END)])
     return wanted, pairs_of(names, counts, names)
 
 

@@ -12,7 +12,7 @@ DEFAULT = 15.0
 SHORTEST, LONGEST = 1.0, 60.0
 """Seconds. What is shorter fails on a busy cluster; while a request waits, its flow does nothing else."""
 
-BEYOND = 5.0
+WRITE_GRACE_S = 5.0
 """Seconds that a write may take beyond the time of its request: to connect, to be cut off, on a busy machine."""
 
 WHOLE, ONE = "default.api.timeout.ms", "request.timeout.ms"
@@ -31,7 +31,7 @@ def request_timeout(alias: str, properties: Mapping[str, str]) -> float:
 
 def longest_write(alias: str, properties: Mapping[str, str]) -> float:
     """Returns the seconds after which a permitted request is over: answered, or given up and not sent again."""
-    return request_timeout(alias, properties) + BEYOND
+    return request_timeout(alias, properties) + WRITE_GRACE_S
 
 
 def _seconds(alias: str, name: str, value: str) -> float:

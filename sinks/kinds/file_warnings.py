@@ -81,7 +81,7 @@ def left_behind(settings: FlowSettings, listed: Listed) -> list[str]:
     if not found:
         return []
     left = f"{number_of(len(found), 'topic', 'topics')} of {flow.source} with a copy on {flow.target}"
-    return [f"the properties file leaves out {left}, not kept in step: {first_names(found)}"]
+    return [f"the properties file leaves out {left}, not kept in step: {first_names(found, 3)}"]
 
 
 def uncopied_internal_names(settings: FlowSettings, listed: Listed, source: Ends, target: Ends) -> list[str]:
@@ -104,7 +104,7 @@ def uncopied_internal_names(settings: FlowSettings, listed: Listed, source: Ends
     # An MM2 that has not started yet copies nothing either.
     if not found or not _with_records(dict(islice(others.items(), LOOKED_AT)), target):
         return []
-    named = f"{number_of(len(found), 'topic')} of {settings.flow.source}: {first_names(found)}"
+    named = f"{number_of(len(found), 'topic')} of {settings.flow.source}: {first_names(found, 3)}"
     return [
         f"MM2 has copied no record of {named}. "
         "MM2 of Kafka 3 never copies a topic whose name ends in .internal or -internal. If such an MM2 runs this flow, "

@@ -80,7 +80,7 @@ def most_missing(position: KnownPosition | None, end: int, new_copies: int) -> i
     return max(0, position.missing + max(0, end - position.source) - new_copies)
 
 
-UNSEEN = -1
+UNSEEN_END = -1
 """Stands for an end that was never seen."""
 
 PARTITIONS_IN_AN_ENTRY = 2000
@@ -93,8 +93,8 @@ CopiedTo = tuple[KnownPosition | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class KeptEndOffsets:
-    """One topic's ends by partition, in order, UNSEEN where unknown. `at_ms`: when the oldest was seen, in ms since the
-    epoch. `positions`: None in entries of an old version."""
+    """One topic's ends by partition, in order, UNSEEN_END where unknown. `at_ms`: when the oldest was seen, in ms since
+    the epoch. `positions`: None in entries of an old version."""
 
     ends: tuple[int, ...]
     at_ms: int
@@ -102,18 +102,18 @@ class KeptEndOffsets:
 
 
 def renewed(before: KeptEndOffsets | None, seen: Sequence[int], at_ms: int) -> KeptEndOffsets:
-    """Returns the ends `seen` at that time for all partitions. An UNSEEN end keeps its last value."""
+    """Returns the ends `seen` at that time for all partitions. An UNSEEN_END end keeps its last value."""
     known = before.ends if before else ()
-    ends = [known[number] if end == UNSEEN and number < len(known) else end for number, end in enumerate(seen)]
+    ends = [known[number] if end == UNSEEN_END and number < len(known) else end for number, end in enumerate(seen)]
     is_older = before is not None and ends != list(seen)
     return KeptEndOffsets(tuple(ends), min(at_ms, before.at_ms) if before and is_older else at_ms)
 
 
 def with_ends(kept: KeptEndOffsets, seen: Sequence[int]) -> KeptEndOffsets:
-    """Returns `kept` with the ends that were `seen` since. UNSEEN ends keep their value."""
+    """Returns `kept` with the ends that were `seen` since. UNSEEN_END ends keep their value."""
     count = max(len(kept.ends), len(seen))
-    before, now = ([*ends, *[UNSEEN] * (count - len(ends))] for ends in (kept.ends, seen))
-    return replace(kept, ends=tuple(old if new == UNSEEN else new for old, new in zip(before, now, strict=True)))
+    before, now = ([*ends, *[UNSEEN_END] * (count - len(ends))] for ends in (kept.ends, seen))
+    return replace(kept, ends=tuple(old if new == UNSEEN_END else new for old, new in zip(before, now, strict=True)))
 
 
 def renewed_all(
@@ -132,7 +132,7 @@ def renewed_all(
 def end_offsets_by_topic(seen: Mapping[TopicPartition, int], counts: Mapping[str, int]) -> dict[str, list[int]]:
     """Returns the ends by topic, in the order of its partitions."""
     return {
-        topic: [seen.get(TopicPartition(topic, number), UNSEEN) for number in range(partitions)]
+        topic: [seen.get(TopicPartition(topic, number), UNSEEN_END) for number in range(partitions)]
         for topic, partitions in counts.items()
     }
 
@@ -161,7 +161,7 @@ def by_partition(
         TopicPartition(topic, number): end
         for topic, one in kept.items()
         for number, end in enumerate(one.ends)
-        if end != UNSEEN
+        if end != UNSEEN_END
     }
     return positions, ends
 

@@ -189,7 +189,7 @@ def _keys(one: KeySums, plan: PartitionPlan) -> Keys:
     return Keys(one.keys, one.different, one.agreed, one.last_ms, not one.appended, plan.resending, one.deletion)
 
 
-UNSEEN = "{} not agree; no more were brought, and nothing tells whether they are only late"
+MAY_BE_LATE = "{} not agree; no more were brought, and nothing tells whether they are only late"
 """A reason."""
 
 UNPROVEN_DELETION = (
@@ -332,7 +332,7 @@ def _notes(keys: Keys, expired: int, left_out: int) -> Iterator[str]:
 def _reason(unseen: int, unproven: bool) -> str | None:
     """Why equal keys prove nothing; None: they prove that all is there."""
     if unseen:
-        return UNSEEN.format(number_of(unseen, "more key does", "more keys do"))
+        return MAY_BE_LATE.format(number_of(unseen, "more key does", "more keys do"))
     return UNPROVEN_DELETION if unproven else None
 
 

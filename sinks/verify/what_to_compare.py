@@ -113,7 +113,7 @@ class LogSurvey:
     ids: IdsOnBoth = NO_IDS
 
 
-def survey(
+def survey_logs(
     settings: FlowSettings,
     source: SurveyedSide,
     target: SurveyedSide,

@@ -40,7 +40,7 @@ SLOW_AFTER_MS = 500
 LOOK_AFTER_MS = 1_000
 """Milliseconds of waiting after which a plain socket tries whether the cluster refuses connections."""
 
-BEYOND = 2.0
+ANSWER_GRACE_S = 2.0
 """Seconds that an answer may take beyond the time of its request: Java gives up first, and says on what."""
 
 MISSING_CLASS = re.compile(r"(?:Class |ClassNotFoundException: |NoClassDefFoundError: )([\w.$/]+)")
@@ -131,7 +131,7 @@ class JavaAdmin:
 
     def _clients(self, opened: list[Any], number: int, properties: Mapping[str, str]) -> list[Any]:
         # Not under the lock of everything else: with OAUTHBEARER a client logs in while it is made.
-        if not self._logging_in.acquire(timeout=self.timeout + BEYOND):
+        if not self._logging_in.acquire(timeout=self.timeout + ANSWER_GRACE_S):
             raise ClusterUnreachable(f"cluster {self.alias}: its login takes longer than {self.timeout:g} s")
         try:
             found = opened[:number]
@@ -192,7 +192,7 @@ class JavaAdmin:
         before the request, and as `client`."""
         self._reachability.check(self.timeout)
         try:
-            wait_ms = int((self.timeout + BEYOND) * 1000)
+            wait_ms = int((self.timeout + ANSWER_GRACE_S) * 1000)
             request(self.client).get(wait_ms, self.jvm.java.util.concurrent.TimeUnit.MILLISECONDS)
         except Py4JJavaError as error:
             return java_error(error.java_exception.toString())
@@ -283,7 +283,7 @@ class JavaAdmin:
         Raises ClusterUnreachable once the cluster has refused all connections for a while. Java's client would wait its
         whole time limit.
         """
-        until, refused_since = time.monotonic() + asked.within + BEYOND, None
+        until, refused_since = time.monotonic() + asked.within + ANSWER_GRACE_S, None
         while True:
             try:
                 return future.get(LOOK_AFTER_MS, asked.unit)

@@ -33,10 +33,10 @@ KAFKAS_TOPICS = (
 )
 """Kafka's own topics (`Topic`, `TopicBasedRemoteLogMetadataManagerConfig`), whether the target has them yet or not."""
 
-MM2S = "mm2-"
+MM2_PREFIX = "mm2-"
 """How the names of a dedicated MM2's own topics begin: its connectors' configs, with their passwords, are in one."""
 
-BEGINNINGS = (*OWN, MM2S)
+BEGINNINGS = (*OWN, MM2_PREFIX)
 
 READING_OPERATIONS = frozenset({"DESCRIBE", "DESCRIBE_CONFIGS"})
 """Operations that may be allowed on them."""

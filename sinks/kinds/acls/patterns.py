@@ -123,11 +123,12 @@ class TopicPatterns:
         others = [self._foreign[at] for at in _covered(self._foreign, name if pattern_type == PREFIXED else "")]
         if not others:
             return None
-        others_are = number_of(
-            len(others), "topic as well that is no remote topic of", "topics as well that are no remote topics of"
+        count = number_of(len(others), "topic")
+        source = self._topics.flow.source
+        return (
+            f"on the target, {pattern_type} {name} also covers {count} that MM2 did not replicate from {source}: "
+            f"{first_names(others, 3)}"
         )
-        said = f"{others_are} {self._topics.flow.name}: {first_names(others)}"
-        return f"on the target, {pattern_type} {name} covers {said}"
 
     def _note(self, prefix: str) -> str | None:
         replicated, covered = (len(_covered(names, prefix)) for names in (self._replicated, self._names))

@@ -55,7 +55,7 @@ from sinks.kinds.acls.staged_writes import counted, held_back
 from sinks.model.changes import ALLOW, DENY, Change, Key, Kind, Op
 from sinks.model.plan import Refusal
 
-NEVER: Mapping[str, str] = {
+NEVER_WRITTEN: Mapping[str, str] = {
     CLUSTER: "cluster",
     DELEGATION_TOKEN: "delegation-token",
     USER: "user",
@@ -193,8 +193,8 @@ class _Translation:
     def _of_principals(self, bindings: Iterable[AclBinding]) -> Iterator[AclBinding]:
         """Returns the ACLs that may be written at all, of synced principals."""
         for acl in bindings:
-            if not acl.is_known or acl.resource_type in NEVER:
-                self._skipped[NEVER.get(acl.resource_type, "unknown")] += 1
+            if not acl.is_known or acl.resource_type in NEVER_WRITTEN:
+                self._skipped[NEVER_WRITTEN.get(acl.resource_type, "unknown")] += 1
             elif not self._is_synced(acl.principal):
                 self._skipped["principal"] += 1
             elif (mapped := self._mapped[acl.principal]) is None:

@@ -97,7 +97,7 @@ LEFT_OUT = frozenset(
 
 DEFAULT_PROPERTIES = ", ".join(name for names in GROUPS.values() for name in names if name not in LEFT_OUT)
 
-NEVER: Mapping[str, re.Pattern[str]] = {
+NEVER_COPIED: Mapping[str, re.Pattern[str]] = {
     "broker configs of listeners": re.compile(
         r"listener\.name\..*|(advertised\.)?listeners|listener\.security\.protocol\.map|max\.connections.*"
     ),
@@ -133,7 +133,7 @@ class BrokerConfigRules:
 
 def why_never(name: str) -> str | None:
     """Returns why a config is never copied, whatever the list says."""
-    return next((reason for reason, pattern in NEVER.items() if pattern.fullmatch(name)), None)
+    return next((reason for reason, pattern in NEVER_COPIED.items() if pattern.fullmatch(name)), None)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from sinks.every_kind.absence import NEVER
+from sinks.every_kind.absence import NEVER_AT
 from sinks.every_kind.comparison import Comparison, ControllerStatus, GroupSummary, Polled
 from sinks.every_kind.controller import Controller, PassContext, Sighting
 from sinks.every_kind.kinds_agenda import KindsAgenda
@@ -245,7 +245,7 @@ class OffsetController:
         return ControllerStatus(
             refused=refused,
             groups=self._summary,
-            due=min(self._ends.polled.due, self._schedule.next_at()) if self._active else NEVER,
+            due=min(self._ends.polled.due, self._schedule.next_at()) if self._active else NEVER_AT,
             stream_moved=moved,
             warnings=self._ends.polled.unmatched,
         )

@@ -94,12 +94,14 @@ def plan_quotas(desired: DesiredQuotas, target: Quotas, owned: Collection[Key]) 
     for key, value in desired.wanted.items():
         before = existing.get(key)
         if before != value:
-            yield Change(Kind.CLIENT_QUOTA, key, None if before is None else shown(before), shown(value))
+            yield Change(
+                Kind.CLIENT_QUOTA, key, None if before is None else as_float_text(before), as_float_text(value)
+            )
     for key in set(owned) & existing.keys() - desired.wanted.keys() - refused:
-        yield Change(Kind.CLIENT_QUOTA, key, shown(existing[key]), None)
+        yield Change(Kind.CLIENT_QUOTA, key, as_float_text(existing[key]), None)
 
 
-def shown(value: float) -> str:
+def as_float_text(value: float) -> str:
     """As kafka-configs shows it: `1024.0`."""
     return str(float(value))
 

@@ -107,7 +107,7 @@ class TopicController:
         if asked := orphans - self._gone:
             self._gone |= self._source.confirmed_absent(asked)
         hidden = sorted(orphans - self._gone)
-        reason = HIDDEN.format(self._source.alias, first_names(hidden), self._target.alias)
+        reason = TOPICS_HIDDEN_BY_SOURCE.format(self._source.alias, first_names(hidden, 3), self._target.alias)
         kinds = [kind for kind in sorted(self.kinds) if hidden and self._settings.enabled[kind]]
         self._unobserved = [Unobserved(kind, reason) for kind in kinds]
 
@@ -251,7 +251,7 @@ def ours_to_recognize(context: PassContext, compared: Collection[str] | None) ->
     return ours & context.listed.target.keys()
 
 
-HIDDEN = (
+TOPICS_HIDDEN_BY_SOURCE = (
     "{} does not list {}, and does not say either that they are gone, while {} has copies of them or Lockstep saw "
     "their records. Grant the principal DESCRIBE and DESCRIBE_CONFIGS on these topics"
 )

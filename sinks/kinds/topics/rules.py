@@ -23,8 +23,8 @@ OWN = ("lockstep-ledger", "lockstep-audit", "lockstep-topics", "lockstep-groups"
 """How Lockstep's own topics begin. To MM2 4 they are topics like any other (KIP-1074): they belong to their cluster."""
 
 
-OURS = "is one of Lockstep's own topics on the target: exclude the source's topic, or name it otherwise"
-MM2S = (
+IS_OWN_TOPIC = "is one of Lockstep's own topics on the target: exclude the source's topic, or name it otherwise"
+IS_MM2S_TOPIC = (
     "is one of MM2's internal topics on the target: exclude the source's topic (topics.exclude), for MM2 as well, or "
     "name it otherwise. MM2 copies its records into what MM2 and Lockstep read"
 )
@@ -98,8 +98,8 @@ def _unfit(name: str, settings: FlowSettings) -> str | None:
 
 def _internal(name: str, settings: FlowSettings) -> str | None:
     if name in settings.internal.on_target:
-        return OURS
-    return MM2S if name in settings.internal.mm2s_on_target else None
+        return IS_OWN_TOPIC
+    return IS_MM2S_TOPIC if name in settings.internal.mm2s_on_target else None
 
 
 def internal_topic_warnings(source: Iterable[str], settings: FlowSettings) -> list[str]:

@@ -6,10 +6,10 @@ import pytest
 
 from app.configs_tool.alter import KnownConfigs, notes, objections
 from app.configs_tool.config_groups import CONFIG_GROUPS, GROUP_OF, ConfigLevel
-from app.configs_tool.precedence import shown
+from app.configs_tool.precedence import open_value
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, LevelledEntry, ResourceType, Synonym
-from sinks.secret_values import HIDDEN
+from sinks.secret_values import IN_PLACE_OF_SECRET
 
 ONE = ConfigEntity(ResourceType.BROKER, "1")
 TOPIC = ConfigEntity(ResourceType.TOPIC, "orders")
@@ -123,5 +123,5 @@ def test_a_login_is_checked_for_its_form_before_it_is_sent(name: str, value: str
 
 def test_secrets_are_hidden_by_name_by_the_brokers_word_and_where_nobody_knows_the_config() -> None:
     hidden = ["reporter.token", "listener.name.x.plain.sasl.jaas.config", "ssl.key.password", "of.somebodys.own"]
-    assert [shown(name, "hush", BROKER) for name in hidden] == [HIDDEN] * len(hidden)
-    assert shown("num.io.threads", "9", BROKER) == "9"
+    assert [open_value(name, "hush", BROKER) for name in hidden] == [IN_PLACE_OF_SECRET] * len(hidden)
+    assert open_value("num.io.threads", "9", BROKER) == "9"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.overrides.view import DAMAGED_OVERRIDE, DIFFERS, OverrideAlteration
 from sinks.ledger.audit_events import SettingChange
 from sinks.ledger.overrides import Override, OverrideLevel
-from sinks.secret_values import HIDDEN
+from sinks.secret_values import IN_PLACE_OF_SECRET
 from streaming.flow import Flow
 
 AB, BA, CA = Flow("a", "b"), Flow("b", "a"), Flow("c", "a")
@@ -36,7 +36,7 @@ def test_only_the_ledgers_concerned_change_and_others_stay_as_they_are_known() -
 def test_audit_has_what_changes_in_each_ledger_with_secrets_hidden() -> None:
     before: dict[Flow, dict[tuple[str, ...], str]] = {AB: {("", "topics"): '{"value": "orders"}'}, BA: {}}
     done = alteration(OverrideLevel.ALL, [AB, BA], before)
-    hidden = SettingChange(SECRET, None, HIDDEN)
+    hidden = SettingChange(SECRET, None, IN_PLACE_OF_SECRET)
     assert done.changes(AB) == [hidden]
     assert done.changes(BA) == [SettingChange("topics", None, "orders"), hidden]
     assert alteration(OverrideLevel.FLOW, [BA], before).changes(BA)[0].name == "b->a.topics"
@@ -47,5 +47,5 @@ def test_rows_say_where_ledgers_differ_and_what_is_damaged() -> None:
     damaged = alteration(OverrideLevel.ALL, [AB], {AB: {("", "topics"): "{"}})
     assert differ.rows()[0] == {"name": "topics", "before": DIFFERS, "after": "orders"}
     assert damaged.rows()[0] == {"name": "topics", "before": DAMAGED_OVERRIDE, "after": "orders"}
-    assert differ.rows()[1] == {"name": SECRET, "before": None, "after": HIDDEN}
+    assert differ.rows()[1] == {"name": SECRET, "before": None, "after": IN_PLACE_OF_SECRET}
     assert "t0ps3cr3t" not in repr(differ)

@@ -10,7 +10,7 @@ from app.properties.config_providers import resolve_all
 from app.properties.mistakes import Findings, PropertyLine
 from app.properties.parse import parse
 from app.properties.scoped_keys import ScopedKey
-from app.properties.shown_values import shown
+from app.properties.shown_values import shown_value
 
 ENVIRON = {"A_PASSWORD": "hush", "TOPICS": "x.*", "AGAIN": "${env:TOPICS}"}
 
@@ -132,6 +132,6 @@ def test_what_a_file_of_secrets_says_is_shown_nowhere(secrets: Path) -> None:
     (secrets / "broken.properties").write_text("hush\\uno\n")
     entries, _ = resolved(f"a=${{file:{secrets}/broken.properties:k}}\nb=${{env:A_PASSWORD}}\n")
     assert "hush" not in (entries["a"].problem or "")
-    assert shown(ScopedKey(None, False, "b"), entries["b"]) == "its value"
-    assert shown(ScopedKey(None, False, "topics"), entries["b"]) == "'${env:A_PASSWORD}'"
+    assert shown_value(ScopedKey(None, False, "b"), entries["b"]) == "its value"
+    assert shown_value(ScopedKey(None, False, "topics"), entries["b"]) == "'${env:A_PASSWORD}'"
     assert "hush" not in repr(entries["b"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.properties.mistakes import Findings, Mistake, PropertyLine, UnreadableFile
 from app.properties.parse import parse, read
 from app.properties.scoped_keys import scoped_key
-from app.properties.shown_values import shown
+from app.properties.shown_values import shown_value
 
 KEYS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 VALUES = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -110,4 +110,4 @@ def test_neither_repr_nor_shown_gives_a_secret_away() -> None:
     entries, _ = parsed("a.sasl.jaas.config=hush\nb.ssl.keystore.password=hush\nc.token=hush\n")
     for entry in entries.values():
         assert "hush" not in repr(entry)
-        assert "hush" not in shown(scoped_key(entry.key, ["a", "b"]), entry)
+        assert "hush" not in shown_value(scoped_key(entry.key, ["a", "b"]), entry)

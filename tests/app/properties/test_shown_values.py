@@ -9,7 +9,7 @@ import pytest
 from app.reloading import changed_lines
 from app.settings import ConfigurationError, Settings, load
 from app.settings.job_settings import Decoded, Reference
-from sinks.secret_values import HIDDEN, without_secrets
+from sinks.secret_values import IN_PLACE_OF_SECRET, without_secrets
 from streaming.flow import Flow
 
 AB = Flow("a", "b")
@@ -124,5 +124,5 @@ class Telling:
 def test_passwords_of_jaas_are_hidden_however_they_are_written(tmp_path: Path, option: str, secret: str) -> None:
     settings = loaded(tmp_path, f"a.sasl.jaas.config = org.apache.kafka.X required username=lockstep {option};\n")
     assert without_secrets(f"login of lockstep with {secret} failed", settings.hidden) == (
-        f"login of lockstep with {HIDDEN} failed"
+        f"login of lockstep with {IN_PLACE_OF_SECRET} failed"
     )

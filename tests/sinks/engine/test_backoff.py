@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from sinks.every_kind.backoff import DENIED_TRIED, DENIED_WAIT, FIRST_WAIT, LONGEST_WAIT, Backoff, wait_after
+from sinks.every_kind.backoff import DENIED_TRIED, DENIED_WAIT, FIRST_RETRY_S, LONGEST_RETRY_S, Backoff, wait_after
 from sinks.faults import ItemFault
 from sinks.model.changes import Change, Outcome
 from tests.sinks.builders import config_change
@@ -30,9 +30,9 @@ def tried(backed_off: Backoff, *changes: Change, now: float) -> list[Change]:
 
 def test_waits_double_up_to_the_longest() -> None:
     waits = [wait_after(tries) for tries in range(1, 100)]
-    assert waits[:4] == [FIRST_WAIT, 2 * FIRST_WAIT, 4 * FIRST_WAIT, 8 * FIRST_WAIT]
+    assert waits[:4] == [FIRST_RETRY_S, 2 * FIRST_RETRY_S, 4 * FIRST_RETRY_S, 8 * FIRST_RETRY_S]
     assert waits == sorted(waits)
-    assert waits[-1] == LONGEST_WAIT
+    assert waits[-1] == LONGEST_RETRY_S
 
 
 def test_refused_change_waits_and_says_why_how_often_and_how_long(backed_off: Backoff) -> None:
@@ -121,17 +121,17 @@ def test_right_for_one_alone_has_few_others_tried_that_are_denied_again() -> Non
 
 
 def test_its_topic_is_due_when_its_time_has_come(backed_off: Backoff) -> None:
-    assert backed_off.due(FIRST_WAIT - 1) == set()
-    assert backed_off.due(FIRST_WAIT) == {"a.t"}
+    assert backed_off.due(FIRST_RETRY_S - 1) == set()
+    assert backed_off.due(FIRST_RETRY_S) == {"a.t"}
 
 
 def test_another_wanted_value_is_tried_at_once_and_counts_from_one_again(backed_off: Backoff) -> None:
-    backed_off.learn([Outcome(CHANGE, REFUSED)], FIRST_WAIT)
+    backed_off.learn([Outcome(CHANGE, REFUSED)], FIRST_RETRY_S)
     other = config_change("a.t", "retention.ms", None, "2")
-    assert tried(backed_off, other, now=FIRST_WAIT + 1) == [other]
-    backed_off.learn([Outcome(other, REFUSED)], FIRST_WAIT + 1)
-    assert tried(backed_off, other, now=FIRST_WAIT + FIRST_WAIT) == []
-    assert tried(backed_off, other, now=FIRST_WAIT + FIRST_WAIT + 1) == [other]
+    assert tried(backed_off, other, now=FIRST_RETRY_S + 1) == [other]
+    backed_off.learn([Outcome(other, REFUSED)], FIRST_RETRY_S + 1)
+    assert tried(backed_off, other, now=FIRST_RETRY_S + FIRST_RETRY_S) == []
+    assert tried(backed_off, other, now=FIRST_RETRY_S + FIRST_RETRY_S + 1) == [other]
 
 
 def test_change_of_what_the_target_has_is_still_the_same_refusal(backed_off: Backoff) -> None:
@@ -139,8 +139,8 @@ def test_change_of_what_the_target_has_is_still_the_same_refusal(backed_off: Bac
 
 
 def test_change_that_went_through_is_forgotten(backed_off: Backoff) -> None:
-    backed_off.learn([Outcome(CHANGE)], FIRST_WAIT)
-    assert backed_off.waiting(FIRST_WAIT) == []
+    backed_off.learn([Outcome(CHANGE)], FIRST_RETRY_S)
+    assert backed_off.waiting(FIRST_RETRY_S) == []
 
 
 def test_fault_that_passes_by_itself_sets_nothing_aside() -> None:
@@ -151,11 +151,11 @@ def test_fault_that_passes_by_itself_sets_nothing_aside() -> None:
 
 def test_what_is_no_longer_wanted_of_a_topic_looked_at_is_forgotten(backed_off: Backoff) -> None:
     backed_off.sift([], 0.0, ["a.u"])
-    assert backed_off.due(FIRST_WAIT) == {"a.t"}
+    assert backed_off.due(FIRST_RETRY_S) == {"a.t"}
     backed_off.sift([CHANGE], 0.0, ["a.t"])
-    assert backed_off.due(FIRST_WAIT) == {"a.t"}
+    assert backed_off.due(FIRST_RETRY_S) == {"a.t"}
     backed_off.sift([NEIGHBOUR], 0.0, ["a.t"])
-    assert backed_off.due(FIRST_WAIT) == set()
+    assert backed_off.due(FIRST_RETRY_S) == set()
 
 
 def test_what_is_wanted_no_more_is_forgotten(backed_off: Backoff) -> None:

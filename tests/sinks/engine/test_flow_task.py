@@ -12,7 +12,7 @@ from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.report import KindTrouble, Report
 from sinks.engine.status import FlowState, Heartbeats, Task
-from sinks.every_kind.kinds_agenda import LONGEST_WAIT
+from sinks.every_kind.kinds_agenda import LONGEST_RECOMPARE_S
 from sinks.faults import (
     ClusterUnreachable,
     ItemFault,
@@ -135,7 +135,7 @@ def test_unreachable_cluster_is_tried_again_ever_less_often(task: FlowTask, pass
     passes.error = ClusterUnreachable("cluster b: no answer")
     task.step(None)
     waits = [seconds_until_tried_again(task, passes, clock) for _ in range(8)]
-    assert waits == [1, 2, 4, 8, 16, *[round(LONGEST_WAIT)] * 3]
+    assert waits == [1, 2, 4, 8, 16, *[round(LONGEST_RECOMPARE_S)] * 3]
 
 
 def test_kinds_of_a_flow_in_error_are_unknown_since_then_and_known_again_afterwards(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sinks.engine.flow_agenda import FlowAgenda, KindIntervals, Kinds
-from sinks.every_kind.absence import NEVER
+from sinks.every_kind.absence import NEVER_AT
 from sinks.faults import CoordinatorUnavailable
 from sinks.model.changes import Kind
 
@@ -20,7 +20,7 @@ def due(*wishes: tuple[Kinds, float], idle: Kinds = frozenset(), agenda: FlowAge
 
 def test_the_earliest_wish_counts() -> None:
     assert due((ACLS, 7.0), (TOPICS, 9.0)) == 7.0
-    assert due((ACLS, NEVER)) == 60.0
+    assert due((ACLS, NEVER_AT)) == 60.0
 
 
 def test_a_controller_all_of_whose_kinds_are_idle_wants_nothing() -> None:

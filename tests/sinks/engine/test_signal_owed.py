@@ -11,7 +11,7 @@ from sinks.engine.metrics import Metrics
 from sinks.engine.pass_schedule import POLL_REST
 from sinks.engine.report import Report
 from sinks.every_kind.controller import PassContext
-from sinks.every_kind.kinds_agenda import LONGEST_WAIT, KindsAgenda
+from sinks.every_kind.kinds_agenda import LONGEST_RECOMPARE_S, KindsAgenda
 from sinks.faults import ClusterUnreachable, ItemFault, Observed, RightsMissing
 from sinks.flow_settings import Pace
 from sinks.kafka.ports.cluster import TopicConfigs
@@ -74,7 +74,7 @@ def test_signal_that_comes_while_topics_are_in_trouble_is_looked_for_once_they_a
         signal.records = 1
         # In trouble, topics are not asked in every pass.
         world.run_pass(after=0.1)
-    assert world.run_pass(after=LONGEST_WAIT).everything is False
+    assert world.run_pass(after=LONGEST_RECOMPARE_S).everything is False
     assert overrides_of(world.target, "a.x")["retention.ms"] == "2"
 
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from sinks.engine.flow_agenda import FlowAgenda, Kinds
 from sinks.every_kind.backoff import wait_after
 from sinks.every_kind.comparison import Comparison, Polled
-from sinks.every_kind.kinds_agenda import LAGS, LONGEST_WAIT
+from sinks.every_kind.kinds_agenda import LAGS, LONGEST_RECOMPARE_S
 from sinks.faults import CoordinatorUnavailable, ItemFault
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.model.changes import Change, Key, Kind, Outcome
@@ -71,7 +71,7 @@ class AgendaMachine(RuleBasedStateMachine):
     @rule(kinds=CONTROLLED)
     def fail(self, kinds: Kinds) -> None:
         self.agenda.of[kinds].failed(CoordinatorUnavailable("away"), self.now)
-        self.retry_at[kinds] = self.now + min(2.0 ** self.failures[kinds], LONGEST_WAIT)
+        self.retry_at[kinds] = self.now + min(2.0 ** self.failures[kinds], LONGEST_RECOMPARE_S)
         self.failures[kinds] += 1
 
     @rule(kinds=CONTROLLED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sinks.every_kind.kinds_agenda import LONGEST_WAIT, RETRIED_AT_ONCE, KeysToCompare
+from sinks.every_kind.kinds_agenda import LONGEST_RECOMPARE_S, RETRIED_AT_ONCE, KeysToCompare
 from sinks.model.changes import Kind
 from sinks.model.plan import Unobserved
 
@@ -28,7 +28,7 @@ def tries(built: KeysToCompare, until: float) -> list[float]:
 
 
 def test_tries_double_up_to_the_longest_wait() -> None:
-    assert tries(unobserved("x"), 100.0) == [1, 3, 7, 15, 31, 31 + LONGEST_WAIT, 31 + 2 * LONGEST_WAIT]
+    assert tries(unobserved("x"), 100.0) == [1, 3, 7, 15, 31, 31 + LONGEST_RECOMPARE_S, 31 + 2 * LONGEST_RECOMPARE_S]
 
 
 def test_before_its_time_nothing_is_compared_again() -> None:

@@ -17,7 +17,7 @@ import pytest
 from app.local import java_gateway
 from app.local.java_gateway import GatewayProcess, process_jvm
 from sinks.faults import ClusterUnreachable, JavaGone
-from sinks.kafka.jvm.java_admin import BEYOND, LOOK_AFTER_MS, JavaAdmin, java_properties
+from sinks.kafka.jvm.java_admin import ANSWER_GRACE_S, LOOK_AFTER_MS, JavaAdmin, java_properties
 from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_groups import JvmGroups
 from sinks.kafka.jvm.jvm_topics import JvmTopics
@@ -28,7 +28,7 @@ from streaming.mm2.records import TopicPartition
 from tests.sinks.kafka.broker_stub import BrokerStub
 
 TIMEOUT = 2.0
-LATEST = 100 + 3 * (TIMEOUT + BEYOND)
+LATEST = 100 + 3 * (TIMEOUT + ANSWER_GRACE_S)
 """Seconds that a call may take on a busy machine."""
 
 API_VERSIONS, METADATA = 18, 3

@@ -22,7 +22,7 @@ from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.permitted import ask_again, permitted
 from sinks.kafka.records.rd_clients import RdClients
 from sinks.kafka.records.rd_logs import Log
-from sinks.kafka.request_timeout import BEYOND, DEFAULT, longest_write
+from sinks.kafka.request_timeout import DEFAULT, WRITE_GRACE_S, longest_write
 from streaming.mm2.records import TopicPartition
 
 
@@ -109,5 +109,5 @@ def test_what_is_not_permitted_by_anybody_asks_nobody() -> None:
 
 
 def test_permitted_write_takes_a_request_s_time_and_a_little_more() -> None:
-    assert longest_write("b", {}) == DEFAULT + BEYOND
-    assert longest_write("b", {"default.api.timeout.ms": "2000"}) == 2.0 + BEYOND
+    assert longest_write("b", {}) == DEFAULT + WRITE_GRACE_S
+    assert longest_write("b", {"default.api.timeout.ms": "2000"}) == 2.0 + WRITE_GRACE_S

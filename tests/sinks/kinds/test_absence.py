@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sinks.every_kind.absence import NEVER, SECONDS, Absence
+from sinks.every_kind.absence import NEVER_AT, SECONDS, Absence
 
 
 def missing_at(*seen: tuple[bool, float]) -> list[bool]:
@@ -46,4 +46,4 @@ def test_observations_that_came_too_soon_leave_one_to_be_made_when_the_time_is_o
         absence.observe({"x"}, 1, now)
     assert (absence.lasting(), absence.next_at()) == (set(), 3.0)
     absence.observe({"x"}, 1, 3.0)
-    assert (absence.lasting(), absence.next_at()) == ({"x"}, NEVER)
+    assert (absence.lasting(), absence.next_at()) == ({"x"}, NEVER_AT)

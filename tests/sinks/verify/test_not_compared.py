@@ -6,7 +6,7 @@ from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.shared_listings import list_both
 from sinks.verify.differences import Difference
 from sinks.verify.partition_verdicts import PartitionVerdict
-from sinks.verify.what_to_compare import ComparisonScope, LogSurvey, SurveyedSide, survey
+from sinks.verify.what_to_compare import ComparisonScope, LogSurvey, SurveyedSide, survey_logs
 from streaming.mm2.records import TopicPartition
 from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import World, flow_settings, put_topic
@@ -18,7 +18,7 @@ def surveyed(made: VerifiedWorld, *topics: str) -> LogSurvey:
     world = made.world
     listed = list_both(world.settings, world.source, world.target)
     sides = SurveyedSide(world.source, world.source_records), SurveyedSide(world.target, world.target_records)
-    return survey(world.settings, *sides, listed, OffsetMemory(), ComparisonScope(topics))
+    return survey_logs(world.settings, *sides, listed, OffsetMemory(), ComparisonScope(topics))
 
 
 def two_of_one_name() -> VerifiedWorld:

@@ -12,7 +12,14 @@ from sinks.kafka.ports.record_reader import PartitionTime
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.shared_listings import list_both
 from sinks.verify.partition_check import PartitionPlan
-from sinks.verify.what_to_compare import ComparisonScope, SurveyedSide, _since, changed_meanwhile, ids_on_both, survey
+from sinks.verify.what_to_compare import (
+    ComparisonScope,
+    SurveyedSide,
+    _since,
+    changed_meanwhile,
+    ids_on_both,
+    survey_logs,
+)
 from sinks.verify.windows import Window, cut
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
@@ -89,5 +96,5 @@ def test_beside_a_copier_that_preserves_offsets_all_that_both_logs_have_is_one_c
         reader.logs[X] = log
     listed = list_both(world.settings, world.source, world.target)
     sides = SurveyedSide(world.source, world.source_records), SurveyedSide(world.target, world.target_records)
-    (plan,) = survey(world.settings, *sides, listed, OffsetMemory(), ComparisonScope()).plans
+    (plan,) = survey_logs(world.settings, *sides, listed, OffsetMemory(), ComparisonScope()).plans
     assert [window for window in plan.windows if window.closed] == [Window(5, 30, 5, 30)]
