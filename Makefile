@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 ARCHIVES := .lockstep/class-archives
-UNIT := tests/layout tests/lockstep tests/app tests/streaming tests/sinks tests/bench tests/conf
+UNIT := tests/layout tests/tools tests/lockstep tests/app tests/streaming tests/sinks tests/bench tests/conf
 TOGETHER := --dist loadscope --no-loadscope-reorder
 # Most of a test's time is waiting: four processes keep two cores busy.
 WORKERS ?= 4
@@ -75,7 +75,7 @@ screenshots: setup ## pictures of the page, for docs/page.md; needs chromium
 	$(BIN)/python -m tests.browser.screenshots docs/images
 
 checksums: setup ## fetches all jars and writes their checksums anew: after a version was changed
-	$(BIN)/python -m app.local.renew_checksums app.local.jar_sets:SETS tests.fetched_jars:SETS bench.matrix.releases:SETS
+	$(BIN)/python -m tools.renew_checksums app.local.jar_sets:SETS tests.fetched_jars:SETS bench.matrix.releases:SETS
 
 package: setup ## dist/: the wheel, and an environment with all that it needs, for hosts without PyPI
 	rm -rf dist build/environment
@@ -86,7 +86,7 @@ package: setup ## dist/: the wheel, and an environment with all that it needs, f
 	rm -rf build/environment
 
 release: setup ## VERSION=0.2.0: edits the version and the changelog; wheel, SBOM and checksums in dist/ (INTO=folder)
-	$(BIN)/python -m app.local.release $(VERSION) $(if $(INTO),--into $(INTO))
+	$(BIN)/python -m tools.release $(VERSION) $(if $(INTO),--into $(INTO))
 
 bench: setup ## side by side with MM2; writes bench/figures/benchmarks.md (an hour)
 	$(BIN)/python -m bench $(ARGS)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as StillWaiting
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 A = TypeVar("A")
 
@@ -41,19 +41,6 @@ def begun(call: Callable[[], A], name: str) -> Future[A]:
 
     threading.Thread(target=run, name=name, daemon=True).start()
     return answer
-
-
-class DaemonExecutor(Executor):
-    """One daemon thread for each piece of work. A process that ends waits for none of them, as it would for a
-    pool's."""
-
-    def __init__(self, name: str) -> None:
-        """`name`: of the threads."""
-        self._name = name
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Returns a future with the result. Never blocks."""
-        return begun(lambda: fn(*args, **kwargs), self._name)
 
 
 def awaited(answer: Future[A]) -> A:

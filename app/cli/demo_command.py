@@ -16,13 +16,13 @@ from typing import Annotated
 import typer
 
 from app.cli.output import DONE, FAILED, complain, print_line, print_table
-from app.local.certificates import write_private
 from app.local.jar_sets import home, is_checkout
 from app.local.local_cluster import LocalCluster, started
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties, with_discovery
 from app.local.ports import free_ports
 from app.local.waiting import WaitedTooLong, wait_for
+from app.private_files import replace_file
 from app.wiring import admin_of, open_cluster
 from sinks.kafka.jvm.jvm_login import can_log_in
 from sinks.kafka.kafka_cluster import KafkaCluster
@@ -115,7 +115,7 @@ def _properties(clusters: Mapping[str, str], port: int) -> dict[str, str]:
     # A file for each user, as Kubernetes mounts secrets.
     passwords = DEMO_FOLDER / "passwords"
     passwords.mkdir()
-    write_private(passwords / USER, PASSWORD.encode())
+    replace_file(passwords / USER, PASSWORD.encode())
     own = {
         "sync.topic.configs.enabled": "false",
         "lockstep.sync.topic.configs.enabled": "true",

@@ -1,4 +1,4 @@
-"""The configuration of a local broker: KRaft, its own controller, an ACL authorizer, SASL and TLS beside plaintext."""
+"""The configuration of a local broker: KRaft, its own controller, an ACL authorizer, and SASL beside plaintext."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.local.certificates import Stores
 from app.local.ports import HOST, free_ports
 
 ADMIN: Final = ("admin", "admin-secret")
@@ -28,7 +27,6 @@ LISTENER_PROTOCOLS: Final = {
     "PLAINTEXT": "PLAINTEXT",
     "PROXIED": "PLAINTEXT",
     "SASL": "SASL_PLAINTEXT",
-    "SECURED": "SASL_SSL",
     "CONTROLLER": "PLAINTEXT",
 }
 """The security protocol of each listener."""
@@ -61,12 +59,6 @@ def logins(listener: str) -> dict[str, str]:
     return {f"listener.name.{listener}.{name}.sasl.jaas.config": jaas for name, jaas in users.items()}
 
 
-def tls(listener: str, stores: Stores) -> dict[str, str]:
-    """Returns the certificate settings of a TLS listener."""
-    settings = {"type": "PKCS12", "location": str(stores.key_store), "password": stores.password}
-    return {f"listener.name.{listener}.ssl.keystore.{name}": value for name, value in settings.items()}
-
-
 @dataclass(frozen=True, slots=True)
 class Node:
     """One broker and controller with its ports. A client of `behind_proxy` is told to connect to `proxy`."""
@@ -77,25 +69,18 @@ class Node:
     controller: int
     proxy: int
     behind_proxy: int
-    secured: int
 
 
 def nodes(count: int) -> tuple[Node, ...]:
     """As many, ids from 1, on free ports."""
-    ports = iter(free_ports(6 * count))
-    return tuple(Node(number, *(next(ports) for _ in range(6))) for number in range(1, count + 1))
+    ports = iter(free_ports(5 * count))
+    return tuple(Node(number, *(next(ports) for _ in range(5))) for number in range(1, count + 1))
 
 
-def server_properties(
-    node: Node, quorum: Sequence[Node], data: Path | str, proxied: bool = False, stores: Stores | None = None
-) -> dict[str, str]:
+def server_properties(node: Node, quorum: Sequence[Node], data: Path | str, proxied: bool = False) -> dict[str, str]:
     """Returns a node's `server.properties`. `data`: the folder of its logs. `proxied`: with the listener behind a
-    proxy. `stores`: with the listener that has TLS and SASL."""
+    proxy."""
     bound = {"PLAINTEXT": node.plain, "SASL": node.sasl}
-    secured: dict[str, str] = {}
-    if stores is not None:
-        bound["SECURED"] = node.secured
-        secured = logins("secured") | tls("secured", stores)
     advertised = dict(bound)
     if proxied:
         bound["PROXIED"], advertised["PROXIED"] = node.behind_proxy, node.proxy
@@ -103,7 +88,6 @@ def server_properties(
     return {
         **BROKER_BASE,
         **logins("sasl"),
-        **secured,
         "node.id": str(node.id),
         "controller.quorum.voters": ",".join(f"{voter.id}@{HOST}:{voter.controller}" for voter in quorum),
         "listeners": _listeners(bound),

@@ -11,14 +11,13 @@ from pathlib import Path
 import javaproperties
 
 from app.local.broker import Node, nodes, server_properties
-from app.local.certificates import Stores, make_stores, write_private
 from app.local.jar_sets import KAFKA_JARS, JarSet
 from app.local.jars import fetched
 from app.local.java import QUICK_START, JavaProcess, stop_all
 from app.local.ports import HOST, brokers_known_at
 from app.local.startable import Startable, logging_options
 from app.local.waiting import wait_for
-from streaming.errors import LockstepError
+from app.private_files import replace_file
 
 CLUSTER_READY_WITHIN = 300.0
 """Seconds; a start takes 3 on an idle machine."""
@@ -29,8 +28,7 @@ class LocalCluster(Startable):
 
     `heap`: of each node, as in `-Xmx`. `java_options`: of each node. `overrides`: server properties. `allow_everyone`:
     what no ACL covers is allowed; else only super users may. `proxied`: each node also listens behind a proxy, see
-    `proxies`. `secured`: each node also listens with TLS and SASL, see `secured_properties`. `jars`: of the version of
-    Kafka to run.
+    `proxies`. `jars`: of the version of Kafka to run.
     """
 
     def __init__(
@@ -44,7 +42,6 @@ class LocalCluster(Startable):
         overrides: Mapping[str, str] | None = None,
         allow_everyone: bool = False,
         proxied: bool = False,
-        secured: bool = False,
         jars: JarSet = KAFKA_JARS,
     ) -> None:
         self.alias, self._folder, self._jars = alias, folder.resolve(), jars
@@ -52,7 +49,6 @@ class LocalCluster(Startable):
         self._overrides = {"allow.everyone.if.no.acl.found": str(allow_everyone).lower(), **(overrides or {})}
         self._options = [f"-Xmx{heap}", "-XX:+UseSerialGC", *java_options]
         self._processes: list[JavaProcess] = []
-        self._stores: Stores | None = make_stores(self._folder / "tls") if secured else None
 
     @property
     def bootstrap(self) -> str:
@@ -81,21 +77,7 @@ class LocalCluster(Startable):
         return {
             "bootstrap.servers": self.sasl_bootstrap,
             "security.protocol": "SASL_PLAINTEXT",
-            **_login(user, "PLAIN"),
-        }
-
-    def secured_properties(self, user: tuple[str, str], mechanism: str = "SCRAM-SHA-512") -> dict[str, str]:
-        """Like `client_properties`, for the SASL_SSL listener. A SCRAM user must exist. Raises LockstepError unless the
-        cluster is `secured`."""
-        if self._stores is None:
-            raise LockstepError(f"the local cluster {self.alias} has no TLS: start it with secured=True")
-        return {
-            "bootstrap.servers": ",".join(f"localhost:{node.secured}" for node in self._nodes),
-            "security.protocol": "SASL_SSL",
-            "ssl.truststore.type": "PKCS12",
-            "ssl.truststore.location": str(self._stores.trust_store),
-            "ssl.truststore.password": self._stores.password,
-            **_login(user, mechanism),
+            **login(user, "PLAIN"),
         }
 
     def start(self, *, wait: bool = True) -> None:
@@ -184,12 +166,12 @@ class LocalCluster(Startable):
         path = self._file(node)
         path.parent.mkdir(parents=True, exist_ok=True)
         text = javaproperties.dumps(self._properties(node), timestamp=False)
-        write_private(path, text.encode("latin-1"))
+        replace_file(path, text.encode("latin-1"))
         return path
 
     def _properties(self, node: Node) -> dict[str, str]:
-        of_node = server_properties(node, self._nodes, self._data(node), self._proxied, self._stores)
-        return of_node | self._overrides
+        """Returns a node's properties, the cluster's overrides last."""
+        return server_properties(node, self._nodes, self._data(node), self._proxied) | self._overrides
 
     def _data(self, node: Node) -> Path:
         return self._folder / f"data-{node.id}"
@@ -213,7 +195,8 @@ def started(*clusters: LocalCluster) -> Iterator[None]:
         yield
 
 
-def _login(user: tuple[str, str], mechanism: str) -> dict[str, str]:
+def login(user: tuple[str, str], mechanism: str) -> dict[str, str]:
+    """Returns the Java client properties of a login with user and password."""
     module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
     name, password = (word.replace("\\", "\\\\").replace('"', '\\"') for word in user)
     return {

@@ -61,16 +61,3 @@ class Absence(Generic[K]):
     def forget(self, ones: Collection[K]) -> None:
         """Forget these absences. The next observation counts as the first one."""
         self._missing = {one: found for one, found in self._missing.items() if one not in ones}
-
-
-class MissingForLong(Generic[K]):
-    """Items that may be forgotten once observations lack them for long enough. Metadata may lag, and what was forgotten
-    can be learned again."""
-
-    def __init__(self) -> None:
-        self._since: dict[K, float] = {}
-
-    def lasting(self, missing: Collection[K], now: float) -> list[K]:
-        """Items that this observation lacks, and that every observation of the last `SECONDS` lacked."""
-        self._since = {one: self._since.get(one, now) for one in missing}
-        return [one for one, since in self._since.items() if now - since >= SECONDS]

@@ -6,10 +6,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from sinks.background import DaemonExecutor
+from sinks.background import Beside, begun
 from sinks.every_kind.absence import Absence
 from sinks.every_kind.controller import PassContext
 from sinks.failover.arrival import pairs_of
@@ -111,20 +112,20 @@ class SourceEndOffsetStore:
         source: RecordReader,
         interval: float,
         now_ms: Callable[[], float] = lambda: time.time() * 1000,
-        executor: Executor | None = None,
+        beside: Beside = begun,
         syncs: LatestSyncs = lambda: None,
         target: RecordReader | None = None,
         note_shrunk: NoteShrunk = lambda ledger, listed, ends: None,
         copied_ends: CopiedEnds | None = None,
     ) -> None:
-        """`source` reads as MM2 does. `executor`: reads the ends; None: a thread of its own. `target` reads committed
+        """`source` reads as MM2 does. `beside`: begins a reading of the ends. `target` reads committed
         records; None: losses before copying are not looked for. `copied_ends`: of a copier that preserves offsets; read
         beside the passes, in place of `syncs`."""
         self._note_shrunk, self._copied_ends = note_shrunk, copied_ends
         self._source, self._interval, self._now_ms, self._syncs = source, interval, now_ms, syncs
         self._target, self._starts_at = target, float("-inf")
         self._remote: Mapping[str, str] = {}
-        self._executor = executor or DaemonExecutor("lockstep-source-ends")
+        self._beside = beside
         self._read_at: float | None = None
         self._reading: _Reading | None = None
         self._written: dict[Key, tuple[float, object]] = {}
@@ -169,7 +170,9 @@ class SourceEndOffsetStore:
                 recreated, self._recreated = self._recreated, set()
                 evidence = CopyEvidence(self._syncs(), counted, recreated=recreated)
                 self._remote = context.listed.desired.remote
-                read = self._executor.submit(self._read, counts, evidence, frozenset(self._unborn))
+                read = self._beside(
+                    partial(self._read, counts, evidence, frozenset(self._unborn)), "lockstep-source-ends"
+                )
                 self._reading = _Reading(int(self._now_ms()), len(context.listed.source), recreated, read)
                 self._write_what_was_read(context)
         except LockstepError as error:
@@ -370,7 +373,6 @@ class SourceEndOffsetStore:
 
     def close(self) -> None:
         """Closes the readers without waiting for a reading in progress."""
-        self._executor.shutdown(wait=False, cancel_futures=True)
         self._source.close()
         if self._target is not None:
             self._target.close()

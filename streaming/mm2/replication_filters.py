@@ -60,46 +60,49 @@ class ConfigPropertyFilter(Protocol):
         """Whether a config at its default is set to the source's value; if not, the target keeps its own default."""
 
 
-class DefaultTopicFilter:
-    """Kafka's `DefaultTopicFilter`: `topics` without `topics.exclude`. It replicates nothing until it is configured.
+class _NameFilter:
+    """A list of names and patterns, and a list of exceptions. It lets through nothing until `configure` was called.
     `plain_names`: literal names in the list."""
 
-    def __init__(self) -> None:
+    def __init__(self, key: str, default: str, default_exclude: str) -> None:
+        self._key, self._defaults = key, (default, default_exclude)
         self._include: re.Pattern[str] | None = None
         self._exclude: re.Pattern[str] | None = None
         self.plain_names: tuple[str, ...] = ()
 
     def configure(self, properties: Mapping[str, str]) -> None:
         """Raises LockstepError for a malformed list; the error names the pattern."""
-        self._include = _patterns(properties, "topics", DEFAULT_TOPICS)
-        self.plain_names = _plain_names(properties, "topics")
-        self._exclude = _patterns(properties, "topics.exclude", DEFAULT_TOPICS_EXCLUDE)
+        include, exclude = self._defaults
+        self._include = _patterns(properties, self._key, include)
+        self.plain_names = _plain_names(properties, self._key)
+        self._exclude = _patterns(properties, f"{self._key}.exclude", exclude)
+
+    def is_excluded(self, name: str) -> bool:
+        """Whether it is an exception."""
+        return _matches(self._exclude, name)
+
+    def _lets_through(self, name: str) -> bool:
+        return _matches(self._include, name) and not self.is_excluded(name)
+
+
+class DefaultTopicFilter(_NameFilter):
+    """Kafka's `DefaultTopicFilter`: `topics` without `topics.exclude`."""
+
+    def __init__(self) -> None:
+        super().__init__("topics", DEFAULT_TOPICS, DEFAULT_TOPICS_EXCLUDE)
 
     def should_replicate_topic(self, topic: str) -> bool:
-        return _matches(self._include, topic) and not self.is_excluded(topic)
-
-    def is_excluded(self, topic: str) -> bool:
-        """Whether `topics.exclude` names it."""
-        return _matches(self._exclude, topic)
+        return self._lets_through(topic)
 
 
-class DefaultGroupFilter:
-    """Kafka's `DefaultGroupFilter`: `groups` without `groups.exclude`. It replicates nothing until it is configured.
-    `plain_names`: literal names in the list."""
+class DefaultGroupFilter(_NameFilter):
+    """Kafka's `DefaultGroupFilter`: `groups` without `groups.exclude`."""
 
     def __init__(self) -> None:
-        self._include: re.Pattern[str] | None = None
-        self._exclude: re.Pattern[str] | None = None
-        self.plain_names: tuple[str, ...] = ()
-
-    def configure(self, properties: Mapping[str, str]) -> None:
-        """Raises LockstepError for a malformed list; the error names the pattern."""
-        self._include = _patterns(properties, "groups", DEFAULT_GROUPS)
-        self.plain_names = _plain_names(properties, "groups")
-        self._exclude = _patterns(properties, "groups.exclude", DEFAULT_GROUPS_EXCLUDE)
+        super().__init__("groups", DEFAULT_GROUPS, DEFAULT_GROUPS_EXCLUDE)
 
     def should_replicate_group(self, group: str) -> bool:
-        return _matches(self._include, group) and not _matches(self._exclude, group)
+        return self._lets_through(group)
 
 
 class DefaultConfigPropertyFilter:

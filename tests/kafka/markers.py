@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 import psutil
 
-from app.local.certificates import signed
 from app.local.ports import free_ports
+from tests.certificates import signed
 from tests.kafka.staging import command_line, family_of
 
 REST = "/api/v1/applications"

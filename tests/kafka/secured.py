@@ -35,6 +35,7 @@ from streaming.mm2.codec import encode_heartbeat
 from streaming.mm2.records import Heartbeat
 from tests.kafka.kafka_tools import ACLS, KafkaTools
 from tests.kafka.markers import Markers, lines_of
+from tests.kafka.secured_cluster import SecuredCluster
 from tests.kafka.staging import client_of, create, flow_of
 from tests.quick_java import QUICK_KAFKA
 
@@ -43,7 +44,7 @@ SOON = 180.0
 PRINCIPAL = "User:lockstep"
 FIRST_TIMESTAMP = int(time.time() * 1000)
 """Not of long ago: what is older than `retention.ms` is deleted when the brokers next look."""
-Pair = dict[str, LocalCluster]
+Pair = dict[str, SecuredCluster]
 
 INTERNAL = {
     "a": ("mm2-offset-syncs.b.internal",),
@@ -157,16 +158,14 @@ def grant(tools: KafkaTools, ends: Mapping[str, LocalCluster], settings: Setting
 @contextmanager
 def secured_pair(top: Path) -> Iterator[Pair]:
     """Two clusters with a listener of SASL_SSL each."""
-    ends = {
-        alias: LocalCluster(alias, top / alias, heap=SMALL, java_options=QUICK_KAFKA, secured=True) for alias in "ab"
-    }
+    ends = {alias: SecuredCluster(alias, top / alias, heap=SMALL, java_options=QUICK_KAFKA) for alias in "ab"}
     with started(*ends.values()):
         yield ends
 
 
 def write_file(
     folder: Path,
-    ends: Mapping[str, LocalCluster],
+    ends: Mapping[str, SecuredCluster],
     user: tuple[str, str],
     port: int,
     secret: Mapping[str, str] | None = None,

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from app.local.broker import ADMIN, LISTENER_PROTOCOLS
-from app.local.certificates import key_store, signed, trust_store, write_private
-from app.local.local_cluster import LocalCluster, started
+from app.local.broker import ADMIN
+from app.local.local_cluster import started
+from app.private_files import replace_file
+from tests.certificates import key_store, signed, trust_store
 from tests.kafka.handler_jar import FILE_OPTION, HANDLER, handler_jar
 from tests.kafka.login_stage import LoginStage
 from tests.kafka.secured import make_user
+from tests.kafka.secured_cluster import PROTOCOLS, SecuredCluster, protocol_map
 from tests.kafka.staging import client_of
 from tests.kafka.tokens import ALLOWED, CLIENT, LISTENER, LOGIN, SCOPE, SECRET, token, token_endpoint
 from tests.quick_java import QUICK_KAFKA
@@ -31,17 +33,17 @@ Properties = dict[str, str]
 class Guarded:
     """Two clusters that take passwords and tokens at one listener, certificates at another; where tokens come from."""
 
-    a: LocalCluster
-    b: LocalCluster
+    a: SecuredCluster
+    b: SecuredCluster
     url: str
 
-    def by_password(self, cluster: LocalCluster, user: tuple[str, str], mechanism: str) -> Properties:
+    def by_password(self, cluster: SecuredCluster, user: tuple[str, str], mechanism: str) -> Properties:
         """A client of the listener with SASL."""
         module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
         jaas = f'org.apache.kafka.common.security.{module} required username="{user[0]}" password="{user[1]}";'
         return self.by_login(cluster, mechanism, jaas)
 
-    def by_login(self, cluster: LocalCluster, mechanism: str, jaas: str) -> Properties:
+    def by_login(self, cluster: SecuredCluster, mechanism: str, jaas: str) -> Properties:
         """The same, with any mechanism."""
         return {
             "bootstrap.servers": cluster.sasl_bootstrap,
@@ -50,7 +52,7 @@ class Guarded:
             "sasl.jaas.config": jaas,
         }
 
-    def by_token(self, cluster: LocalCluster, secret: str = SECRET) -> Properties:
+    def by_token(self, cluster: SecuredCluster, secret: str = SECRET) -> Properties:
         """With client credentials."""
         jaas = f'{LOGIN} clientId="{CLIENT}" clientSecret="{secret}" scope="{SCOPE}";'
         return {
@@ -61,7 +63,7 @@ class Guarded:
             ),
         }
 
-    def by_certificate(self, cluster: LocalCluster, store: Properties) -> Properties:
+    def by_certificate(self, cluster: SecuredCluster, store: Properties) -> Properties:
         """A client of the listener with TLS; `store`: the settings of its key store."""
         secured = cluster.secured_properties(("", ""))
         shared = {name: value for name, value in secured.items() if not name.startswith("sasl.")}
@@ -73,15 +75,13 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     """Both clusters for all tests here."""
     folder = tmp_path_factory.mktemp("logins")
     store = folder / "clients.p12"
-    write_private(store, trust_store([AUTHORITY], PASSWORD))
+    replace_file(store, trust_store([AUTHORITY], PASSWORD))
     with token_endpoint() as url:
         overrides = {
             **LISTENER,
             "sasl.oauthbearer.jwks.endpoint.url": url,
             "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
-            "listener.security.protocol.map": ",".join(
-                f"{name}:{protocol}" for name, protocol in (LISTENER_PROTOCOLS | {"SECURED": "SSL"}).items()
-            ),
+            "listener.security.protocol.map": protocol_map(PROTOCOLS | {"SECURED": "SSL"}),
             "listener.name.secured.ssl.client.auth": "required",
             "listener.name.secured.ssl.truststore.type": "PKCS12",
             "listener.name.secured.ssl.truststore.location": str(store),
@@ -89,13 +89,11 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
             "super.users": "User:ANONYMOUS;User:admin;User:lockstep;User:CN=lockstep",
         }
         a, b = (
-            LocalCluster(
+            SecuredCluster(
                 alias,
                 folder / alias,
-                heap="256m",
                 java_options=(*QUICK_KAFKA, f"{ALLOWED}{url}"),
                 overrides=overrides,
-                secured=True,
             )
             for alias in "ab"
         )
@@ -105,40 +103,40 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
             yield Guarded(a, b, url)
 
 
-def plain(guarded: Guarded, cluster: LocalCluster, _: Path) -> Properties:
+def plain(guarded: Guarded, cluster: SecuredCluster, _: Path) -> Properties:
     return guarded.by_password(cluster, ADMIN, "PLAIN")
 
 
-def scram(guarded: Guarded, cluster: LocalCluster, _: Path) -> Properties:
+def scram(guarded: Guarded, cluster: SecuredCluster, _: Path) -> Properties:
     return guarded.by_password(cluster, SCRAM_USER, "SCRAM-SHA-512")
 
 
-def client_credentials(guarded: Guarded, cluster: LocalCluster, _: Path) -> Properties:
+def client_credentials(guarded: Guarded, cluster: SecuredCluster, _: Path) -> Properties:
     return guarded.by_token(cluster)
 
 
-def pem(guarded: Guarded, cluster: LocalCluster, folder: Path) -> Properties:
+def pem(guarded: Guarded, cluster: SecuredCluster, folder: Path) -> Properties:
     path = folder / "client.pem"
-    write_private(path, (LOCKSTEP.key_pem + LOCKSTEP.pem + AUTHORITY.pem).encode())
+    replace_file(path, (LOCKSTEP.key_pem + LOCKSTEP.pem + AUTHORITY.pem).encode())
     return guarded.by_certificate(cluster, {"type": "PEM", "location": str(path)})
 
 
-def pkcs12(guarded: Guarded, cluster: LocalCluster, folder: Path) -> Properties:
+def pkcs12(guarded: Guarded, cluster: SecuredCluster, folder: Path) -> Properties:
     path = folder / "client.p12"
-    write_private(path, key_store(LOCKSTEP, [AUTHORITY], PASSWORD))
+    replace_file(path, key_store(LOCKSTEP, [AUTHORITY], PASSWORD))
     return guarded.by_certificate(cluster, {"type": "PKCS12", "location": str(path), "password": PASSWORD})
 
 
-def jks(guarded: Guarded, cluster: LocalCluster, folder: Path) -> Properties:
+def jks(guarded: Guarded, cluster: SecuredCluster, folder: Path) -> Properties:
     made, path = folder / "made.p12", folder / f"{cluster.alias}.jks"
-    write_private(made, key_store(LOCKSTEP, [AUTHORITY], PASSWORD))
+    replace_file(made, key_store(LOCKSTEP, [AUTHORITY], PASSWORD))
     source = ["-srckeystore", str(made), "-srcstoretype", "PKCS12", "-srcstorepass", PASSWORD]
     target = ["-destkeystore", str(path), "-deststoretype", "JKS", "-deststorepass", PASSWORD]
     subprocess.run(["keytool", "-importkeystore", "-noprompt", *source, *target], check=True, capture_output=True)
     return guarded.by_certificate(cluster, {"type": "JKS", "location": str(path), "password": PASSWORD})
 
 
-Login = Callable[[Guarded, LocalCluster, Path], Properties]
+Login = Callable[[Guarded, SecuredCluster, Path], Properties]
 
 
 @pytest.mark.endurance
@@ -169,34 +167,34 @@ def test_commands_and_the_job_log_in_by_a_handler_class_of_a_jar(
 SECRETS = (PASSWORD, SECRET, "wr0ng")
 
 
-def wrong_password(guarded: Guarded, cluster: LocalCluster, _: Path) -> Properties:
+def wrong_password(guarded: Guarded, cluster: SecuredCluster, _: Path) -> Properties:
     return guarded.by_password(cluster, ("lockstep", "wr0ng"), "SCRAM-SHA-512")
 
 
-def wrong_client_secret(guarded: Guarded, cluster: LocalCluster, _: Path) -> Properties:
+def wrong_client_secret(guarded: Guarded, cluster: SecuredCluster, _: Path) -> Properties:
     return guarded.by_token(cluster, "wr0ng")
 
 
-def no_token_endpoint(guarded: Guarded, cluster: LocalCluster, folder: Path) -> Properties:
+def no_token_endpoint(guarded: Guarded, cluster: SecuredCluster, folder: Path) -> Properties:
     properties = client_credentials(guarded, cluster, folder)
     del properties["sasl.oauthbearer.token.endpoint.url"]
     return properties
 
 
-def no_such_handler(guarded: Guarded, cluster: LocalCluster, folder: Path) -> Properties:
+def no_such_handler(guarded: Guarded, cluster: SecuredCluster, folder: Path) -> Properties:
     return client_credentials(guarded, cluster, folder) | {"sasl.login.callback.handler.class": "acme.Missing"}
 
 
-def no_such_store(guarded: Guarded, cluster: LocalCluster, folder: Path) -> Properties:
+def no_such_store(guarded: Guarded, cluster: SecuredCluster, folder: Path) -> Properties:
     store = {"type": "PKCS12", "location": str(folder / "none.p12"), "password": PASSWORD}
     return guarded.by_certificate(cluster, store)
 
 
-def store_with_another_password(guarded: Guarded, cluster: LocalCluster, folder: Path) -> Properties:
+def store_with_another_password(guarded: Guarded, cluster: SecuredCluster, folder: Path) -> Properties:
     return pkcs12(guarded, cluster, folder) | {"ssl.keystore.password": "wr0ng"}
 
 
-def store_that_is_none(guarded: Guarded, cluster: LocalCluster, folder: Path) -> Properties:
+def store_that_is_none(guarded: Guarded, cluster: SecuredCluster, folder: Path) -> Properties:
     (folder / "none.jks").write_bytes(b"no store at all")
     store = {"type": "JKS", "location": str(folder / "none.jks"), "password": PASSWORD}
     return guarded.by_certificate(cluster, store)

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from app.local.broker import LISTENER_PROTOCOLS
-from app.local.certificates import Signed, key_store, signed, trust_store, write_private
-from app.local.local_cluster import LocalCluster
+from app.private_files import replace_file
 from app.wiring import admin_of, open_cluster
 from sinks.faults import ClusterUnreachable, RightsMissing
 from sinks.kafka.jvm.jvm_levels import JvmLevels
+from tests.certificates import Signed, key_store, signed, trust_store
+from tests.kafka.secured_cluster import PROTOCOLS, SecuredCluster, protocol_map
 from tests.quick_java import QUICK_KAFKA
 
 PASSWORD = "cl1ent-s3cret"
@@ -31,12 +31,10 @@ Settings = dict[str, str]
 def listener(folder: Path) -> dict[str, str]:
     """The listener with TLS takes clients by their certificates, without a login."""
     store = folder / "clients.p12"
-    write_private(store, trust_store([AUTHORITY], PASSWORD))
+    replace_file(store, trust_store([AUTHORITY], PASSWORD))
     prefix = "listener.name.secured.ssl."
     return {
-        "listener.security.protocol.map": ",".join(
-            f"{k}:{v}" for k, v in (LISTENER_PROTOCOLS | {"SECURED": "SSL"}).items()
-        ),
+        "listener.security.protocol.map": protocol_map(PROTOCOLS | {"SECURED": "SSL"}),
         f"{prefix}client.auth": "required",
         f"{prefix}truststore.type": "PKCS12",
         f"{prefix}truststore.location": str(store),
@@ -50,7 +48,7 @@ def listener(folder: Path) -> dict[str, str]:
 class Guarded:
     """A cluster whose clients show certificates, and a folder for theirs."""
 
-    cluster: LocalCluster
+    cluster: SecuredCluster
     folder: Path
 
     def properties(self, own: Settings) -> Settings:
@@ -65,15 +63,13 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     """One broker for all tests here."""
     folder = tmp_path_factory.mktemp("mutual")
     overrides = listener(folder)
-    with LocalCluster(
-        "m", folder / "m", heap="256m", java_options=QUICK_KAFKA, overrides=overrides, secured=True
-    ) as cluster:
+    with SecuredCluster("m", folder / "m", java_options=QUICK_KAFKA, overrides=overrides) as cluster:
         yield Guarded(cluster, folder)
 
 
 def pkcs12(folder: Path, own: Signed = CLIENT) -> Settings:
     path = folder / "client.p12"
-    write_private(path, key_store(own, [AUTHORITY], PASSWORD))
+    replace_file(path, key_store(own, [AUTHORITY], PASSWORD))
     return {"keystore.type": "PKCS12", "keystore.location": str(path), "keystore.password": PASSWORD}
 
 
@@ -89,7 +85,7 @@ def jks(folder: Path) -> Settings:
 
 def pem_file(folder: Path) -> Settings:
     path = folder / "client.pem"
-    write_private(path, (CLIENT.key_pem + CLIENT.pem + AUTHORITY.pem).encode())
+    replace_file(path, (CLIENT.key_pem + CLIENT.pem + AUTHORITY.pem).encode())
     return {"keystore.type": "PEM", "keystore.location": str(path)}
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from app.local.jars import PROJECT
 
-CODE = ("lockstep", "app", "sinks", "streaming", "bench")
+CODE = ("lockstep", "app", "sinks", "streaming", "bench", "tools")
 MOST_OF_A_FUNCTION = 50
 """Lines from `def` on, without the docstring."""
 

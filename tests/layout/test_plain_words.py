@@ -54,7 +54,7 @@ PAGES = sorted(
         *(PROJECT / "bench" / "figures").glob("*.md"),
     ]
 )
-CODE = ("lockstep", "app", "sinks", "streaming", "bench", "tests")
+CODE = ("lockstep", "app", "sinks", "streaming", "bench", "tools", "tests")
 
 WORD = re.compile(r"\S*\w\S*")
 SENTENCE = re.compile(r"(?<=[.!?])[\"')\]*_]*\s+")

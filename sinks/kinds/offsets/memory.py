@@ -14,7 +14,7 @@ from sys import getsizeof
 from threading import Lock
 from typing import NamedTuple
 
-from sinks.every_kind.absence import MissingForLong
+from sinks.every_kind.absence import Absence
 from sinks.every_kind.listing import Listed, replicated_topics
 from sinks.kafka.ports.cluster import LogChunk, Placed, Reader
 from sinks.kafka.ports.groups import GroupPartition
@@ -35,6 +35,9 @@ from sinks.ledger.ledger import Ledger
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.valid_topic_names import topic_name_fault
+
+FORGOTTEN_AFTER = 2
+"""Full comparisons that must lack an item, over a minute, until it is forgotten. It can be learned again."""
 
 MOST_WAITING_RECORDS = 500_000
 """Most syncs and checkpoints that wait for a flow. What is dropped is read from MM2's topics, which have it all."""
@@ -133,7 +136,7 @@ class OffsetMemory:
         self._taken_in = TakenIn(set(), set())
         self._topics: MirrorTopics | None = None
         self._is_loaded = False
-        self._unlisted = MissingForLong[str | TopicPartition]()
+        self._unlisted = Absence[str | TopicPartition](FORGOTTEN_AFTER)
         self._stored = StoredMemory()
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
@@ -362,10 +365,9 @@ class OffsetMemory:
         """At each full comparison: forgets topics and partitions that the source lacked for long enough, because
         metadata may lag. `listed`: partitions by topic of the source. `now` in monotonic seconds. `absent`: returns
         the topics that a broker says are gone; others may only be hidden from this principal."""
-        unlisted: list[str | TopicPartition] = []
-        if listed:
-            unlisted = [*(self.topics() - listed.keys()), *self.histories.beyond(listed)]
-        lasting = self._unlisted.lasting(unlisted, now)
+        unlisted: list[str | TopicPartition] = [*(self.topics() - listed.keys()), *self.histories.beyond(listed)]
+        self._unlisted.observe(unlisted, len(listed), now)
+        lasting = self._unlisted.lasting()
         topics = [one for one in lasting if isinstance(one, str)]
         gone = absent(topics) if topics else ()
         self.gone([one for one in lasting if not isinstance(one, str) or one in gone])
@@ -420,7 +422,7 @@ class KnownCheckpoints:
         self._positions: dict[GroupPartition, int] = {}
         self._since: dict[str, int] = {}
         self._doubtful: set[str] = set()
-        self._unlisted = MissingForLong[GroupPartition]()
+        self._unlisted = Absence[GroupPartition](FORGOTTEN_AFTER)
 
     def take(self, checkpoints: Iterable[CheckpointSeen]) -> set[str]:
         """Takes checkpoints in, in the order of their topic. Returns their groups. Impossible topic names are left
@@ -452,7 +454,7 @@ class KnownCheckpoints:
     def count_again(self) -> None:
         """The topic was recreated and counts from 0."""
         self.newest, self._positions, self._since, self.read_to = {}, {}, {}, NOWHERE
-        self._unlisted = MissingForLong()
+        self._unlisted = Absence(FORGOTTEN_AFTER)
         self.recreated = True
 
     def believe_since(self, topic: str, position: int) -> None:
@@ -488,11 +490,10 @@ class KnownCheckpoints:
         """At each full comparison: forgets partitions that were not replicated, and groups that the source lacked, for
         long enough. A record in MM2's topic can name any. `groups`: the source's, empty if unknown. `now` in monotonic
         seconds."""
-        unlisted: list[GroupPartition] = []
-        if listed.source and listed.target:
-            copies = {remote: listed.target[remote] for remote in replicated_topics(listed).values()}
-            unlisted = [key for key in self.newest if (groups and key[0] not in groups) or _lacks(copies, key[1])]
-        self._drop(self._unlisted.lasting(unlisted, now))
+        copies = {remote: listed.target[remote] for remote in replicated_topics(listed).values()}
+        unlisted = [key for key in self.newest if (groups and key[0] not in groups) or _lacks(copies, key[1])]
+        self._unlisted.observe(unlisted, min(len(listed.source), len(listed.target)), now)
+        self._drop(self._unlisted.lasting())
 
     def _drop(self, keys: Collection[GroupPartition]) -> None:
         for key in keys:

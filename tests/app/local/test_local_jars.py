@@ -16,9 +16,9 @@ from app.local import jar_sets
 from app.local.jar_sets import CONNECTORS, KAFKA_JARS, PROJECT, SETS, JarSet, check_own, home
 from app.local.jars import connector_for, fetched
 from app.local.java_gateway import GatewayProcess
-from app.local.renew_checksums import renew
 from sinks.background import begun
 from streaming.errors import LockstepError
+from tools.renew_checksums import renew
 
 ARTIFACTS = (("org.acme", "one", "1.0"), ("org.acme", "two", "2.0"))
 WITHIN = 60.0

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import socket
 import threading
-from pathlib import Path
 
 import pytest
 
 from app.local.broker import Node, nodes, server_properties
-from app.local.certificates import Stores
 from app.local.local_mirror import REPLICATED, mirror_properties
 from app.local.ports import CANDIDATES, brokers_known_at, free_ports
 from app.local.waiting import WaitedTooLong, wait_for
 
-NODE = Node(id=1, plain=1001, sasl=1002, controller=1003, proxy=1004, behind_proxy=1005, secured=1006)
-OTHER = Node(id=2, plain=2001, sasl=2002, controller=2003, proxy=2004, behind_proxy=2005, secured=2006)
+NODE = Node(id=1, plain=1001, sasl=1002, controller=1003, proxy=1004, behind_proxy=1005)
+OTHER = Node(id=2, plain=2001, sasl=2002, controller=2003, proxy=2004, behind_proxy=2005)
 
 
 def test_every_node_votes_and_has_listeners_of_its_own() -> None:
@@ -51,21 +49,9 @@ def test_a_port_that_somebody_listens_on_is_not_free(monkeypatch: pytest.MonkeyP
 
 def test_nodes_share_no_port() -> None:
     ports = [
-        port
-        for node in nodes(3)
-        for port in (node.plain, node.sasl, node.controller, node.proxy, node.behind_proxy, node.secured)
+        port for node in nodes(3) for port in (node.plain, node.sasl, node.controller, node.proxy, node.behind_proxy)
     ]
-    assert len(set(ports)) == 18
-
-
-def test_a_secured_node_has_one_listener_more_with_tls_and_the_same_users() -> None:
-    stores = Stores(Path("/tls/broker.p12"), Path("/tls/trust.p12"), "secret")
-    properties = server_properties(NODE, [NODE], "/data", stores=stores)
-    assert properties["advertised.listeners"].endswith("SECURED://127.0.0.1:1006")
-    assert "SECURED:SASL_SSL" in properties["listener.security.protocol.map"]
-    assert properties["listener.name.secured.ssl.keystore.location"] == "/tls/broker.p12"
-    jaas = "plain.sasl.jaas.config"
-    assert properties[f"listener.name.secured.{jaas}"] == properties[f"listener.name.sasl.{jaas}"]
+    assert len(set(ports)) == 15
 
 
 def test_a_port_where_nobody_listens_knows_no_broker() -> None:

@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 from app.cli.lazy_commands import app
 from app.cli.output import DONE, FAILED
 from app.configs_tool.precedence import own_levels
-from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from app.wiring import admin_of, open_cluster
 from sinks.kafka.jvm.jvm_levels import JvmLevels
@@ -25,6 +24,7 @@ from sinks.kafka.ports.config_levels import ConfigEntity, ResourceType
 from streaming.errors import LockstepError
 from tests.kafka.configs_tool.wire import configs_at, knows_topic
 from tests.kafka.kafka_tools import CONFIGS, KafkaTools
+from tests.kafka.secured_cluster import SecuredCluster
 from tests.quick_java import QUICK_KAFKA
 
 SOON = 180.0
@@ -36,7 +36,7 @@ NUMBERS = {ResourceType.TOPIC: 2, ResourceType.BROKER: 4}
 class Three:
     """Three brokers, and what looks at them without the command."""
 
-    cluster: LocalCluster
+    cluster: SecuredCluster
     gateway: JavaGateway
     levels: JvmLevels
     kafka: KafkaCluster
@@ -115,7 +115,7 @@ class Ran(NamedTuple):
 def three(jvm: JavaGateway, kafka_tools: KafkaTools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Three]:
     """One for the whole run; tests alter configs of their own."""
     folder = tmp_path_factory.mktemp("three")
-    cluster = LocalCluster("c", folder, 3, heap="256m", java_options=QUICK_KAFKA, proxied=True, secured=True)
+    cluster = SecuredCluster("c", folder, 3, java_options=QUICK_KAFKA, proxied=True)
     with cluster:
         properties = cluster.client_properties()
         levels = JvmLevels(admin_of("c", properties))

@@ -10,11 +10,11 @@ import pytest
 
 from app.cli.output import FAILED, WRONG_USAGE
 from app.local.broker import RESTRICTED
-from app.local.certificates import make_stores
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import Origin, TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
+from tests.certificates import make_stores
 from tests.kafka.configs_tool.conftest import SOON, Three
 from tests.kafka.configs_tool.wire import Connection
 

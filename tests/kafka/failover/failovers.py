@@ -43,7 +43,7 @@ from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
-from tests.inline_executor import InlineExecutor
+from tests.inline_work import inline
 from tests.sinks.builders import flow_settings
 from tests.sinks.memory_flow import PlainListing
 from tests.sinks.scripted_pass import ScriptedPass
@@ -124,7 +124,7 @@ class Flow:
                 controllers=made.controllers,
                 writers=made.writers,
                 target=clusters.target,
-                source_ends=SourceEndOffsetStore(records, 5.0, executor=InlineExecutor(), syncs=syncs),
+                source_ends=SourceEndOffsetStore(records, 5.0, beside=inline, syncs=syncs),
             )
             job = FlowReconcile(flow, components)
             job.run_pass(everything=True)

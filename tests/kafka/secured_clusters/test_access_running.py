@@ -13,7 +13,6 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from app.local.broker import ADMIN
-from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.ports import free_ports
@@ -29,6 +28,7 @@ from sinks.kafka.records.client_config import client_config
 from sinks.model.changes import ALLOW
 from tests.kafka.kafka_tools import KafkaTools
 from tests.kafka.secured import Pair, grant, make_user
+from tests.kafka.secured_cluster import SecuredCluster
 from tests.kafka.staging import client_of, create, flow_of, wait_until_shown
 from tests.quick_java import QUICK_KAFKA
 
@@ -84,13 +84,13 @@ def default_of(levels: JvmLevels, name: str) -> str | None:
     return entry.value if entry else None
 
 
-def keys_of(clusters: dict[str, LocalCluster], user: tuple[str, str], mechanism: str) -> dict[str, str]:
+def keys_of(clusters: dict[str, SecuredCluster], user: tuple[str, str], mechanism: str) -> dict[str, str]:
     """The client settings of both ends, by alias."""
     ends = {alias: cluster.secured_properties(user, mechanism) for alias, cluster in clusters.items()}
     return {f"{alias}.{name}": value for alias, own in ends.items() for name, value in own.items()}
 
 
-def mirror(clusters: dict[str, LocalCluster], folder: Path) -> LocalMirror:
+def mirror(clusters: dict[str, SecuredCluster], folder: Path) -> LocalMirror:
     """MM2 as a super user: records and heartbeats, every second."""
     own = {
         "topics": "shop-.*",
@@ -105,7 +105,7 @@ def mirror(clusters: dict[str, LocalCluster], folder: Path) -> LocalMirror:
     return LocalMirror(properties, folder, java_options=QUICK_KAFKA)
 
 
-def write_config(clusters: dict[str, LocalCluster], folder: Path, user: tuple[str, str], port: int) -> Path:
+def write_config(clusters: dict[str, SecuredCluster], folder: Path, user: tuple[str, str], port: int) -> Path:
     """The job's properties; the clerk's password is in a folder of passwords."""
     keys = {
         "topics": "shop-.*",

@@ -21,7 +21,7 @@ from sinks.ledger.failover_record import Begun, FailoverRecord, Step
 from sinks.ledger.kept_end_offsets import LatestSync, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
-from tests.inline_executor import InlineExecutor
+from tests.inline_work import inline
 from tests.memory.memory_records import MemoryLog, MemoryRecords
 from tests.memory.memory_transactions import MemoryTransactions
 from tests.sinks.builders import NOON, World, flow_settings, memory_ports, put_topic
@@ -185,7 +185,7 @@ def store(built: Stage, now_ms: Callable[[], float] = lambda: 1_700_000_000_000.
     def syncs() -> dict[TopicPartition, LatestSync]:
         return {where: LatestSync(*history.latest) for where, history in stored_histories(built.ledger())}
 
-    return SourceEndOffsetStore(built.here, 5.0, now_ms, InlineExecutor(), syncs)
+    return SourceEndOffsetStore(built.here, 5.0, now_ms, inline, syncs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import pytest
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.ledger.kept_end_offsets import KnownPosition, LatestSync, kept_end_offsets
 from streaming.mm2.records import TopicPartition
-from tests.inline_executor import InlineExecutor
+from tests.inline_work import inline
 from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, look, stage
@@ -18,7 +18,7 @@ X1, Z0 = TopicPartition("x", 1), TopicPartition("z", 0)
 def store(built: Stage, **syncs: LatestSync) -> SourceEndOffsetStore:
     """Of a job that knows these offset-syncs of partitions 0."""
     known = {TopicPartition(topic, 0): sync for topic, sync in syncs.items()}
-    return SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor(), syncs=lambda: known)
+    return SourceEndOffsetStore(built.here, 5.0, beside=inline, syncs=lambda: known)
 
 
 def kept(built: Stage) -> dict[str, tuple[KnownPosition | None, ...] | None]:
@@ -96,7 +96,7 @@ def recreated(built: Stage, records: int) -> None:
 def test_a_topic_that_was_recreated_keeps_no_position_though_its_log_is_longer() -> None:
     built = stage()
     known = {TopicPartition("x", 0): LatestSync(7, 8)}
-    keeper = SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor(), syncs=lambda: dict(known))
+    keeper = SourceEndOffsetStore(built.here, 5.0, beside=inline, syncs=lambda: dict(known))
     look(built, 1000.0, keeper)
     recreated(built, 30)
     for now in (1005.0, 1010.0):

@@ -34,7 +34,7 @@ from sinks.kinds.offsets.histories import Histories
 from sinks.ledger.kept_end_offsets import KnownPosition, LatestSync, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
-from tests.inline_executor import InlineExecutor
+from tests.inline_work import inline
 from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, look, stage
@@ -100,7 +100,7 @@ class LossyMirror:
             self.built.here,
             5.0,
             lambda: self.now * 1000,
-            InlineExecutor(),
+            inline,
             syncs=self.histories.latest,
             target=self.built.there,
         )
@@ -307,7 +307,7 @@ def test_copy_that_was_made_anew_says_nothing_of_a_loss() -> None:
 def test_first_contact_with_a_log_that_begins_late_is_no_loss() -> None:
     built = stage()
     built.here.logs[X1].cut(7)
-    job = SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor(), target=built.there)
+    job = SourceEndOffsetStore(built.here, 5.0, beside=inline, target=built.there)
     look(built, 1000.0, job)
     look(built, 1100.0, job)
     assert kept_lost(built.ledger()) == {}
@@ -325,7 +325,7 @@ def test_first_contact_with_a_log_that_begins_late_and_has_no_copy_yet_is_no_los
     built.write("z", 0, 30)
     built.here.leaderless |= {z0} if leaderless else set()
     syncs = dict[TopicPartition, LatestSync]()
-    job = SourceEndOffsetStore(built.here, 5.0, lambda: now * 1000, InlineExecutor(), lambda: dict(syncs), built.there)
+    job = SourceEndOffsetStore(built.here, 5.0, lambda: now * 1000, inline, lambda: dict(syncs), built.there)
     for _ in range(readings):
         look(built, now, job)
         now += 5
@@ -349,7 +349,7 @@ def test_repartition_topics_from_which_kafka_streams_deletes_are_left_out(topic:
     put_topic(built.world.source, topic)
     log = built.here.logs[where] = MemoryLog()
     job = SourceEndOffsetStore(
-        built.here, 5.0, lambda: now * 1000, InlineExecutor(), lambda: {where: LatestSync(1, 1)}, built.there
+        built.here, 5.0, lambda: now * 1000, inline, lambda: {where: LatestSync(1, 1)}, built.there
     )
     now = 1000.0
     look(built, now, job)
@@ -409,7 +409,7 @@ def test_partitions_without_a_leader_do_not_keep_the_job_from_the_others(monkeyp
     built, now, y0 = stage(), 1000.0, TopicPartition("y", 0)
     built.mirrors = False
     job = SourceEndOffsetStore(
-        built.here, 5.0, lambda: now * 1000, InlineExecutor(), lambda: dict.fromkeys(at, LatestSync(9, 9)), built.there
+        built.here, 5.0, lambda: now * 1000, inline, lambda: dict.fromkeys(at, LatestSync(9, 9)), built.there
     )
     at = [X0, y0]
     look(built, now, job)

@@ -27,7 +27,7 @@ from sinks.model.changes import Kind
 from streaming.errors import WrongUsage
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
-from tests.inline_executor import InlineExecutor
+from tests.inline_work import inline
 from tests.memory.memory_groups import MemoryGroups
 from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config
@@ -74,7 +74,7 @@ class PreservingStage(Stage):
             self.here,
             5.0,
             lambda: self.now * 1000,
-            InlineExecutor(),
+            inline,
             target=self.there,
             copied_ends=CopiedEnds(self.there),
         )

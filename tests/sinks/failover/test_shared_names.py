@@ -17,7 +17,7 @@ from sinks.ledger.failover_record import State
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import DefaultReplicationPolicy
-from tests.inline_executor import InlineExecutor
+from tests.inline_work import inline
 from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.failover.scenes import Stage, known_end_offsets, look
@@ -93,7 +93,7 @@ def test_nobody_can_tell_what_is_lost_of_topics_that_share_a_name() -> None:
 def failed_over() -> Stage:
     """Without the source, whose ends were kept since it has both topics."""
     built = copied()
-    keeper = SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor())
+    keeper = SourceEndOffsetStore(built.here, 5.0, beside=inline)
     look(built, 1000.0, keeper)
     somebody_makes_another(built)
     look(built, 1010.0, keeper)

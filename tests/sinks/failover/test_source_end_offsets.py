@@ -14,7 +14,7 @@ from sinks.faults import ClusterUnreachable
 from sinks.ledger.kept_end_offsets import KnownPosition, LatestSync, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
-from tests.inline_executor import InlineExecutor
+from tests.inline_work import inline
 from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import flow_settings
 from tests.sinks.failover.scenes import Stage, known_end_offsets, look, stage
@@ -24,7 +24,7 @@ from tests.sinks.memory_flow import Clock
 def test_ends_are_looked_at_in_their_interval_and_written_where_they_moved() -> None:
     built = stage()
     reads, times = list[float](), iter([1.0, 2.0, 3.0, 4.0])
-    keeper = SourceEndOffsetStore(built.here, 5.0, lambda: next(times), InlineExecutor())
+    keeper = SourceEndOffsetStore(built.here, 5.0, lambda: next(times), inline)
 
     def at(now: float) -> int:
         look(built, now, keeper)
@@ -50,7 +50,7 @@ def kept_of(built: Stage) -> dict[str, tuple[int, ...]]:
 
 def test_topic_that_is_gone_for_certain_leaves_the_kept_ends_after_a_minute() -> None:
     built = stage()
-    keeper = SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor())
+    keeper = SourceEndOffsetStore(built.here, 5.0, beside=inline)
     look(built, 1000.0, keeper)
     del built.world.source.topics["y"], built.here.logs[TopicPartition("y", 0)]
     for now in (1010.0, 1040.0):
@@ -62,7 +62,7 @@ def test_topic_that_is_gone_for_certain_leaves_the_kept_ends_after_a_minute() ->
 
 def test_topics_that_a_listing_lacks_are_asked_for_all_the_same() -> None:
     built = stage()
-    keeper = SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor())
+    keeper = SourceEndOffsetStore(built.here, 5.0, beside=inline)
     look(built, 1000.0, keeper)
     built.write("y")
     built.world.source.topics.clear()
@@ -73,9 +73,9 @@ def test_topics_that_a_listing_lacks_are_asked_for_all_the_same() -> None:
 
 def test_topic_that_is_replicated_no_more_leaves_the_kept_ends_at_once() -> None:
     built = stage()
-    look(built, 1000.0, SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor()))
+    look(built, 1000.0, SourceEndOffsetStore(built.here, 5.0, beside=inline))
     built.world.settings = flow_settings({"topics": "x"})
-    look(built, 1010.0, SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor()))
+    look(built, 1010.0, SourceEndOffsetStore(built.here, 5.0, beside=inline))
     assert kept_of(built) == {"x": (10, 10)}
 
 
@@ -85,9 +85,7 @@ def test_what_waits_in_a_log_with_gaps_is_counted_though_the_source_stands_still
     for _ in range(20):
         log.append(b"k", b"v", timestamp=1)
         log.skip()
-    keeper = SourceEndOffsetStore(
-        built.here, 5.0, executor=InlineExecutor(), syncs=lambda: {where: LatestSync(9, 9, gap=True)}
-    )
+    keeper = SourceEndOffsetStore(built.here, 5.0, beside=inline, syncs=lambda: {where: LatestSync(9, 9, gap=True)})
     for now in (1000.0, 1005.0, 1010.0):
         look(built, now, keeper)
     positions = kept_end_offsets(built.ledger())["x"].positions
@@ -97,7 +95,7 @@ def test_what_waits_in_a_log_with_gaps_is_counted_though_the_source_stands_still
 
 def test_an_end_that_goes_after_a_quiet_while_is_as_old_as_its_last_reading() -> None:
     built, clock = stage(), Clock()
-    keeper = SourceEndOffsetStore(built.here, 5.0, lambda: clock.now * 1000, InlineExecutor())
+    keeper = SourceEndOffsetStore(built.here, 5.0, lambda: clock.now * 1000, inline)
     for clock.now in range(1000, 1060, 5):
         look(built, clock.now, keeper)
     del built.here.logs[TopicPartition("x", 1)]
@@ -111,7 +109,7 @@ def test_an_end_that_goes_after_a_quiet_while_is_as_old_as_its_last_reading() ->
 def test_entries_that_are_no_more_do_not_ask_to_be_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sinks.ledger.kept_end_offsets.PARTITIONS_IN_AN_ENTRY", 2)
     built, times = stage(), Clock()
-    keeper = SourceEndOffsetStore(built.here, 5.0, lambda: times.now * 1000, InlineExecutor())
+    keeper = SourceEndOffsetStore(built.here, 5.0, lambda: times.now * 1000, inline)
     look(built, 1000.0, keeper)
     built.world.settings = flow_settings({"topics": "x"})
     look(built, 1005.0, keeper)
@@ -128,7 +126,7 @@ def test_entries_that_are_no_more_do_not_ask_to_be_renewed(monkeypatch: pytest.M
 @pytest.mark.parametrize("restarted", [False, True])
 def test_end_that_cannot_be_seen_any_more_stays_as_it_was_seen_last_and_as_old(restarted: bool) -> None:
     built, times = stage(), iter([1.0, 2.0, 3.0])
-    keepers = [SourceEndOffsetStore(built.here, 5.0, lambda: next(times), InlineExecutor()) for _ in range(2)]
+    keepers = [SourceEndOffsetStore(built.here, 5.0, lambda: next(times), inline) for _ in range(2)]
     look(built, 1000.0, keepers[0])
     del built.here.logs[TopicPartition("x", 1)]
     built.write("x")
@@ -142,13 +140,12 @@ def test_end_that_cannot_be_seen_any_more_stays_as_it_was_seen_last_and_as_old(r
 def test_a_source_that_takes_its_time_holds_up_no_pass_and_its_ends_are_written_after_a_later_one() -> None:
     built, go_on, started = stage(), Event(), list[Future[Any]]()
 
-    class Slow(InlineExecutor):
-        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-            started.append(thread.submit(lambda: (go_on.wait(30), fn(*args, **kwargs))[1]))
-            return started[-1]
+    def slow(call: Callable[[], Any], name: str) -> Future[Any]:
+        started.append(thread.submit(lambda: (go_on.wait(30), call())[1]))
+        return started[-1]
 
     with ThreadPoolExecutor(1) as thread:
-        keeper = SourceEndOffsetStore(built.here, 5.0, executor=Slow())
+        keeper = SourceEndOffsetStore(built.here, 5.0, beside=slow)
         look(built, 1000.0, keeper)
         look(built, 1010.0, keeper)
         assert known_end_offsets(built.ledger()) is None
@@ -172,11 +169,11 @@ def test_log_that_is_seen_to_be_shorter_is_told_of_before_the_ledger_forgets_its
 
     where = TopicPartition("x", 1)
     built.write("x", 1, 5)
-    look(built, 1000.0, SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor(), note_shrunk=note))
+    look(built, 1000.0, SourceEndOffsetStore(built.here, 5.0, beside=inline, note_shrunk=note))
     assert told == []
     built.here.logs[where] = MemoryLog(end=13)
     # By the next process: the one before saw nothing of it.
-    look(built, 1010.0, SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor(), note_shrunk=note))
+    look(built, 1010.0, SourceEndOffsetStore(built.here, 5.0, beside=inline, note_shrunk=note))
     assert told == [{where: 13}]
 
 
@@ -193,7 +190,7 @@ def test_log_that_is_seen_to_be_shorter_is_told_of_again_where_that_could_not_be
             raise ClusterUnreachable("b gives no answer")
 
     where = TopicPartition("x", 1)
-    store = SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor(), note_shrunk=note)
+    store = SourceEndOffsetStore(built.here, 5.0, beside=inline, note_shrunk=note)
     built.write("x", 1, 5)
     look(built, 1000.0, store)
     built.here.logs[where] = MemoryLog(end=13)

@@ -23,7 +23,7 @@ from sinks.ledger.failover_record import FailoverRecord, NotNow, State, Step
 from sinks.ledger.kept_end_offsets import LatestSync
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
-from tests.inline_executor import InlineExecutor
+from tests.inline_work import inline
 from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import flow_settings
 from tests.sinks.failover.scenes import ME, Died, Stage, look, mortal, stage
@@ -74,7 +74,7 @@ def test_all_of_a_topic_that_was_recreated_while_no_job_ran_may_be_lost_until_it
     built.mirrors = False
 
     def job() -> SourceEndOffsetStore:
-        return SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor(), syncs=lambda: dict(syncs))
+        return SourceEndOffsetStore(built.here, 5.0, beside=inline, syncs=lambda: dict(syncs))
 
     look(built, 1000.0, job())
     built.here.logs[X0] = MemoryLog()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.local.certificates import signed
 from sinks.kafka.security.own_principal import own_principal
+from tests.certificates import signed
 
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="mm2" password="hush";'
 SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="mm2" password="hush";'

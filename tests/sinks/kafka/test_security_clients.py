@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from app.local.certificates import signed
 from sinks.faults import NoRecords
 from sinks.kafka.records.client_config import client_config
 from streaming.errors import LockstepError
+from tests.certificates import signed
 
 BOOTSTRAP = {"bootstrap.servers": "one:9092,two:9092"}
 KAFKA = "org.apache.kafka.common.security"

@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from app.local.certificates import Signed, key_store, signed, trust_store
 from sinks.kafka.security.tls import KeyPair, key_pair, trusted_certificates
 from streaming.errors import LockstepError
+from tests.certificates import Signed, key_store, signed, trust_store
 
 PASSWORD, KEY_PASSWORD = "st0re-s3cret", "k3y-s3cret"
 ROOT = signed("root", authority=True)

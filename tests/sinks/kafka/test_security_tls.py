@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from app.local.certificates import Signed, key_store, signed, trust_store
 from app.local.waiting import wait_for
 from sinks.kafka.records.client_config import client_config
+from tests.certificates import Signed, key_store, signed, trust_store
 
 SOON = 60.0
 PASSWORD = "s3cret"

@@ -8,7 +8,8 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from app.local.certificates import make_stores, signed, write_private
+from app.private_files import replace_file
+from tests.certificates import make_stores, signed
 
 
 def test_a_brokers_certificate_names_localhost_and_its_address_and_is_signed_by_the_authority(tmp_path: Path) -> None:
@@ -32,7 +33,7 @@ def test_a_private_file_that_was_open_to_others_is_so_no_more(tmp_path: Path) ->
     path = tmp_path / "file"
     path.write_text("old")
     path.chmod(0o644)
-    write_private(path, b"new")
+    replace_file(path, b"new")
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", 0o600)
 
 

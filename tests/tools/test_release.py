@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from app.local.jar_sets import NEWEST_CONNECTOR, PROJECT
-from app.local.release import NAMED_IN, prepared, release, sbom
 from streaming.errors import LockstepError
+from tools.release import NAMED_IN, prepared, release, sbom
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=timezone.utc)
 

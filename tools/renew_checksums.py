@@ -1,6 +1,6 @@
 """Writes the checksums of every set of jars again: `make checksums`, after a version was changed.
 
-`python -m app.local.renew_checksums package.module:SETS …`: the sets of these tuples of JarSet.
+`python -m tools.renew_checksums package.module:SETS …`: the sets of these tuples of JarSet.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,8 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 from cryptography.x509.oid import NameOID
+
+from app.private_files import replace_file
 
 CERTIFICATE_NAMES: Final = ("localhost",)
 ADDRESSES: Final = ("127.0.0.1",)
@@ -92,8 +93,8 @@ def make_stores(folder: Path) -> Stores:
     authority = signed("local authority", authority=True)
     broker = signed("localhost", authority, names=(*CERTIFICATE_NAMES, *ADDRESSES))
     stores = Stores(folder / "broker.p12", folder / "trust.p12", secrets.token_hex(16))
-    write_private(stores.key_store, key_store(broker, [authority], stores.password))
-    write_private(stores.trust_store, trust_store([authority], stores.password))
+    replace_file(stores.key_store, key_store(broker, [authority], stores.password))
+    replace_file(stores.trust_store, trust_store([authority], stores.password))
     return stores
 
 
@@ -109,10 +110,3 @@ def trust_store(trusted: Sequence[Signed], password: str) -> bytes:
     write."""
     entries = [pkcs12.PKCS12Certificate(one.certificate, f"ca{i}".encode()) for i, one in enumerate(trusted)]
     return pkcs12.serialize_java_truststore(entries, BestAvailableEncryption(password.encode()))
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, from the moment in which it is created."""
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
