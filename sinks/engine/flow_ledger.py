@@ -9,6 +9,7 @@ from typing import Protocol
 
 from sinks.engine.cluster_guard import ClusterGuard
 from sinks.engine.deletion_checks import only_ours
+from sinks.every_kind.comparison import without_moved
 from sinks.every_kind.listing import Listed
 from sinks.failover.last_drill import last_drill
 from sinks.failover.lost_before_copying import kept_lost, unacknowledged
@@ -16,6 +17,7 @@ from sinks.failover.preflight import NEVER_READ, NOT_READ, FailoverStatus
 from sinks.faults import ClusterUnreachable, LedgerUntrusted
 from sinks.flow_settings import FlowSettings
 from sinks.ledger.failover_record import FailoverRecord
+from sinks.ledger.kept_divergences import divergences
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
 from sinks.model.plan import Plan
@@ -151,14 +153,18 @@ class FlowLedger:
     def still_allowed(self, plan: Plan, ledger: Ledger) -> Plan:
         """Returns the part of the plan that may still be written. Called right before the first write.
 
-        Another process may have ended the flow, or released an item that the plan deletes. Raises ClusterUnreachable,
-        RightsMissing, LedgerUntrusted.
+        Another process may have ended the flow, drained topics, or released an item that the plan deletes. Raises
+        ClusterUnreachable, RightsMissing, LedgerUntrusted.
         """
         if not plan.changes:
             return plan
         ledger.catch_up()
         self._note_end(ledger)
-        return replace(plan, changes=()) if self.ended else only_ours(plan, ledger)
+        if self.ended:
+            return replace(plan, changes=())
+        if moved := divergences(ledger):
+            plan = without_moved(plan, moved)
+        return only_ours(plan, ledger)
 
     def goes_on(self, ledger: Ledger) -> bool:
         """Whether the flow has not ended. Called before each request, because a flow may end between two requests.

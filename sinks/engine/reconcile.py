@@ -33,6 +33,7 @@ from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.file_warnings import file_warnings
 from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.kept_divergences import divergences
 from sinks.ledger.lease import Leader
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import join_plans
@@ -205,7 +206,7 @@ class FlowReconcile:
         self, due: Iterable[Controller], context: PassContext, trouble: KindTrouble
     ) -> list[tuple[Controller, Comparison]]:
         """Returns the differences of each kind, without changes that are backed off."""
-        found = []
+        found, moved = [], divergences(context.ledger)
         for controller in due:
             agenda = self._agenda.of[controller.kinds]
             seen = self._ask(controller, context, trouble, partial(controller.survey, context, agenda))
@@ -219,6 +220,8 @@ class FlowReconcile:
             if self.settings.copier_keeps:
                 # The agenda learns of these refusals, so what differs stays known while nothing is compared.
                 comparison = comparison.refusing(dict.fromkeys(self.settings.copier_keeps, KEPT_BY_COPIER))
+            if moved:
+                comparison = comparison.without_moved(moved)
             found.append((controller, agenda.ready(comparison, context.ledger.owned, context.now)))
         return found
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from sinks.failover.divergence import divergences
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer, check_deniable, check_liftable, lift_fence
@@ -22,6 +21,7 @@ from sinks.failover.steps import (
 from sinks.kinds.topics.controller import TOPICS_HIDDEN_BY_SOURCE
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
+from sinks.ledger.kept_divergences import divergences
 from sinks.model.changes import Key
 from streaming.message_words import first_names, number_of
 

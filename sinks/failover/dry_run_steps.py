@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from sinks.failover.divergence import divergences
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.predicted_loss import seen_last
 from sinks.failover.scene import Scene
 from sinks.failover.unreplicated import counted_topics
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.ledger.failover_record import TRANSITIONS, Command, FailoverRecord, NotNow, State, Step
+from sinks.ledger.kept_divergences import divergences
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 

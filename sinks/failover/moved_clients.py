@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sinks.failover.cut_reader import AsItWas
-from sinks.failover.divergence import Divergence, takeover_ends
 from sinks.failover.scene import Scene
 from sinks.failover.uncopied_records import Fingerprint, ReadLimits, read_fingerprints, read_records
 from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader
+from sinks.ledger.kept_divergences import Divergence, takeover_ends
 from streaming.mm2.records import TopicPartition
 
 LIMITS = ReadLimits(most=100_000, seconds=30.0)

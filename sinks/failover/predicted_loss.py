@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted, with_seen_ends
-from sinks.failover.divergence import arrivals_at_takeover, as_at_takeover
+from sinks.failover.at_takeover import arrivals_at_takeover, as_at_takeover
 from sinks.failover.fenced_topics import fenced_topics, is_copy
 from sinks.failover.readiness_facts import untold
 from sinks.failover.scene import Scene

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from sinks.failover.arrival import Arrival, arrivals, with_seen_ends
+from sinks.failover.at_takeover import arrivals_at_takeover
 from sinks.failover.cut_reader import AsItWas
-from sinks.failover.divergence import arrivals_at_takeover, divergences, forget_divergences, takeover_ends
 from sinks.failover.fence_proof import (
     FenceBroken,
     ends_of_logs,
@@ -32,6 +32,7 @@ from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.acls.staged_writes import granted_later
 from sinks.ledger.failover_record import ENDED, TRANSITIONS, Command, State, Step
 from sinks.ledger.fence_acls import fence_acls
+from sinks.ledger.kept_divergences import divergences, forget_divergences, takeover_ends
 from sinks.ledger.kept_end_offsets import UNSEEN_END, by_partition, kept_end_offsets
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.changes import Kind

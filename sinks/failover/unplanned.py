@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from contextlib import closing
 
-from sinks.failover.divergence import Divergence, keep_divergences
 from sinks.failover.fenced_topics import check_names
 from sinks.failover.predicted_loss import TYPED_UNKNOWN, Prediction, predict
 from sinks.failover.scene import Scene
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State
+from sinks.ledger.kept_divergences import Divergence, keep_divergences
 from streaming.message_words import first_names, number_of
 from streaming.mm2.records import TopicPartition
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import Arrival, arrivals, pairs_of, unlisted
 from sinks.failover.cut_reader import AsItWas, TooManyRecords, all_records
-from sinks.failover.divergence import Divergence, divergences, takeover_ends
 from sinks.failover.fenced_topics import fenced_topics, topics_of
 from sinks.failover.open_transactions import undecided
 from sinks.failover.scene import Scene
 from sinks.failover.uncopied_records import fingerprint_of
 from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader
+from sinks.ledger.kept_divergences import Divergence, divergences, takeover_ends
 from sinks.ledger.kept_end_offsets import UNSEEN_END
 from streaming.errors import LockstepError
 from streaming.message_words import first_names

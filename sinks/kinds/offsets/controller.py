@@ -43,6 +43,7 @@ from sinks.kinds.offsets.sync_history import Pair
 from sinks.kinds.offsets.translation import Unanswered
 from sinks.kinds.offsets.verdicts import Facts, Verdict, verdict_on
 from sinks.ledger.adoption import Alike
+from sinks.ledger.kept_divergences import divergences, takeover_ends
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import Unobserved, make_plan
@@ -99,6 +100,8 @@ class OffsetController:
         if not self._reading.is_done(context.ledger, to_the_end=self._owes_all and self._scope is None):
             return Polled(differs=False)
         self._ledger = context.ledger
+        if (moved := divergences(context.ledger)) or self.memory.takeover_ends:
+            self.memory.takeover_ends = takeover_ends(moved)
         if (taken_in := self.memory.drain()) is None:
             return Polled(differs=False)
         everything, self._owes_all = self._owes_all, False

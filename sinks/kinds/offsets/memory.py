@@ -126,6 +126,8 @@ class OffsetMemory:
         self.checkpoints = KnownCheckpoints()
         # The last answer given, by partition on the source.
         self.answers: dict[GroupPartition, Answer] = {}
+        self.takeover_ends: Mapping[TopicPartition, int] = {}
+        """Where copies ended when their clients could move to the target, by partition there."""
         self.refused: Counter[str] = Counter()
         """How many syncs and checkpoints were refused because they cannot be true."""
         self._beyond: dict[GroupPartition, Pair] = {}

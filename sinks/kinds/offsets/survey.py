@@ -178,7 +178,9 @@ def ends_forward(
 ) -> LogEnds:
     """Returns both ends of a partition of the source, and whether the target's end says where its readers continue."""
     alone = is_written_by_mm2_alone(settings.policy, settings.flow.source, where.topic)
-    return LogEnds(here, there, replication_alone=alone and not memory.lost_tail(where))
+    remote = settings.policy.format_remote_topic(settings.flow.source, where.topic)
+    taken = memory.takeover_ends.get(TopicPartition(remote, where.partition))
+    return LogEnds(here, there, replication_alone=alone and not memory.lost_tail(where), taken_over_at=taken)
 
 
 def _position(

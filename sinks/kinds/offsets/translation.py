@@ -82,13 +82,20 @@ class LogEnds:
     """Both logs of a partition. `source` None: it could not be read.
 
     `markers_only`: a consumer gets nothing on the source between the group's offset and the end. `replication_alone`:
-    no other client writes the target's topic, and what MM2 wrote there is on the source.
+    no other client writes the target's topic, and what MM2 wrote there is on the source. `taken_over_at`: where the
+    target's log ended when clients could move to it. They may write it since.
     """
 
     source: LogRange | None
     target: LogRange
     markers_only: bool = False
     replication_alone: bool = True
+    taken_over_at: int | None = None
+
+    @property
+    def tip(self) -> int:
+        """Where a group continues on the target once it has read all of the source."""
+        return self.target.end if self.taken_over_at is None else min(self.target.end, self.taken_over_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +130,8 @@ def translate(upstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unan
     if chosen is None:
         return _reason(history, bool(found) or evidence.truncated)
     method, offset = chosen
-    at_end = offset == ends.target.end
-    bounds = bounds_at_the_end(upstream, ends.source, ends.target, history) if at_end else []
+    at_end = offset == ends.tip
+    bounds = bounds_at_the_end(upstream, ends.source, ends.tip, history) if at_end else []
     if history:
         match = _reached_match(found, offset) if evidence.exact or method is Method.VERIFIED else None
         bounds += bounds_by_syncs(upstream, offset, match, history, (below, following))
@@ -161,7 +168,7 @@ def _candidates(
     """Safe offsets on the target, the preferred first. `following`: the downstream offset of the next pair."""
     source, matched, checkpoint = ends.source, evidence.matched, evidence.checkpoint
     if source and ends.replication_alone and read_to_the_end(upstream, source, ends.markers_only):
-        yield Method.TIP, ends.target.end
+        yield Method.TIP, ends.tip
     verified = evidence.verified
     if verified is not None and below and below.downstream <= verified <= min(following, limit):
         yield Method.VERIFIED, verified
@@ -252,12 +259,12 @@ Around = tuple[Pair | None, Pair | None]
 """The last pair at or before a group's offset, and the next one."""
 
 
-def bounds_at_the_end(upstream: int, source: LogRange | None, target: LogRange, history: History | None) -> list[int]:
-    """For an answer at the target's end: what the source has before `upstream` and the target still lacks."""
+def bounds_at_the_end(upstream: int, source: LogRange | None, tip: int, history: History | None) -> list[int]:
+    """For an answer at the target's end, `tip`: what the source has before `upstream` and the target still lacks."""
     bounds = [max(0, upstream - source.start)] if source else []
     if history:
         latest = history.latest
-        arrived = latest.upstream + max(0, target.end - latest.downstream)
+        arrived = latest.upstream + max(0, tip - latest.downstream)
         bounds.append(max(0, upstream - arrived))
     return bounds
 

@@ -7,10 +7,10 @@ from contextlib import nullcontext
 import pytest
 
 from sinks.failover.commands import cutover, drain, fence, unfence
-from sinks.failover.divergence import divergences
 from sinks.failover.fence_proof import FenceBroken
 from sinks.ledger.failover_record import FailoverRecord, State, Step
 from sinks.ledger.fence_acls import fence_acls
+from sinks.ledger.kept_divergences import divergences
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Died, Stage, mortal, stage
 

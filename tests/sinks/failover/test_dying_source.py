@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.failover.divergence import divergences
 from sinks.failover.predicted_loss import Prediction, predict
 from sinks.failover.readiness_facts import losses_of
 from sinks.failover.unplanned import ANY_LOSS, failover
@@ -12,6 +11,7 @@ from sinks.faults import ClusterUnreachable
 from sinks.kinds.offsets.stored_memory import store_histories
 from sinks.kinds.offsets.sync_history import History
 from sinks.ledger.failover_record import NotNow, State
+from sinks.ledger.kept_divergences import divergences
 from streaming.mm2.records import TopicPartition
 from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import put_topic

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from sinks.failover.divergence import divergences
 from sinks.failover.failing_back import failback
 from sinks.failover.uncopied_records import ReadLimits
 from sinks.failover.unplanned import failover
 from sinks.failover.unreplicated import Unreplicated
 from sinks.ledger.failover_record import FailoverRecord, NotNow, State
+from sinks.ledger.kept_divergences import divergences
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from tests.memory.memory_records import MemoryLog

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from sinks.failover.commands import cutover, drain, fence, promote, unfence
-from sinks.failover.divergence import divergences
 from sinks.failover.failing_back import failback
 from sinks.failover.predicted_loss import predict
 from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.unplanned import failover
 from sinks.ledger.failover_record import State
+from sinks.ledger.kept_divergences import divergences
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import DefaultReplicationPolicy

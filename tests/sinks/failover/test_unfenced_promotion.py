@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from sinks.failover.commands import cutover, promote, unfence
-from sinks.failover.divergence import divergences
 from sinks.flow_settings import AclRules
 from sinks.ledger.failover_record import NotNow, State, Step
+from sinks.ledger.kept_divergences import divergences
 from sinks.ledger.ledger_entries import Entry
 from streaming.errors import LockstepError
 from tests.sinks.failover.scenes import Died, Stage, mortal, stage

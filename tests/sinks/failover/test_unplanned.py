@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from sinks.failover.commands import cutover, drain, fence
-from sinks.failover.divergence import divergences
 from sinks.failover.failing_back import failback, resume
 from sinks.failover.open_transactions import NotDrained
 from sinks.failover.predicted_loss import Prediction, predict
@@ -20,6 +19,7 @@ from sinks.kafka.ports.record_reader import Stamp
 from sinks.kinds.offsets.stored_memory import store_histories
 from sinks.kinds.offsets.sync_history import History
 from sinks.ledger.failover_record import FailoverRecord, NotNow, State, Step
+from sinks.ledger.kept_divergences import divergences
 from sinks.ledger.kept_end_offsets import LatestSync
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import IdentityReplicationPolicy

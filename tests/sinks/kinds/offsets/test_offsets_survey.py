@@ -48,10 +48,10 @@ class Stage:
         self.a.create_log(topic, 1, {})
         self.a.append_log(topic, [encode_offset_sync(OffsetSync(X, upstream, downstream))])
 
-    def rows(self, *groups: str) -> list[GroupOffset]:
+    def rows(self, *groups: str, memory: OffsetMemory | None = None) -> list[GroupOffset]:
         direction = self.direction()
         chosen = groups or chosen_groups(self.settings, direction.here.groups.names())
-        return survey_offsets(self.settings, direction, replicated_offsets(direction, chosen), self.memory())
+        return survey_offsets(self.settings, direction, replicated_offsets(direction, chosen), memory or self.memory())
 
     def direction(self) -> Direction:
         listed = list_both(self.settings, self.a, self.b)

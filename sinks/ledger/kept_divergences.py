@@ -1,4 +1,7 @@
-"""Where each partition diverged when the target took over. The ledger keeps it."""
+"""Where each copy ended when its clients could move to the target. The ledger keeps it from the drain on.
+
+From then on clients may write the copy. So its end says no more how far MM2 copied, and Lockstep changes it no more.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,6 @@ from dataclasses import asdict, dataclass
 
 import orjson
 
-from sinks.failover.arrival import Arrival, arrivals
-from sinks.failover.cut_reader import AsItWas
-from sinks.failover.uncopied_records import Pairs
-from sinks.kafka.ports.record_reader import RecordReader
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from streaming.errors import LockstepError
@@ -61,23 +60,3 @@ def takeover_ends(known: Mapping[str, Divergence]) -> dict[TopicPartition, int]:
         for number, end in enumerate(one.ends)
         if end >= 0
     }
-
-
-def as_at_takeover(ledger: Ledger, target: RecordReader) -> AsItWas:
-    """Returns the target without what came to its copies since the takeover. Raises LockstepError."""
-    return AsItWas(target, takeover_ends(divergences(ledger)))
-
-
-def arrivals_at_takeover(
-    ledger: Ledger, source: RecordReader, target: RecordReader, pairs: Pairs
-) -> dict[TopicPartition, Arrival]:
-    """Returns the same as `arrivals`. Copies with a recorded divergence count as they were then.
-
-    A record missing there may have been copied since. If the copy is certainly complete now, it counts as it is now.
-    Raises ClusterUnreachable, RightsMissing, LockstepError.
-    """
-    taken = takeover_ends(divergences(ledger))
-    found = arrivals(source, AsItWas(target, taken), pairs)
-    later = {where: copy for where, copy in pairs.items() if copy in taken and not found[where].arrived}
-    now = arrivals(source, target, later) if later else {}
-    return found | {where: one for where, one in now.items() if one.arrived}
