@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from app.rights.flow_rights import failover_rights
 from app.rights.rights_check import RightFinding, RightVerdict, check_rights
@@ -18,7 +19,7 @@ from sinks.engine.flow_status import age_of
 from sinks.engine.report import Report
 from sinks.every_kind.comparison import GroupSummary
 from sinks.every_kind.listing import Listed
-from sinks.failover.arrival import Arrival, ArrivalMemory, ArrivalsSeen, pairs_of, sharing, unlisted
+from sinks.failover.arrival import Arrival, ArrivalMemory, ArrivalsSeen, pairs_of, sharing, unlisted, with_ages
 from sinks.failover.at_takeover import as_at_takeover
 from sinks.failover.fenced_topics import fenced_topics, is_copy
 from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
@@ -177,7 +178,8 @@ class ReadinessSurvey:
         with both_readers(self._flow, *self._clusters.ports) as (source, target):
             then = as_at_takeover(ledger, target) if ledger is not None else target
             seen = self._memory.observe(source, then, pairs, self._ids(pairs))
-        return replace(seen, arrivals={**seen.arrivals, **uncounted})
+        aged = with_ages(seen.arrivals, partial(self._clusters.ports[0].records, "read_uncommitted"))
+        return replace(seen, arrivals={**aged, **uncounted})
 
     def _ids(self, pairs: Mapping[TopicPartition, TopicPartition]) -> dict[str, tuple[str, str]]:
         names = {where.topic: copy.topic for where, copy in pairs.items()}

@@ -175,7 +175,7 @@ def cut(pair: BenchPair, topics: Sequence[Topic]) -> Cut:
         there = theirs.ends([remote(where) for where in partitions]).items
         here = ours.readable(partitions).items
         as_it_was = AsItWas(theirs, {copy: log.end for copy, log in there.items()})
-        predictions = predicted(kept, histories, as_it_was, names)
+        predictions = predicted(kept, histories, as_it_was, names, kept.keys())
     return Cut(
         {where: log.end for where, log in here.items()},
         {where: there.get(remote(where), LogRange(0, 0)) for where in partitions},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 from sinks.failover.cut_reader import AsItWas
@@ -246,6 +247,31 @@ def with_seen_ends(
         else replace(one, behind=one.behind._replace(records=one.behind.records + short, exact=False))
         for where, one in found.items()
     }
+
+
+AGE_LIMITS = ReadLimits(most=1, seconds=5.0)
+
+
+def with_ages(
+    found: Mapping[TopicPartition, Arrival], open_uncommitted: Callable[[], RecordReader]
+) -> Mapping[TopicPartition, Arrival]:
+    """With the age of what lies behind an open transaction, by the first record there. Raises ClusterUnreachable."""
+    ageless = {
+        where: one.behind
+        for where, one in found.items()
+        if one.behind and one.behind.records and one.behind.oldest is None and one.behind.since is not None
+    }
+    if not ageless:
+        return found
+    first: dict[TopicPartition, int] = {}
+
+    def taker(where: TopicPartition) -> Callable[[Record], None]:
+        return lambda record: first.update({where: record.timestamp})
+
+    with closing(open_uncommitted()) as uncommitted:
+        read_records(uncommitted, {where: (one.since or 0, None) for where, one in ageless.items()}, AGE_LIMITS, taker)
+    aged = {where: replace(found[where], behind=ageless[where]._replace(oldest=at)) for where, at in first.items()}
+    return {**found, **aged}
 
 
 ALL_THERE = Behind(0, None, True)

@@ -42,7 +42,7 @@ from sinks.ledger.kept_end_offsets import (
 )
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
-from streaming.mm2.replication_policy import ReplicationPolicy
+from streaming.mm2.replication_policy import ReplicationPolicy, is_written_by_mm2_alone
 
 TYPED_UNKNOWN = "unknown"
 """What the operator types if the loss is unknown."""
@@ -193,7 +193,8 @@ def remembered(
     # Readers never see the records of MM2's transactions that were not committed.
     with closing(target.records("read_committed")) as records:
         # Moved clients may have written to copies. Their records are not the source's.
-        found = predicted(kept, dict(stored_histories(ledger)), as_at_takeover(ledger, records), remote)
+        alone = {topic for topic in kept if is_written_by_mm2_alone(settings.policy, settings.flow.source, topic)}
+        found = predicted(kept, dict(stored_histories(ledger)), as_at_takeover(ledger, records), remote, alone)
     shared = _sharing_a_name(remote)
     found |= sharing(shared, {topic: len(kept[topic].ends) for topic in shared})
     ends = {topic: one.ends for topic, one in kept.items()}
@@ -211,9 +212,14 @@ Histories = Mapping[TopicPartition, History]
 
 
 def predicted(
-    kept: Mapping[str, KeptEndOffsets], histories: Histories, target: RecordReader, remote: Mapping[str, str]
+    kept: Mapping[str, KeptEndOffsets],
+    histories: Histories,
+    target: RecordReader,
+    remote: Mapping[str, str],
+    alone: Collection[str],
 ) -> dict[TopicPartition, Arrival]:
-    """Returns predictions by partition of the source. `remote`: names on the target.
+    """Returns predictions by partition of the source. `remote`: names on the target. `alone`: topics whose copies no
+    client but MM2 writes. New records of another copy may be anyone's, so they are no sign that MM2 copied.
 
     `target` reads committed records. A partition without any knowledge may lose all its records. A partition whose end
     was never seen has an unknown loss.
@@ -232,7 +238,7 @@ def predicted(
     since = {
         copies[where]: position.target
         for where, position in positions.items()
-        if copies[where] in logs and most_missing(position, ends[where], 0) > 0
+        if copies[where] in logs and where.topic in alone and most_missing(position, ends[where], 0) > 0
     }
     came = new_copies(target, since, logs)
     found = {

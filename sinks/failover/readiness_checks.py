@@ -121,10 +121,16 @@ def _records_not_copied(facts: ReadinessFacts) -> Iterator[Check]:
         return
     records = sum(loss.records for loss in facts.losses.values())
     ages = [loss.age for loss in facts.losses.values() if loss.records and loss.age is not None]
+    ageless = [topic for topic, loss in sorted(facts.losses.items()) if loss.records and loss.age is None]
     most = "" if all(loss.exact for loss in facts.losses.values()) else "at most "
-    over = records > facts.rules.max_loss and max(ages, default=0.0) > facts.rules.max_loss_age
+    # Without an age they may have waited for days.
+    old = bool(ageless) or max(ages, default=0.0) > facts.rules.max_loss_age
+    over = records > facts.rules.max_loss and old
     topics = [f"{topic} {loss.records}" for topic, loss in sorted(facts.losses.items()) if loss.records]
-    figure = f"{most}{records}" + (f", the oldest {max(ages):.1f} s old: {first_names(topics)}" if ages else "")
+    oldest = f", of unknown age: {first_names(ageless)}" if ageless else ""
+    if ages and not ageless:
+        oldest = f", the oldest {max(ages):.1f} s old: {first_names(topics)}"
+    figure = f"{most}{records}{oldest}"
     limit = f"{facts.rules.max_loss}, or none older than {facts.rules.max_loss_age:g} s"
     label = facts.copier.label
     remedy = f"{label} lags: give it more tasks, or wait; a failover now would lose these" if over else ""

@@ -20,8 +20,8 @@ from streaming.mm2.records import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class TopicLoss:
-    """What of a topic is not on the target yet: `records`, and the age of the oldest in seconds. Unless `exact`,
-    `records` is an upper bound."""
+    """What of a topic is not on the target yet: `records`, and the age of the oldest in seconds; None: unknown. Unless
+    `exact`, `records` is an upper bound."""
 
     records: int
     age: float | None
@@ -169,17 +169,24 @@ class ReadinessFacts:
         return not self.untold and not self.missing_reads
 
 
+CLOCKS_DIFFER_S = 10.0
+"""Seconds by which a producer's clock may be ahead of ours."""
+
+
 def losses_of(arrivals: Iterable[Arrival], now_ms: float) -> dict[str, TopicLoss]:
-    """Returns losses by topic of the source. Topics without a loss are left out."""
+    """Returns losses by topic of the source. Topics without a loss are left out. The age of a record whose producer's
+    clock is ahead is unknown."""
     found: dict[str, TopicLoss] = {}
     for one in arrivals:
         if one.behind is None or not one.behind.records:
             continue
-        before = found.get(one.where.topic, TopicLoss(0, None))
-        age = None if one.behind.oldest is None else max(0.0, (now_ms - one.behind.oldest) / 1000)
-        ages = [known for known in (before.age, age) if known is not None]
+        before = found.get(one.where.topic, TopicLoss(0, 0.0))
+        age = None if one.behind.oldest is None else (now_ms - one.behind.oldest) / 1000
+        known = age is not None and age >= -CLOCKS_DIFFER_S and before.age is not None
         found[one.where.topic] = TopicLoss(
-            before.records + one.behind.records, max(ages, default=None), before.exact and one.behind.exact
+            before.records + one.behind.records,
+            max(before.age or 0.0, age or 0.0) if known else None,
+            before.exact and one.behind.exact,
         )
     return found
 

@@ -182,18 +182,22 @@ def without_resent(
     return {**found, **counted}
 
 
-def still_missing(source: Iterable[Fingerprint], target: Iterable[Fingerprint], since: int, *, exact: bool) -> Behind:
-    """Returns the source's records from offset `since` on without a copy. Earlier records match first. Pure."""
-    copies = Counter((one.timestamp, one.digest) for one in target)
-    left = []
+def still_missing(source: Sequence[Fingerprint], target: Iterable[Fingerprint], since: int, *, exact: bool) -> Behind:
+    """Returns the source's records from offset `since` on without a copy. Pure.
+
+    A record that the source has more than once counts as missing: one of its copies that was resent stands for no other
+    one. Then the number is an upper bound.
+    """
+    copies = {(one.timestamp, one.digest) for one in target}
+    times = Counter((one.timestamp, one.digest) for one in source)
+    left, exactly = list[Fingerprint](), exact
     for one in source:
         mark = (one.timestamp, one.digest)
-        if copies[mark]:
-            copies[mark] -= 1
-        elif one.offset >= since:
+        if one.offset >= since and (mark not in copies or times[mark] > 1):
             left.append(one)
+            exactly = exactly and mark not in copies
     first = left[0] if left else None
-    return Behind(len(left), first.timestamp if first else None, exact, first.offset if first else None)
+    return Behind(len(left), first.timestamp if first else None, exactly, first.offset if first else None)
 
 
 def _since(reader: RecordReader, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -69,12 +69,14 @@ def unreplicated(scene: Scene) -> Unreplicated:
     whole = {where for where, copy in pairs.items() if names[copy] > 1}
     absent = {where for where, copy in pairs.items() if copy not in taken and _is_absent(copy, listed)}
     with scene.readers() as (source, target):
-        told = {where: copy for where, copy in pairs.items() if where not in whole | absent}
+        purged = _purged(target, pairs, known)
+        told = {where: copy for where, copy in pairs.items() if where not in whole | absent | purged.keys()}
         seen = arrivals(source, AsItWas(target, taken), told)
         open_ones = {where for where, copy in told.items() if copy not in taken and not _is_certain(seen[where])}
         seen = {where: one for where, one in seen.items() if where not in open_ones}
         whole |= open_ones
         since = {where: one.behind.since for where, one in seen.items() if one.behind and one.behind.since is not None}
+        since |= purged
         starts = {copy: taken[copy] for where in since if (copy := pairs[where]) in taken}
         spans = starts | {pairs[where]: 0 for where in whole}
         # A client's open transaction hides what MM2 copied behind it. Asked first: it may end while records are read.
@@ -89,8 +91,26 @@ def unreplicated(scene: Scene) -> Unreplicated:
     found = {**seen, **unlisted(listed.source, wanted)}
     problems = {where: one.problem for where, one in found.items() if one.problem}
     problems |= dict(unread.unknown) | dict.fromkeys(unread.open, OPEN)
-    exact = not whole and not hidden and all(one.behind is None or one.behind.exact for one in seen.values())
+    exact = (
+        not whole and not hidden and not purged and all(one.behind is None or one.behind.exact for one in seen.values())
+    )
     return Unreplicated({where: records for where, records in left.items() if records}, problems, exact)
+
+
+def _purged(
+    target: RecordReader, pairs: Mapping[TopicPartition, TopicPartition], known: Mapping[str, Divergence]
+) -> dict[TopicPartition, int]:
+    """Returns partitions whose copy no longer has any record of the takeover, because its retention deleted them. With
+    the source's offset from which on records count: its end then, and what was lost by then."""
+    taken = takeover_ends(known)
+    logs = target.ends([copy for copy in pairs.values() if taken.get(copy)]).items
+    found = dict[TopicPartition, int]()
+    for where, copy in pairs.items():
+        if (log := logs.get(copy)) is not None and log.start >= taken[copy]:
+            ends, lost = known[where.topic].known, known[where.topic].lost
+            if where.partition < len(ends) and ends[where.partition] >= 0 <= lost[where.partition]:
+                found[where] = max(0, ends[where.partition] - lost[where.partition])
+    return found
 
 
 def not_copied_back(scene: Scene) -> Unreplicated:

@@ -100,8 +100,7 @@ class OffsetController:
         if not self._reading.is_done(context.ledger, to_the_end=self._owes_all and self._scope is None):
             return Polled(differs=False)
         self._ledger = context.ledger
-        if (moved := divergences(context.ledger)) or self.memory.takeover_ends:
-            self.memory.takeover_ends = takeover_ends(moved)
+        self.memory.takeover_ends = takeover_ends(divergences(context.ledger))
         if (taken_in := self.memory.drain()) is None:
             return Polled(differs=False)
         everything, self._owes_all = self._owes_all, False
