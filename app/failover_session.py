@@ -26,6 +26,7 @@ from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
 from sinks.kinds.offsets.direction import GroupOffset, count_verdicts
+from sinks.kinds.offsets.translation import Answer
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.ledger.audit import process_identity
 from sinks.ledger.failover_record import Begun
@@ -166,7 +167,7 @@ def write_groups(
     rows = group_offsets(controllers)
     others = [row for row in rows if row.group not in accepted]
     _refuse_held(others)
-    _refuse_without_offset(others, most_skipping)
+    _refuse_skipping(others, most_skipping)
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(rows).items() if count)
     return f"last offsets of groups that were written: {len(outcomes)}; groups' partitions: {verdicts or 'none'}"
 
@@ -193,17 +194,23 @@ def _refuse_held(rows: Collection[GroupOffset]) -> None:
 WITHOUT_OFFSET = frozenset({Verdict.NO_OFFSET_SYNC, Verdict.TOO_OLD, Verdict.TOPIC_MISSING})
 
 
-def _refuse_without_offset(rows: Collection[GroupOffset], most: int) -> None:
-    """Raises LockstepError for groups that would begin on the target by auto.offset.reset, and so may skip records."""
-    left = [row for row in rows if row.before is None and row.judgement.verdict in WITHOUT_OFFSET]
+def _skips(row: GroupOffset) -> bool:
+    without_offset = row.before is None and row.judgement.verdict in WITHOUT_OFFSET
+    return without_offset or (isinstance(row.answer, Answer) and row.answer.skipped > 0)
+
+
+def _refuse_skipping(rows: Collection[GroupOffset], most: int) -> None:
+    """Raises LockstepError for groups that may skip records: they would begin on the target by auto.offset.reset, or
+    the copy lost records that the source still has."""
+    left = [row for row in rows if _skips(row)]
     if len(left) <= most:
         return
     first = min(left, key=lambda row: (row.group, row.where))
     raise LockstepError(
-        f"{first_names(sorted({row.group for row in left}))} may skip records on the target, having no offset there: "
+        f"{first_names(sorted({row.group for row in left}))} may skip records on the target: "
         f"{first.group} on {first.where}: {first.judgement.reason}. `lockstep offsets` shows each partition. Commit "
         "offsets for them and run the command again, or accept each of these groups with --accept-group: it begins "
-        "by auto.offset.reset there. lockstep.failover.max.groups.skipping allows some partitions"
+        "there by its offset, or by auto.offset.reset. lockstep.failover.max.groups.skipping allows some partitions"
     )
 
 

@@ -8,7 +8,8 @@ from app.failover_session import write_groups
 from sinks.faults import ItemFault
 from sinks.kafka.ports.groups import LogRange
 from streaming.errors import LockstepError
-from streaming.mm2.records import TopicPartition
+from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.sinks.builders import World, flow_settings, put_topic
 
 X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)
@@ -72,3 +73,14 @@ def test_group_that_goes_on_at_an_earlier_offset_of_its_own_skips_nothing(world:
     world.source_groups.offsets["h"] = {X: 4}
     world.target_groups.offsets["h"] = {AX: 2}
     assert "1 NO_OFFSET_SYNC" in write(world)
+
+
+def test_group_whose_copy_lost_unread_records_ends_it_unless_it_is_accepted_by_name(world: World) -> None:
+    world.source_groups.offsets["h"] = {X: 3}
+    world.source.create_log(world.settings.internal.offset_syncs, 1, {})
+    world.source.append_log(world.settings.internal.offset_syncs, [encode_offset_sync(OffsetSync(X, 1, 1))])
+    world.target_groups.logs[AX] = LogRange(7, 9)
+    with pytest.raises(LockstepError, match=r"h may skip records on the target: h on a\.x-0: the log on b begins at 7"):
+        write(world)
+    assert world.target_groups.offsets["h"] == {AX: 7}
+    assert "1 TARGET_AHEAD" in write(world, "h")

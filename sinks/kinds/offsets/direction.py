@@ -139,7 +139,9 @@ class GroupOffset:
         change = self.change
         if change is None or change.key not in done:
             return self
-        return replace(self, judgement=written(onto), before=self.goes_on_at)
+        skips = isinstance(self.answer, Answer) and self.answer.skipped > 0
+        judgement = replace(self.judgement, writes=False) if skips else written(onto)
+        return replace(self, judgement=judgement, before=self.goes_on_at)
 
     def as_json(self) -> dict[str, Any]:
         """One row of `lockstep offsets`."""

@@ -20,7 +20,7 @@ from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Record, RecordReader, Span, Why
 from sinks.kinds.offsets.sync_history import Pair
-from sinks.kinds.offsets.translation import Answer, LogEnds, Method, Unanswered
+from sinks.kinds.offsets.translation import Answer, LogEnds, Method, Unanswered, first_unread
 from sinks.ledger.kept_end_offsets import LatestSync
 from streaming.errors import WrongUsage
 from streaming.mm2.records import TopicPartition
@@ -83,7 +83,9 @@ def translate_same(upstream: int, ends: LogEnds, there: int | None) -> Answer | 
         there = 0
     if longer or there is None:
         return Unanswered.OTHER_OFFSETS
-    return Answer(upstream, there, Method.SAME, max(0, upstream - there))
+    at = first_unread(upstream, source)
+    skipped = 0 if at is None else max(0, there - at)
+    return Answer(upstream, there, Method.SAME, max(0, upstream - there), skipped)
 
 
 class _Known(NamedTuple):

@@ -255,6 +255,7 @@ def _row(
         committed=before,
         members=seen.members.items.get(group, 0),
         enabled=direction.enabled,
+        skipped=answer.skipped if isinstance(answer, Answer) else 0,
         source_empty=origin is not None and origin.start == origin.end <= at.offset,
         beyond_end=origin is not None and at.offset > origin.end,
         stale=_is_stale(direction, memory, at, origin),

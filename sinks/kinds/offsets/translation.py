@@ -68,13 +68,15 @@ class Unanswered(str, Enum):
 class Answer:
     """`downstream` is where a group at `upstream` continues; translated back, it is the other way round.
 
-    `error_bound`: the most records that are read twice; None: unknown.
+    `error_bound`: the most records that are read twice; None: unknown. `skipped`: about how many unread records the log
+    lost where the group continues, while the log that it comes from still has them.
     """
 
     upstream: int
     downstream: int
     method: Method
     error_bound: int | None
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +131,32 @@ def translate(upstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unan
     chosen = _choose(found, last, ends.target)
     if chosen is None:
         return _reason(history, bool(found) or evidence.truncated)
-    method, offset = chosen
+    method, safe = chosen
+    # Records before the start are gone. A consumer there would follow auto.offset.reset.
+    offset, skipped = max(safe, ends.target.start), 0
+    if offset > safe and (unread := first_unread(upstream, ends.source)) is not None:
+        around = history.around(unread, limit) if history else (None, None)
+        skipped = max(0, offset - max(safe, _copied_to(unread, *around)))
     at_end = offset == ends.tip
     bounds = bounds_at_the_end(upstream, ends.source, ends.tip, history) if at_end else []
     if history:
         match = _reached_match(found, offset) if evidence.exact or method is Method.VERIFIED else None
         bounds += bounds_by_syncs(upstream, offset, match, history, (below, following))
-    return Answer(upstream, offset, method, min(bounds, default=None))
+    return Answer(upstream, offset, method, min(bounds, default=None), skipped)
+
+
+def first_unread(offset: int, log: LogRange | None) -> int | None:
+    """Where a group at this offset reads its next record in the log that it comes from. None: there is none."""
+    if log is None:
+        return offset
+    return max(offset, log.start) if offset < log.end else None
+
+
+def _copied_to(offset: int, below: Pair | None, following: Pair | None) -> int:
+    """About where a record is in the other log, by the pairs around it: from their first number to their second one."""
+    if below is None:
+        return 0
+    return min(below.downstream + offset - below.upstream, (following or BEYOND_ALL).downstream)
 
 
 def without_truncated(history: History | None, target: LogRange) -> History | None:
@@ -202,10 +223,14 @@ def translate_back(downstream: int, ends: LogEnds, evidence: Evidence) -> Answer
     chosen = _choose(found, last, ends.source)
     if chosen is None:
         return _reason(history, bool(found))
-    method, offset = chosen
+    method, safe = chosen
+    offset, skipped = max(safe, ends.source.start if ends.source else 0), 0
+    if offset > safe and (unread := first_unread(downstream, ends.target)) is not None:
+        around = history.around_downstream(unread) if history else (None, None)
+        skipped = max(0, offset - max(safe, _copied_to(unread, *(pair and Pair(*reversed(pair)) for pair in around))))
     exact = evidence.exact and _reached_match(found, offset) is not None
     bounds = bounds_back(downstream, offset, exact, ends.source, history, (below, following))
-    return Answer(offset, downstream, method, min(bounds, default=None))
+    return Answer(offset, downstream, method, min(bounds, default=None), skipped)
 
 
 def _candidates_back(downstream: int, evidence: Evidence, below: Pair | None) -> Iterator[tuple[Method, int]]:
@@ -239,8 +264,7 @@ def _choose(
     chosen = next((candidate for candidate in found if candidate[1] <= end), None)
     if last and last[1] <= end and (chosen is None or chosen[1] < last[1]):
         chosen = last
-    # Records before the start are gone. A consumer there would follow auto.offset.reset.
-    return (chosen[0], max(chosen[1], log.start if log else 0)) if chosen else None
+    return chosen
 
 
 def _reason(history: History | None, beyond: bool) -> Unanswered:

@@ -34,8 +34,8 @@ class Facts:
 
     `answer`: the offset found for it, or why there is none. `log`: the partition there; None: it does not exist.
     `committed`: the group's offset there; None: it has none. `members`: of the group there. `enabled`: offsets are
-    written. `untrue`: `committed` is from before a truncation of the log on `onto`, and behind it. `error`: why one of
-    these could not be read.
+    written. `skipped`: see `Answer`. `untrue`: `committed` is from before a truncation of the log on `onto`, and behind
+    it. `error`: why one of these could not be read.
 
     Where the group comes from: `source_empty`: no record is left, and the group had read them all. `beyond_end`: its
     offset lies behind the log's end. `stale`: its offset is from before that log lost its tail.
@@ -52,6 +52,7 @@ class Facts:
     stale: bool = False
     untrue: bool = False
     error: str | None = None
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,12 @@ VERDICTS: tuple[VerdictRule, ...] = (
     ),
     (_outside, Verdict.ERROR, RECREATED),
     (
+        lambda facts: facts.skipped > 0 and not facts.members,
+        Verdict.TARGET_AHEAD,
+        "the log on {onto} begins at {start}: about {skipped} records that the group has not read are gone there, and "
+        "the log that it comes from still has them",
+    ),
+    (
         lambda facts: facts.committed == facts.answer,
         Verdict.SYNCED,
         SYNCED,
@@ -169,5 +176,16 @@ def verdict_on(facts: Facts) -> Judgement:
     """The verdict. Call it again with fresh facts right before a write: the group may have a member by then."""
     verdict, reason = next((verdict, reason) for applies, verdict, reason in VERDICTS if applies(facts))
     committed = "no offset" if facts.committed is None else facts.committed
-    text = reason.format(onto=facts.onto, error=facts.error, members=facts.members, committed=committed)
-    return Judgement(verdict, text, writes=verdict is Verdict.PENDING and facts.enabled)
+    start = facts.log.start if facts.log else 0
+    text = reason.format(
+        onto=facts.onto,
+        error=facts.error,
+        members=facts.members,
+        committed=committed,
+        start=start,
+        skipped=facts.skipped,
+    )
+    # The start of the log skips the fewest of what is left there.
+    skips = facts.skipped > 0 and verdict is Verdict.TARGET_AHEAD and facts.committed != facts.answer
+    writes = verdict is Verdict.PENDING or (skips and not _ahead(facts))
+    return Judgement(verdict, text, writes=writes and facts.enabled)

@@ -238,3 +238,55 @@ def test_verdicts_are_counted(stage: Stage) -> None:
     counts = count_verdicts(stage.rows())
     assert counts.pop(Verdict.PENDING) == 1
     assert set(counts.values()) == {0}
+
+
+RETENTION = [
+    # Group, its syncs, the source's log, the target's log: where it goes on, and about how many records it skips.
+    (30, [(0, 0), (20, 20)], (0, 100), (80, 100), 80, 50),
+    (30, [(0, 0), (20, 20)], (0, 100), (25, 100), 25, 0),
+    (85, [(0, 0), (20, 20)], (0, 100), (80, 100), 80, 0),
+    (30, [(0, 0), (20, 20)], (80, 100), (80, 100), 80, 0),
+    (30, [(0, 0), (20, 20)], (70, 100), (80, 100), 80, 10),
+    (100, [(0, 0), (20, 20)], (0, 100), (100, 100), 100, 0),
+    (100, [(0, 0)], (100, 100), (90, 100), 100, 0),
+]
+
+
+@pytest.mark.parametrize(("at", "syncs", "source", "target", "goes_on_at", "skipped"), RETENTION)
+def test_a_log_that_lost_what_the_source_still_has_is_ahead_of_the_group_by_about_that(
+    at: int,
+    syncs: list[tuple[int, int]],
+    source: tuple[int, int],
+    target: tuple[int, int],
+    goes_on_at: int,
+    skipped: int,
+) -> None:
+    stage = Stage()
+    stage.on_a.offsets["g"] = {X: at}
+    for sync in syncs:
+        stage.sync(*sync)
+    stage.on_a.logs[X], stage.on_b.logs[AX] = LogRange(*source), LogRange(*target)
+    (row,) = stage.rows()
+    assert (row.goes_on_at, row.judgement.verdict) == (
+        goes_on_at,
+        Verdict.TARGET_AHEAD if skipped else Verdict.PENDING,
+    )
+    assert (f"about {skipped} records" in row.judgement.reason) is bool(skipped)
+    stage.on_b.offsets["g"] = {AX: goes_on_at}
+    (written,) = stage.rows()
+    assert written.judgement.verdict is (Verdict.TARGET_AHEAD if skipped else Verdict.SYNCED)
+    assert not written.judgement.writes
+
+
+def test_the_way_back_over_a_log_start_skips_records_too() -> None:
+    stage = Stage()
+    stage.sync(0, 0)
+    stage.sync(20, 20)
+    del stage.on_a.offsets["g"]
+    stage.on_b.offsets["g"] = {AX: 20}
+    stage.on_a.logs[X] = LogRange(95, 100)
+    listed = list_both(stage.settings, stage.a, stage.b)
+    back = backward(ClusterGroups(stage.a, stage.on_a), ClusterGroups(stage.b, stage.on_b), listed)
+    (row,) = survey_offsets(stage.settings, back, replicated_offsets(back, ["g"]), stage.memory())
+    assert (row.goes_on_at, row.judgement.verdict) == (95, Verdict.TARGET_AHEAD)
+    assert "about 75 records" in row.judgement.reason

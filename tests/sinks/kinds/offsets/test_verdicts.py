@@ -37,6 +37,8 @@ READY = Facts("b", 50, LogRange(0, 100), committed=40)
         ({"committed": 49, "untrue": True}, Verdict.PENDING, "at 49 on b"),
         ({"committed": 51, "untrue": True, "members": 1}, Verdict.GROUP_ACTIVE, "members"),
         ({"answer": Unanswered.NO_OFFSET_SYNC, "untrue": True}, Verdict.ERROR, "lost its tail"),
+        ({"skipped": 9}, Verdict.TARGET_AHEAD, "begins at 0: about 9 records"),
+        ({"skipped": 9, "members": 1}, Verdict.GROUP_ACTIVE, "members"),
         ({"stale": True}, Verdict.ERROR, "before its log lost its tail"),
         ({"log": None}, Verdict.TOPIC_MISSING, "does not exist on b"),
         ({"error": "TIMED_OUT", "log": None}, Verdict.ERROR, "^TIMED_OUT$"),
