@@ -34,6 +34,7 @@ from app.cli.failover_run import (
 )
 from app.cli.output import Output, complain
 from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, OutputOption, YesOption, need_terminal
+from app.cli.status_text import lost_line
 from app.failover_session import FailoverCall
 from app.private_files import replace_file
 from sinks.failover import commands
@@ -41,13 +42,13 @@ from sinks.failover.dry_run_steps import moved_groups
 from sinks.failover.failing_back import check_resume, resume
 from sinks.failover.failing_back import failback as lead_back
 from sinks.failover.fencing import check_liftable
+from sinks.failover.lost_before_copying import kept_lost, lost_as_json, unacknowledged
 from sinks.failover.predicted_loss import Prediction, predict
 from sinks.failover.readiness_facts import losses_as_json, losses_of
 from sinks.failover.scene import Scene
 from sinks.failover.unplanned import check_loss
 from sinks.failover.unplanned import failover as fail_over
 from sinks.failover.unreplicated import Unreplicated
-from sinks.flow_settings import FlowSettings
 from sinks.kinds.offsets.same_offsets import check_leads_back
 from sinks.ledger.failover_record import Command, NotNow, State
 from streaming.errors import LockstepError
@@ -211,13 +212,14 @@ def failover(
     loss = accepted_loss(accept_loss)
     seen: list[Prediction] = []
 
-    def agreed(found: Prediction) -> None:
-        seen.append(found)
-        _print_prediction(run.flow, found)
-        _insist(found, yes)
-
     with run.scene() as scene:
         answers = scene.source_answers
+
+        def agreed(found: Prediction) -> None:
+            seen.append(found)
+            _print_prediction(scene, found)
+            _insist(found, yes)
+
         if not dry:
             record = fail_over(scene, source_answers=answers, accept_loss=loss, agreed=agreed, take_over=take_over)
             run.did(record, prediction=_as_json(seen[0]) if seen else None)
@@ -235,7 +237,7 @@ def _insist(found: Prediction, yes: str | None) -> None:
 
 def _foretold(scene: Scene, loss: float | None) -> dict[str, Any]:
     found = predict(scene, source_answers=scene.source_answers)
-    _print_prediction(scene.settings, found)
+    _print_prediction(scene, found)
     try:
         check_loss(scene, found, scene.source_answers, loss)
     except NotNow as refused:
@@ -255,8 +257,10 @@ def _as_json(found: Prediction) -> dict[str, Any]:
     return {**losses_as_json(losses), **counted, "source_seen_seconds_ago": age}
 
 
-def _print_prediction(flow: FlowSettings, found: Prediction) -> None:
-    name = f"{flow.flow.name}: "
+def _print_prediction(scene: Scene, found: Prediction) -> None:
+    flow, name = scene.settings, f"{scene.settings.flow.name}: "
+    for lost in lost_as_json(unacknowledged(kept_lost(scene.journal.ledger)))["topics"]:
+        complain(f"{name}{lost_line(lost)}")
     if not found.is_known:
         complain(f"{name}the loss is unknown, because no job kept the source's end offsets in the ledger")
         return

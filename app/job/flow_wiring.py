@@ -140,6 +140,7 @@ def _source_ends(
         syncs=memory.histories.latest,
         target=target,
         note_shrunk=memory.note_source_shrunk,
+        cut=memory.cut_logs.take,
         copied_ends=CopiedEnds(target) if flow.keeps_offsets else None,
     )
 

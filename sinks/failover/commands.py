@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer, check_deniable, check_liftable, lift_fence
+from sinks.failover.lost_before_copying import by_topic, kept_lost, unacknowledged
 from sinks.failover.open_transactions import NotDrained, check_decided
 from sinks.failover.scene import Scene
 from sinks.failover.steps import (
@@ -96,6 +97,7 @@ def check_cutover(scene: Scene, *, without_fence: bool = False) -> None:
     record = scene.journal.record
     fences = record.state is State.MIRRORING or record.doing is Command.FENCE
     check_seen(scene)
+    check_not_lost(scene)
     if fences and not without_fence:
         check_fence(scene)
 
@@ -105,6 +107,18 @@ def check_seen(scene: Scene) -> None:
     flow = scene.settings.flow
     if hidden := scene.hidden(scene.listed()):
         raise NotNow(TOPICS_HIDDEN_BY_SOURCE.format(flow.source, first_names(hidden), flow.target))
+
+
+def check_not_lost(scene: Scene) -> None:
+    """Raises NotNow for topics that lost records on the way, unless they are accepted or acknowledged."""
+    lost = unacknowledged(kept_lost(scene.journal.ledger))
+    topics = [one for one in by_topic(lost) if one.records and one.topic not in scene.choices.accepted]
+    if topics:
+        named = first_names([f"{one.records} of {one.topic}" for one in topics])
+        raise NotNow(
+            f"LOST BEFORE COPYING: at most {named} are not on {scene.settings.flow.target}. Copy them by other means, "
+            "then `lockstep ledger acknowledge`; or name the topics with --accept"
+        )
 
 
 def unfence(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
@@ -216,6 +230,7 @@ def _not_fenced(scene: Scene, record: FailoverRecord) -> list[str]:
 
 def _check_whole(scene: Scene) -> None:
     check_seen(scene)
+    check_not_lost(scene)
     record, every = scene.journal.record, scene.fenced(scene.listed())
     if record.topics and (left := sorted(set(every) - set(record.topics))):
         said = number_of(len(left), "topic is", "topics are")

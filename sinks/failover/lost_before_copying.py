@@ -1,5 +1,7 @@
 """Finds records that retention deleted from the source before MM2 copied them. No cluster has these any more.
 
+Losses of logs that lost their tails come from `sinks.kinds.offsets.cut_logs`, and are kept and acknowledged alike.
+
 How far a partition was copied is known (`known_positions`). If the source's log starts behind that, the first remaining
 record of the source is searched on the target. What the target got before that record, since the position, came from
 the deleted offsets. The rest of these offsets was lost. Transaction markers among them count as records.
@@ -265,7 +267,7 @@ def lost_line(where: TopicPartition, lost: Lost) -> str:
         )
     return (
         f"LOST BEFORE COPYING: at most {number_of(lost.records, 'record')} of {where} before offset {lost.through}. "
-        "Retention deleted them on the source before they were copied"
+        "Retention deleted them on the source before they were copied, or a log lost its tail"
     )
 
 

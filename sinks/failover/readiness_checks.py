@@ -145,8 +145,8 @@ def _lost(facts: ReadinessFacts) -> Iterator[Check]:
     figure = f"at most {first_names(lost)}" if lost else "0"
     figure = "; ".join([figure, *unknown, *([unwatched] if facts.unwatched else [])])
     remedy = (
-        "the source's retention deleted them before they were copied: get them from another place, then `lockstep "
-        "ledger acknowledge`"
+        "the source's retention deleted them before they were copied, or a log lost its tail: copy them by other "
+        "means, then `lockstep ledger acknowledge`"
     )
     result = CheckResult.FAILED if lost else CheckResult.WARNING if unknown else CheckResult.OK
     yield Check("records lost before copying", result, figure, "0", remedy if topics else "")

@@ -29,6 +29,7 @@ from sinks.failover.uncopied_records import ReadLimits, read_records
 from sinks.faults import Observed
 from sinks.kafka.ports.groups import LogRange, ends_of
 from sinks.kafka.ports.record_reader import Record, RecordReader, Why
+from sinks.kinds.offsets.cut_logs import Missed
 from sinks.kinds.offsets.same_offsets import CopiedEnds
 from sinks.ledger.kept_end_offsets import (
     FAR,
@@ -116,11 +117,13 @@ class SourceEndOffsetStore:
         syncs: LatestSyncs = lambda: None,
         target: RecordReader | None = None,
         note_shrunk: NoteShrunk = lambda ledger, listed, ends: None,
+        cut: Callable[[], Mapping[TopicPartition, Missed]] = dict,
         copied_ends: CopiedEnds | None = None,
     ) -> None:
         """`source` reads as MM2 does. `beside`: begins a reading of the ends. `target` reads committed
-        records; None: losses before copying are not looked for. `copied_ends`: of a copier that preserves offsets; read
-        beside the passes, in place of `syncs`."""
+        records; None: losses before copying are not looked for. `cut`: returns what the copies lack since logs lost
+        their tails. `copied_ends`: of a copier that preserves offsets; read beside the passes, in place of `syncs`."""
+        self._cut = cut
         self._note_shrunk, self._copied_ends = note_shrunk, copied_ends
         self._source, self._interval, self._now_ms, self._syncs = source, interval, now_ms, syncs
         self._target, self._starts_at = target, float("-inf")
@@ -308,6 +311,8 @@ class SourceEndOffsetStore:
             self._recreated |= set(reading.recreated)
             raise error
         read = reading.read.result()
+        cut = {where: Lost(*one, reading.at_ms) for where, one in self._cut().items()}
+        read = replace(read, lost=merged(read.lost, cut))
         self._absence.observe(read.gone - context.listed.source.keys(), reading.listed, context.now)
         lasting = self._absence.lasting()
         for topic in lasting:

@@ -66,9 +66,14 @@ class Histories:
         self._topics.setdefault(where.topic, {})[where.partition] = history
         self.position = max(self.position, history.position)
 
+    def partitions(self, topic: str) -> list[TopicPartition]:
+        """Returns the partitions of a topic that have a history."""
+        return [TopicPartition(topic, partition) for partition in sorted(self._topics.get(topic, {}))]
+
     def drop(self, topic: str) -> list[TopicPartition]:
         """Forgets a topic that is gone or was recreated. Returns the partitions that had a history."""
-        dropped = [TopicPartition(topic, partition) for partition in sorted(self._topics.pop(topic, {}))]
+        dropped = self.partitions(topic)
+        self._topics.pop(topic, None)
         for where in dropped:
             self.exact.forget(where)
         return dropped
@@ -125,6 +130,11 @@ class Histories:
     def with_empty(self, where: TopicPartition) -> History | None:
         """The history of one partition, even if a truncation emptied it."""
         return self._topics.get(where.topic, {}).get(where.partition)
+
+    def is_news(self, where: TopicPartition, position: int) -> bool:
+        """Whether a sync at this offset of the offset-syncs topic was not taken before."""
+        history = self.with_empty(where)
+        return history is None or position > history.position
 
     def is_truncated(self, where: TopicPartition) -> bool:
         """Whether a truncation emptied the history, and no sync was taken since."""

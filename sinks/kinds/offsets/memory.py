@@ -18,6 +18,7 @@ from sinks.every_kind.absence import Absence
 from sinks.every_kind.listing import Listed, replicated_topics
 from sinks.kafka.ports.cluster import LogChunk, Placed, Reader
 from sinks.kafka.ports.groups import GroupPartition
+from sinks.kinds.offsets.cut_logs import CutLogs
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.log_tails import NO_OFFSET_BEHIND, LogTails
 from sinks.kinds.offsets.mirror_records import MirrorTopics, checkpoints_of, sync_of
@@ -124,6 +125,7 @@ class OffsetMemory:
         )
         self.source_logs, self.target_logs = LogTails(), LogTails()
         self.checkpoints = KnownCheckpoints()
+        self.cut_logs = CutLogs()
         # The last answer given, by partition on the source.
         self.answers: dict[GroupPartition, Answer] = {}
         self.takeover_ends: Mapping[TopicPartition, int] = {}
@@ -217,6 +219,8 @@ class OffsetMemory:
                 self.histories.reach(sync.position)
                 continue
             end = self.target_logs.highest(where)
+            if self.histories.is_news(where, sync.position):
+                self.cut_logs.note_sync(sync, self.histories.of(where))
             found = self.histories.take(sync.topic, sync.partition, sync.upstream, sync.downstream, sync.position, end)
             if found is Discontinuity.TRUNCATION:
                 self.target_logs.note_truncation(where, sync.downstream)
@@ -232,6 +236,7 @@ class OffsetMemory:
         if not self.target_logs.note_end(where, end, self.histories.reached(where)):
             return
         log.warning("%s lost its tail: Lockstep forgets what it knew of its offsets", remote)
+        self.cut_logs.note_copy_cut(where, self.histories.of(where), highest)
         if (history := self.histories.with_empty(where)) is not None:
             history.empty(highest)
             self._stored.note(where)
@@ -253,7 +258,7 @@ class OffsetMemory:
         """Takes in the end of a log on the source. MM2 was never farther before any known restart. Refuses a sync
         behind the end: another client forged it, or the log lost its tail."""
         if self.source_logs.note_end(where, end):
-            log.warning("%s lost its tail on the source: groups that were behind %s are not moved", where, end)
+            self._note_source_cut(where, end)
         history = self.histories.of(where)
         if history is None:
             return
@@ -271,8 +276,12 @@ class OffsetMemory:
         """
         for where, end in ends.items():
             if self.source_logs.note_shrunk(where, end):
-                log.warning("%s lost its tail on the source: groups that were behind %s are not moved", where, end)
+                self._note_source_cut(where, end)
         self.save_truncations(ledger, listed)
+
+    def _note_source_cut(self, where: TopicPartition, end: int) -> None:
+        log.warning("%s lost its tail on the source: groups that were behind %s are not moved", where, end)
+        self.cut_logs.note_source_cut(where, self.histories.of(where), end)
 
     def drop_untrue(self, group: str, where: TopicPartition) -> None:
         """Forgets a group's last answer if newer syncs contradict it: then the target's log was truncated."""
@@ -341,6 +350,7 @@ class OffsetMemory:
             elif (known.source, known.target) != (seen.source, seen.target) and seen.target:
                 self._ids[topic] = replace(seen, syncs_since=self.histories.position)
                 self._doubted.add(topic)
+                self._note_recreated(topic, known, seen)
                 self._drop(topic)
                 # A log that is the same still has the truncations that it had.
                 if known.source != seen.source:
@@ -352,6 +362,14 @@ class OffsetMemory:
                 self._doubted.discard(topic)
                 self._doubt_checkpoints(topic)
         return recreated
+
+    def _note_recreated(self, topic: str, known: TopicIds, seen: TopicIds) -> None:
+        for where in self.histories.partitions(topic):
+            history = self.histories.of(where)
+            if known.target != seen.target:
+                self.cut_logs.note_copy_cut(where, history, self.target_logs.highest(where))
+            if known.source != seen.source:
+                self.cut_logs.note_source_cut(where, history, 0)
 
     def _drop(self, topic: str) -> None:
         self._stored.note(*self.histories.drop(topic))

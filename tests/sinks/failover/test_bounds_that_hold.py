@@ -8,15 +8,19 @@ import pytest
 
 from sinks.failover.arrival import ArrivalMemory, with_ages
 from sinks.failover.commands import cutover
+from sinks.failover.lost_before_copying import Lost, acknowledged, entries_of, kept_lost
 from sinks.failover.open_transactions import NotDrained
 from sinks.failover.readiness_checks import CheckResult
 from sinks.failover.readiness_facts import losses_of
+from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.unplanned import predict
 from sinks.failover.unreplicated import unreplicated
 from sinks.kafka.ports.transactions import ActiveProducer
-from sinks.ledger.failover_record import State
+from sinks.kinds.offsets.cut_logs import Missed
+from sinks.ledger.failover_record import NotNow, State
 from streaming.mm2.records import TopicPartition
-from tests.sinks.failover.scenes import Stage, stage
+from tests.inline_work import inline
+from tests.sinks.failover.scenes import Stage, look, stage
 from tests.sinks.failover.test_readiness import check
 
 X, COPY = TopicPartition("x", 0), TopicPartition("a.x", 0)
@@ -80,3 +84,23 @@ def test_retention_of_the_target_since_the_takeover_makes_no_copied_record_missi
         built.here.logs[X].append(b"late%d" % number, b"v", 6000)
     found = unreplicated(built.scene())
     assert (found.count, found.exact) == (counted, False)
+
+
+def test_what_a_copy_lost_is_kept_until_it_is_acknowledged_and_no_cutover_goes_over_it() -> None:
+    built = stage()
+    cut = [{X: Missed(4, 12)}]
+    keeper = SourceEndOffsetStore(built.here, 5.0, lambda: NOW_MS, inline, cut=lambda: cut.pop() if cut else {})
+    look(built, 0.0, keeper)
+    assert kept_lost(built.ledger()) == {X: Lost(4, 12, int(NOW_MS))}
+    with pytest.raises(NotNow, match="LOST BEFORE COPYING: at most 4 of x are not on b"):
+        cutover(built.scene())
+    built.ledger().put(entries_of(acknowledged(kept_lost(built.ledger()), ["x"])))
+    look(built, 10.0, keeper)
+    assert cutover(built.scene()).state is State.PROMOTED
+
+
+def test_a_topic_that_lost_records_may_be_accepted() -> None:
+    built = stage()
+    built.ledger().put(entries_of({X: Lost(4, 12, 0)}))
+    built.choices = replace(built.choices, accepted=frozenset({"x"}))
+    assert cutover(built.scene()).state is State.PROMOTED

@@ -1,0 +1,80 @@
+"""How many records a copy may lack because a log lost its tail: an upper bound, told by MM2's next offset-sync.
+
+MM2 goes on at its own position and does not look at the target. It writes a sync at once where the downstream offset
+goes back. If the copy lost its tail, the records that it had up to MM2's position are missing behind the cut. If the
+source lost its tail, the records that took the places of the old ones are missing up to where MM2 had read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sinks.kinds.offsets.sync_history import History, Pair
+from streaming.hints import SyncSeen
+from streaming.mm2.records import TopicPartition
+
+
+class Missed(NamedTuple):
+    """Upper bound of the records that are missing before the offset `through` of the source."""
+
+    records: int
+    through: int
+
+
+class _CopyBefore(NamedTuple):
+    """What was known of a copy before it lost its tail: syncs, and its highest end."""
+
+    pairs: tuple[Pair, ...]
+    highest: int
+
+    def missed(self, sync: Pair) -> int:
+        if sync.downstream >= self.highest:
+            return 0
+        return max(0, _copied_to(self.pairs, sync.upstream) - sync.downstream)
+
+
+def _copied_to(pairs: Iterable[Pair], upstream: int) -> int:
+    """Returns the end that the copy had at most when MM2 had read the source to `upstream`."""
+    below = [one for one in pairs if one.upstream <= upstream]
+    return below[-1].downstream + upstream - below[-1].upstream if below else 0
+
+
+@dataclass
+class CutLogs:
+    """The cuts of one flow's logs that no sync has explained yet, and what the copies may lack."""
+
+    _copies: dict[TopicPartition, _CopyBefore] = field(default_factory=dict)
+    _sources: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+    _missed: dict[TopicPartition, Missed] = field(default_factory=dict)
+
+    def note_copy_cut(self, where: TopicPartition, history: History | None, highest: int) -> None:
+        """The copy of a partition lost its tail. `history`: as it was before; `highest`: the copy's end then."""
+        if history is not None:
+            self._copies[where] = _CopyBefore(tuple(history.pairs()), max(highest, history.reached))
+
+    def note_source_cut(self, where: TopicPartition, history: History | None, end: int) -> None:
+        """The log on the source ended behind `end` before. `history`: as it was then."""
+        if history is not None:
+            lowest, reached = self._sources.get(where, (end, 0))
+            self._sources[where] = min(lowest, end), max(reached, history.latest.upstream + 1)
+
+    def note_sync(self, sync: SyncSeen, history: History | None) -> None:
+        """MM2 wrote a sync. `history`: without it, None if there is none."""
+        where, pair = TopicPartition(sync.topic, sync.partition), Pair(sync.upstream, sync.downstream)
+        before = self._copies.pop(where, None)
+        if before is None and history is not None and pair.downstream < history.reached and pair != history.latest:
+            before = _CopyBefore(tuple(history.pairs()), history.reached)
+        records = before.missed(pair) if before else 0
+        if (cut := self._sources.pop(where, None)) is not None:
+            end, reached = cut
+            records += max(0, min(reached, pair.upstream) - end)
+        if records:
+            known = self._missed.get(where, Missed(0, 0))
+            self._missed[where] = Missed(known.records + records, max(known.through, pair.upstream))
+
+    def take(self) -> Mapping[TopicPartition, Missed]:
+        """Returns what was found since the last call."""
+        found, self._missed = self._missed, {}
+        return found

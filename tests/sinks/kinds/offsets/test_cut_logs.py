@@ -1,0 +1,92 @@
+"""What a copy may lack once a log has lost its tail and MM2 has gone on at its own position."""
+
+from __future__ import annotations
+
+import pytest
+
+from sinks.kinds.offsets.cut_logs import Missed
+from sinks.kinds.offsets.memory import OffsetMemory
+from streaming.hints import SyncSeen
+from tests.sinks.kinds.offsets.remembering import AX, World, X
+
+Syncs = list[tuple[int, int]]
+
+
+def taken(memory: OffsetMemory, syncs: Syncs, position: int = 0) -> None:
+    memory.take_in([SyncSeen(position + at, "x", 0, *pair) for at, pair in enumerate(syncs, 1)], [])
+    memory.drain()
+
+
+@pytest.fixture
+def memory() -> OffsetMemory:
+    """Syncs of the first ten records."""
+    found = World().begun()
+    taken(found, [(0, 0), (9, 9)])
+    return found
+
+
+CASES = [
+    # The syncs that follow, and what the copy may lack.
+    ([(10, 10)], None),
+    ([(20, 20), (40, 40)], None),
+    ([(10, 6)], Missed(4, 10)),
+    ([(11, 7)], Missed(4, 11)),
+    ([(10, 0)], Missed(10, 10)),
+    ([(30, 6), (40, 16)], Missed(24, 30)),
+    ([(10, 6), (30, 26), (31, 20)], Missed(4 + 7, 31)),
+    # MM2 was restarted from zero, or sends again what it had sent.
+    ([(0, 0)], None),
+    ([(5, 10)], None),
+    ([(4, 4)], None),
+    ([(5, 4)], Missed(1, 5)),
+    # The source has markers of transactions.
+    ([(20, 14)], None),
+]
+
+
+@pytest.mark.parametrize(("syncs", "missed"), CASES)
+def test_a_sync_that_goes_back_on_the_target_tells_what_the_copy_may_lack(
+    memory: OffsetMemory, syncs: Syncs, missed: Missed | None
+) -> None:
+    taken(memory, syncs, position=2)
+    assert memory.cut_logs.take() == ({X: missed} if missed else {})
+    assert memory.cut_logs.take() == {}
+
+
+@pytest.mark.parametrize(("syncs", "missed"), [([(10, 6)], Missed(4, 10)), ([(0, 0)], None), ([(30, 30)], None)])
+def test_so_does_the_next_sync_after_the_copy_was_seen_to_end_earlier(
+    memory: OffsetMemory, syncs: Syncs, missed: Missed | None
+) -> None:
+    memory.note_target_end(X, AX, 10)
+    memory.note_target_end(X, AX, 6)
+    taken(memory, syncs, position=2)
+    assert memory.cut_logs.take() == ({X: missed} if missed else {})
+
+
+@pytest.mark.parametrize(
+    ("syncs", "missed"), [([(25, 25)], Missed(4, 25)), ([(8, 10)], Missed(2, 8)), ([(6, 10)], None), ([(0, 10)], None)]
+)
+def test_records_that_took_the_places_of_a_lost_tail_of_the_source_may_never_be_copied(
+    memory: OffsetMemory, syncs: Syncs, missed: Missed | None
+) -> None:
+    memory.note_source_end(X, 10)
+    memory.note_source_end(X, 6)
+    taken(memory, syncs, position=2)
+    assert memory.cut_logs.take() == ({X: missed} if missed else {})
+
+
+@pytest.mark.parametrize(("syncs", "missed"), [([(10, 0)], Missed(10, 10)), ([(0, 0)], None)])
+def test_a_copy_that_was_made_again_lacks_what_mm2_does_not_send_again(
+    memory: OffsetMemory, syncs: Syncs, missed: Missed | None
+) -> None:
+    memory.recognize({"x": "a.x"}, {"x": "1"}, {"a.x": "2"})
+    memory.recognize({"x": "a.x"}, {"x": "1"}, {"a.x": "3"})
+    taken(memory, syncs, position=2)
+    assert memory.cut_logs.take() == ({X: missed} if missed else {})
+
+
+def test_a_sync_that_was_taken_before_tells_nothing_again(memory: OffsetMemory) -> None:
+    taken(memory, [(10, 6)], position=2)
+    memory.cut_logs.take()
+    taken(memory, [(9, 9), (10, 6)], position=1)
+    assert memory.cut_logs.take() == {}
