@@ -189,6 +189,11 @@ def cutover(
     """
     if done := promoted(scene):
         return done
+    if batch is not None and scene.settings.acls.stage_writes:
+        raise NotNow(
+            "clients that move after a batch could not write: lockstep.acl.stage.writes holds their rights back until "
+            "the last batch is promoted. Leave out --batch, or turn the key off and run `lockstep apply` first"
+        )
     check_cutover(scene, without_fence=without_fence)
     agreed(scene)
     record = scene.journal.record

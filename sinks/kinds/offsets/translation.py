@@ -188,7 +188,9 @@ def _candidates(
 ) -> Iterator[tuple[Method, int]]:
     """Safe offsets on the target, the preferred first. `following`: the downstream offset of the next pair."""
     source, matched, checkpoint = ends.source, evidence.matched, evidence.checkpoint
-    if source and ends.replication_alone and read_to_the_end(upstream, source, ends.markers_only):
+    # An empty log has no record to skip, whoever writes it.
+    tells = ends.replication_alone or ends.target.start == ends.target.end
+    if source and tells and read_to_the_end(upstream, source, ends.markers_only):
         yield Method.TIP, ends.tip
     verified = evidence.verified
     if verified is not None and below and below.downstream <= verified <= min(following, limit):

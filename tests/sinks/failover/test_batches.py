@@ -8,7 +8,8 @@ import pytest
 
 from sinks.failover.commands import cutover, drain, fence, unfence
 from sinks.failover.fence_proof import FenceBroken
-from sinks.ledger.failover_record import FailoverRecord, State, Step
+from sinks.flow_settings import AclRules
+from sinks.ledger.failover_record import FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.kept_divergences import divergences
 from streaming.mm2.records import TopicPartition
@@ -149,3 +150,10 @@ def test_a_cutover_that_was_given_up_leaves_nothing_behind_that_the_next_one_tak
     built.producers.clear()
     built.write("x", 0, 5)
     assert cutover(built.scene()).state is State.PROMOTED
+
+
+def test_batches_and_held_back_rights_do_not_go_together() -> None:
+    built = stage(acls=AclRules(stage_writes=True))
+    with pytest.raises(NotNow, match=r"lockstep\.acl\.stage\.writes holds their rights back"):
+        cutover(built.scene(), batch=1)
+    assert built.record().state is State.MIRRORING

@@ -290,3 +290,11 @@ def test_the_way_back_over_a_log_start_skips_records_too() -> None:
     (row,) = survey_offsets(stage.settings, back, replicated_offsets(back, ["g"]), stage.memory())
     assert (row.goes_on_at, row.judgement.verdict) == (95, Verdict.TARGET_AHEAD)
     assert "about 75 records" in row.judgement.reason
+
+
+def test_a_group_at_the_end_goes_on_at_the_end_of_an_empty_copy_whoever_writes_it() -> None:
+    stage = Stage(settings=flow_settings(policy=IdentityReplicationPolicy()))
+    put_topic(stage.b, "x")
+    stage.on_a.logs[X], stage.on_b.logs[X] = LogRange(100, 100), LogRange(0, 0)
+    (row,) = stage.rows()
+    assert (row.goes_on_at, row.judgement.verdict) == (0, Verdict.PENDING)

@@ -29,6 +29,11 @@ READY = Facts("b", 50, LogRange(0, 100), committed=40)
         ({"committed": 51}, Verdict.TARGET_AHEAD, "at 51 on b already"),
         ({"answer": Unanswered.NO_OFFSET_SYNC}, Verdict.NO_OFFSET_SYNC, "no offset-sync"),
         ({"answer": Unanswered.NO_OFFSET_SYNC, "source_empty": True}, Verdict.SOURCE_EMPTY, "has no record"),
+        (
+            {"answer": Unanswered.NO_OFFSET_SYNC, "source_empty": True, "committed": None},
+            Verdict.NO_OFFSET_SYNC,
+            "no offset-sync",
+        ),
         ({"answer": Unanswered.TOO_OLD}, Verdict.TOO_OLD, "before the earliest offset-sync"),
         ({"answer": Unanswered.BEYOND_END}, Verdict.ERROR, "truncated or recreated"),
         ({"answer": 101}, Verdict.ERROR, "outside the log on b"),
