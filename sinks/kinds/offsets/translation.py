@@ -188,7 +188,7 @@ def _candidates(
 ) -> Iterator[tuple[Method, int]]:
     """Safe offsets on the target, the preferred first. `following`: the downstream offset of the next pair."""
     source, matched, checkpoint = ends.source, evidence.matched, evidence.checkpoint
-    # An empty log has no record to skip, whoever writes it.
+    # An empty log has no record to skip, even if other clients write it.
     tells = ends.replication_alone or ends.target.start == ends.target.end
     if source and tells and read_to_the_end(upstream, source, ends.markers_only):
         yield Method.TIP, ends.tip
