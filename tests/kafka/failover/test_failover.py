@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from app.application_offsets import translate_offsets
 from app.local.waiting import wait_for
 from sinks.kafka.ports.acl_binding import AclBinding
-from tests.kafka.failover.failovers import SOON, SOURCE, Flow, producing
+from streaming.mm2.records import TopicPartition
+from tests.kafka.failover.failovers import SOON, SOURCE, TARGET, Flow, producing
 
 
 def test_a_cutover_under_producers_that_go_on_writing_loses_no_record(flow: Flow, unique: str, tmp_path: Path) -> None:
@@ -27,6 +29,9 @@ def test_a_cutover_under_producers_that_go_on_writing_loses_no_record(flow: Flow
     wait_for(is_ready, SOON, "the flow to be ready")
     assert "ready to fail over" in (tmp_path / "ready.md").read_text()
     assert flow.preflight_as_a_job_does()[0].records == 0
+    group, copy = f"leaving-{unique}", TopicPartition(f"{SOURCE}.{topics[0]}", 0)
+    at = {group: {TopicPartition(topics[0], 0): 1}}
+    wait_for(lambda: not any(flow.a.groups.commit(at)[group].values()), SOON, "a group to commit")
     with producing(flow.clusters.a, topics):
         done = flow.asked("cutover", "--yes", "--verify", "--why", "a test")
         ends = [flow.end(topic, partition) for topic in topics for partition in (0, 1)]
@@ -35,6 +40,7 @@ def test_a_cutover_under_producers_that_go_on_writing_loses_no_record(flow: Flow
     assert copies == ends
     assert ends[0] > 1
     assert flow.asked("status")["state"] == "ENDED"
+    assert translate_offsets(f"{SOURCE}->{TARGET}", group, config=flow.config) == {copy: 1}
 
 
 def test_a_drill_measures_what_it_predicted_and_leaves_nothing_behind(flow: Flow, unique: str) -> None:
