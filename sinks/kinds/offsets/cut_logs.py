@@ -3,11 +3,14 @@
 MM2 goes on at its own position and does not look at the target. It writes a sync at once where the downstream offset
 goes back. If the copy lost its tail, the records that it had up to MM2's position are missing behind the cut. If the
 source lost its tail, the records that took the places of the old ones are missing up to where MM2 had read.
+
+A cut behind MM2's last sync is told only if a poll of the groups saw the copy end earlier. MM2 writes syncs
+`offset.lag.max` (100) records apart, and none where a single record was cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -35,10 +38,12 @@ class _CopyBefore(NamedTuple):
         return max(0, _copied_to(self.pairs, sync.upstream) - sync.downstream)
 
 
-def _copied_to(pairs: Iterable[Pair], upstream: int) -> int:
+def _copied_to(pairs: Sequence[Pair], upstream: int) -> int:
     """Returns the end that the copy had at most when MM2 had read the source to `upstream`."""
     below = [one for one in pairs if one.upstream <= upstream]
-    return below[-1].downstream + upstream - below[-1].upstream if below else 0
+    if not below:
+        return min(upstream, pairs[0].downstream)
+    return below[-1].downstream + upstream - below[-1].upstream
 
 
 @dataclass

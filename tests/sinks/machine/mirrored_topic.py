@@ -48,6 +48,7 @@ class MirroredTopic:
     undecided: set[int] = field(default_factory=set)
     aborted: set[int] = field(default_factory=set)
     markers: set[int] = field(default_factory=set)
+    lag_max: int = LAG_MAX
     _next: int = 0
     _last_sync: int | None = None
     _previous: int | None = None
@@ -108,7 +109,7 @@ class MirroredTopic:
 
     def _sync(self, upstream: int, downstream: int) -> None:
         last, went_back = self._last_sync, downstream < self._written_to
-        far = last is None or downstream - (last + 1) >= LAG_MAX
+        far = last is None or downstream - (last + 1) >= self.lag_max
         if far or went_back or upstream - (self._previous or 0) != 1:
             self._last_sync = downstream
             self.tell(OffsetSync(self.here, upstream, downstream))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sinks.kinds.offsets.cut_logs import Missed
 from sinks.kinds.offsets.memory import OffsetMemory
 from streaming.hints import SyncSeen
+from streaming.mm2.records import OffsetSync
 from tests.sinks.kinds.offsets.remembering import AX, World, X
+from tests.sinks.machine.mirrored_topic import MirroredTopic
 
 Syncs = list[tuple[int, int]]
 
@@ -90,3 +94,39 @@ def test_a_sync_that_was_taken_before_tells_nothing_again(memory: OffsetMemory) 
     memory.cut_logs.take()
     taken(memory, [(9, 9), (10, 6)], position=1)
     assert memory.cut_logs.take() == {}
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("produce"), st.integers(1, 12)),
+        st.tuples(st.just("copy"), st.integers(1, 15)),
+        st.tuples(st.just("truncate_target"), st.integers(2, 12)),
+        st.tuples(st.just("restart_mm2"), st.integers(0, 12)),
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=500)
+@given(STEPS)
+def test_with_a_sync_of_each_record_no_more_is_missing_than_they_tell_and_nothing_where_no_log_was_cut(
+    steps: list[tuple[str, int]],
+) -> None:
+    memory, syncs, missed = World().begun(), list[OffsetSync](), 0
+    topic = MirroredTopic("x", syncs.append, lag_max=0)
+    for step, count in [("produce", 9), ("copy", 9), *steps, ("produce", 1), ("copy", 999)]:
+        # No sync tells that a single record was cut.
+        if step != "truncate_target" or len(topic.target) >= count:
+            getattr(topic, step)(count)
+        memory.take_in(
+            [
+                SyncSeen(memory.histories.position + at, "x", 0, one.upstream_offset, one.downstream_offset)
+                for at, one in enumerate(syncs, 1)
+            ],
+            [],
+        )
+        memory.drain()
+        syncs.clear()
+        missed += sum(one.records for one in memory.cut_logs.take().values())
+    assert missed >= len(set(topic.source) - set(topic.target))
+    assert not missed or any(step == "truncate_target" for step, _ in steps)
