@@ -84,7 +84,7 @@ def acknowledge(
     flow: FlowOption = None,
     yes: YesOption = False,
 ) -> None:
-    """Shows which records the source's retention took before MM2 copied them, and reports them no more.
+    """Shows which records retention took before MM2 copied them, or a log lost with its tail; reports them no more.
 
     What is lost from then on is reported again.
     """

@@ -97,8 +97,8 @@ FAILOVER_SCHEMA = {
         ),
         "last_drill": _nullable("The document of `lockstep drill`, with who and at."),
         "lost_before_copying": {
-            "description": "Records, at most, that the source's retention took before MM2 copied them; null: the "
-            "ledger cannot be read.",
+            "description": "Records, at most, that retention took before MM2 copied them, or a log lost with its tail; "
+            "null: the ledger cannot be read.",
             **_object(
                 records=MAYBE_COUNT,
                 topics=_list(_object(topic=TEXT, records=COUNT, partitions_not_known=COUNT, since=TEXT)),

@@ -324,8 +324,8 @@ METRIC_TEXTS: Final[Mapping[str, str]] = {
     "failover_seconds_at_risk": "Age now of the oldest record that a failover would have lost at the last preflight, "
     "NaN if it is not known. While the source gives no answer: upper bound, from the last preflight that it answered",
     "failover_preflight_seconds": "How long the last preflight took",
-    "lost_before_copying_records": "Upper bound of records that the source's retention deleted before MM2 copied them, "
-    "until `lockstep ledger acknowledge`; NaN while the ledger cannot be read",
+    "lost_before_copying_records": "Upper bound of records that retention deleted before MM2 copied them, or that a "
+    "log lost with its tail, until `lockstep ledger acknowledge`; NaN while the ledger cannot be read",
     "leader": "1 if this process leads the flow and writes it, 0 if it stands by",
     "changes": "Changes that Lockstep tried to write to the target",
     "passes": "Passes, by the reason that made them due; one may have several",
