@@ -299,6 +299,8 @@ def in_step_of_pass(report: Report, kinds: Collection[Kind], groups: GroupSummar
     paused = {kind: f"paused; `lockstep resume {kind}` starts it again" for kind in report.paused if kind in kinds}
     unseen = {error.kind: error.reason for error in reversed(report.plan.errors) if error.kind in kinds}
     drift = {kind: changed[kind] + refused[kind] for kind in kinds}
+    if groups.unread is not None:
+        unseen[Kind.GROUP_OFFSET] = groups.unread
     faulted = unseen | paused | report.trouble.held | report.trouble.faulted
     remedies = report.trouble.remedies
     return InStep(drift, refused, faulted, {}, remedies, groups.verdicts, max(groups.bounds.values(), default=0))

@@ -299,6 +299,8 @@ def in_step_of_status(status: FlowStatus) -> InStep:
     refused = {kind: len(one.refused) for kind, one in kinds.items() if one.refused}
     remedies = {kind: one.remedy for kind, one in kinds.items() if one.remedy}
     groups = status.groups or GroupSummary({}, {})
+    if groups.unread is not None:
+        faulted = {kind: groups.unread for kind in kinds if kind.row.content} | faulted
     reasons = {kind: one.reason for kind, one in kinds.items() if one.reason}
     return InStep(drift, refused, faulted, reasons, remedies, groups.verdicts, max(groups.bounds.values(), default=0))
 

@@ -156,12 +156,13 @@ class GroupRow(Protocol):
 class GroupSummary:
     """State of the consumer groups. `verdicts`: number of partitions by verdict. `bounds`: by group, the most records
     that it reads twice in one partition. `rows`: all partitions, unsorted. `refused`: number of offset-syncs and
-    checkpoints that could not be true."""
+    checkpoints that could not be true. `unread`: why the offsets of a group could not be read, if there is one."""
 
     verdicts: Mapping[str, int]
     bounds: Mapping[str, int]
     rows: Sequence[GroupRow] = ()
     refused: Mapping[str, int] = field(default_factory=dict)
+    unread: str | None = None
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from sinks.failover.steps import (
     tell_late,
     wanted_pairs,
 )
+from sinks.kinds.file_warnings import forgotten_copies
 from sinks.kinds.topics.controller import TOPICS_HIDDEN_BY_SOURCE
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
@@ -97,6 +98,7 @@ def check_cutover(scene: Scene, *, without_fence: bool = False) -> None:
     record = scene.journal.record
     fences = record.state is State.MIRRORING or record.doing is Command.FENCE
     check_seen(scene)
+    check_none_left_out(scene)
     check_not_lost(scene)
     if fences and not without_fence:
         check_fence(scene)
@@ -107,6 +109,17 @@ def check_seen(scene: Scene) -> None:
     flow = scene.settings.flow
     if hidden := scene.hidden(scene.listed()):
         raise NotNow(TOPICS_HIDDEN_BY_SOURCE.format(flow.source, first_names(hidden), flow.target))
+
+
+def check_none_left_out(scene: Scene) -> None:
+    """Raises NotNow for topics with a copy that the file neither names nor excludes, as after a typo, unless they are
+    accepted."""
+    flow, forgotten = scene.settings.flow, forgotten_copies(scene.settings, scene.listed())
+    if left := sorted(set(forgotten) - scene.choices.accepted):
+        raise NotNow(
+            f"{first_names(left)}: with a copy on {flow.target}, and neither `topics` nor `topics.exclude` names it. "
+            "It would be left behind. Mend the file, or name it with --accept"
+        )
 
 
 def check_not_lost(scene: Scene) -> None:
@@ -235,6 +248,7 @@ def _not_fenced(scene: Scene, record: FailoverRecord) -> list[str]:
 
 def _check_whole(scene: Scene) -> None:
     check_seen(scene)
+    check_none_left_out(scene)
     check_not_lost(scene)
     record, every = scene.journal.record, scene.fenced(scene.listed())
     if record.topics and (left := sorted(set(every) - set(record.topics))):

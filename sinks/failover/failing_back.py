@@ -85,7 +85,10 @@ def check_resume(
 ) -> None:
     """Checks that `resume` may begin or continue; writes to no cluster. Raises NotNow, FenceUnclear, LockstepError."""
     if scene.journal.record.state is not State.REVERSING:
-        raise NotNow(f"the flow is {scene.journal.record.describe()}: only one that is REVERSING can mirror again")
+        raise NotNow(
+            f"the flow is {scene.journal.record.describe()}: only one that is REVERSING can mirror again. Run "
+            "`lockstep failback` first"
+        )
     begins = scene.journal.record.doing is not Command.RESUME
     if begins:
         check_source_leads(scene, typed)

@@ -155,7 +155,7 @@ class Scene:
         policy, found = settings.policy, dict[str, tuple[str, int]]()
         for name, partitions in target.items():
             topic = policy.upstream_topic(name)
-            if topic is None or policy.format_remote_topic(alias, topic) != name:
+            if topic is None or policy.is_mm2_internal_topic(name) or policy.format_remote_topic(alias, topic) != name:
                 continue
             if policy.topic_source(name) in (None, alias) and is_replicated(settings, topic):
                 found[topic] = name, partitions

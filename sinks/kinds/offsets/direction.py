@@ -196,7 +196,8 @@ def count_verdicts(rows: Iterable[GroupOffset]) -> dict[Verdict, int]:
 def summary_of(rows: Sequence[GroupOffset]) -> GroupSummary:
     """Sums up rows for the status."""
     verdicts = {verdict.value: count for verdict, count in count_verdicts(rows).items()}
-    return GroupSummary(verdicts, worst_bounds(rows), rows)
+    unread = next((row.judgement.reason for row in rows if row.unseen), None)
+    return GroupSummary(verdicts, worst_bounds(rows), rows, unread=unread)
 
 
 def worst_bounds(rows: Iterable[GroupOffset]) -> Mapping[str, int]:

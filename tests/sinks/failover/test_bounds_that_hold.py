@@ -14,12 +14,16 @@ from sinks.failover.readiness_checks import CheckResult
 from sinks.failover.readiness_facts import losses_of
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.unplanned import predict
-from sinks.failover.unreplicated import unreplicated
+from sinks.failover.unreplicated import not_copied_back, unreplicated
+from sinks.faults import ItemFault
 from sinks.kafka.ports.transactions import ActiveProducer
 from sinks.kinds.offsets.cut_logs import Missed
+from sinks.kinds.offsets.direction import summary_of, unread
 from sinks.ledger.failover_record import NotNow, State
 from streaming.mm2.records import TopicPartition
 from tests.inline_work import inline
+from tests.memory.memory_records import MemoryLog
+from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, look, stage
 from tests.sinks.failover.test_readiness import check
 
@@ -104,3 +108,29 @@ def test_a_topic_that_lost_records_may_be_accepted() -> None:
     built.ledger().put(entries_of({X: Lost(4, 12, 0)}))
     built.choices = replace(built.choices, accepted=frozenset({"x"}))
     assert cutover(built.scene()).state is State.PROMOTED
+
+
+@pytest.mark.parametrize("accepted", [False, True])
+def test_no_cutover_leaves_a_topic_behind_that_has_a_copy_unless_it_is_accepted(accepted: bool) -> None:
+    built = stage(properties={"topics": "x, yy"})
+    if accepted:
+        built.choices = replace(built.choices, accepted=frozenset({"y"}))
+        assert cutover(built.scene()).state is State.PROMOTED
+        return
+    with pytest.raises(NotNow, match=r"y: with a copy on b, and neither `topics` nor `topics.exclude` names it"):
+        cutover(built.scene())
+    assert built.record().state is State.MIRRORING
+
+
+def test_what_mm2_writes_for_itself_on_the_target_is_no_record_of_a_client() -> None:
+    built = stage()
+    assert cutover(built.scene()).state is State.PROMOTED
+    put_topic(built.world.target, "a.checkpoints.internal")
+    log = built.there.logs[TopicPartition("a.checkpoints.internal", 0)] = MemoryLog()
+    log.append(b"g", b"checkpoint", 5000)
+    assert not_copied_back(built.scene()).count == 0
+
+
+def test_a_group_that_cannot_be_read_leaves_its_kind_unknown() -> None:
+    row = unread("g", "b", ItemFault("GROUP_AUTHORIZATION_FAILED", "denied"), back=False)
+    assert summary_of([row]).unread == row.judgement.reason
