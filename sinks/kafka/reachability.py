@@ -68,6 +68,19 @@ def refusal(servers: str) -> str | None:
     return trouble(servers, CONNECTS_WITHIN)
 
 
+def refusing(servers: str) -> list[str]:
+    """Returns the addresses that refuse connections now: a broker among others that is down."""
+    found = []
+    for host, port in addresses(servers):
+        try:
+            socket.create_connection((host, port), CONNECTS_WITHIN).close()
+        except ConnectionRefusedError:
+            found.append(f"{host}:{port}")
+        except OSError:
+            continue
+    return found
+
+
 def _said(error: OSError) -> str:
     if isinstance(error, TimeoutError):
         return "does not answer"

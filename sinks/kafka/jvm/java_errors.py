@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from sinks.faults import ClusterUnreachable, ItemFault, NotSupported, RightsMissing, broker_text, where_it_is
+from sinks.kafka.reachability import refusing
 from streaming.errors import LockstepError
 
 WRAPPERS = ("ExecutionException", "CompletionException")
@@ -141,9 +142,9 @@ def raised(alias: str, servers: str, api: str, error: JavaError, waited: float) 
             f"{text}; grant the principal {right} on the cluster {alias}. `lockstep rights` prints all grants"
         )
     if error.code == TIMED_OUT:
-        return ClusterUnreachable(
-            f"cluster {alias}: {servers} gave no answer to {api} within {waited:.2g} s; {where_it_is(alias)}"
-        )
+        down = refusing(servers)
+        why = f"{', '.join(down)} refuses connections, see why that broker is down" if down else where_it_is(alias)
+        return ClusterUnreachable(f"cluster {alias}: {servers} gave no answer to {api} within {waited:.2g} s; {why}")
     if error.code == TOO_OLD:
         return NotSupported(f"{text}; its brokers are too old for it")
     if error.code in RETRIABLE_CODES:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
+from app.local.ports import free_ports
 from sinks.faults import ClusterUnreachable, NotSupported, RightsMissing
 from sinks.kafka.jvm.java_errors import (
     LOGIN,
@@ -72,3 +75,12 @@ def test_what_was_not_answered_may_have_happened(code: str) -> None:
 
 def test_no_other_fault_may_have_happened() -> None:
     assert not any(item_fault(JavaError(code, "")).unknown for code in {*OTHER_NAMES.values()} - NO_ANSWER)
+
+
+def test_a_request_without_an_answer_names_the_broker_that_is_down() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as up:
+        listens, refuses = f"127.0.0.1:{up.getsockname()[1]}", f"127.0.0.1:{free_ports(1)[0]}"
+        said = str(raised("a", f"{listens},{refuses}", "ListGroups", JavaError("REQUEST_TIMED_OUT", ""), 15.0))
+        assert said.endswith(f"within 15 s; {refuses} refuses connections, see why that broker is down")
+        silent = str(raised("a", listens, "ListGroups", JavaError("REQUEST_TIMED_OUT", ""), 15.0))
+        assert silent.endswith("is a.bootstrap.servers right, and the cluster up?")
