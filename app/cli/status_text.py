@@ -8,7 +8,7 @@ from typing import Any
 from app.cli.output import print_line, print_table
 from sinks.engine.verify_status import STALLED
 from sinks.kinds.topics.effective import REMEDY
-from sinks.ledger.failover_record import typed_name
+from sinks.ledger.failover_record import ENDED, typed_name
 from sinks.model.changes import Kind
 from streaming.message_words import number_of
 
@@ -85,7 +85,8 @@ def _failover_lines(failover: Mapping[str, Any], said: str | None) -> Iterator[s
         half = f", `{typed_name(failover['doing'])}` is half done" if failover["doing"] else ""
         way = f": {failover['remedy']}" if failover.get("remedy") else ""
         yield f"failover: {failover['state']}{half}, by {failover['who']} at {failover['at']}{way}"
-    if made := failover.get("preflight"):
+    # Once the flow has ended, nothing is at risk any more.
+    if (made := failover.get("preflight")) and failover.get("state") not in set(ENDED):
         yield f"preflight at {made['checked']}: {READY_WORDS[made['ready']]}, {_at_risk(made)}"
         if unchecked := failover.get("not_checked"):
             yield f"whether it could fail over now is not known: {unchecked['reason']}"

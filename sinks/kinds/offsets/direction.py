@@ -163,7 +163,8 @@ class GroupOffset:
 
 def unread(group: str, alias: str, fault: ItemFault, back: bool) -> GroupOffset:
     """Stands for the rows of a group whose offsets on the cluster `alias` could not be read."""
-    judgement = Judgement(Verdict.ERROR, f"the group's offsets on {alias} could not be read: {fault}")
+    why = fault.needing("DESCRIBE", "GROUP", group)
+    judgement = Judgement(Verdict.ERROR, f"the group's offsets on {alias} could not be read: {why}")
     return GroupOffset(group, NO_PARTITION, 0, Unanswered.UNREAD, judgement, back=back, unseen=True)
 
 

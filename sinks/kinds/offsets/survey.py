@@ -260,7 +260,7 @@ def _row(
         beyond_end=origin is not None and at.offset > origin.end,
         stale=_is_stale(direction, memory, at, origin),
         untrue=not direction.back and memory.target_logs.is_untrue(group, at.where, before),
-        error=_unseen(seen, group, across),
+        error=_unseen(seen, group, across, direction.there.reader.alias),
     )
     unseen = facts.error is not None
     return GroupOffset(group, across, at.offset, answer, verdict_on(facts), before, direction.back, unseen=unseen)
@@ -307,14 +307,15 @@ def _translated(
     return answer
 
 
-def _unseen(seen: _Observation, group: str, across: TopicPartition) -> str | None:
+def _unseen(seen: _Observation, group: str, across: TopicPartition, alias: str) -> str | None:
     """Why the group or its log there could not be read. A log that does not exist is no fault."""
-    faults: list[ItemFault | None] = [
-        seen.committed.errors.get(group),
-        seen.members.errors.get(group),
-        seen.there.errors.get(across),
-    ]
-    return next((str(fault) for fault in faults if fault and fault.code != "UNKNOWN_TOPIC_OR_PART"), None)
+    of_group = seen.committed.errors.get(group) or seen.members.errors.get(group)
+    if of_group:
+        return f"the group on {alias} could not be read: {of_group.needing('DESCRIBE', 'GROUP', group)}"
+    of_log = seen.there.errors.get(across)
+    if of_log and of_log.code != "UNKNOWN_TOPIC_OR_PART":
+        return f"{across} on {alias} could not be read: {of_log.needing('DESCRIBE', 'TOPIC', across.topic)}"
+    return None
 
 
 MANY = 200
