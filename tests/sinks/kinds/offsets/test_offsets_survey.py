@@ -102,7 +102,8 @@ def test_group_whose_offsets_cannot_be_read_has_the_verdict_error_with_the_reaso
         "method": None,
         "error_bound": None,
         "verdict": "ERROR",
-        "reason": "the group's offsets on a could not be read: GROUP_AUTHORIZATION_FAILED: DESCRIBE on GROUP h is missing",
+        "reason": "the group's offsets on a could not be read: GROUP_AUTHORIZATION_FAILED: DESCRIBE on GROUP h is "
+        "missing",
     }
     assert unread.change is None
 
