@@ -13,7 +13,7 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
 NEW_OBJECTS: Final = 50_000
-"""Python looks for unused cycles of objects after so many new ones. With its default, 700, that took a sixth of a
+"""Python looks for unused cycles of objects after so many new ones. With its default, 700, that took up to a sixth of a
 command's time, and a command leaves few cycles."""
 
 
