@@ -26,7 +26,6 @@ from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
 from sinks.kinds.offsets.direction import GroupOffset, count_verdicts
-from sinks.kinds.offsets.translation import Answer
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.ledger.audit import process_identity
 from sinks.ledger.failover_record import Begun
@@ -195,8 +194,7 @@ WITHOUT_OFFSET = frozenset({Verdict.NO_OFFSET_SYNC, Verdict.TOO_OLD, Verdict.TOP
 
 
 def _skips(row: GroupOffset) -> bool:
-    without_offset = row.before is None and row.judgement.verdict in WITHOUT_OFFSET
-    return without_offset or (isinstance(row.answer, Answer) and row.answer.skipped > 0)
+    return row.skipped > 0 or (row.before is None and row.judgement.verdict in WITHOUT_OFFSET)
 
 
 def _refuse_skipping(rows: Collection[GroupOffset], most: int) -> None:

@@ -86,7 +86,7 @@ def _failover_lines(failover: Mapping[str, Any], said: str | None) -> Iterator[s
         way = f": {failover['remedy']}" if failover.get("remedy") else ""
         yield f"failover: {failover['state']}{half}, by {failover['who']} at {failover['at']}{way}"
     # Once the flow has ended, nothing is at risk any more.
-    if (made := failover.get("preflight")) and failover.get("state") not in set(ENDED):
+    if (made := failover.get("preflight")) and failover.get("state") not in ENDED:
         yield f"preflight at {made['checked']}: {READY_WORDS[made['ready']]}, {_at_risk(made)}"
         if unchecked := failover.get("not_checked"):
             yield f"whether it could fail over now is not known: {unchecked['reason']}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from sinks.every_kind.listing import Listed
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer, check_deniable, check_liftable, lift_fence
@@ -69,9 +70,10 @@ def _taken_back(scene: Scene, known: FailoverRecord, before: Collection[Key]) ->
 
 
 def _fenced(scene: Scene, topics: tuple[str, ...], *, without_fence: bool, take_over: bool) -> FailoverRecord:
-    check_seen(scene)
+    listed = scene.listed()
+    check_seen(scene, listed)
     topics = _with_known(scene.journal.record, topics)
-    wanted = scene.fenced(scene.listed(), topics)
+    wanted = scene.fenced(listed, topics)
     scene.journal.check(Command.FENCE, take_over=take_over)
     if not without_fence:
         check_deniable(scene, wanted)
@@ -97,24 +99,30 @@ def check_cutover(scene: Scene, *, without_fence: bool = False) -> None:
     """Checks the same for `cutover`, if it has topics left to fence. Raises as `check_fence`."""
     record = scene.journal.record
     fences = record.state is State.MIRRORING or record.doing is Command.FENCE
-    check_seen(scene)
-    check_none_left_out(scene)
-    check_not_lost(scene)
+    check_nothing_lost(scene)
     if fences and not without_fence:
         check_fence(scene)
 
 
-def check_seen(scene: Scene) -> None:
+def check_nothing_lost(scene: Scene) -> None:
+    """Checks that a cutover loses no topic and no record that a job or a file tells of. Raises NotNow."""
+    listed = scene.listed()
+    check_seen(scene, listed)
+    _check_none_left_out(scene, listed)
+    _check_acknowledged(scene)
+
+
+def check_seen(scene: Scene, listed: Listed) -> None:
     """Raises NotNow for topics that the source hides from this principal (`Scene.hidden`)."""
     flow = scene.settings.flow
-    if hidden := scene.hidden(scene.listed()):
+    if hidden := scene.hidden(listed):
         raise NotNow(TOPICS_HIDDEN_BY_SOURCE.format(flow.source, first_names(hidden), flow.target))
 
 
-def check_none_left_out(scene: Scene) -> None:
+def _check_none_left_out(scene: Scene, listed: Listed) -> None:
     """Raises NotNow for topics with a copy that the file neither names nor excludes, as after a typo, unless they are
     accepted."""
-    flow, forgotten = scene.settings.flow, forgotten_copies(scene.settings, scene.listed())
+    flow, forgotten = scene.settings.flow, forgotten_copies(scene.settings, listed)
     if left := sorted(set(forgotten) - scene.choices.accepted):
         raise NotNow(
             f"{first_names(left)}: with a copy on {flow.target}, and neither `topics` nor `topics.exclude` names it. "
@@ -122,7 +130,7 @@ def check_none_left_out(scene: Scene) -> None:
         )
 
 
-def check_not_lost(scene: Scene) -> None:
+def _check_acknowledged(scene: Scene) -> None:
     """Raises NotNow for topics that lost records on the way, unless they are accepted or acknowledged."""
     lost = unacknowledged(kept_lost(scene.journal.ledger))
     topics = [one for one in by_topic(lost) if one.records and one.topic not in scene.choices.accepted]
@@ -247,9 +255,7 @@ def _not_fenced(scene: Scene, record: FailoverRecord) -> list[str]:
 
 
 def _check_whole(scene: Scene) -> None:
-    check_seen(scene)
-    check_none_left_out(scene)
-    check_not_lost(scene)
+    check_nothing_lost(scene)
     record, every = scene.journal.record, scene.fenced(scene.listed())
     if record.topics and (left := sorted(set(every) - set(record.topics))):
         said = number_of(len(left), "topic is", "topics are")

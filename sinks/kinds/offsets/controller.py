@@ -100,7 +100,6 @@ class OffsetController:
         if not self._reading.is_done(context.ledger, to_the_end=self._owes_all and self._scope is None):
             return Polled(differs=False)
         self._ledger = context.ledger
-        self.memory.takeover_ends = takeover_ends(divergences(context.ledger))
         if (taken_in := self.memory.drain()) is None:
             return Polled(differs=False)
         everything, self._owes_all = self._owes_all, False
@@ -185,6 +184,7 @@ class OffsetController:
         """Reads where the groups are whose turn it is, and where each could go on."""
         self._began, groups = self._clock(), self._schedule.turn(context.now, everyone=self._scope is not None)
         self._turn = groups
+        self.memory.takeover_ends = takeover_ends(divergences(context.ledger))
         rows = self._survey(context.listed, groups)
         if self._recognize(context.listed, topics_to_write(context.listed, rows)):
             rows = self._survey(context.listed, groups)

@@ -130,6 +130,11 @@ class GroupOffset:
         return None if isinstance(self.answer, Unanswered) else self.answer.error_bound
 
     @property
+    def skipped(self) -> int:
+        """About how many unread records it does not get where it continues; see `Answer`."""
+        return 0 if isinstance(self.answer, Unanswered) else self.answer.skipped
+
+    @property
     def settled(self) -> bool:
         """Whether the offset is written and exact, so that only a move of the group or topic can change it."""
         return self.judgement.verdict is Verdict.SYNCED and self.error_bound == 0
@@ -139,8 +144,7 @@ class GroupOffset:
         change = self.change
         if change is None or change.key not in done:
             return self
-        skips = isinstance(self.answer, Answer) and self.answer.skipped > 0
-        judgement = replace(self.judgement, writes=False) if skips else written(onto)
+        judgement = replace(self.judgement, writes=False) if self.skipped else written(onto)
         return replace(self, judgement=judgement, before=self.goes_on_at)
 
     def as_json(self) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def translate(upstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unan
     offset, skipped = max(safe, ends.target.start), 0
     if offset > safe and (unread := first_unread(upstream, ends.source)) is not None:
         around = history.around(unread, limit) if history else (None, None)
-        skipped = max(0, offset - max(safe, _copied_to(unread, *around)))
+        skipped = max(0, offset - max(safe, _place_of(unread, *around)))
     at_end = offset == ends.tip
     bounds = bounds_at_the_end(upstream, ends.source, ends.tip, history) if at_end else []
     if history:
@@ -152,7 +152,7 @@ def first_unread(offset: int, log: LogRange | None) -> int | None:
     return max(offset, log.start) if offset < log.end else None
 
 
-def _copied_to(offset: int, below: Pair | None, following: Pair | None) -> int:
+def _place_of(offset: int, below: Pair | None, following: Pair | None) -> int:
     """About where a record is in the other log, by the pairs around it: from their first number to their second one."""
     if below is None:
         return 0
@@ -229,7 +229,7 @@ def translate_back(downstream: int, ends: LogEnds, evidence: Evidence) -> Answer
     offset, skipped = max(safe, ends.source.start if ends.source else 0), 0
     if offset > safe and (unread := first_unread(downstream, ends.target)) is not None:
         around = history.around_downstream(unread) if history else (None, None)
-        skipped = max(0, offset - max(safe, _copied_to(unread, *(pair and Pair(*reversed(pair)) for pair in around))))
+        skipped = max(0, offset - max(safe, _place_of(unread, *(pair and Pair(*reversed(pair)) for pair in around))))
     exact = evidence.exact and _reached_match(found, offset) is not None
     bounds = bounds_back(downstream, offset, exact, ends.source, history, (below, following))
     return Answer(offset, downstream, method, min(bounds, default=None), skipped)
