@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, rule
+from hypothesis.stateful import initialize, precondition, rule
 
 from sinks.engine.report import Report
 from sinks.kafka.ports.cluster import TopicSpec
@@ -91,13 +91,15 @@ class GroupsAspect(Stage):
 
     @rule(name=NAMES, count=st.integers(1, 12))
     def produce(self, name: str, count: int) -> None:
-        self.mirrored[name].produce(count)
+        """Once the clients may have moved, on the copy."""
+        self.mirrored[name].produce(count, TARGET if name in self.moved else SOURCE)
         self.note_logs()
 
     @rule(name=NAMES, count=st.integers(1, 8))
     def producer_writes_in_a_transaction(self, name: str, count: int) -> None:
         """It is open from the first of these records on."""
-        self.mirrored[name].write_in_transaction(count)
+        if name not in self.moved:
+            self.mirrored[name].write_in_transaction(count)
         self.note_logs()
 
     @rule(name=NAMES, commit=st.booleans())
@@ -109,6 +111,22 @@ class GroupsAspect(Stage):
     def mm2_copies(self, name: str, count: int) -> None:
         self.mirrored[name].copy(count)
         self.note_logs()
+
+    @precondition(lambda self: self.target.reachable)
+    @rule(name=NAMES)
+    def batch_is_drained(self, name: str) -> None:
+        one = self.mirrored[name]
+        if name not in self.moved and not one.undecided:
+            one.copy(len(one.source))
+            self.note_logs()
+            self.drain(name, [len(one.target)])
+
+    @precondition(lambda self: self.moved and self.target.reachable)
+    @rule()
+    def fences_are_lifted(self) -> None:
+        """No client wrote a copy: what `unfence` warns of is not tried."""
+        if all([len(self.mirrored[name].target)] == ends for name, ends in self.moved.items()):
+            self.lift_fences()
 
     @rule(name=NAMES, back=st.integers(0, 15))
     def mm2_sends_again(self, name: str, back: int) -> None:
@@ -140,7 +158,8 @@ class GroupsAspect(Stage):
         one, at = self.mirrored[name], self.world.source_groups.offsets.get(group, {}).get(self.mirrored[name].here)
         if at is None or at > len(one.source):
             return
-        safe = max(offset for offset in range(len(one.target) + 1) if not one.skipped(at, offset))
+        (copied,) = self.moved.get(name, [len(one.target)])
+        safe = max(offset for offset in range(copied + 1) if not one.skipped(at, offset))
         topic = self.world.settings.internal.checkpoints
         position = len(self.target.topics[topic].records)
         with self.hazard.aside():
@@ -149,8 +168,9 @@ class GroupsAspect(Stage):
 
     @rule(name=NAMES, count=st.integers(2, 20))
     def target_loses_its_tail(self, name: str, count: int) -> None:
-        self.mirrored[name].truncate_target(count)
-        self.note_logs()
+        if name not in self.moved:
+            self.mirrored[name].truncate_target(count)
+            self.note_logs()
 
     @rule(name=NAMES, count=st.integers(1, 20))
     def source_loses_its_tail(self, name: str, count: int) -> None:
@@ -180,6 +200,8 @@ class GroupsAspect(Stage):
     @rule(name=NAMES)
     def recreate_the_sources(self, name: str) -> None:
         """Kafka forgets the groups' offsets with a topic."""
+        if name in self.moved:
+            return
         one = self.mirrored[name]
         one.recreate_source()
         self.source.topics.pop(name)
@@ -190,6 +212,8 @@ class GroupsAspect(Stage):
 
     @rule(name=NAMES)
     def recreate_the_targets(self, name: str) -> None:
+        if name in self.moved:
+            return
         one = self.mirrored[name]
         one.recreate_target()
         self.target.topics.pop(one.there.topic)
@@ -228,6 +252,8 @@ class GroupsAspect(Stage):
             assert not world.target_groups.active.get(group), f"{group} has members, and was moved"
             assert now > self.before.get((group, topic, partition), -1), f"{group} was moved back"
             assert now <= len(one.target), f"{group} was sent beyond the end"
+            (copied,) = self.moved.get(one.name, [now])
+            assert now <= copied, f"{group} was sent behind records of clients that have moved"
             skipped = one.skipped(self.stale.get((group, one.name), at), now)
             assert not skipped, f"{group} at {at} of {topic} was sent to {now}, and skips {skipped}"
         if report is not None and report.everything and Kind.GROUP_OFFSET not in report.idle:

@@ -37,6 +37,13 @@ class Written(NamedTuple):
     key: Key
 
 
+def topic_of(one: Written) -> str | None:
+    """The topic that was changed, or that an ACL names."""
+    if one.kind in (Kind.TOPIC, Kind.TOPIC_CONFIG):
+        return one.key[0]
+    return one.key[1] if one.kind is Kind.ACL and one.key[0] == "TOPIC" else None
+
+
 @dataclass
 class Hazard:
     """Of all of a cluster. `failing`: how the write after the next `countdown` ones fails. `blank`: kinds that it

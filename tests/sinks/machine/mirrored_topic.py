@@ -76,9 +76,10 @@ class MirroredTopic:
     def _copies(self, offset: int) -> bool:
         return self._has(SOURCE, offset) and not (self.committed and self.source[offset] in self.aborted)
 
-    def produce(self, count: int) -> None:
-        """So many records more on the source."""
-        self.source += range(self.produced, self.produced + count)
+    def produce(self, count: int, side: int = SOURCE) -> None:
+        """So many records more, of a client."""
+        log = (self.source, self.target)[side]
+        log += range(self.produced, self.produced + count)
         self.produced += count
 
     def write_in_transaction(self, count: int) -> None:

@@ -10,6 +10,7 @@ is worked out anew here, from the clusters as they are, and not by the code that
 | nothing is written while paused, or while the ledger is not trusted               | after each pass    |
 | after a full comparison each difference that is left has a change or a verdict    | after each pass    |
 | what was written has its event, unless the process died in between                | after each pass    |
+| nothing is changed of a copy whose clients may have moved there                   | after each pass    |
 | no secret is in a report, a log, the ledger or the audit topic                    | after each pass    |
 | once nothing goes wrong any more all is equal, stays so, and what was made is owned | at the end       |
 """
@@ -26,13 +27,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from sinks.engine.report import Report
 from sinks.kinds.quotas.controller import PORT
+from sinks.ledger.kept_divergences import Divergence, forget_divergences, keep_divergences
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Key, Kind, Op
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 from tests.sinks.builders import NOON, World
-from tests.sinks.machine.hazards import Crash, FaultyCluster, Hazard, Written
+from tests.sinks.machine.hazards import Crash, FaultyCluster, Hazard, Written, topic_of
 from tests.sinks.machine.knowledge import intended_long_ago
 from tests.sinks.machine.surroundings import (
     QUIET_PASSES,
@@ -52,7 +54,8 @@ SECRET = "hush"
 class Stage(RuleBasedStateMachine):
     """One flow from a to b. `mine`: what Lockstep created and what still exists. `unsure`: what it created in a pass
     that failed, by flow, `unowned`: the part of it that may have no owner by now. `either`: what another client
-    made again before Lockstep saw that it was gone. `unheard`: writes whose events are to come."""
+    made again before Lockstep saw that it was gone. `unheard`: writes whose events are to come. `moved`: topics whose
+    clients may have moved to the target, and where each partition of the copy ended then."""
 
     kinds: Collection[Kind] = ()
 
@@ -66,6 +69,7 @@ class Stage(RuleBasedStateMachine):
         self.unowned: set[Difference] = set()
         self.unheard: dict[Flow, list[Written]] = {}
         self.paused: frozenset[Kind] = frozenset()
+        self.moved: dict[str, list[int]] = {}
         self.trusted = True
         self.jumped, self.writes = timedelta(), 0
         self.heard = Heard()
@@ -97,8 +101,23 @@ class Stage(RuleBasedStateMachine):
         self.unsure.clear()
         self.unowned.clear()
         self.either.clear()
+        self.moved.clear()
         for mine in self.mine.values():
             mine.clear()
+
+    def drain(self, topic: str, ends: list[int]) -> None:
+        """`cutover --batch` of one topic: MM2 has copied all behind the fence, and the ledger keeps where the copy
+        ends."""
+        self.moved[topic] = ends
+        none = [0] * len(ends)
+        with self.hazard.aside():
+            keep_divergences(self.world.ledger(), {topic: Divergence(f"a.{topic}", ends, none, none, True)})
+
+    def lift_fences(self) -> None:
+        """`unfence`: clients write the source again."""
+        with self.hazard.aside():
+            forget_divergences(self.world.ledger())
+        self.moved.clear()
 
     def check_quiet(self, report: Report) -> None:
         """Of a pass that had nothing to do."""
@@ -164,6 +183,8 @@ class Stage(RuleBasedStateMachine):
     def _check_written(self, world: World, written: Collection[Written], report: Report | None) -> None:
         assert world is not self.world or not {one.kind for one in written} & self.paused, "written while paused"
         assert self.trusted or not written, "written by a ledger that is not to be trusted"
+        copies = {f"a.{topic}" for topic in self.moved}
+        assert not [one for one in written if topic_of(one) in copies], "a copy was changed that clients may write"
         assert SECRET not in repr(report) + "".join(self.heard.lines), "a secret is shown"
         self.heard.lines.clear()
         if report is None:
@@ -224,6 +245,8 @@ class Stage(RuleBasedStateMachine):
         self.clear()
         if self.paused:
             self.pause(frozenset())
+        if self.moved:
+            self.lift_fences()
         quiet = 0
         for _ in range(SETTLES_WITHIN):
             before = self.writes

@@ -9,11 +9,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from sinks.engine import flow_ledger
+from sinks.every_kind import comparison
 from sinks.every_kind.controller import PassContext, Sighting
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
 from sinks.kafka.ports.cluster import Faults
 from sinks.kafka.ports.groups import GroupFaults, Offsets
+from sinks.kinds.offsets import controller
 from sinks.kinds.polled_controller import PolledController
 from sinks.model.changes import Key, Kind
 from tests.sinks.machine.faulty_lists import FaultyAcls, FaultyGroups
@@ -121,4 +124,16 @@ class BelievingMachine(ListsMachine):
 )
 def test_a_machine_says_what_harm_a_cluster_does(machine: type[Stage], says: str) -> None:
     with pytest.raises(AssertionError, match=says):
+        run_state_machine_as_test(machine, settings=UNSHRUNK)
+
+
+@pytest.mark.hypothesis
+@pytest.mark.parametrize("machine", [GroupsMachine, TopicsMachine])
+def test_a_machine_says_that_a_copy_was_changed_whose_clients_may_have_moved(
+    machine: type[Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (comparison, flow_ledger):
+        monkeypatch.setattr(module, "without_moved", lambda plan, known: plan)
+    monkeypatch.setattr(controller, "takeover_ends", lambda known: {})
+    with pytest.raises(AssertionError, match=r"that clients may write|of clients that have moved"):
         run_state_machine_as_test(machine, settings=UNSHRUNK)

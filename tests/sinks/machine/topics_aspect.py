@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from hypothesis import strategies as st
-from hypothesis.stateful import rule
+from hypothesis.stateful import precondition, rule
 
 from sinks.engine.report import Report
 from sinks.kafka.ports.cluster import TopicSpec
@@ -84,6 +84,17 @@ class TopicsAspect(Stage):
         gone = self.target.topics.pop(f"a.{topic}", None)
         if gone is not None:
             self.by_hand.pop(gone.id, None)
+
+    @precondition(lambda self: self.trusted and self.target.reachable)
+    @rule(topic=TOPICS)
+    def batch_is_drained(self, topic: str) -> None:
+        if topic in self.source.topics and f"a.{topic}" in self.target.topics:
+            self.drain(topic, [0] * self.source.topics[topic].partitions)
+
+    @precondition(lambda self: self.moved and self.trusted and self.target.reachable)
+    @rule()
+    def fences_are_lifted(self) -> None:
+        self.lift_fences()
 
     @rule(topic=TOPICS, name=CONFIGS)
     def target_refuses(self, topic: str, name: str) -> None:
