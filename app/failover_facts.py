@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -29,7 +29,7 @@ from sinks.failover.readiness_facts import GroupsUnseen, InStep, ReadinessFacts,
 from sinks.failover.scene import both_readers
 from sinks.failover.source_end_offsets import Positions
 from sinks.faults import ItemFault, NoAnswer, NotSupported, RightsMissing
-from sinks.flow_settings import FlowSettings, MirrorVersion
+from sinks.flow_settings import FlowSettings
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.brokers import Replicas
@@ -37,16 +37,14 @@ from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.acls.survey import left_out, source_topics
-from sinks.kinds.file_warnings import forgotten_copies, uncopied_internal_names
+from sinks.kinds.file_warnings import forgotten_copies, without_copy
 from sinks.kinds.offsets.direction import ClusterGroups, forward, summary_of
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import without_offset_there
-from sinks.kinds.topics.rules import is_internal_to_kafka_3
 from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
 from sinks.model.times import utc_now
-from streaming.errors import LockstepError
 from streaming.message_words import first_names
 from streaming.mm2.records import TopicPartition
 
@@ -144,6 +142,7 @@ class ReadinessSurvey:
             replicas=awaited(asked_replicas),
             undecided=opened,
             forgotten=forgotten_copies(self._flow, listed),
+            without_copy=without_copy(self._flow, listed),
             lost=awaited(asked_lost),
             # Partitions whose copy position no job kept.
             unwatched=len(pairs.keys() - by_partition(kept_end_offsets(asked))[0].keys()) if asked is not None else 0,
@@ -205,8 +204,6 @@ class ReadinessSurvey:
         missing_rights, missing_reads = awaited(rights)
         flags = [
             *([lacking] if lacking else []),
-            *internal_to_mm2(self._flow, listed.source),
-            *self._uncopied(listed),
             *red_flags(topics, source.describe_topic_configs(topics).items),
         ]
         facts = ReadinessFacts(
@@ -224,12 +221,6 @@ class ReadinessSurvey:
             unsynced=self._unsynced(listed),
         )
         return _Seldom(now, topics, facts)
-
-    def _uncopied(self, listed: Listed) -> list[str]:
-        with suppress(LockstepError):
-            here, there = (one.groups.ends for one in self._clusters.ports)
-            return uncopied_internal_names(self._flow, listed, here, there)
-        return []
 
     def _unsynced(self, listed: Listed) -> int | GroupsUnseen:
         here, there = (ClusterGroups(one, one.groups) for one in (self._clusters.source, self._clusters.target))
@@ -268,8 +259,9 @@ def _undecided(ports: ClusterPorts, ends: Mapping[TopicPartition, LogRange]) -> 
 
 
 def _differing(listed: Listed, topics: list[str]) -> dict[str, tuple[int, int]]:
-    """Remote topics whose partition count differs, with the counts of source and target."""
-    names = {listed.desired.remote[topic]: topic for topic in topics}
+    """Remote topics whose partition count differs, with the counts of source and target. Copies that MM2 alone creates
+    are told by `without_copy`."""
+    names = {listed.desired.remote[topic]: topic for topic in topics if topic not in listed.awaits_mm2()}
     counts = {name: (listed.source[topic], listed.target.get(name, 0)) for name, topic in names.items()}
     return {name: both for name, both in counts.items() if both[0] != both[1]}
 
@@ -322,21 +314,6 @@ FLAGGED_NAMES: tuple[tuple[Callable[[str], bool], str], ...] = (
     ),
 )
 """Texts by a pattern of topic names. `{}` gets the topics."""
-
-INTERNAL_TO_MM2 = (
-    "{}: `topics` names them, and MM2 of Kafka 3 (lockstep.mm2.version) never copies names that end in .internal or "
-    "-internal"
-)
-
-
-def internal_to_mm2(flow: FlowSettings, source: Collection[str]) -> Iterator[str]:
-    """Returns the text for topics that the file names and MM2 of Kafka 3 takes for its own."""
-    if flow.mm2 is not MirrorVersion.KAFKA_3:
-        return
-    named = filter(flow.topic_filter.should_replicate_topic, filter(is_internal_to_kafka_3, source))
-    if found := sorted(topic for topic in named if not flow.policy.is_mm2_internal_topic(topic)):
-        yield INTERNAL_TO_MM2.format(first_names(found, 3))
-
 
 TIERED = "tiered storage: segments of {} that lie in the source's remote store are copied as records, or not at all"
 

@@ -47,13 +47,6 @@ class Copier(str, Enum):
         return "MM2" if self is Copier.MM2 else "the copier"
 
 
-class MirrorVersion(str, Enum):
-    """`lockstep.mm2.version`: the version of Kafka of the MM2 that runs a flow."""
-
-    KAFKA_3 = "3"
-    KAFKA_4 = "4"
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
     """When a plan refuses itself: it deletes more than `max_delete_percent` of a kind, or creates more than
@@ -181,7 +174,6 @@ class FlowSettings:
     heartbeats_replication: bool = True
     copier: Copier = Copier.MM2
     copier_keeps: frozenset[Kind] = frozenset()
-    mm2: MirrorVersion = MirrorVersion.KAFKA_4
     incremental: Incremental = Incremental.REQUESTED
     replication_factor: int = 2
     topic_deletes: bool = False

@@ -24,7 +24,7 @@ from sinks.flow_settings import FlowSettings, Incremental
 from sinks.kafka.jvm.epoch_signal import follows_metadata_log
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.config_levels import ConfigEntity, ResourceType
-from sinks.kinds.file_warnings import file_warnings, uncopied_internal_names, unmatched_groups
+from sinks.kinds.file_warnings import file_warnings, unmatched_groups
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
 from sinks.kinds.quotas.quota_port import ClientQuotas, QuotaReader
@@ -98,8 +98,6 @@ def _said_of_names(flow: FlowSettings, clusters: FlowClusters) -> list[str]:
     listed = Listed(topics, clusters.target.list_topics(), desired_topics(topics, flow))
     said = [*internal_topic_warnings(topics, flow), *file_warnings(flow, listed)]
     said += missing_features(flow, *clusters.ports, partial(follows_metadata_log, clusters.source.admin))
-    with suppress(LockstepError):
-        said += uncopied_internal_names(flow, listed, clusters.source.groups.ends, clusters.target.groups.ends)
     # Groups that may not be seen are the job's trouble, and that of `--rights`.
     with suppress(LockstepError):
         said += unmatched_groups(flow, clusters.source.groups.names)

@@ -160,13 +160,6 @@ INTERNAL_SEPARATOR = Key(
     live=Live.QUERY,
     source="KAFKA-15102",
 )
-MM2_VERSION = Key(
-    "lockstep.mm2.version",
-    one_of("3", "4"),
-    "4",
-    "Which Kafka the MM2 that runs this flow is of: 3 never replicates topics whose names end in .internal or "
-    "-internal, 4 does (KIP-1074). Say 4 again when you upgrade MM2.",
-)
 COPIER = Key(
     "lockstep.copier",
     one_of("mm2", "offset-preserving"),

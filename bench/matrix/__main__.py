@@ -104,9 +104,7 @@ RULES: Final = """## What a version lacks
 | brokers before 2.8 | topic ids | a topic that was deleted and created again is not noticed for certain |
 | brokers before 3.0 | names of open transactions | a fence waits for them and cannot end them |
 | ZooKeeper mode | the metadata log | no metadata-change signal: topics are polled in turns |
-| MM2 3 | Kafka 4's notion of internal topics | `lockstep.mm2.version=3` leaves out topics that end in `.internal` or `-internal`, as MM2 3 does |
-
-Lockstep cannot tell MM2 3.9 from 4.0, which copies such topics: [the key](configuration.md) says it.
+| MM2 3 | copies of topics that end in `.internal` or `-internal` | kept in step once MM2 has made the copy; until then [named](configuration.md), and a cutover refuses to leave them behind |
 
 Maven Central has no MM2 of 4.4.0.
 

@@ -67,6 +67,11 @@ class VersionRow:
         """As the command line has it."""
         return f"{self.source}:{self.target}:{self.mirror}"
 
+    @property
+    def copies_internal(self) -> bool:
+        """Whether MM2 copies the topics of `INTERNAL` (KIP-1074)."""
+        return not self.mirror.startswith("3")
+
     def versions(self) -> dict[str, str]:
         """In full."""
         source, target = RELEASES[self.source], RELEASES[self.target]
@@ -172,11 +177,7 @@ def pair(row: VersionRow, root: Path) -> Iterator[RowClusters]:
     begun = time.monotonic()
     with started_pair(a, b, root) as clusters:
         begins = RowStep("brokers start", OK, round(time.monotonic() - begun, 1))
-        own = {
-            "lockstep.failover.fence.proof": "1 second",
-            "lockstep.trigger.interval": "2 seconds",
-            "lockstep.mm2.version": row.mirror[0],
-        }
+        own = {"lockstep.failover.fence.proof": "1 second", "lockstep.trigger.interval": "2 seconds"}
         properties = clusters.properties(**kind_keys(root), **QUICK_MM2, **own)
         mirror = LocalMirror(properties, root / "mirror", java_options=QUICK_START, jars=MIRRORS[row.mirror])
         job = job_of(properties, root)
@@ -215,12 +216,29 @@ def look(made: RowClusters) -> None:
     with made.step("MM2 copies"):
         made.mirror.wait_until_ready()
         made.wait_until_copied()
+        if made.row.copies_internal:
+            copies = [TopicPartition(f"a.{name}", 0) for name in INTERNAL]
+            wait_for(lambda: all(made.end(copy, target=True) for copy in copies), SOON, f"MM2 to copy {INTERNAL}")
     with made.step("apply again"):
         # A group has an offset on the target once its records are there.
         made.lockstep("apply", "--yes")
     for kind in made.kept:
         with made.step(f"applied: {kind.value}"):
             _wait_until_equal(made, kind)
+    if not made.row.copies_internal:
+        with made.step("topics without a copy"):
+            exclude_internal(made)
+
+
+def exclude_internal(made: RowClusters) -> None:
+    """`preflight` names the topics that MM2 leaves out, and then the file does."""
+    checks = made.lockstep("preflight", codes=(0, 3))["flows"][0]["checks"]
+    if not any(
+        row["name"] == "topics without a copy" and all(name in row["figure"] for name in INTERNAL) for row in checks
+    ):
+        raise StepFailed(["preflight does not name them"])
+    with made.job.config.open("a") as file:
+        file.write(f"topics.exclude = mm2.*[.]internal, .*[.]replica, __.*, {', '.join(INTERNAL)}\n")
 
 
 def keep(made: RowClusters) -> None:

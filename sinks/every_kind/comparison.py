@@ -10,9 +10,10 @@ from sinks.every_kind.absence import NEVER_AT
 from sinks.ledger.adoption import Alike
 from sinks.ledger.kept_divergences import Divergence, takeover_ends
 from sinks.ledger.ownership import Entries
-from sinks.model.changes import Change, Key, Kind
+from sinks.model.changes import Change, Key, Kind, Op
 from sinks.model.effective_drift import DifferingConfig, DriftGroup
 from sinks.model.plan import SEE_PLAN, Plan, Refusal, Unobserved
+from streaming.message_words import first_names
 from streaming.mm2.records import MAX_INT64, TopicPartition
 
 
@@ -107,16 +108,28 @@ MOVED = (
 )
 
 
+MOVED_PRINCIPALS = (
+    "the flow drained {}, so clients may have moved to the target, and what goes on the source is no longer theirs. "
+    "Lockstep takes no access away until `lockstep unfence`, or until `lockstep failback --done`. If it is meant, take "
+    "it away on the target by hand"
+)
+
+
 BEHIND_TAKEOVER = "clients could move to the target before Lockstep read where the copy ends; it reads that again"
 
 
 def without_moved(plan: Plan, known: Mapping[str, Divergence]) -> Plan:
     """Returns the plan without changes to copies whose clients may have moved, also of ACLs that name one.
 
+    Once clients may have moved, no principal loses access: nothing tells which of them use only the target by now.
     Also refuses group offsets behind the end that such a copy had then: the end was read after clients wrote the copy.
     """
+    if not known:
+        return plan
     copies, ends = {one.remote for one in known.values()}, takeover_ends(known)
     plan = plan.refusing([one for one in plan.changes if _topic_of(one) in copies], MOVED, remedy=SEE_PLAN)
+    access = [one for one in plan.changes if one.kind.row.of_principals and one.op is Op.DELETE]
+    plan = plan.refusing(access, MOVED_PRINCIPALS.format(first_names(sorted(known), 3)), remedy=SEE_PLAN)
     behind = [one for one in plan.changes if one.kind is Kind.GROUP_OFFSET and _lies_behind(one, ends)]
     return plan.refusing(behind, BEHIND_TAKEOVER, passing=True)
 

@@ -30,6 +30,8 @@ class DesiredTopics:
     `remote`: remote name by upstream name. `refused`: remote names that Kafka would not accept, or that several topics
     of the source would get. `shared`: as `remote`, for topics that would get the same name; MM2 copies them all the
     same. `partitions`: by remote name. `upstream`: the remote names of all topics of the source, replicated or not.
+    `created_by_mm2`: as `remote`, for topics that only some versions of MM2 replicate. Where the target has no copy,
+    MM2 alone creates it.
     """
 
     remote: Mapping[str, str]
@@ -37,6 +39,7 @@ class DesiredTopics:
     partitions: Mapping[str, int] = field(default_factory=dict)
     upstream: frozenset[str] = frozenset()
     shared: Mapping[str, str] = field(default_factory=dict)
+    created_by_mm2: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,10 @@ class Listed:
     target: Mapping[str, int]
     desired: DesiredTopics
     ids: Mapping[str, str] = field(default_factory=dict)
+
+    def awaits_mm2(self) -> dict[str, str]:
+        """Returns remote names by upstream name, for topics without a copy that MM2 alone creates."""
+        return {topic: name for topic, name in self.desired.created_by_mm2.items() if name not in self.target}
 
 
 NOTHING_LISTED = Listed({}, {}, DesiredTopics({}))

@@ -20,7 +20,7 @@ from sinks.failover.steps import (
     tell_late,
     wanted_pairs,
 )
-from sinks.kinds.file_warnings import forgotten_copies
+from sinks.kinds.file_warnings import forgotten_copies, without_copy
 from sinks.kinds.topics.controller import TOPICS_HIDDEN_BY_SOURCE
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
@@ -128,16 +128,20 @@ def _check_none_left_out(scene: Scene, listed: Listed) -> None:
             f"{first_names(left)}: with a copy on {flow.target}, and neither `topics` nor `topics.exclude` names it. "
             "It would be left behind. Mend the file, or name it with --accept"
         )
+    for why in without_copy(scene.settings, listed, scene.choices.accepted):
+        raise NotNow(f"{why}. To leave them behind, name them there or with --accept")
 
 
 def _check_acknowledged(scene: Scene) -> None:
     """Raises NotNow for topics that lost records on the way, unless they are accepted or acknowledged."""
     lost = unacknowledged(kept_lost(scene.journal.ledger))
-    topics = [one for one in by_topic(lost) if one.records and one.topic not in scene.choices.accepted]
+    topics = [one for one in by_topic(lost) if one.topic not in scene.choices.accepted]
     if topics:
-        named = first_names([f"{one.records} of {one.topic}" for one in topics])
+        named = first_names(
+            [f"{f'at most {one.records}' if one.records else 'perhaps some'} of {one.topic}" for one in topics]
+        )
         raise NotNow(
-            f"LOST BEFORE COPYING: at most {named} are not on {scene.settings.flow.target}. Copy them by other means, "
+            f"LOST BEFORE COPYING: {named} are not on {scene.settings.flow.target}. Copy them by other means, "
             "then `lockstep ledger acknowledge`; or name the topics with --accept"
         )
 

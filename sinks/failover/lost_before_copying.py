@@ -37,13 +37,19 @@ CUT_SHORT = (Why.TIME, Why.FAULT)
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The loss of one partition. `records`: upper bound of the lost records. None: unknown whether any were lost. 0:
-    the operator acknowledged the loss. `through`: the source's log start then. `at_ms`: when it was found, ms since the
-    epoch."""
+    """The loss of one partition. `records`: upper bound of the lost records that could be counted. `through`: the
+    source's log start then. `at_ms`: when it was found, ms since the epoch. `unknown`: some offsets could not be
+    counted, and it is unknown whether their records were lost."""
 
-    records: int | None
+    records: int
     through: int
     at_ms: int
+    unknown: bool = False
+
+    @property
+    def is_acknowledged(self) -> bool:
+        """Whether the operator acknowledged the loss."""
+        return not self.records and not self.unknown
 
 
 LostRecords = Mapping[TopicPartition, Lost]
@@ -121,7 +127,7 @@ def find_lost(
             if where not in again and (where in cut_short or why in CUT_SHORT):
                 continue
             known = why in (Why.STOP, Why.END) and where.topic not in compacted
-            lost[where] = Lost(records if known else None, start, now_ms)
+            lost[where] = Lost(records, start, now_ms) if known and records else Lost(0, start, now_ms, unknown=True)
         place = came.place if came.place is not None else spans[copies[where]][1]
         positions[where] = KnownPosition(start, place)
     return Found(lost, positions, told.keys() - same.keys())
@@ -183,14 +189,15 @@ def kept_lost(ledger: Ledger) -> dict[TopicPartition, Lost]:
             for (topic,), text in ledger.values(Entry.LOST).items()
             for number, fields in orjson.loads(text).items()
         }
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError, OSError) as error:
         raise LedgerUntrusted(f"what was lost before copying cannot be read in {ledger.topic}: {error}") from error
 
 
-def _lost(records: Any, through: Any, at_ms: Any) -> Lost:
-    if any(type(one) is not int or one < 0 for one in (records or 0, through, at_ms)):
+def _lost(records: Any, through: Any, at_ms: Any, unknown: Any) -> Lost:
+    if any(type(one) is not int or one < 0 for one in (records, through, at_ms)) or type(unknown) is not bool:
         raise TypeError("no number")
-    return Lost(records, through, at_ms)
+    datetime.fromtimestamp(at_ms / 1000, timezone.utc)
+    return Lost(records, through, at_ms, unknown)
 
 
 def lost_by_now(
@@ -206,7 +213,7 @@ def lost_by_now(
     copies = {where: TopicPartition(remote[where.topic], where.partition) for where in overtaken}
     found = find_lost(source, target, overtaken, copies, now_ms)
     unanswered = overtaken.keys() - found.positions.keys() - found.shortened
-    unknown = {where: Lost(None, logs[where].start, now_ms) for where in unanswered}
+    unknown = {where: Lost(0, logs[where].start, now_ms, unknown=True) for where in unanswered}
     return merged(kept_lost(ledger), found.lost | unknown)
 
 
@@ -224,19 +231,22 @@ def merged(kept: LostRecords, found: LostRecords) -> dict[TopicPartition, Lost]:
         if before is None:
             together[where] = one
         elif one.through > before.through:
-            records = None if before.records is None or one.records is None else before.records + one.records
-            together[where] = Lost(records, one.through, before.at_ms if before.records != 0 else one.at_ms)
+            since = one.at_ms if before.is_acknowledged else before.at_ms
+            records, unknown = before.records + one.records, before.unknown or one.unknown
+            together[where] = Lost(records, one.through, since, unknown)
     return together
 
 
 def unacknowledged(lost: LostRecords) -> dict[TopicPartition, Lost]:
     """Returns the losses without those that the operator acknowledged."""
-    return {where: one for where, one in lost.items() if one.records != 0}
+    return {where: one for where, one in lost.items() if not one.is_acknowledged}
 
 
 def acknowledged(lost: LostRecords, topics: Collection[str]) -> dict[TopicPartition, Lost]:
     """Returns the losses, with the losses of these topics acknowledged. Later losses count again."""
-    return {where: replace(one, records=0) if where.topic in topics else one for where, one in lost.items()}
+    return {
+        where: replace(one, records=0, unknown=False) if where.topic in topics else one for where, one in lost.items()
+    }
 
 
 def acknowledged_as_shown(
@@ -254,13 +264,13 @@ def acknowledged_as_shown(
 
 def begun_anew(kept: LostRecords, others: Collection[TopicPartition]) -> dict[TopicPartition, Lost]:
     """Returns the losses for `others`, whose logs are new: later losses add up, acknowledgements are dropped."""
-    left = {where: one for where, one in kept.items() if where not in others or one.records != 0}
+    left = {where: one for where, one in kept.items() if where not in others or not one.is_acknowledged}
     return {where: replace(one, through=0) if where in others else one for where, one in left.items()}
 
 
 def lost_line(where: TopicPartition, lost: Lost) -> str:
     """Returns the line for the log."""
-    if lost.records is None:
+    if lost.unknown:
         return (
             f"{where}: retention deleted everything before offset {lost.through}, and Lockstep had not seen all of it "
             "on the target. It is unknown whether records were lost"
@@ -273,9 +283,9 @@ def lost_line(where: TopicPartition, lost: Lost) -> str:
 
 def entries_of(lost: LostRecords) -> dict[EntryKey, str | None]:
     """Returns the ledger's entries, by topic."""
-    topics: dict[str, dict[str, list[int | None]]] = {}
+    topics: dict[str, dict[str, list[int]]] = {}
     for where, one in sorted(lost.items()):
-        topics.setdefault(where.topic, {})[str(where.partition)] = [one.records, one.through, one.at_ms]
+        topics.setdefault(where.topic, {})[str(where.partition)] = [one.records, one.through, one.at_ms, one.unknown]
     return {(Entry.LOST, (topic,)): orjson.dumps(found).decode() for topic, found in topics.items()}
 
 
@@ -297,8 +307,8 @@ def by_topic(lost: LostRecords) -> list[LostTopic]:
     return [
         LostTopic(
             name,
-            sum(one.records or 0 for one in found),
-            sum(one.records is None for one in found),
+            sum(one.records for one in found),
+            sum(one.unknown for one in found),
             datetime.fromtimestamp(min(one.at_ms for one in found) / 1000, timezone.utc),
         )
         for name, found in of.items()

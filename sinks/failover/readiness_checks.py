@@ -148,7 +148,7 @@ def _lost(facts: ReadinessFacts) -> Iterator[Check]:
         "the source's retention deleted them before they were copied, or a log lost its tail: copy them by other "
         "means, then `lockstep ledger acknowledge`"
     )
-    result = CheckResult.FAILED if lost else CheckResult.WARNING if unknown else CheckResult.OK
+    result = CheckResult.FAILED if lost else CheckResult.UNKNOWN if unknown else CheckResult.OK
     yield Check("records lost before copying", result, figure, "0", remedy if topics else "")
 
 
@@ -175,6 +175,9 @@ def _forgotten(facts: ReadinessFacts) -> Iterator[Check]:
         figure = f"{first_names(facts.forgotten)}: with a copy on {facts.target}, not kept in step"
         remedy = "name them in `topics`; if they are left out on purpose, in `topics.exclude`"
         yield Check("topics left out", CheckResult.FAILED, figure, "none", remedy)
+    for figure in facts.without_copy:
+        remedy = "wait for MM2, or name them in `topics.exclude`, for MM2 as well"
+        yield Check("topics without a copy", CheckResult.FAILED, figure, "none", remedy)
 
 
 def _groups(facts: ReadinessFacts) -> Iterator[Check]:

@@ -127,7 +127,8 @@ class ReadinessFacts:
     `unsynced`: partitions of groups without an offset on the target, where Lockstep syncs no offsets, or why that is
     unknown.
     `flags`: what no tool carries over, in words.
-    `forgotten`: topics with a copy on the target that the file neither names nor excludes.
+    `forgotten`: topics with a copy on the target that the file neither names nor excludes. `without_copy`: a sentence
+    about topics that MM2 has not copied.
     `lost`: what retention deleted before MM2 copied it.
     `unwatched`: partitions without a recorded copy position, where such a loss does not show.
     """
@@ -160,6 +161,7 @@ class ReadinessFacts:
     authorizer: bool = True
     flags: Collection[str] = ()
     forgotten: Sequence[str] = ()
+    without_copy: Sequence[str] = ()
     lost: LostRecords = field(default_factory=dict)
     unwatched: int = 0
 

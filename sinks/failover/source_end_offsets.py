@@ -29,7 +29,7 @@ from sinks.failover.uncopied_records import ReadLimits, read_records
 from sinks.faults import Observed
 from sinks.kafka.ports.groups import LogRange, ends_of
 from sinks.kafka.ports.record_reader import Record, RecordReader, Why
-from sinks.kinds.offsets.cut_logs import Missed
+from sinks.kinds.offsets.cut_logs import NOTHING_MISSED, Missed
 from sinks.kinds.offsets.same_offsets import CopiedEnds
 from sinks.ledger.kept_end_offsets import (
     FAR,
@@ -85,9 +85,10 @@ class Read:
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """A reading that began at `at_ms`. `listed`: how many topics the source had then. `recreated`: since the reading
-    before."""
+    before. `cut`: what offset-syncs had told by then of logs that lost their tails."""
 
     at_ms: int
+    cut: Mapping[TopicPartition, Missed]
     listed: int
     recreated: Collection[str]
     read: Future[Read]
@@ -123,7 +124,7 @@ class SourceEndOffsetStore:
         """`source` reads as MM2 does. `beside`: begins a reading of the ends. `target` reads committed
         records; None: losses before copying are not looked for. `cut`: returns what the copies lack since logs lost
         their tails. `copied_ends`: of a copier that preserves offsets; read beside the passes, in place of `syncs`."""
-        self._cut = cut
+        self._cut, self._cuts = cut, dict[TopicPartition, Missed]()
         self._note_shrunk, self._copied_ends = note_shrunk, copied_ends
         self._source, self._interval, self._now_ms, self._syncs = source, interval, now_ms, syncs
         self._target, self._starts_at = target, float("-inf")
@@ -171,12 +172,13 @@ class SourceEndOffsetStore:
                 with self._lock:
                     counted, self._counted = self._counted, {}
                 recreated, self._recreated = self._recreated, set()
+                now_ms, cut = int(self._now_ms()), self._cuts_so_far()
                 evidence = CopyEvidence(self._syncs(), counted, recreated=recreated)
                 self._remote = context.listed.desired.remote
                 read = self._beside(
                     partial(self._read, counts, evidence, frozenset(self._unborn)), "lockstep-source-ends"
                 )
-                self._reading = _Reading(int(self._now_ms()), len(context.listed.source), recreated, read)
+                self._reading = _Reading(now_ms, cut, len(context.listed.source), recreated, read)
                 self._write_what_was_read(context)
         except LockstepError as error:
             log.warning("the source's ends are not kept for now: %s", error)
@@ -311,8 +313,8 @@ class SourceEndOffsetStore:
             self._recreated |= set(reading.recreated)
             raise error
         read = reading.read.result()
-        cut = {where: Lost(*one, reading.at_ms) for where, one in self._cut().items()}
-        read = replace(read, lost=merged(read.lost, cut))
+        self._cuts = {where: one for where, one in reading.cut.items() if _end_of(where, read) == UNSEEN_END}
+        read = replace(read, lost=merged(read.lost, _lost_by_cuts(reading, read)))
         self._absence.observe(read.gone - context.listed.source.keys(), reading.listed, context.now)
         lasting = self._absence.lasting()
         for topic in lasting:
@@ -343,6 +345,13 @@ class SourceEndOffsetStore:
         self._write(context, kept, self._lost_entries(context.ledger))
         self._newest = newest
         self._unwritten.clear()
+
+    def _cuts_so_far(self) -> Mapping[TopicPartition, Missed]:
+        """Returns what was told of cut logs and is in no reading yet."""
+        for where, one in self._cut().items():
+            before = self._cuts.get(where, NOTHING_MISSED)
+            self._cuts[where] = Missed(before.records + one.records, max(before.through, one.through))
+        return self._cuts
 
     def _lost_entries(self, ledger: Ledger) -> dict[EntryKey, str | None]:
         """Returns the ledger's new entries for lost records, where they change."""
@@ -381,6 +390,24 @@ class SourceEndOffsetStore:
         self._source.close()
         if self._target is not None:
             self._target.close()
+
+
+def _end_of(where: TopicPartition, read: Read) -> int | None:
+    """Returns the partition's end on the source: UNSEEN_END if it was not seen, None if the flow has no such
+    partition."""
+    ends = read.ends.get(where.topic, ())
+    return ends[where.partition] if where.partition < len(ends) else None
+
+
+def _lost_by_cuts(reading: _Reading, read: Read) -> dict[TopicPartition, Lost]:
+    """Returns the losses that syncs told of. A sync may be forged: no loss is larger than the source's log, which was
+    read after the sync."""
+    ends = {where: _end_of(where, read) or 0 for where in reading.cut}
+    return {
+        where: Lost(min(one.records, ends[where]), min(one.through, ends[where]), reading.at_ms)
+        for where, one in reading.cut.items()
+        if ends[where] > 0
+    }
 
 
 def _recalled(ledger: Ledger) -> dict[str, KeptEndOffsets]:

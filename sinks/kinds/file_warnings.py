@@ -6,23 +6,14 @@ A typo in `topics` stops what was kept in step, and everything looks well: what 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Collection, Sequence
 
 from sinks.every_kind.listing import Listed
-from sinks.faults import Observed
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.topics.rules import is_internal_to_kafka_3, is_replicated
+from sinks.kinds.topics.rules import is_replicated
 from streaming.message_words import first_names, nearest, number_of
-from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_filters import DefaultGroupFilter, DefaultTopicFilter
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
-
-Ends = Callable[[Collection[TopicPartition]], Observed[TopicPartition, LogRange]]
-
-LOOKED_AT = 100
-"""How many other copies are asked for records, to see that MM2 runs."""
 
 
 def unmatched(key: str, named: Sequence[str], there: Collection[str], alias: str) -> list[str]:
@@ -84,40 +75,22 @@ def left_behind(settings: FlowSettings, listed: Listed) -> list[str]:
     return [f"the properties file leaves out {left}, not kept in step: {first_names(found, 3)}"]
 
 
-def uncopied_internal_names(settings: FlowSettings, listed: Listed, source: Ends, target: Ends) -> list[str]:
-    """Returns warnings about topics that MM2 of Kafka 3 takes for internal, where MM2 copied other topics and none of
-    these.
-
-    `source`, `target`: return the ends of partitions there. Raises what they raise.
-    """
-    if settings.keeps_offsets:
-        return []
-    remote = listed.desired.remote
-    suspects = {topic: listed.source[topic] for topic in remote if is_internal_to_kafka_3(topic)}
-    if not suspects:
-        return []
-    written = _with_records(suspects, source)
-    copies = {name: suspects[topic] for topic in written if (name := remote[topic]) in listed.target}
-    copied = _with_records(copies, target)
-    found = sorted(topic for topic in written if remote[topic] not in copied)
-    others = {name: count for name in remote.values() if (count := listed.target.get(name)) and name not in copies}
-    # An MM2 that has not started yet copies nothing either.
-    if not found or not _with_records(dict(islice(others.items(), LOOKED_AT)), target):
-        return []
-    named = f"{number_of(len(found), 'topic')} of {settings.flow.source}: {first_names(found, 3)}"
-    return [
-        f"MM2 has copied no record of {named}. "
-        "MM2 of Kafka 3 never copies a topic whose name ends in .internal or -internal. If such an MM2 runs this flow, "
-        "say lockstep.mm2.version=3"
-    ]
+AWAITS_MM2 = (
+    "{} has no copy of {}. MM2 of Kafka 4 creates copies of topics whose names end in .internal or -internal within "
+    "refresh.topics.interval.seconds; MM2 of Kafka 3 never does, and then `topics.exclude` should name them"
+)
 
 
-def _with_records(partitions: Mapping[str, int], ends: Ends) -> set[str]:
-    """Returns topics that have a record in some partition. A topic that cannot be read counts as empty."""
-    asked = [TopicPartition(topic, number) for topic, count in partitions.items() for number in range(count)]
-    return {where.topic for where, log in ends(asked).items.items() if log.end > log.start} if asked else set()
+def without_copy(settings: FlowSettings, listed: Listed, accepted: Collection[str] = ()) -> list[str]:
+    """Returns a warning about topics whose copies MM2 has to create, and has not yet. `accepted`: other topics."""
+    left = sorted(listed.awaits_mm2().keys() - accepted)
+    return [AWAITS_MM2.format(settings.flow.target, first_names(left, 3))] if left else []
 
 
 def file_warnings(settings: FlowSettings, listed: Listed) -> tuple[str, ...]:
     """Returns warnings about probable mistakes in the properties file."""
-    return (*unmatched_topics(settings, listed.source), *left_behind(settings, listed))
+    return (
+        *unmatched_topics(settings, listed.source),
+        *left_behind(settings, listed),
+        *without_copy(settings, listed),
+    )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import orjson
 
@@ -42,9 +43,17 @@ def keep_divergences(ledger: Ledger, found: Mapping[str, Divergence]) -> None:
 def divergences(ledger: Ledger) -> dict[str, Divergence]:
     """Returns divergences by topic of the source. Raises LockstepError for an unreadable entry."""
     try:
-        return {topic: Divergence(**orjson.loads(text)) for (topic,), text in ledger.values(Entry.DIVERGENCE).items()}
-    except (ValueError, TypeError) as error:
+        return {topic: _divergence(orjson.loads(text)) for (topic,), text in ledger.values(Entry.DIVERGENCE).items()}
+    except (ValueError, TypeError, KeyError) as error:
         raise LockstepError(f"where partitions diverged cannot be read in {ledger.topic}: {error}") from error
+
+
+def _divergence(said: Any) -> Divergence:
+    found = Divergence(**said)
+    numbers = (*found.ends, *found.known, *found.lost)
+    if not isinstance(found.remote, str) or any(type(one) is not int for one in numbers):
+        raise TypeError("neither a name nor numbers")
+    return found
 
 
 def forget_divergences(ledger: Ledger) -> None:

@@ -1,7 +1,7 @@
 """Names of topics on both sides of a flow (KIP-382, KIP-690): MM2's replication policies, method by method.
 
 They follow Kafka 4. Up to 3.9 every topic ending in `.internal` or `-internal` was internal, since KIP-1074 only MM2's
-own are: `lockstep.mm2.version` says which MM2 runs.
+own are: `DesiredTopics.created_by_mm2`.
 """
 
 from __future__ import annotations

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from app.failover_facts import internal_to_mm2, missing_of, unsynced
+from app.failover_facts import missing_of, unsynced
 from app.rights.flow_rights import failover_rights, rights_of_flow
 from app.rights.rights_check import RightFinding, RightVerdict, asked_groups
 from sinks.failover.readiness_facts import GroupsUnseen
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault, JavaGone, NoAnswer, RightsMissing
-from sinks.flow_settings import MirrorVersion
 from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.kinds.shared_listings import list_both
 from sinks.model.changes import Kind
@@ -83,11 +81,3 @@ def test_rights_are_asked_for_while_a_half_dead_source_does_not_list_its_groups(
     required = failover_rights(flow)
     assert any(right.resource_type == "GROUP" for right in required)
     assert asked_groups(flow, Unlisted("a", CoordinatorUnavailable("a: no answer")), required) == set()
-
-
-@pytest.mark.parametrize(("version", "said"), [("3", 1), ("4", 0)])
-def test_topics_that_the_file_names_and_mm2_of_kafka_3_never_copies_are_flagged(version: str, said: int) -> None:
-    flow = replace(flow_settings(), mm2=MirrorVersion(version))
-    found = list(internal_to_mm2(flow, ["orders", "orders-internal", "mm2-offset-syncs.b.internal"]))
-    assert len(found) == said
-    assert all(text.startswith("orders-internal: ") for text in found)

@@ -118,11 +118,21 @@ def wide_deny(binding: AclBinding) -> str | None:
     )
 
 
-def wide_notes(binding: AclBinding) -> list[str]:
-    """Returns notes about an ACL of groups or transactional ids, whose names are the same on the target."""
-    if not is_wildcard(binding):
-        return []
-    return [
-        f"{binding.permission} {binding.operation} on {binding.resource_type} * for {binding.principal} is copied as "
-        "it is: on the target it holds for all that is there, other sources' and the target's own included"
-    ]
+def wide_notes(binding: AclBinding, source: str) -> list[str]:
+    """Returns notes about an ACL of groups or transactional ids, whose names are the same on the target. `source`: the
+    alias by which a dedicated MM2's workers have their names."""
+    workers = f"{source}-mm2"
+    of_workers = f"MM2's workers ({workers})" if binding.operation not in READING_OPERATIONS else ""
+    copied = (
+        f"{binding.permission} {binding.operation} on {binding.resource_type} {{}} for {binding.principal} is copied"
+    )
+    if is_wildcard(binding):
+        also = (
+            f"other sources', the target's own and {of_workers}"
+            if of_workers
+            else "other sources' and the target's own"
+        )
+        return [f"{copied.format(WILDCARD)} as it is: on the target it holds for all that is there, {also} included"]
+    if binding.pattern_type == PREFIXED and of_workers and workers.startswith(binding.resource_name):
+        return [f"{copied.format(binding.resource_name + '…')} as it is: on the target it also covers {of_workers}"]
+    return []

@@ -242,7 +242,7 @@ class _Translation:
             self._withheld[self._there(acl, (acl.resource_name, acl.pattern_type), acl.operation).key] = reason
             return
         self._want(acl, (acl.resource_name, acl.pattern_type), acl.operation)
-        self._notes += wide_notes(acl)
+        self._notes += wide_notes(acl, self._topics.flow.source)
 
     def _translated(self, prefix: str) -> list[Pattern]:
         if prefix not in self._seen:

@@ -26,6 +26,9 @@ class Missed(NamedTuple):
     through: int
 
 
+NOTHING_MISSED = Missed(0, 0)
+
+
 class _CopyBefore(NamedTuple):
     """What was known of a copy before it lost its tail: syncs, and its highest end."""
 
@@ -76,7 +79,7 @@ class CutLogs:
             end, reached = cut
             records += max(0, min(reached, pair.upstream) - end)
         if records:
-            known = self._missed.get(where, Missed(0, 0))
+            known = self._missed.get(where, NOTHING_MISSED)
             self._missed[where] = Missed(known.records + records, max(known.through, pair.upstream))
 
     def take(self) -> Mapping[TopicPartition, Missed]:

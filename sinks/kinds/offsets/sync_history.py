@@ -105,8 +105,9 @@ class History:
         # The target has more records than the source has offsets, so some are there twice.
         known = self._restarts
         if len(known) == RESTART_FIELDS * MAX_RESTARTS:
-            known = array("q", (known[3], known[1] + known[4], max(known[2], known[5]))) + known[6:]
-        self._restarts = known + array("q", (downstream, resent, min(was_at, MAX_INT64)))
+            known = array("q", (known[3], min(known[1] + known[4], MAX_INT64), max(known[2], known[5]))) + known[6:]
+        # A forged sync may have any offsets.
+        self._restarts = known + array("q", (downstream, min(resent, MAX_INT64), min(was_at, MAX_INT64)))
 
     def cap_restarts(self, source_end: int) -> bool:
         """Lowers restarts to an end of the source that was seen later: MM2 was never beyond it. Returns whether any

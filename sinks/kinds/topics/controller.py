@@ -215,9 +215,10 @@ def assemble(assembly: Assembly) -> Assembled:
 
 
 def lacking(listed: Listed, awaited: Collection[Key]) -> set[str]:
-    """Returns remote topics that are missing, or have too few partitions, and that the target will not show soon."""
+    """Returns remote topics that Lockstep has to create or enlarge, and that the target will not show soon."""
     wanted, there = listed.desired.partitions.items(), listed.target
-    return {name for name, count in wanted if there.get(name, 0) < count and (name,) not in awaited}
+    small = {name for name, count in wanted if there.get(name, 0) < count and (name,) not in awaited}
+    return small.difference(listed.awaits_mm2().values())
 
 
 def upstream_of(remote: Mapping[str, str], names: Collection[str]) -> set[str]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from sinks.every_kind.backoff import BackedOff
 from sinks.every_kind.listing import DesiredTopics
-from sinks.flow_settings import FlowSettings, MirrorVersion
+from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.model.changes import Change, Kind, Op
 from sinks.model.plan import Refusal
@@ -45,16 +45,14 @@ def is_replicated(settings: FlowSettings, topic: str) -> bool:
 
 def _is_copied(settings: FlowSettings, topic: str) -> bool:
     """Whether MM2's `shouldReplicateTopic` replicates the topic. MM2 treats Lockstep's own topics like any other."""
-    if settings.mm2 is MirrorVersion.KAFKA_3 and is_internal_to_kafka_3(topic):
-        return False
     return replicates(
         settings.policy, settings.topic_filter, topic, settings.flow.target, settings.heartbeats_replication
     )
 
 
-def is_internal_to_kafka_3(topic: str) -> bool:
+def _is_internal_to_kafka_3(topic: str) -> bool:
     """Whether only Kafka 3 takes the topic for internal (`ReplicationPolicy.isInternalTopic`, KIP-1074): names of
-    Connect's topics."""
+    Connect's topics. Its MM2 never creates a copy, and one of Kafka 4 does."""
     return topic.endswith((".internal", "-internal"))
 
 
@@ -77,7 +75,8 @@ def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> Desired
     partitions = {name: source[topic] for topic, name in remote.items() if source[topic]}
     refusals = tuple(Refusal(Kind.TOPIC, Op.CREATE, (name,), reason) for name, reason in refused.items())
     shared = {topic: name for topic, name in wanted.items() if topic not in remote and sharing[name] > 1}
-    return DesiredTopics(remote, refusals, partitions, frozenset(names.values()), shared)
+    by_mm2 = {} if settings.keeps_offsets else {t: name for t, name in remote.items() if _is_internal_to_kafka_3(t)}
+    return DesiredTopics(remote, refusals, partitions, frozenset(names.values()), shared, by_mm2)
 
 
 def _shared(name: str, wanted: Mapping[str, str]) -> str:

@@ -92,8 +92,8 @@ def test_a_failover_under_way_what_is_at_risk_and_the_last_drill_are_a_line_each
     drill = LastDrill(topic="d", agrees=True, who="ann@ops", at="2026-11-21T12:00:00Z")
     lost = {
         TopicPartition("orders", 0): Lost(50, 60, 1_000),
-        TopicPartition("orders", 1): Lost(None, 60, 1_000),
-        TopicPartition("users", 0): Lost(None, 60, 1_000),
+        TopicPartition("orders", 1): Lost(0, 60, 1_000, unknown=True),
+        TopicPartition("users", 0): Lost(0, 60, 1_000, unknown=True),
     }
     failover = FailoverStatus(record, drill, made, None, lost=lost)
     status = FlowStatus(FLOW, FlowState.LIVE, 1.0, failover=failover, compared=True)

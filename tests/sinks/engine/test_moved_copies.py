@@ -7,9 +7,11 @@ import pytest
 from sinks.every_kind.comparison import BEHIND_TAKEOVER, MOVED, without_moved
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.translation import Method
-from sinks.ledger.kept_divergences import Divergence, keep_divergences, takeover_ends
+from sinks.ledger.kept_divergences import Divergence, divergences, keep_divergences, takeover_ends
+from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Change, Kind, Op
 from sinks.model.plan import make_plan
+from streaming.errors import LockstepError
 from tests.sinks.builders import World, config_change, flow_settings, overrides_of, put_topic, set_config
 from tests.sinks.kinds.acls.acl_builders import acl
 from tests.sinks.kinds.offsets.test_offsets_survey import AX, Stage
@@ -28,6 +30,16 @@ def drained() -> World:
     world.settle()
     keep_divergences(world.ledger(), DRAINED)
     return world
+
+
+@pytest.mark.parametrize(
+    "damage", ['{"ends": null}', '{"remote": ["a"], "ends": [], "known": [], "lost": [], "exact": true}', "[]"]
+)
+def test_end_of_a_copy_that_no_command_wrote_is_not_trusted(damage: str) -> None:
+    world = World()
+    world.ledger().put({(Entry.DIVERGENCE, ("x",)): damage})
+    with pytest.raises(LockstepError, match="where partitions diverged cannot be read"):
+        divergences(world.ledger())
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["read before", "read after"])
@@ -50,14 +62,30 @@ def test_configs_and_acls_of_a_drained_topic_stay_whatever_becomes_of_the_old_on
         world.restart()
     set_config(world.source, "x", "retention.ms", "1")
     set_config(world.source, "y", "retention.ms", "1")
-    world.source_acls.bindings.clear()
-    world.source_acls.bindings.add(acl("ALLOW READ User:other TOPIC y"))
+    world.source_acls.bindings = {acl("ALLOW READ User:other TOPIC y")}
     observe(world, 4)
     assert (overrides_of(world.target, "a.x"), overrides_of(world.target, "a.y")) == (
         {"retention.ms": "9"},
         {"retention.ms": "1"},
     )
     assert REMOTE_ACL in world.target_acls.bindings
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_no_client_loses_its_access_on_the_target_once_clients_may_have_moved(moved: bool) -> None:
+    """Groups, transactional ids and prefixes have no topic that would tell who moved."""
+    world = drained()
+    if not moved:
+        world.ledger().put({(Entry.DIVERGENCE, ("x",)): None})
+    texts = ["ALLOW READ User:app GROUP g", "ALLOW ALL User:app TRANSACTIONAL_ID tx", "ALLOW READ User:app TOPIC y"]
+    world.source_acls.bindings |= {acl(text) for text in texts}
+    world.source_acls.bindings.add(acl("ALLOW READ User:other TOPIC y"))
+    observe(world, 2)
+    there = {acl(text.replace("TOPIC y", "TOPIC a.y")) for text in texts}
+    assert there <= world.target_acls.bindings
+    world.source_acls.bindings -= {acl(text) for text in texts}
+    observe(world, 4)
+    assert (there & world.target_acls.bindings) == (there if moved else set())
 
 
 def test_what_lockstep_does_not_do_for_a_drained_topic_is_refused_with_the_reason() -> None:

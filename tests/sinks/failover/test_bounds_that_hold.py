@@ -92,15 +92,43 @@ def test_retention_of_the_target_since_the_takeover_makes_no_copied_record_missi
 
 def test_what_a_copy_lost_is_kept_until_it_is_acknowledged_and_no_cutover_goes_over_it() -> None:
     built = stage()
-    cut = [{X: Missed(4, 12)}]
+    cut = [{X: Missed(4, 10)}]
     keeper = SourceEndOffsetStore(built.here, 5.0, lambda: NOW_MS, inline, cut=lambda: cut.pop() if cut else {})
     look(built, 0.0, keeper)
-    assert kept_lost(built.ledger()) == {X: Lost(4, 12, int(NOW_MS))}
+    assert kept_lost(built.ledger()) == {X: Lost(4, 10, int(NOW_MS))}
     with pytest.raises(NotNow, match="LOST BEFORE COPYING: at most 4 of x are not on b"):
         cutover(built.scene())
     built.ledger().put(entries_of(acknowledged(kept_lost(built.ledger()), ["x"])))
     look(built, 10.0, keeper)
     assert cutover(built.scene()).state is State.PROMOTED
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ({X: Missed(10**15, 10**15)}, {X: Lost(10, 10, int(NOW_MS))}),
+        ({TopicPartition("nobody-has-this", 0): Missed(4, 10), TopicPartition("x", 77): Missed(4, 10)}, {}),
+    ],
+    ids=["too large", "of no partition"],
+)
+def test_forged_syncs_tell_of_no_loss_larger_than_the_log_nor_of_other_partitions(
+    told: dict[TopicPartition, Missed], kept: dict[TopicPartition, Lost]
+) -> None:
+    built, cut = stage(), [told]
+    keeper = SourceEndOffsetStore(built.here, 5.0, lambda: NOW_MS, inline, cut=lambda: cut.pop() if cut else {})
+    look(built, 0.0, keeper)
+    assert kept_lost(built.ledger()) == kept
+
+
+def test_what_cuts_tell_is_kept_although_the_source_gives_no_answer_at_first() -> None:
+    built, cut = stage(), [{X: Missed(4, 10)}]
+    keeper = SourceEndOffsetStore(built.here, 5.0, lambda: NOW_MS, inline, cut=lambda: cut.pop() if cut else {})
+    built.here.reachable = False
+    look(built, 0.0, keeper)
+    assert (cut, kept_lost(built.ledger())) == ([], {})
+    built.here.reachable = True
+    look(built, 10.0, keeper)
+    assert kept_lost(built.ledger()) == {X: Lost(4, 10, int(NOW_MS))}
 
 
 def test_a_topic_that_lost_records_may_be_accepted() -> None:
@@ -118,6 +146,21 @@ def test_no_cutover_leaves_a_topic_behind_that_has_a_copy_unless_it_is_accepted(
         assert cutover(built.scene()).state is State.PROMOTED
         return
     with pytest.raises(NotNow, match=r"y: with a copy on b, and neither `topics` nor `topics.exclude` names it"):
+        cutover(built.scene())
+    assert built.record().state is State.MIRRORING
+
+
+@pytest.mark.parametrize("accepted", [False, True])
+def test_no_cutover_leaves_a_topic_behind_whose_copy_mm2_has_not_made_unless_it_is_accepted(accepted: bool) -> None:
+    built = stage()
+    put_topic(built.world.source, "own-internal")
+    built.here.logs[TopicPartition("own-internal", 0)] = MemoryLog()
+    built.mirrors = False
+    if accepted:
+        built.choices = replace(built.choices, accepted=frozenset({"own-internal"}))
+        assert cutover(built.scene()).state is State.PROMOTED
+        return
+    with pytest.raises(NotNow, match=r"b has no copy of own-internal\. MM2 of Kafka 4 creates"):
         cutover(built.scene())
     assert built.record().state is State.MIRRORING
 

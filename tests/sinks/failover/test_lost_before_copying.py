@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sinks.every_kind.controller import PassContext
 from sinks.failover import lost_before_copying, source_end_offsets
+from sinks.failover.commands import check_nothing_lost
 from sinks.failover.lost_before_copying import (
     FIRST_OFFSETS,
     Found,
@@ -29,10 +30,12 @@ from sinks.failover.lost_before_copying import (
 )
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.uncopied_records import ReadLimits
-from sinks.faults import ClusterUnreachable
+from sinks.faults import ClusterUnreachable, LedgerUntrusted
 from sinks.kinds.offsets.histories import Histories
+from sinks.ledger.failover_record import NotNow
 from sinks.ledger.kept_end_offsets import KnownPosition, LatestSync, kept_end_offsets
 from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
 from streaming.mm2.records import TopicPartition
 from tests.inline_work import inline
 from tests.memory.memory_records import MemoryLog
@@ -166,7 +169,7 @@ def test_lost_records_are_reported_and_never_too_few_of_them_and_nothing_else_is
     reported = mirror.reported.get(X0)
     if mirror.lost:
         assert reported is not None
-        assert reported.records is None or reported.records >= mirror.lost
+        assert reported.unknown or reported.records >= mirror.lost
     else:
         assert reported is None
 
@@ -229,7 +232,7 @@ def test_of_a_compacted_topic_whose_log_begins_later_it_is_not_known() -> None:
     mirror.write(5)
     mirror.expire(100)
     mirror.look(70.0)
-    assert mirror.reported[X0].records is None
+    assert mirror.reported[X0].unknown
 
 
 def test_where_the_source_shows_no_record_behind_its_start_it_is_not_known() -> None:
@@ -237,7 +240,7 @@ def test_where_the_source_shows_no_record_behind_its_start_it_is_not_known() -> 
     mirror.write(5)
     mirror.here.skip(3).cut(15)
     mirror.look(70.0)
-    assert mirror.reported[X0].records is None
+    assert mirror.reported[X0].unknown
 
 
 def test_where_a_long_aborted_transaction_begins_the_source_it_is_not_known() -> None:
@@ -248,13 +251,11 @@ def test_where_a_long_aborted_transaction_begins_the_source_it_is_not_known() ->
     mirror.write(80)
     mirror.copy(1000)
     mirror.look(70.0)
-    assert mirror.reported[X0].records is None
+    assert mirror.reported[X0].unknown
 
 
-@pytest.mark.parametrize(("looks", "records"), [(1, 50), (3, None)])
-def test_reading_that_was_cut_short_is_repeated_once(
-    monkeypatch: pytest.MonkeyPatch, looks: int, records: int | None
-) -> None:
+@pytest.mark.parametrize(("looks", "records"), [(1, 50), (3, 0)])
+def test_reading_that_was_cut_short_is_repeated_once(monkeypatch: pytest.MonkeyPatch, looks: int, records: int) -> None:
     mirror = LossyMirror()
     mirror.write(50)
     mirror.expire(60)
@@ -268,7 +269,7 @@ def test_reading_that_was_cut_short_is_repeated_once(
             mirror.look(70.0)
     mirror.look(70.0)
     mirror.look()
-    assert mirror.reported[X0].records == records
+    assert (mirror.reported[X0].records, mirror.reported[X0].unknown) == (records, not records)
 
 
 def test_copies_that_mm2_sent_again_do_not_stand_for_records_that_retention_took() -> None:
@@ -284,7 +285,7 @@ def test_copies_that_mm2_sent_again_do_not_stand_for_records_that_retention_took
     mirror.kill()
     mirror.copy(100)
     mirror.look(70.0)
-    assert mirror.reported[X0].records is None
+    assert mirror.reported[X0].unknown
 
 
 def test_topic_that_was_made_anew_lost_nothing() -> None:
@@ -441,7 +442,8 @@ def test_markers_that_were_counted_as_none_are_no_loss() -> None:
         (Lost(5, 10, 1), Lost(2, 12, 9), Lost(7, 12, 1)),
         (Lost(5, 10, 1), Lost(5, 10, 9), Lost(5, 10, 1)),
         (Lost(0, 10, 1), Lost(2, 12, 9), Lost(2, 12, 9)),
-        (Lost(5, 10, 1), Lost(None, 12, 9), Lost(None, 12, 1)),
+        (Lost(5, 10, 1), Lost(0, 12, 9, unknown=True), Lost(5, 12, 1, unknown=True)),
+        (Lost(0, 10, 1, unknown=True), Lost(2, 12, 9), Lost(2, 12, 1, unknown=True)),
     ],
 )
 def test_losses_of_a_partition_add_up(kept: Lost | None, found: Lost, together: Lost) -> None:
@@ -536,11 +538,39 @@ def test_command_does_not_know_what_a_partition_without_a_leader_lost() -> None:
     mirror.write(50)
     mirror.expire(60)
     mirror.built.there.leaderless.add(COPY)
-    assert by_now(mirror)[X0].records is None
+    assert by_now(mirror)[X0].unknown
+
+
+def test_an_unknown_loss_hides_no_known_one_from_a_cutover() -> None:
+    mirror = LossyMirror()
+    mirror.write(50)
+    mirror.expire(60)
+    mirror.write(7)
+    mirror.copy(100)
+    mirror.look(70.0)
+    mirror.built.here.compacting.add("x")
+    mirror.write(3)
+    mirror.expire(100)
+    mirror.write(2)
+    mirror.copy(100)
+    mirror.look(70.0)
+    mirror.look(70.0)
+    assert mirror.reported[X0].records >= 50
+    assert mirror.reported[X0].unknown
+    with pytest.raises(NotNow, match="LOST BEFORE COPYING: at most 5"):
+        check_nothing_lost(mirror.built.scene())
+
+
+@pytest.mark.parametrize("fields", ["[5,5,1000000000000000000,false]", "[5,5,5]", "[null,5,5,false]", "[5,5,5,1]"])
+def test_entry_of_a_loss_that_no_job_wrote_is_not_trusted(fields: str) -> None:
+    built = stage()
+    built.ledger().put({(Entry.LOST, ("x",)): f'{{"0":{fields}}}'})
+    with pytest.raises(LedgerUntrusted):
+        kept_lost(built.ledger())
 
 
 def test_what_was_lost_is_shown_by_topic() -> None:
-    built, lost = stage(), {X0: Lost(5, 10, 1_000), X1: Lost(None, 3, 2_000)}
+    built, lost = stage(), {X0: Lost(5, 10, 1_000), X1: Lost(0, 3, 2_000, unknown=True)}
     built.ledger().put(entries_of(lost))
     kept = kept_lost(built.ledger())
     assert kept == lost

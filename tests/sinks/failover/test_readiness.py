@@ -122,6 +122,7 @@ def test_mm2_that_does_not_copy_is_no_reason_against_a_failover_which_says_what_
         ("replicas in sync for min.insync.replicas", {"replicas": Replicas(3, {"a.x": 3}, {"a.x": 1})}),
         ("MM2's ACL sync", {"rules": FailoverRules(copier_copies_acls=True)}),
         ("topics left out", {"forgotten": ["orders"]}),
+        ("topics without a copy", {"without_copy": ["b has no copy of own-internal"]}),
         ("rights of later steps", {"missing_rights": ["ALTER on the cluster"]}),
         ("rights to count records", {"missing_reads": ["READ on * of a"]}),
         ("last stable offsets on a", {"undecided": {"a": Undecided(unknown={PARTITION: "no leader"})}}),
@@ -223,9 +224,9 @@ def test_groups_of_a_cluster_without_an_answer_are_unknown_with_the_reason_and_t
     assert "`lockstep failover --accept-loss`" in found.remedy
 
 
-def test_what_is_not_known_of_records_that_retention_took_is_said_and_blocks_nothing() -> None:
-    unknown = check("records lost before copying", lost={PARTITION: Lost(None, 10, 1_000)})
-    assert (unknown.result, unknown.figure) == (CheckResult.WARNING, "0; a.x: unknown for 1 partition")
+def test_what_is_not_known_of_records_that_retention_took_is_never_green() -> None:
+    unknown = check("records lost before copying", lost={PARTITION: Lost(0, 10, 1_000, unknown=True)})
+    assert (unknown.result, unknown.figure) == (CheckResult.UNKNOWN, "0; a.x: unknown for 1 partition")
     unwatched = check("records lost before copying", unwatched=7)
     assert unwatched.result is CheckResult.OK
     assert unwatched.figure == "0; unknown for 7 partitions that no job has watched yet"

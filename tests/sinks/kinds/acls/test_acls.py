@@ -92,6 +92,13 @@ def test_allow_on_all_groups_or_all_transactional_ids_is_copied_and_noted(resour
     assert notes("g…") == notes("g") == notes("g…", "DENY") == ()
 
 
+@pytest.mark.parametrize(("name", "noted"), [("a-mm…", True), ("a-…", True), ("*", True), ("a-orders-…", False)])
+def test_allow_on_groups_that_covers_mm2s_workers_is_noted(name: str, noted: bool) -> None:
+    acls = ("ALLOW READ User:al TOPIC x", f"ALLOW READ User:al GROUP {name}")
+    notes = desired_acls(map(acl, acls), FULL, source_topics("x")).notes
+    assert any("MM2's workers (a-mm2)" in note for note in notes) == noted
+
+
 @pytest.mark.parametrize("resource_type", ["GROUP", "TRANSACTIONAL_ID"])
 def test_deny_of_all_groups_or_all_transactional_ids_is_refused_until_the_file_asks_for_it(resource_type: str) -> None:
     text = f"DENY READ User:al {resource_type} *"

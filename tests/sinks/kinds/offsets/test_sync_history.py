@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
@@ -14,11 +14,12 @@ from sinks.kinds.offsets.sync_history import NOWHERE, SLOTS, WIDTH, History, Pai
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, translate
 from sinks.ledger.avro import SingleObject
 from streaming.errors import LockstepError
-from streaming.mm2.records import TopicPartition
+from streaming.mm2.records import MAX_INT64, TopicPartition
 from tests.sinks.kinds.offsets.mm2_partition import WITH_RESTARTS, Partition, Step, untold
 
 CODEC = SingleObject("offset-history")
 ORDERS = TopicPartition("orders", 0)
+OFFSETS = st.integers(0, MAX_INT64) | st.sampled_from([0, 1, 5, MAX_INT64 - 1, MAX_INT64])
 
 
 def history(*pairs: tuple[int, int]) -> History:
@@ -111,6 +112,16 @@ def test_restarts_beyond_the_most_that_are_told_apart_count_as_one() -> None:
     known = history((0, 0), *((10 * number, 15 * number) for number in range(1, 21)))
     assert known.resent_after(0) == 20 * 5
     assert known.resent_after(15 * 19) == 5
+
+
+@given(told=st.lists(st.tuples(OFFSETS, OFFSETS), min_size=1, max_size=30), after_hole=st.booleans())
+@example(told=[(10, 12), (MAX_INT64, 3), (0, 5), (1, 9)], after_hole=False)
+@example(told=[(MAX_INT64, 0), (0, 2), (MAX_INT64, 1), (0, 4)], after_hole=True)
+def test_no_forged_sync_keeps_a_later_one_from_being_taken(told: list[tuple[int, int]], after_hole: bool) -> None:
+    known = History(*told[0], 0)
+    for position, (upstream, downstream) in enumerate(told[1:], start=1):
+        known.take(upstream, downstream, position, after_hole, end=downstream)
+    assert known.to_bytes(CODEC)
 
 
 def test_who_writes_histories_down_learns_which_changed() -> None:

@@ -23,6 +23,20 @@ def refusing_world(*, configs_synced: bool = True) -> World:
     return world
 
 
+def test_copy_of_a_topic_that_ends_in_internal_is_kept_in_step_once_mm2_has_made_it() -> None:
+    """MM2 of Kafka 3 never makes it, and nothing tells beforehand which MM2 runs."""
+    world = World()
+    put_topic(world.source, "own-internal", retention_ms="1")
+    world.source.topics["own-internal"].partitions = 3
+    assert world.run_pass().outcomes == ()
+    assert "a.own-internal" not in world.target.topics
+    put_topic(world.target, "a.own-internal")
+    world.run_pass()
+    assert overrides_of(world.target, "a.own-internal") == {"retention.ms": "1"}
+    assert world.target.topics["a.own-internal"].partitions == 3
+    assert world.run_pass(after=60.0).warnings == ()
+
+
 @pytest.mark.parametrize("configs_synced", [True, False])
 def test_every_config_that_is_not_refused_arrives_with_the_topic(configs_synced: bool) -> None:
     world = refusing_world(configs_synced=configs_synced)

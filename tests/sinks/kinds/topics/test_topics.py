@@ -8,7 +8,7 @@ import pytest
 
 from sinks.every_kind.backoff import BackedOff
 from sinks.faults import ItemFault
-from sinks.flow_settings import FlowSettings, MirrorVersion
+from sinks.flow_settings import Copier, FlowSettings
 from sinks.kinds.topics.rules import (
     desired_topics,
     internal_topic_warnings,
@@ -53,11 +53,16 @@ def test_internal_excluded_and_cyclic_topics_are_not_replicated(defaults: FlowSe
 
 
 @pytest.mark.parametrize("topic", ["orders.internal", "orders-internal", "connect-configs-internal"])
-def test_beside_an_mm2_of_kafka_3_no_topic_that_ends_in_internal_is_replicated(topic: str) -> None:
-    """Kafka 3's `ReplicationPolicy.isInternalTopic`; Kafka 4 replicates them (KIP-1074)."""
-    beside_3 = replace(flow_settings(), mm2=MirrorVersion.KAFKA_3)
-    assert desired_topics({topic: 1, "orders": 1, "internal": 1}, beside_3).remote.keys() == {"orders", "internal"}
-    assert topic in desired_topics({topic: 1}, flow_settings()).remote
+def test_copy_of_a_topic_that_ends_in_internal_is_created_by_mm2_alone(topic: str, defaults: FlowSettings) -> None:
+    """Kafka 3's `ReplicationPolicy.isInternalTopic` takes it for internal; Kafka 4 replicates it (KIP-1074)."""
+    desired = desired_topics({topic: 1, "orders": 1, "internal": 1}, defaults)
+    assert desired.remote.keys() == {topic, "orders", "internal"}
+    assert desired.created_by_mm2 == {topic: f"a.{topic}"}
+
+
+def test_copier_that_keeps_offsets_creates_no_topic_by_itself(defaults: FlowSettings) -> None:
+    beside = replace(defaults, copier=Copier.OFFSET_PRESERVING, policy=IdentityReplicationPolicy())
+    assert desired_topics({"orders-internal": 1}, beside).created_by_mm2 == {}
 
 
 def test_heartbeats_are_replicated_whatever_the_filter_says() -> None:
