@@ -218,7 +218,7 @@ def lacking(listed: Listed, awaited: Collection[Key]) -> set[str]:
     """Returns remote topics that Lockstep has to create or enlarge, and that the target will not show soon."""
     wanted, there = listed.desired.partitions.items(), listed.target
     small = {name for name, count in wanted if there.get(name, 0) < count and (name,) not in awaited}
-    return small.difference(listed.awaits_mm2().values())
+    return small - (set(listed.desired.created_by_mm2.values()) - there.keys())
 
 
 def upstream_of(remote: Mapping[str, str], names: Collection[str]) -> set[str]:

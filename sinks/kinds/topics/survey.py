@@ -73,7 +73,7 @@ def survey(
     chosen = remote.keys() if only is None else remote.keys() & only
     if Kind.TOPIC in active:
         lacking = {topic for topic, name in remote.items() if name not in listed.target and (name,) not in created}
-        missing = lacking - listed.awaits_mm2().keys()
+        missing = lacking - listed.desired.created_by_mm2.keys()
     if Kind.TOPIC_CONFIG in active:
         compared = {topic for topic in chosen if remote[topic] in listed.target}
     known = _known_configs(target, listed) if missing else frozenset[str]()
