@@ -21,7 +21,7 @@ from app.wiring import FlowClusters, both_clusters, client_mistakes, guard, ledg
 from sinks.every_kind.listing import Listed
 from sinks.faults import IncrementalUnsupported, NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings, Incremental
-from sinks.kafka.jvm.epoch_signal import follows_metadata_log
+from sinks.kafka.jvm.metadata_signal import follows_metadata_log
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.config_levels import ConfigEntity, ResourceType
 from sinks.kinds.file_warnings import file_warnings, unmatched_groups

@@ -19,8 +19,8 @@ from sinks.engine.report import Observer
 from sinks.every_kind.claims import Claims
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.jvm.epoch_signal import EpochSignal
 from sinks.kafka.jvm.jvm_acls import JvmAcls, SharedJvmAcls
+from sinks.kafka.jvm.metadata_signal import JvmMetadataSignal
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import CountRequest
 from sinks.kafka.ports.cluster_ports import ClusterPorts
@@ -117,7 +117,7 @@ def flow_in_job(
             writers=made.writers,
             target=there.cluster,
             source_ends=source_ends,
-            signal=EpochSignal(sampled, hooks.on_signal),
+            signal=JvmMetadataSignal(sampled, hooks.on_signal),
             source_epochs=here.ports.epochs,
             observers=[*hooks.observers, *listening],
             overrides=hooks.overrides,

@@ -290,7 +290,7 @@ class DeletionChecks:
         for controller, comparison in found:
             if (wanted := comparison.wanted) is not None and wanted.kind.row.of_principals:
                 self.publish(wanted, context)
-                plan = plan.noting((), self._stays(wanted, context.ledger))
+                plan = plan.noting(self._stays(wanted, context.ledger))
             for kind in sorted(controller.kinds):
                 kept = self._not_proven(kind, controller, comparison, context, second_look, force, latest)
                 if kept:
@@ -413,7 +413,7 @@ class DeletionChecks:
     def _limited(self, plan: Plan, now: float) -> Plan:
         """Returns the plan without kinds that delete too many items, and without creations beyond their limit."""
         beyond = beyond_limit(plan, self._limits)
-        plan = plan.without(beyond)
+        plan = plan.refusing_kinds(beyond)
         for kind, reason in beyond.items():
             standing = self._standing.setdefault(kind, _Standing())
             standing.stopped = reason

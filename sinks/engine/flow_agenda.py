@@ -47,7 +47,7 @@ class FlowAgenda:
         for kinds in controlled:
             self.of[kinds].signalled += records
 
-    def polled(self, kinds: Kinds, found: Polled) -> None:
+    def note_polled(self, kinds: Kinds, found: Polled) -> None:
         """Note a poll of these kinds. Signalled changes that it explains are no longer looked for in other kinds."""
         one = self.of[kinds]
         one.polled, explained, one.signalled = found, min(one.signalled, found.explained), 0
@@ -134,7 +134,7 @@ class KindIntervals:
         polled = self._polled_at
         return frozenset(k for k, wait in self._intervals.items() if k in polled and now - polled[k] < wait)
 
-    def polled(self, kinds: Collection[Kind], now: float) -> None:
+    def note_polled(self, kinds: Collection[Kind], now: float) -> None:
         """Note that these kinds were read. A kind that could not be read is due again in the next pass."""
         self._polled_at |= dict.fromkeys(kinds, now)
 

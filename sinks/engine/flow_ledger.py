@@ -9,7 +9,7 @@ from typing import Protocol
 
 from sinks.engine.cluster_guard import ClusterGuard
 from sinks.engine.deletion_checks import only_ours
-from sinks.every_kind.comparison import without_moved
+from sinks.engine.moved_copies import refuse_moved
 from sinks.every_kind.listing import Listed
 from sinks.failover.last_drill import last_drill
 from sinks.failover.lost_before_copying import kept_lost, unacknowledged
@@ -150,7 +150,7 @@ class FlowLedger:
         self.ended = ENDED.format(record.describe()) if self._obeys and record.has_ended else None
         self.failover = replace(self.failover, record=record)
 
-    def still_allowed(self, plan: Plan, ledger: Ledger) -> Plan:
+    def refuse_outdated(self, plan: Plan, ledger: Ledger) -> Plan:
         """Returns the part of the plan that may still be written. Called right before the first write.
 
         Another process may have ended the flow, drained topics, or released an item that the plan deletes. Raises
@@ -163,13 +163,13 @@ class FlowLedger:
         if self.ended:
             return replace(plan, changes=())
         if moved := divergences(ledger):
-            plan = without_moved(plan, moved)
+            plan = refuse_moved(plan, moved)
         return only_ours(plan, ledger)
 
     def goes_on(self, ledger: Ledger) -> bool:
         """Whether the flow has not ended. Called before each request, because a flow may end between two requests.
 
-        Raises as `still_allowed`.
+        Raises as `refuse_outdated`.
         """
         if self._obeys:
             ledger.catch_up()

@@ -23,6 +23,7 @@ from sinks.engine.deletion_checks import EPOCHS_GROW_WITHIN_S, DeletionChecks, F
 from sinks.engine.flow_agenda import FlowAgenda
 from sinks.engine.flow_components import FlowComponents, close_all
 from sinks.engine.flow_ledger import FlowLedger, check_not_copied
+from sinks.engine.moved_copies import refuse_moved
 from sinks.engine.report import Compared, KindTrouble, Report, Stopwatch, notify, stops_flow, with_status
 from sinks.every_kind.comparison import Comparison, ControllerStatus
 from sinks.every_kind.controller import Controller, PassContext, Sighting, StreamFollower
@@ -119,7 +120,7 @@ class FlowReconcile:
 
         # Desire, and the difference: each kind whose poll found something reads both sides.
         found = self._survey(due, context, trouble)
-        self._agenda.intervals.polled(frozenset(Kind) - context.idle - trouble.faulted.keys(), context.now)
+        self._agenda.intervals.note_polled(frozenset(Kind) - context.idle - trouble.faulted.keys(), context.now)
         plan = join_plans(self.settings.flow, [comparison.plan for _, comparison in found])
 
         # The one door for deletions, with a second look at the source, and for floods of creations.
@@ -136,7 +137,7 @@ class FlowReconcile:
         context = compared.context
 
         # The lease, the ledger and the clusters are those that were compared, right before the first write.
-        compared = replace(compared, plan=self._ledger.still_allowed(compared.plan, context.ledger))
+        compared = replace(compared, plan=self._ledger.refuse_outdated(compared.plan, context.ledger))
         self._check_before_writing(compared)
 
         # Write; what was written is owned and audited, whatever ends it.
@@ -195,11 +196,11 @@ class FlowReconcile:
             polled = self._ask(controller, context, trouble, partial(controller.poll, context, agenda))
             if polled is None:
                 continue
-            self._agenda.polled(controller.kinds, polled)
+            self._agenda.note_polled(controller.kinds, polled)
             if polled.differs:
                 due.append(controller)
             elif agenda.error is not None:
-                agenda.works()
+                agenda.note_works()
         return due
 
     def _survey(
@@ -212,17 +213,18 @@ class FlowReconcile:
             seen = self._ask(controller, context, trouble, partial(controller.survey, context, agenda))
             if seen is None:
                 continue
-            comparison = self._ask(controller, context, trouble, partial(controller.desired, context, seen))
+            comparison = self._ask(controller, context, trouble, partial(controller.difference, context, seen))
             if comparison is None:
                 continue
             if agenda.error is not None:
-                agenda.works()
+                agenda.note_works()
             if self.settings.copier_keeps:
                 # The agenda learns of these refusals, so what differs stays known while nothing is compared.
-                comparison = comparison.refusing(dict.fromkeys(self.settings.copier_keeps, KEPT_BY_COPIER))
+                kept = dict.fromkeys(self.settings.copier_keeps, KEPT_BY_COPIER)
+                comparison = comparison.with_plan(comparison.plan.refusing_kinds(kept, passing=True))
             if moved:
-                comparison = comparison.without_moved(moved)
-            found.append((controller, agenda.ready(comparison, context.ledger.owned, context.now)))
+                comparison = comparison.with_plan(refuse_moved(comparison.plan, moved))
+            found.append((controller, agenda.hold_back(comparison, context.ledger.owned, context.now)))
         return found
 
     def _second_look(
@@ -274,7 +276,7 @@ class FlowReconcile:
             self._components.audit.prepare()
         ledger.intend(plan.changes)
         for controller, comparison in compared.comparisons:
-            self._agenda.of[controller.kinds].writes(comparison)
+            self._agenda.of[controller.kinds].note_written_names(comparison)
         outcomes, sent = list[Outcome](), list[Change]()
         self._agenda.listing.want_anew(any(change.kind.row.data for change in plan.changes))
         try:
@@ -298,10 +300,10 @@ class FlowReconcile:
             # A topic's creation brings outcomes of its configs. Where these are not synced, they are never tried again.
             kept = [one for one in tried if one.change in planned or one.change.kind in enabled]
             agenda = self._agenda.of[controller.kinds]
-            agenda.tried(kept, context.now)
+            agenda.learn_outcomes(kept, context.now)
             # A failed write to the ledger leaves the kind dirty, so the next pass compares it again.
             context.ledger.put(comparison.remembered)
-            agenda.compared(comparison, tried, context.now)
+            agenda.note_compared(comparison, tried, context.now)
             if isinstance(controller, StreamFollower):
                 controller.written(context, tried)
             if (wanted := comparison.wanted) is not None and wanted.kind.row.of_principals:

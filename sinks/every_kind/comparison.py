@@ -8,13 +8,10 @@ from typing import Any, Protocol
 
 from sinks.every_kind.absence import NEVER_AT
 from sinks.ledger.adoption import Alike
-from sinks.ledger.kept_divergences import Divergence, takeover_ends
 from sinks.ledger.ownership import Entries
-from sinks.model.changes import Change, Key, Kind, Op
+from sinks.model.changes import Key, Kind
 from sinks.model.effective_drift import DifferingConfig, DriftGroup
-from sinks.model.plan import SEE_PLAN, Plan, Refusal, Unobserved
-from streaming.message_words import first_names
-from streaming.mm2.records import MAX_INT64, TopicPartition
+from sinks.model.plan import Plan, Refusal, Unobserved
 
 
 @dataclass(frozen=True)
@@ -84,15 +81,8 @@ class Comparison:
     alike: Alike = field(default_factory=Alike)
     remembered: Entries = field(default_factory=dict)
 
-    def refusing(self, kinds: Mapping[Kind, str]) -> Comparison:
-        """Returns the comparison with all changes of these kinds refused. Each kind has its reason."""
-        return self._with_plan(self.plan.without(kinds, passing=True))
-
-    def without_moved(self, known: Mapping[str, Divergence]) -> Comparison:
-        """Returns the comparison with the changes refused that `without_moved` refuses."""
-        return self._with_plan(without_moved(self.plan, known))
-
-    def _with_plan(self, plan: Plan) -> Comparison:
+    def with_plan(self, plan: Plan) -> Comparison:
+        """Returns the comparison with another plan of the same changes, of which more are refused."""
         if self.covered is None:
             return replace(self, plan=plan)
         keys, refused = {name: key for key, name in self.covered.items()}, dict(self.refused)
@@ -100,52 +90,6 @@ class Comparison:
             if (key := keys.get(row.key[0])) is not None:
                 refused[key] = (*refused.get(key, ()), row)
         return replace(self, plan=plan, refused=refused)
-
-
-MOVED = (
-    "the flow drained the topic, so its clients may have moved to the target and write it there. Lockstep changes it "
-    "no more until `lockstep unfence`, or until `lockstep failback --done`"
-)
-
-
-MOVED_PRINCIPALS = (
-    "the flow drained {}, so clients may have moved to the target, and what goes on the source is no longer theirs. "
-    "Lockstep takes no access away until `lockstep unfence`, or until `lockstep failback --done`. If it is meant, take "
-    "it away on the target by hand"
-)
-
-
-BEHIND_TAKEOVER = "clients could move to the target before Lockstep read where the copy ends; it reads that again"
-
-
-def without_moved(plan: Plan, known: Mapping[str, Divergence]) -> Plan:
-    """Returns the plan without changes to copies whose clients may have moved, also of ACLs that name one.
-
-    Once clients may have moved, no principal loses access: nothing tells which of them use only the target by now.
-    Also refuses group offsets behind the end that such a copy had then: the end was read after clients wrote the copy.
-    """
-    if not known:
-        return plan
-    copies, ends = {one.remote for one in known.values()}, takeover_ends(known)
-    plan = plan.refusing([one for one in plan.changes if _topic_of(one) in copies], MOVED, remedy=SEE_PLAN)
-    access = [one for one in plan.changes if one.kind.row.of_principals and one.op is Op.DELETE]
-    plan = plan.refusing(access, MOVED_PRINCIPALS.format(first_names(sorted(known), 3)), remedy=SEE_PLAN)
-    behind = [one for one in plan.changes if one.kind is Kind.GROUP_OFFSET and _lies_behind(one, ends)]
-    return plan.refusing(behind, BEHIND_TAKEOVER, passing=True)
-
-
-def _lies_behind(change: Change, ends: Mapping[TopicPartition, int]) -> bool:
-    _, topic, partition = change.key
-    return isinstance(change.after, int) and change.after > ends.get(TopicPartition(topic, int(partition)), MAX_INT64)
-
-
-def _topic_of(change: Change) -> str | None:
-    """The topic of the target that a change is about. None for changes of other resources, and of groups' offsets."""
-    if change.kind in (Kind.TOPIC, Kind.TOPIC_CONFIG):
-        return change.key[0]
-    if change.kind is Kind.ACL and (change.key[0], change.key[2]) == ("TOPIC", "LITERAL"):
-        return change.key[1]
-    return None
 
 
 class GroupRow(Protocol):

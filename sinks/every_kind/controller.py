@@ -4,7 +4,7 @@ A kind is four things. A pass (`sinks.engine.reconcile`) calls them in this orde
 
 1. `poll`: does anything differ? As cheaply as possible.
 2. `survey`: if so, what do both sides have?
-3. `desired`: what should the target have, and what differs? Pure: the answer is a `Comparison`, values alone.
+3. `difference`: what should the target have, and what differs? Pure: the answer is a `Comparison`, values alone.
 4. `Writer.write`: changes to outcomes.
 
 Two questions come from elsewhere: `second_look` before deletions (are these items really gone on the source?), and
@@ -82,7 +82,7 @@ class Controller(Protocol):
     def survey(self, context: PassContext, agenda: KindsAgenda) -> Any:
         """Reads both sides."""
 
-    def desired(self, context: PassContext, seen: Any) -> Comparison:
+    def difference(self, context: PassContext, seen: Any) -> Comparison:
         """Returns the changes that the target needs, including backed-off ones. Asks no cluster."""
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:

@@ -326,12 +326,12 @@ class KindsAgenda:
         self.retries.failed(now)
         self.error, self.polled = error, replace(self.polled, polled=0)
 
-    def works(self) -> None:
+    def note_works(self) -> None:
         """It could."""
         self.error = None
         self.retries.succeeded()
 
-    def lacks(self, kind: Kind, flow: Flow, reason: str) -> None:
+    def note_unsupported(self, kind: Kind, flow: Flow, reason: str) -> None:
         """Note that a cluster does not have the kind. It is compared once, because other flows wait for this flow's
         claims."""
         is_news = self.findings.unsupported is None
@@ -346,7 +346,7 @@ class KindsAgenda:
         self.keys.dirty.add(WHOLE)
         self.findings.errors, self.findings.refused, self.rests = (error,), {}, True
 
-    def ready(self, comparison: Comparison, owned: OwnedKeys, now: float) -> Comparison:
+    def hold_back(self, comparison: Comparison, owned: OwnedKeys, now: float) -> Comparison:
         """Returns the comparison without creations that the target will show later, and without changes that back off.
 
         Forgets backed-off changes of compared items that are no longer wanted. `owned`: returns the keys that the flow
@@ -388,7 +388,7 @@ class KindsAgenda:
                 present[kind] = {**there, **dict.fromkeys(self.created.missed, "")}
         return replace(comparison, present=present)
 
-    def writes(self, comparison: Comparison) -> None:
+    def note_written_names(self, comparison: Comparison) -> None:
         """Note that the changes of this comparison are written now.
 
         The watches must forget what they polled before, on both sides. Otherwise a value that returns to what it was
@@ -398,12 +398,12 @@ class KindsAgenda:
         self.written |= names
         self.unpolled |= {key for key, name in (comparison.covered or {}).items() if name in names}
 
-    def tried(self, outcomes: Collection[Outcome], now: float) -> None:
+    def learn_outcomes(self, outcomes: Collection[Outcome], now: float) -> None:
         """Take in outcomes: back off refused changes, and remember creations."""
         self.backed_off.learn(outcomes, now)
         self.created.learn(outcomes, now)
 
-    def compared(self, comparison: Comparison, outcomes: Collection[Outcome], now: float) -> None:
+    def note_compared(self, comparison: Comparison, outcomes: Collection[Outcome], now: float) -> None:
         """Note that a comparison was applied. Left to compare: what could not be seen, was not written, or failed for a
         moment."""
         covered, self.inputs = comparison.covered, self.polled.inputs

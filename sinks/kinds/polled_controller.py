@@ -62,7 +62,7 @@ class PolledController(ABC, Generic[S]):
         """Read both lists. Raises ClusterUnreachable, RightsMissing, NotSupported."""
 
     @abstractmethod
-    def difference(self, context: PassContext, seen: S) -> Comparison:
+    def difference_of(self, context: PassContext, seen: S) -> Comparison:
         """Returns the plan for the whole kind. Its `errors` have what could not be observed. Asks no cluster."""
 
     @abstractmethod
@@ -115,7 +115,7 @@ class PolledController(ABC, Generic[S]):
                 if watch.changed():
                     agenda.keys.list_differs(context.now)
         except NotSupported as error:
-            agenda.lacks(self.kind, self._flow, str(error))
+            agenda.note_unsupported(self.kind, self._flow, str(error))
         except RightsMissing as error:
             agenda.cannot_be_seen(self._denied(error))
         else:
@@ -133,13 +133,13 @@ class PolledController(ABC, Generic[S]):
         except (NotSupported, RightsMissing) as error:
             return error
 
-    def desired(self, context: PassContext, seen: S | NotSupported | RightsMissing) -> Comparison:
+    def difference(self, context: PassContext, seen: S | NotSupported | RightsMissing) -> Comparison:
         """The plan for all of the kind."""
         if isinstance(seen, NotSupported):
             return Comparison(Plan(self._flow), wanted=Wanted(self.kind, (), 0, ""), unsupported=str(seen))
         if isinstance(seen, RightsMissing):
             return Comparison(Plan(self._flow, errors=(self._denied(seen),)))
-        return self.difference(context, seen)
+        return self.difference_of(context, seen)
 
     def alike(self, context: PassContext, compared: Comparison) -> Alike:
         """What the comparison found."""

@@ -104,7 +104,7 @@ class Plan:
         """That of `digest_of`."""
         return digest_of(self.flow, [change.as_json() for change in self.changes])
 
-    def without(self, refused: Mapping[Kind, str], *, passing: bool = False) -> Plan:
+    def refusing_kinds(self, refused: Mapping[Kind, str], *, passing: bool = False) -> Plan:
         """Returns the plan with all changes of these kinds refused, each kind for its reason. `passing`: see
         Refusal."""
         plan = self
@@ -113,11 +113,9 @@ class Plan:
             plan = plan.refusing(changes, reason, passing=passing)
         return plan
 
-    def noting(self, refused: Iterable[Refusal], notes: Iterable[str]) -> Plan:
-        """Returns the plan with more refusals and notes. A key that the plan changes is not refused."""
-        changed = {change.key for change in self.changes}
-        rows = [refusal for refusal in refused if refusal.key not in changed]
-        return replace(self, refused=(*self.refused, *rows), notes=(*self.notes, *notes))
+    def noting(self, notes: Iterable[str]) -> Plan:
+        """Returns the plan with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
 
     def refusing(
         self, changes: Collection[Change], reason: str, *, passing: bool = False, remedy: str | None = None

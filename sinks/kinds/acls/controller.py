@@ -49,7 +49,7 @@ class AclController(PolledController[BothSides]):
             self._translated.forget()
         return survey_acls(*self._sides, _fences(context, self._reverse), afresh=Kind.ACL in context.confirming)
 
-    def difference(self, context: PassContext, seen: BothSides) -> Comparison:
+    def difference_of(self, context: PassContext, seen: BothSides) -> Comparison:
         """Returns the plan for all ACLs. Kinds of principals use the principals found here."""
         owned, settings = context.ledger.owned(Kind.ACL), self._assembly.settings
         found = compare_acls(settings, seen, context.listed, owned, self._translated)

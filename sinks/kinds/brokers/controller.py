@@ -61,7 +61,7 @@ class BrokerController(PolledController["SeenLevels"]):
         """Read as `survey_brokers`. A job does not look for effective drift, which needs all configs of a broker."""
         return survey_brokers(self._settings, self._configs, self._source, self._target, effective=self._once)
 
-    def difference(self, context: PassContext, seen: SeenLevels) -> Comparison:
+    def difference_of(self, context: PassContext, seen: SeenLevels) -> Comparison:
         """As `compare_brokers`."""
         return compare_brokers(self._settings, self._configs, seen, context.ledger.owned(Kind.BROKER_CONFIG))
 

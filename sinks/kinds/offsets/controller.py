@@ -192,7 +192,7 @@ class OffsetController:
             self.memory.save_truncations(context.ledger, context.listed.source)
         return rows
 
-    def desired(self, context: PassContext, seen: list[GroupOffset]) -> Comparison:
+    def difference(self, context: PassContext, seen: list[GroupOffset]) -> Comparison:
         """The offsets to write."""
         for group in self._turn:
             self._rows.pop(group, None)

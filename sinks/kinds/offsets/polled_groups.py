@@ -65,9 +65,9 @@ class PolledGroups:
             gone = self._list(now)
         asked = self._queue.turn(POLLED_IN_TURN if moved is None else POLLED_AT_ONCE)
         committed = self._watch.changed(self.chosen, asked) if asked else set()
-        self._queue.polled(asked)
-        self._ends.polled(set(asked).difference(self._watch.troubled), committed)
-        self._polls.polled(now, self._clock() - start, len(asked), len(committed))
+        self._queue.note_polled(asked)
+        self._ends.note_polled(set(asked).difference(self._watch.troubled), committed)
+        self._polls.note_polled(now, self._clock() - start, len(asked), len(committed))
         return GroupChanges(committed, gone)
 
     @property
@@ -114,7 +114,7 @@ class PollQueue:
         """Returns the first so many. They wait until `polled`."""
         return list(self._waiting)[:most]
 
-    def polled(self, groups: Collection[str]) -> None:
+    def note_polled(self, groups: Collection[str]) -> None:
         """These were polled after they were added last."""
         for group in groups:
             self._waiting.pop(group, None)
@@ -158,7 +158,7 @@ class PollPace:
 class GroupPolls(PollPace):
     """When to poll groups for commits: as often as the share of the time allows."""
 
-    def polled(self, now: float, seconds: float, groups: int, committed: int) -> None:
+    def note_polled(self, now: float, seconds: float, groups: int, committed: int) -> None:
         """Notes a poll of `groups` that began at `now`. `committed`: how many of them had committed."""
         self.took(now, seconds)
         if committed >= max(STORM_LEAST, STORM * groups):
@@ -236,7 +236,7 @@ class CommitEnds:
             return list(groups)
         return [group for group in groups if self._partition_of(group) in moved]
 
-    def polled(self, asked: Collection[str], committed: Collection[str]) -> None:
+    def note_polled(self, asked: Collection[str], committed: Collection[str]) -> None:
         """Notes groups that were polled after the ends were seen. `committed`: groups with new offsets.
 
         A group with new offsets whose partition has not moved has committed a moment ago. By the next look the end

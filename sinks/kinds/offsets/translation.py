@@ -15,7 +15,8 @@ The way back, for a group that worked on the target: the same pairs, read the ot
 source may hold what never reached the target.
 
 After a restart MM2 sends records again. If it dies once more before it has caught up, the new copies may never come. So
-only what lies before the restart counts. MM2's own answers rely on copies that are still to come.
+only what lies before the restart counts. The same holds for a group whose next records retention took from the source:
+perhaps before MM2 sent them again. MM2's own answers rely on copies that are still to come.
 
 By the syncs, a checkpoint or earlier answer may lie behind a record that the group has yet to read. Then it is from
 before a truncation of the target's log, and does not count. If even the newest sync lies behind the target's end, it is
@@ -124,7 +125,7 @@ def translate(upstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unan
     """The answer for a group at `upstream` on the source. It goes back only if the group did."""
     evidence = _without_untrue(evidence, ends.target)
     history, previous = evidence.history, evidence.previous
-    limit = limit_while_resending(history, ends.target)
+    limit = limit_of_copies(upstream, history, ends)
     below, following = history.around(upstream, limit) if history else (None, None)
     last = (previous.method, previous.downstream) if previous and previous.upstream <= upstream else None
     found = list(_candidates(upstream, ends, evidence, below, (following or BEYOND_ALL).downstream, limit))
@@ -181,6 +182,15 @@ def limit_while_resending(history: History | None, target: LogRange) -> int:
     """
     since = history.resending_since(target.end) if history else None
     return MAX_INT64 if since is None else since
+
+
+def limit_of_copies(upstream: int, history: History | None, ends: LogEnds) -> int:
+    """The same for a group at `upstream`, whose next records retention may have taken before MM2 sent them again."""
+    limit = limit_while_resending(history, ends.target)
+    if history is None or ends.source is None or upstream >= ends.source.start:
+        return limit
+    restart = next((one for one in history.restarts() if upstream < one.was_at), None)
+    return limit if restart is None else min(limit, 0 if restart.several else restart.downstream)
 
 
 def _candidates(
@@ -347,7 +357,7 @@ class SearchWindow(NamedTuple):
 def search_window(upstream: int, ends: LogEnds, history: History | None) -> SearchWindow | None:
     """Where to search on the target. None: the pairs already say all that a search could find."""
     history = without_truncated(history, ends.target)
-    limit = limit_while_resending(history, ends.target)
+    limit = limit_of_copies(upstream, history, ends)
     below, following = history.around(upstream, limit) if history else (None, None)
     if below is None or below.upstream == upstream:
         return None

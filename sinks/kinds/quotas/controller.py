@@ -36,7 +36,7 @@ class QuotaController(PolledController[tuple[Quotas, Quotas]]):
         """Both sides'."""
         return self._source.describe(), self._target.describe()
 
-    def difference(self, context: PassContext, seen: tuple[Quotas, Quotas]) -> Comparison:
+    def difference_of(self, context: PassContext, seen: tuple[Quotas, Quotas]) -> Comparison:
         """As `compare_quotas`."""
         return compare_quotas(self._assembly.settings, context.ledger.owned(Kind.CLIENT_QUOTA), *seen)
 

@@ -144,7 +144,7 @@ class TopicController:
             if context.everything:
                 self._schedule.polled_all(max(0, agenda.signalled - len(moved)))
             else:
-                self._schedule.polled(group, self._clock() - start, moved, context.now)
+                self._schedule.note_polled(group, self._clock() - start, moved, context.now)
             agenda.unpolled.difference_update(*group)
             polled += sum(map(len, group))
         if context.everything:
@@ -173,7 +173,7 @@ class TopicController:
         self._owes_ids = False
         return seen
 
-    def desired(self, context: PassContext, seen: SeenTopics) -> Comparison:
+    def difference(self, context: PassContext, seen: SeenTopics) -> Comparison:
         """The plan for what differs."""
         owned = context.ledger.owned(Kind.TOPIC)
         surplus = surplus_topics(self._settings, context) if Kind.TOPIC in seen.active else {}
@@ -183,7 +183,7 @@ class TopicController:
             compared = replace(compared, plan=replace(compared.plan, errors=errors))
         changes_configs = any(change.kind is Kind.TOPIC_CONFIG for change in compared.plan.changes)
         if changes_configs and self._configs is not None and (warning := self._configs.warning):
-            return replace(compared, plan=compared.plan.noting((), [warning]))
+            return replace(compared, plan=compared.plan.noting([warning]))
         return compared
 
     def alike(self, context: PassContext, compared: Comparison) -> Alike:

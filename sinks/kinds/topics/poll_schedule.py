@@ -136,7 +136,9 @@ class PollSchedule:
             if self._owed and self._owed % len(self._shards) == 0:
                 return
 
-    def polled(self, group: Iterable[Sequence[str]], seconds: float, differing: Collection[str], now: float) -> None:
+    def note_polled(
+        self, group: Iterable[Sequence[str]], seconds: float, differing: Collection[str], now: float
+    ) -> None:
         """Note what a poll of a group cost, and which of its topics differ. Each of them explains one signalled
         record."""
         self._budget.spend(sum(map(len, group)), seconds)

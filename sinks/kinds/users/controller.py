@@ -81,7 +81,7 @@ class UserController(PolledController["SeenUsers"]):
         wanted = users_of(named, assembly.settings.acls.protected)
         return survey_users(wanted, assembly.source.users, assembly.target.users, self._provider, context.ledger)
 
-    def difference(self, context: PassContext, seen: SeenUsers) -> Comparison:
+    def difference_of(self, context: PassContext, seen: SeenUsers) -> Comparison:
         """As `compare_users`."""
         return compare_users(self._assembly.settings, seen, context.ledger, self._assembly.claims)
 
@@ -108,7 +108,7 @@ class RevokedUserController(PolledController[Iterations]):
         made = made_users(context.ledger)
         return self._assembly.target.users.describe(made) if made else {}
 
-    def difference(self, context: PassContext, seen: Iterations) -> Comparison:
+    def difference_of(self, context: PassContext, seen: Iterations) -> Comparison:
         """Plan the removal of credentials that Lockstep created. The file asks for none any more."""
         return compare_revoked(self._assembly.settings, seen, context.ledger)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.every_kind.comparison import BEHIND_TAKEOVER, MOVED, without_moved
+from sinks.engine.moved_copies import BEHIND_TAKEOVER, MOVED, refuse_moved
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.translation import Method
 from sinks.ledger.kept_divergences import Divergence, divergences, keep_divergences, takeover_ends
@@ -99,16 +99,16 @@ def test_what_lockstep_does_not_do_for_a_drained_topic_is_refused_with_the_reaso
 def test_a_group_is_not_placed_behind_the_end_that_the_copy_had_when_its_clients_could_move() -> None:
     before, behind = (Change(Kind.GROUP_OFFSET, ("g", "a.x", "0"), 5, offset) for offset in (10, 11))
     other = Change(Kind.GROUP_OFFSET, ("g", "a.y", "0"), 5, 99)
-    plan = without_moved(make_plan(flow_settings().flow, [before, other]), DRAINED)
+    plan = refuse_moved(make_plan(flow_settings().flow, [before, other]), DRAINED)
     assert set(plan.changes) == {before, other}
-    (refused,) = without_moved(make_plan(flow_settings().flow, [behind]), DRAINED).refused
+    (refused,) = refuse_moved(make_plan(flow_settings().flow, [behind]), DRAINED).refused
     assert (refused.op, refused.reason, refused.passing) == (Op.UPDATE, BEHIND_TAKEOVER, True)
 
 
 def test_other_topics_are_changed_as_before() -> None:
     change = config_change("a.y", "retention.ms", "1", "2")
     plan = make_plan(flow_settings().flow, [change])
-    assert without_moved(plan, DRAINED) == plan
+    assert refuse_moved(plan, DRAINED) == plan
 
 
 def test_a_group_at_the_end_of_the_source_goes_on_where_the_copy_ended_before_clients_wrote_it() -> None:

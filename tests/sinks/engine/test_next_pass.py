@@ -36,5 +36,5 @@ def test_a_controller_in_trouble_is_asked_when_it_is_tried_again() -> None:
 
 def test_kinds_that_rest_wake_after_their_interval_and_others_do_not() -> None:
     intervals = KindIntervals({Kind.ACL: 30.0, Kind.TOPIC: 10.0, Kind.SCRAM_USER: 1.0})
-    intervals.polled([Kind.ACL, Kind.TOPIC, Kind.SCRAM_USER], 5.0)
+    intervals.note_polled([Kind.ACL, Kind.TOPIC, Kind.SCRAM_USER], 5.0)
     assert intervals.waking({Kind.ACL, Kind.SCRAM_USER}, 7.0) == [35.0]

@@ -87,7 +87,7 @@ def test_refused_kind_leaves_the_plan_with_its_reason_and_the_others_stay() -> N
             make_plan(FLOW, [config_change("a.t", "x", "1", "2")]),
         ],
     )
-    left = plan.without({Kind.TOPIC: "too many"})
+    left = plan.refusing_kinds({Kind.TOPIC: "too many"})
     assert [change.kind for change in left.changes] == [Kind.TOPIC_CONFIG]
     assert [(refusal.kind, refusal.op, refusal.reason) for refusal in left.refused] == [
         (Kind.TOPIC, Op.DELETE, "too many")

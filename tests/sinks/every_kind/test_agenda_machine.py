@@ -64,7 +64,7 @@ class AgendaMachine(RuleBasedStateMachine):
 
     @rule(kinds=CONTROLLED, explained=st.integers(0, 4))
     def poll(self, kinds: Kinds, explained: int) -> None:
-        self.agenda.polled(kinds, Polled(differs=False, keys=TARGETS, explained=explained))
+        self.agenda.note_polled(kinds, Polled(differs=False, keys=TARGETS, explained=explained))
         shared = min(explained, self.signalled[kinds])
         self.signalled = {one: max(0, owed - shared) for one, owed in self.signalled.items()} | {kinds: 0}
 
@@ -76,13 +76,13 @@ class AgendaMachine(RuleBasedStateMachine):
 
     @rule(kinds=CONTROLLED)
     def work(self, kinds: Kinds) -> None:
-        self.agenda.of[kinds].works()
+        self.agenda.of[kinds].note_works()
         self.failures[kinds] = 0
         self.retry_at.pop(kinds, None)
 
     def ready(self, *changes: Change) -> Plan:
         compared = Comparison(make_plan(FLOW, changes), covered={one.key[0]: one.key[0] for one in changes})
-        return self.agenda.of[TOPICS].ready(compared, nothing_owned, self.now).plan
+        return self.agenda.of[TOPICS].hold_back(compared, nothing_owned, self.now).plan
 
     @rule(name=NAMES, value=VALUES, takes=st.booleans())
     def write(self, name: str, value: str, takes: bool) -> None:
@@ -93,7 +93,7 @@ class AgendaMachine(RuleBasedStateMachine):
         assert (plan.changes, len(plan.refused)) == (((), 1) if waits else ((change,), 0))
         if waits:
             return
-        self.agenda.of[TOPICS].tried([Outcome(change, None if takes else REFUSED)], self.now)
+        self.agenda.of[TOPICS].learn_outcomes([Outcome(change, None if takes else REFUSED)], self.now)
         self.refused.pop(name, None)
         if not takes:
             tries = tries + 1 if before == value else 1
@@ -103,13 +103,13 @@ class AgendaMachine(RuleBasedStateMachine):
     def want_no_more(self, name: str) -> None:
         """What a comparison of a topic does not want any more is forgotten."""
         compared = Comparison(make_plan(FLOW, ()), covered={name: name})
-        self.agenda.of[TOPICS].ready(compared, nothing_owned, self.now)
+        self.agenda.of[TOPICS].hold_back(compared, nothing_owned, self.now)
         self.refused.pop(name, None)
 
     @rule(name=NAMES)
     def create(self, name: str) -> None:
         change = Change(Kind.TOPIC, (name,), None, TopicSpec(1))
-        self.agenda.of[TOPICS].tried([Outcome(change)], self.now)
+        self.agenda.of[TOPICS].learn_outcomes([Outcome(change)], self.now)
         self.created[name,] = self.now
 
     @rule(shown=st.sets(NAMES))
@@ -153,7 +153,9 @@ class AgendaMachine(RuleBasedStateMachine):
         covered = {key: f"a.{key}" for key in mine.keys.dirty}
         why = {key: Unobserved(Kind.TOPIC_CONFIG, key) for key in denied & covered.keys()}
         plan = make_plan(FLOW, ())
-        mine.compared(Comparison(plan, covered=covered, again=again & covered.keys(), unobserved=why), (), self.now)
+        mine.note_compared(
+            Comparison(plan, covered=covered, again=again & covered.keys(), unobserved=why), (), self.now
+        )
         self.repeated |= {key for key in covered if self.comparisons.pop(key, 0) == 2}
         self.comparisons |= dict.fromkeys(covered.keys() & (again | self.repeated), 1)
         self.denied = (self.denied - covered.keys()) | why.keys()
@@ -172,7 +174,7 @@ class AgendaMachine(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(sorted(TARGETS)))
         mine = self.agenda.of[TOPICS]
         change = config_change(TARGETS[name], "retention.ms", None, "1")
-        mine.writes(Comparison(make_plan(FLOW, [change]), covered={name: TARGETS[name]}))
+        mine.note_written_names(Comparison(make_plan(FLOW, [change]), covered={name: TARGETS[name]}))
         assert name in mine.unpolled
         assert TARGETS[name] in mine.written
 

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.kafka.jvm.epoch_signal import BACKWARDS_FOR, BUSY_FOR, FAST, SLOW_LEAST, SLOW_MORE, HighestLength, SamplePace
+from sinks.kafka.jvm.metadata_signal import (
+    BACKWARDS_FOR,
+    BUSY_FOR,
+    FAST,
+    SLOW_LEAST,
+    SLOW_MORE,
+    HighestLength,
+    SamplePace,
+)
 from sinks.kafka.metadata_beat import PERIOD, SILENCE, MetadataBeat
 
 EVERY = 0.1

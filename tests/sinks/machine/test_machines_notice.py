@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from sinks.engine import flow_ledger
-from sinks.every_kind import comparison
+from sinks.engine import flow_ledger, reconcile
 from sinks.every_kind.controller import PassContext, Sighting
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
@@ -132,8 +131,8 @@ def test_a_machine_says_what_harm_a_cluster_does(machine: type[Stage], says: str
 def test_a_machine_says_that_a_copy_was_changed_whose_clients_may_have_moved(
     machine: type[Stage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (comparison, flow_ledger):
-        monkeypatch.setattr(module, "without_moved", lambda plan, known: plan)
+    for module in (reconcile, flow_ledger):
+        monkeypatch.setattr(module, "refuse_moved", lambda plan, known: plan)
     monkeypatch.setattr(controller, "takeover_ends", lambda known: {})
     with pytest.raises(AssertionError, match=r"that clients may write|of clients that have moved"):
         run_state_machine_as_test(machine, settings=UNSHRUNK)

@@ -36,7 +36,7 @@ def begins(built: PollSchedule, *, signal_works: bool) -> None:
 
 def changed(built: PollSchedule, topics: Collection[str], now: float) -> None:
     """A poll found these topics to differ."""
-    built.polled((), 0.0, topics, now)
+    built.note_polled((), 0.0, topics, now)
 
 
 def polled(
@@ -53,7 +53,7 @@ def polled(
     begins(built, signal_works=signal_works)
     for group in built.turn(now, signalled=signalled):
         topics = [topic for shard in group for topic in shard]
-        built.polled(group, len(topics) * cost, set(differing) & set(topics), now)
+        built.note_polled(group, len(topics) * cost, set(differing) & set(topics), now)
         seen += topics
     return seen
 

@@ -45,7 +45,7 @@ KRAFT_FEATURE = "metadata.version"
 """A feature that each cluster in KRaft mode has (KIP-778)."""
 
 
-class EpochSignal:
+class JvmMetadataSignal:
     """A `MetadataSignal` by `Admin.describeFeatures` (KIP-584). It never works on brokers without KRaft."""
 
     def __init__(

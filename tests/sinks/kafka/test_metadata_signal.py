@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sinks.kafka.jvm import epoch_signal
-from sinks.kafka.jvm.epoch_signal import EpochSignal, HighestLength, SamplePace
+from sinks.kafka.jvm import metadata_signal
+from sinks.kafka.jvm.metadata_signal import HighestLength, JvmMetadataSignal, SamplePace
 from sinks.kafka.metadata_beat import MetadataBeat
 from tests.sinks.memory_flow import Clock
 
@@ -38,7 +38,7 @@ class Broker:
         return int(self.clock.now / BEAT) + self.extra if not _ else self
 
 
-class Sampled(EpochSignal):
+class Sampled(JvmMetadataSignal):
     """Without the thread: samples come as the test has it."""
 
     def __init__(self, clock: Clock) -> None:
@@ -60,7 +60,7 @@ class Sampled(EpochSignal):
 @pytest.fixture
 def sampled(monkeypatch: pytest.MonkeyPatch) -> Sampled:
     clock = Clock()
-    monkeypatch.setattr(epoch_signal, "time", SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr(metadata_signal, "time", SimpleNamespace(monotonic=clock))
     made = Sampled(clock)
     made.run(10)
     made.signalled()

@@ -1,0 +1,55 @@
+"""What a plan may not change once a flow has drained a topic: from then on its clients may write the copy. Pure.
+
+Drained topics are in the ledger (`sinks.ledger.kept_divergences`) until the flow is unfenced or leads again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sinks.ledger.kept_divergences import Divergence, takeover_ends
+from sinks.model.changes import Change, Kind, Op
+from sinks.model.plan import SEE_PLAN, Plan
+from streaming.message_words import first_names
+from streaming.mm2.records import MAX_INT64, TopicPartition
+
+MOVED = (
+    "the flow drained the topic, so its clients may have moved to the target and write it there. Lockstep changes it "
+    "no more until `lockstep unfence`, or until `lockstep failback --done`"
+)
+MOVED_PRINCIPALS = (
+    "the flow drained {}, so clients may have moved to the target, and what goes on the source is no longer theirs. "
+    "Lockstep takes no access away until `lockstep unfence`, or until `lockstep failback --done`. If it is meant, take "
+    "it away on the target by hand"
+)
+BEHIND_TAKEOVER = "clients could move to the target before Lockstep read where the copy ends; it reads that again"
+
+
+def refuse_moved(plan: Plan, known: Mapping[str, Divergence]) -> Plan:
+    """Refuse changes to copies whose clients may have moved, also of ACLs that name one. Returns the rest of the plan.
+
+    Once clients may have moved, no principal loses access: nothing tells which of them use only the target by now.
+    Also refuses group offsets behind the end that such a copy had then: the end was read after clients wrote the copy.
+    """
+    if not known:
+        return plan
+    copies, ends = {one.remote for one in known.values()}, takeover_ends(known)
+    plan = plan.refusing([one for one in plan.changes if _topic_of(one) in copies], MOVED, remedy=SEE_PLAN)
+    access = [one for one in plan.changes if one.kind.row.of_principals and one.op is Op.DELETE]
+    plan = plan.refusing(access, MOVED_PRINCIPALS.format(first_names(sorted(known), 3)), remedy=SEE_PLAN)
+    behind = [one for one in plan.changes if one.kind is Kind.GROUP_OFFSET and _lies_behind(one, ends)]
+    return plan.refusing(behind, BEHIND_TAKEOVER, passing=True)
+
+
+def _lies_behind(change: Change, ends: Mapping[TopicPartition, int]) -> bool:
+    _, topic, partition = change.key
+    return isinstance(change.after, int) and change.after > ends.get(TopicPartition(topic, int(partition)), MAX_INT64)
+
+
+def _topic_of(change: Change) -> str | None:
+    """The topic of the target that a change is about. None for changes of other resources, and of groups' offsets."""
+    if change.kind in (Kind.TOPIC, Kind.TOPIC_CONFIG):
+        return change.key[0]
+    if change.kind is Kind.ACL and (change.key[0], change.key[2]) == ("TOPIC", "LITERAL"):
+        return change.key[1]
+    return None
