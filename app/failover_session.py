@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -138,21 +138,35 @@ def _opened(flow: FlowSettings, clusters: FlowClusters, *, needs_source: bool, w
     return opened
 
 
-def write_last_offsets(settings: Settings, flow: FlowSettings, accepted: Collection[str]) -> str:
-    """Writes the groups' last offsets on the target. Returns a summary. Raises LockstepError."""
+STAYS = "--accept-group: the group stays where it is on the target"
+
+
+def write_last_offsets(
+    settings: Settings, flow: FlowSettings, accepted: Collection[str], copies: Collection[str]
+) -> str:
+    """Writes the groups' last offsets on the target. Returns a summary. Raises LockstepError as `write_groups`."""
     scope = GroupScope(shown=True)
     opened = single_pass(settings, flow, writes="promote", kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False)
     with opened as one, one.reconcile.leading():
-        return write_groups(one.reconcile, one.controllers, accepted, flow.failover.max_groups_skipping)
+        return write_groups(one.reconcile, one.controllers, accepted, copies, flow.failover.max_groups_skipping)
 
 
 def write_groups(
-    reconcile: FlowReconcile, controllers: Collection[Controller], accepted: Collection[str], most_skipping: int = 0
+    reconcile: FlowReconcile,
+    controllers: Collection[Controller],
+    accepted: Collection[str],
+    copies: Collection[str],
+    most_skipping: int = 0,
 ) -> str:
-    """`accepted`: groups that may stay where they are. Writes the offsets of all others before it raises LockstepError
-    for a group whose offsets could not be read, or that is held in ERROR. Raises it too for more partitions than
-    `most_skipping` in which a group has no offset on the target."""
+    """`accepted`: groups that stay where they are. `copies`: the topics whose clients move.
+
+    Writes the offsets of all other groups first, on all topics. Then raises LockstepError for a group on these topics
+    whose offsets could not be read, or that is held in ERROR. Raises it too for more partitions than `most_skipping` in
+    which a group has no offset on the target.
+    """
     compared = reconcile.compare(everything=True)
+    stay = [change for change in compared.plan.changes if change.key[0] in accepted]
+    compared = replace(compared, plan=compared.plan.refusing(stay, STAYS))
     for reason in compared.trouble.faulted.values():
         raise LockstepError(
             f"the groups' last offsets cannot be written: {reason}. Mend that and run the command again. If the source "
@@ -164,7 +178,8 @@ def write_groups(
         said = number_of(len(failed), "last offset was", "last offsets were")
         raise LockstepError(f"{said} refused: {failed[0].change.label}: {failed[0].error}")
     rows = group_offsets(controllers)
-    others = [row for row in rows if row.group not in accepted]
+    # A group that cannot be read may have offsets on any topic.
+    others = [row for row in rows if row.group not in accepted and (row.unseen or row.topic in copies)]
     _refuse_held(others)
     _refuse_skipping(others, most_skipping)
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(rows).items() if count)
@@ -190,7 +205,9 @@ def _refuse_held(rows: Collection[GroupOffset]) -> None:
         )
 
 
-WITHOUT_OFFSET = frozenset({Verdict.NO_OFFSET_SYNC, Verdict.TOO_OLD, Verdict.TOPIC_MISSING})
+WITHOUT_OFFSET = frozenset({Verdict.NO_OFFSET_SYNC, Verdict.TOO_OLD, Verdict.TOPIC_MISSING, Verdict.GROUP_ACTIVE})
+"""A group without an offset on the target begins there by auto.offset.reset. Lockstep writes none while the group has
+members there."""
 
 
 def _skips(row: GroupOffset) -> bool:

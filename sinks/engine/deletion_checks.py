@@ -222,7 +222,10 @@ class DeletionChecks:
             keys = frozenset(wanted.keys)
             lacking = self._claims.claimed(self._flow, wanted.kind) - keys
             unclaimed.observe(lacking, wanted.shown, context.now)
-            self._claims.publish(self._flow, wanted.kind, keys | (lacking - unclaimed.lasting()), wanted.owned)
+            # Clients that may have moved to the target keep what they have there, also what another flow owns.
+            moved = bool(ledger.values(Entry.DIVERGENCE))
+            kept = lacking if moved else lacking - unclaimed.lasting()
+            self._claims.publish(self._flow, wanted.kind, keys | kept, wanted.owned)
         elif not ledger.owned(wanted.kind):
             before = ledger.get(Entry.CLAIMED, wanted.kind.value) is not None
             self._claims.publish_unseen(self._flow, wanted.kind, before, wanted.owned)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
 from sinks.engine.cluster_guard import ClusterGuard
 from sinks.engine.deletion_checks import only_ours
-from sinks.engine.moved_copies import refuse_moved
 from sinks.every_kind.listing import Listed
+from sinks.every_kind.moved_copies import refuse_moved
 from sinks.failover.last_drill import last_drill
 from sinks.failover.lost_before_copying import kept_lost, unacknowledged
 from sinks.failover.preflight import NEVER_READ, NOT_READ, FailoverStatus
 from sinks.faults import ClusterUnreachable, LedgerUntrusted
 from sinks.flow_settings import FlowSettings
 from sinks.ledger.failover_record import FailoverRecord
-from sinks.ledger.kept_divergences import divergences
+from sinks.ledger.kept_divergences import Divergence, divergences
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
 from sinks.model.plan import Plan
@@ -76,6 +76,7 @@ class FlowLedger:
         self._topic_id = ""
         self.paused: frozenset[Kind] = frozenset()
         self.ended: str | None = None
+        self._drained: Mapping[str, Divergence] = {}
         self.failover = NEVER_READ
 
     def read(self, everything: bool) -> Ledger:
@@ -162,16 +163,17 @@ class FlowLedger:
         self._note_end(ledger)
         if self.ended:
             return replace(plan, changes=())
-        if moved := divergences(ledger):
-            plan = refuse_moved(plan, moved)
+        self._drained = divergences(ledger)
+        if self._drained:
+            plan = refuse_moved(plan, self._drained)
         return only_ours(plan, ledger)
 
     def goes_on(self, ledger: Ledger) -> bool:
-        """Whether the flow has not ended. Called before each request, because a flow may end between two requests.
+        """Whether the flow has neither ended nor drained more topics since `refuse_outdated`.
 
-        Raises as `refuse_outdated`.
+        Called before each request, because a command may do either between two requests. Raises as `refuse_outdated`.
         """
         if self._obeys:
             ledger.catch_up()
             self._note_end(ledger)
-        return self.ended is None
+        return self.ended is None and (not self._obeys or divergences(ledger) == self._drained)

@@ -23,11 +23,11 @@ from sinks.engine.deletion_checks import EPOCHS_GROW_WITHIN_S, DeletionChecks, F
 from sinks.engine.flow_agenda import FlowAgenda
 from sinks.engine.flow_components import FlowComponents, close_all
 from sinks.engine.flow_ledger import FlowLedger, check_not_copied
-from sinks.engine.moved_copies import refuse_moved
 from sinks.engine.report import Compared, KindTrouble, Report, Stopwatch, notify, stops_flow, with_status
 from sinks.every_kind.comparison import Comparison, ControllerStatus
 from sinks.every_kind.controller import Controller, PassContext, Sighting, StreamFollower
 from sinks.every_kind.listing import NOTHING_LISTED
+from sinks.every_kind.moved_copies import refuse_moved
 from sinks.failover.preflight import FailoverStatus
 from sinks.failover.source_end_offsets import Positions
 from sinks.faults import NotLeading

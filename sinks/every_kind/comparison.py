@@ -82,7 +82,7 @@ class Comparison:
     remembered: Entries = field(default_factory=dict)
 
     def with_plan(self, plan: Plan) -> Comparison:
-        """Returns the comparison with another plan of the same changes, of which more are refused."""
+        """Returns the comparison with this plan, which refuses more of the same changes."""
         if self.covered is None:
             return replace(self, plan=plan)
         keys, refused = {name: key for key, name in self.covered.items()}, dict(self.refused)

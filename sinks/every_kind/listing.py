@@ -30,8 +30,8 @@ class DesiredTopics:
     `remote`: remote name by upstream name. `refused`: remote names that Kafka would not accept, or that several topics
     of the source would get. `shared`: as `remote`, for topics that would get the same name; MM2 copies them all the
     same. `partitions`: by remote name. `upstream`: the remote names of all topics of the source, replicated or not.
-    `created_by_mm2`: as `remote`, for topics that only some versions of MM2 replicate. Where the target has no copy,
-    MM2 alone creates it.
+    `kept`: of `remote`, the topics whose copies Lockstep creates, enlarges and configures. `created_by_mm2`: as
+    `remote`, for topics that only some versions of MM2 replicate. Where the target has no copy, MM2 alone creates it.
     """
 
     remote: Mapping[str, str]
@@ -39,6 +39,7 @@ class DesiredTopics:
     partitions: Mapping[str, int] = field(default_factory=dict)
     upstream: frozenset[str] = frozenset()
     shared: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, str] = field(default_factory=dict)
     created_by_mm2: Mapping[str, str] = field(default_factory=dict)
 
 

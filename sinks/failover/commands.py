@@ -8,7 +8,7 @@ from sinks.every_kind.listing import Listed
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer, check_deniable, check_liftable, lift_fence
-from sinks.failover.lost_before_copying import by_topic, kept_lost, unacknowledged
+from sinks.failover.lost_before_copying import by_topic, kept_lost, lost_number, unacknowledged
 from sinks.failover.open_transactions import NotDrained, check_decided
 from sinks.failover.scene import Scene
 from sinks.failover.steps import (
@@ -137,9 +137,7 @@ def _check_acknowledged(scene: Scene) -> None:
     lost = unacknowledged(kept_lost(scene.journal.ledger))
     topics = [one for one in by_topic(lost) if one.topic not in scene.choices.accepted]
     if topics:
-        named = first_names(
-            [f"{f'at most {one.records}' if one.records else 'perhaps some'} of {one.topic}" for one in topics]
-        )
+        named = first_names([f"{lost_number(one)} of {one.topic}" for one in topics])
         raise NotNow(
             f"LOST BEFORE COPYING: {named} are not on {scene.settings.flow.target}. Copy them by other means, "
             "then `lockstep ledger acknowledge`; or name the topics with --accept"

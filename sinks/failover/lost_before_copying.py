@@ -300,6 +300,13 @@ class LostTopic:
     since: datetime
 
 
+def lost_number(one: LostTopic) -> str:
+    """Returns how many records a topic lost, in words."""
+    unknown = f"an unknown number in {number_of(one.unknown, 'partition')}" if one.unknown else ""
+    known = f"at most {one.records}" if one.records else ""
+    return " and ".join(filter(None, (known, unknown)))
+
+
 def by_topic(lost: LostRecords) -> list[LostTopic]:
     """Returns losses by topic, sorted by name."""
     names = sorted({where.topic for where in lost})

@@ -54,9 +54,15 @@ def failover_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
         Step.LIFT_FENCE: partial(_lift_fence, scene),
         Step.AWAIT_RECORDS: partial(_await_records, scene),
         Step.KEEP_DIVERGENCE: partial(_keep_divergence, scene),
-        Step.LAST_OFFSETS: lambda: scene.say(scene.last_offsets()),
+        Step.LAST_OFFSETS: partial(_write_last_offsets, scene),
         Step.GRANT_WRITES: partial(grant_writes, scene),
     }
+
+
+def _write_last_offsets(scene: Scene) -> None:
+    listed, doing = scene.listed(), scene.journal.record.doing
+    moving = scene.topics(listed) if doing is Command.DRAIN else listed.desired.remote
+    scene.say(scene.last_offsets({listed.desired.remote[topic] for topic in moving}))
 
 
 def _deny_writes(scene: Scene) -> None:

@@ -107,8 +107,9 @@ def _table() -> dict[tuple[State, Command], Transition]:
     for state in (State.MIRRORING, State.FENCED, State.DRAINED):
         table[state, Command.FENCE] = Transition(state, fence, State.FENCED)
     for state in (State.FENCED, State.DRAINED):
-        # Kept before clients are told that it is drained: from then on they may write the copies.
-        table[state, Command.DRAIN] = Transition(state, (Step.AWAIT_RECORDS, Step.KEEP_DIVERGENCE), State.DRAINED)
+        # All of it before clients are told that it is drained: from then on they may move, and write the copies.
+        drain = (Step.AWAIT_RECORDS, Step.LAST_OFFSETS, Step.KEEP_DIVERGENCE)
+        table[state, Command.DRAIN] = Transition(state, drain, State.DRAINED)
     for state in (State.MIRRORING, State.FENCED, State.DRAINED):
         table[state, Command.UNFENCE] = Transition(state, (Step.LIFT_FENCE,), State.MIRRORING)
     for state in (State.MIRRORING, State.FENCED, State.DRAINED, State.FAILING_OVER):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 
 from app.failover_session import write_groups
@@ -30,9 +32,9 @@ def world() -> World:
     return built
 
 
-def write(world: World, *accepted: str) -> str:
+def write(world: World, *accepted: str, copies: Collection[str] = ("a.x",), most_skipping: int = 0) -> str:
     with world.reconcile.leading():
-        return write_groups(world.reconcile, world.controllers, accepted)
+        return write_groups(world.reconcile, world.controllers, accepted, copies, most_skipping)
 
 
 def test_last_offsets_of_all_groups_are_written(world: World) -> None:
@@ -65,8 +67,21 @@ def test_group_without_an_offset_on_the_target_ends_it_unless_it_is_accepted_or_
         write(world)
     assert world.target_groups.offsets == {"g": {AX: 9}}
     assert "1 NO_OFFSET_SYNC" in write(world, "h")
-    with world.reconcile.leading():
-        assert "1 NO_OFFSET_SYNC" in write_groups(world.reconcile, world.controllers, (), most_skipping=1)
+    assert "1 NO_OFFSET_SYNC" in write(world, copies=["a.y"])
+    assert "1 NO_OFFSET_SYNC" in write(world, most_skipping=1)
+
+
+def test_group_that_runs_on_the_target_without_an_offset_there_ends_it(world: World) -> None:
+    world.target_groups.active["h"] = 1
+    with pytest.raises(LockstepError, match=r"h may skip records on the target.*members on b"):
+        write(world)
+    assert "1 GROUP_ACTIVE" in write(world, "h")
+
+
+def test_group_that_is_accepted_stays_where_it_is(world: World) -> None:
+    world.target_groups.offsets["h"] = {AX: 2}
+    write(world, "h")
+    assert world.target_groups.offsets["h"] == {AX: 2}
 
 
 def test_group_that_goes_on_at_an_earlier_offset_of_its_own_skips_nothing(world: World) -> None:

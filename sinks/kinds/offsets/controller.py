@@ -184,13 +184,21 @@ class OffsetController:
         """Reads where the groups are whose turn it is, and where each could go on."""
         self._began, groups = self._clock(), self._schedule.turn(context.now, everyone=self._scope is not None)
         self._turn = groups
-        self.memory.takeover_ends = takeover_ends(divergences(context.ledger))
+        self._note_drained(takeover_ends(divergences(context.ledger)))
         rows = self._survey(context.listed, groups)
         if self._recognize(context.listed, topics_to_write(context.listed, rows)):
             rows = self._survey(context.listed, groups)
         if self._scope is None:
             self.memory.save_truncations(context.ledger, context.listed.source)
         return rows
+
+    def _note_drained(self, ends: Mapping[TopicPartition, int]) -> None:
+        """Takes in which copies' clients may have moved. Where their groups were until then counts as Lockstep's."""
+        drained, self.memory.takeover_ends = ends.keys() - self.memory.takeover_ends.keys(), ends
+        if drained:
+            for row in (row for rows in self._rows.values() for row in rows if row.where in drained):
+                synced = row.judgement.verdict is Verdict.SYNCED
+                self.memory.has_moved(row.group, row.where, row.goes_on_at if synced else row.before)
 
     def difference(self, context: PassContext, seen: list[GroupOffset]) -> Comparison:
         """The offsets to write."""
@@ -213,6 +221,9 @@ class OffsetController:
         """Notes what was written, says when each group is due again, and emits checkpoints."""
         groups, self._turn = self._turn, []
         done = {outcome.change.key for outcome in outcomes if outcome.error is None}
+        for change in (outcome.change for outcome in outcomes if outcome.error is None):
+            if isinstance(change.after, int):
+                self.memory.note_written(change.key[0], where_of(change), change.after)
         onto = self._settings.flow.source if self._scope and self._scope.back else self._settings.flow.target
         for group in {outcome.change.key[0] for outcome in outcomes}:
             self._rows[group] = [row.after(done, onto) for row in self._rows.get(group, ())]

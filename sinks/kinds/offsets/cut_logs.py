@@ -30,14 +30,11 @@ NOTHING_MISSED = Missed(0, 0)
 
 
 class _CopyBefore(NamedTuple):
-    """What was known of a copy before it lost its tail: syncs, and its highest end."""
+    """The syncs that were known of a copy before it lost its tail."""
 
     pairs: tuple[Pair, ...]
-    highest: int
 
     def missed(self, sync: Pair) -> int:
-        if sync.downstream >= self.highest:
-            return 0
         return max(0, _copied_to(self.pairs, sync.upstream) - sync.downstream)
 
 
@@ -57,10 +54,10 @@ class CutLogs:
     _sources: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     _missed: dict[TopicPartition, Missed] = field(default_factory=dict)
 
-    def note_copy_cut(self, where: TopicPartition, history: History | None, highest: int) -> None:
-        """The copy of a partition lost its tail. `history`: as it was before; `highest`: the copy's end then."""
+    def note_copy_cut(self, where: TopicPartition, history: History | None) -> None:
+        """The copy of a partition lost its tail. `history`: as it was before."""
         if history is not None:
-            self._copies[where] = _CopyBefore(tuple(history.pairs()), max(highest, history.reached))
+            self._copies[where] = _CopyBefore(tuple(history.pairs()))
 
     def note_source_cut(self, where: TopicPartition, history: History | None, end: int) -> None:
         """The log on the source ended behind `end` before. `history`: as it was then."""
@@ -73,7 +70,7 @@ class CutLogs:
         where, pair = TopicPartition(sync.topic, sync.partition), Pair(sync.upstream, sync.downstream)
         before = self._copies.pop(where, None)
         if before is None and history is not None and pair.downstream < history.reached and pair != history.latest:
-            before = _CopyBefore(tuple(history.pairs()), history.reached)
+            before = _CopyBefore(tuple(history.pairs()))
         records = before.missed(pair) if before else 0
         if (cut := self._sources.pop(where, None)) is not None:
             end, reached = cut

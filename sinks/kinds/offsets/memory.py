@@ -130,6 +130,8 @@ class OffsetMemory:
         self.answers: dict[GroupPartition, Answer] = {}
         self.takeover_ends: Mapping[TopicPartition, int] = {}
         """Where copies ended when their clients could move to the target, by partition there."""
+        self._left_at: dict[GroupPartition, int | None] = {}
+        """Offsets on such copies that Lockstep found at first, or wrote since."""
         self.refused: Counter[str] = Counter()
         """How many syncs and checkpoints were refused because they cannot be true."""
         self._beyond: dict[GroupPartition, Pair] = {}
@@ -142,6 +144,18 @@ class OffsetMemory:
         self._is_loaded = False
         self._unlisted = Absence[str | TopicPartition](FORGOTTEN_AFTER)
         self._stored = StoredMemory()
+
+    def has_moved(self, group: str, copy: TopicPartition, committed: int | None) -> bool:
+        """Whether another client changed the group's offset on a copy since its clients could move there."""
+        if copy not in self.takeover_ends:
+            self._left_at.pop((group, copy), None)
+            return False
+        return self._left_at.setdefault((group, copy), committed) != committed
+
+    def note_written(self, group: str, copy: TopicPartition, offset: int) -> None:
+        """Notes that Lockstep wrote a group's offset on a copy."""
+        if (group, copy) in self._left_at:
+            self._left_at[group, copy] = offset
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """Queues what a micro-batch brought, until `drain`."""
@@ -236,7 +250,7 @@ class OffsetMemory:
         if not self.target_logs.note_end(where, end, self.histories.reached(where)):
             return
         log.warning("%s lost its tail: Lockstep forgets what it knew of its offsets", remote)
-        self.cut_logs.note_copy_cut(where, self.histories.of(where), highest)
+        self.cut_logs.note_copy_cut(where, self.histories.of(where))
         if (history := self.histories.with_empty(where)) is not None:
             history.empty(highest)
             self._stored.note(where)
@@ -326,6 +340,7 @@ class OffsetMemory:
         """Forgets groups that the source no longer has."""
         self.answers = {key: answer for key, answer in self.answers.items() if key[0] not in groups}
         self._beyond = {key: pair for key, pair in self._beyond.items() if key[0] not in groups}
+        self._left_at = {key: offset for key, offset in self._left_at.items() if key[0] not in groups}
         self.source_logs.forget_first(groups)
         self.target_logs.forget_first(groups)
         self.checkpoints.forget_groups(groups)
@@ -367,7 +382,7 @@ class OffsetMemory:
         for where in self.histories.partitions(topic):
             history = self.histories.of(where)
             if known.target != seen.target:
-                self.cut_logs.note_copy_cut(where, history, self.target_logs.highest(where))
+                self.cut_logs.note_copy_cut(where, history)
             if known.source != seen.source:
                 self.cut_logs.note_source_cut(where, history, 0)
 

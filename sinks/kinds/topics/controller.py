@@ -56,7 +56,7 @@ class TopicController:
 
     def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
         """Make dirty what differs from the last poll."""
-        listed, now, remote = context.listed, context.now, context.listed.desired.remote
+        listed, now, remote = context.listed, context.now, context.listed.desired.kept
         if context.everything:
             self._begin_anew(context)
         self._schedule.begin(remote, context.signal_works)
@@ -124,7 +124,7 @@ class TopicController:
 
     def _poll_configs(self, context: PassContext, agenda: KindsAgenda, retried: Collection[str]) -> tuple[int, int]:
         """Returns how many topics were polled, and how many signalled changes their differences explain."""
-        remote, there = context.listed.desired.remote, context.listed.target
+        remote, there = context.listed.desired.kept, context.listed.target
         due = upstream_of(remote, agenda.backed_off.due(context.now))
         gone = agenda.keys.begin(remote, {*retried, *due, *context.requested}, everything=context.everything)
         self._source_watch.forget(gone | agenda.unpolled)
@@ -235,8 +235,8 @@ def comparable(listed: Listed, lacks: Collection[str], active: Collection[Kind])
     if {Kind.TOPIC, Kind.TOPIC_CONFIG} <= {*active}:
         return None
     if Kind.TOPIC_CONFIG in active:
-        return upstream_of(listed.desired.remote, listed.target.keys())
-    return upstream_of(listed.desired.remote, lacks if Kind.TOPIC in active else ())
+        return upstream_of(listed.desired.kept, listed.target.keys())
+    return upstream_of(listed.desired.kept, lacks if Kind.TOPIC in active else ())
 
 
 def ours_to_recognize(context: PassContext, compared: Collection[str] | None) -> set[str]:

@@ -16,7 +16,7 @@ from sinks.kafka.ports.cluster import TopicSpec
 from sinks.model.changes import Change, Kind, Op
 from sinks.model.plan import Refusal
 from streaming.errors import NamingError
-from streaming.mm2.replication_policy import replicates
+from streaming.mm2.replication_policy import is_written_by_mm2_alone, replicates
 from streaming.mm2.valid_topic_names import check_topic_name
 
 OWN = ("lockstep-ledger", "lockstep-audit", "lockstep-topics", "lockstep-groups")
@@ -71,12 +71,15 @@ def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> Desired
     for topic, name in names.items():
         if topic.startswith(OWN) and (reason := _internal(name, settings)) and _is_copied(settings, topic):
             refused[name] = reason
+    by_mm2 = {} if settings.keeps_offsets else {t: name for t, name in remote.items() if _is_internal_to_kafka_3(t)}
+    # Where a name proves nothing, it may be a topic of the target's own, which MM2 of Kafka 3 leaves alone.
+    foreign = [t for t in by_mm2 if not is_written_by_mm2_alone(settings.policy, settings.flow.source, t)]
+    kept = {topic: name for topic, name in remote.items() if topic not in foreign} if foreign else remote
     # A topic whose metadata came back with an error is there, but shows no partition.
-    partitions = {name: source[topic] for topic, name in remote.items() if source[topic]}
+    partitions = {name: source[topic] for topic, name in kept.items() if source[topic]}
     refusals = tuple(Refusal(Kind.TOPIC, Op.CREATE, (name,), reason) for name, reason in refused.items())
     shared = {topic: name for topic, name in wanted.items() if topic not in remote and sharing[name] > 1}
-    by_mm2 = {} if settings.keeps_offsets else {t: name for t, name in remote.items() if _is_internal_to_kafka_3(t)}
-    return DesiredTopics(remote, refusals, partitions, frozenset(names.values()), shared, by_mm2)
+    return DesiredTopics(remote, refusals, partitions, frozenset(names.values()), shared, kept, by_mm2)
 
 
 def _shared(name: str, wanted: Mapping[str, str]) -> str:

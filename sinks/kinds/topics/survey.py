@@ -68,7 +68,7 @@ def survey(
     RightsMissing if no topic at all may be described.
     """
     active = settings.synced - set(paused)
-    remote = listed.desired.remote
+    remote = listed.desired.kept
     missing, compared = set[str](), set[str]()
     chosen = remote.keys() if only is None else remote.keys() & only
     if Kind.TOPIC in active:
@@ -217,7 +217,7 @@ def adoptable_topics(
     """
     same = {
         topic: name
-        for topic, name in listed.desired.remote.items()
+        for topic, name in listed.desired.kept.items()
         if listed.source.get(topic) and listed.target.get(name) == listed.source[topic] and not name.startswith(OWN)
     }
     refused: dict[Key, str] = {}

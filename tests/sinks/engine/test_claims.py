@@ -9,6 +9,7 @@ from sinks.kinds.acls.controller import REST
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.controller import REST as QUOTA_REST
 from sinks.kinds.quotas.quota_port import Entity
+from sinks.ledger.kept_divergences import Divergence, keep_divergences
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Change, Kind
 from streaming.flow import Flow
@@ -234,3 +235,17 @@ def test_ledger_of_a_flow_that_is_alone_says_that_it_claimed_anything_for_flows_
     put_topic(world.source, "x")
     world.settle()
     assert world.ledger().values(Entry.CLAIMED).keys() == {(Kind.ACL.value,)}
+
+
+def test_another_flow_takes_no_access_from_clients_that_may_have_moved() -> None:
+    one, other = two_worlds()
+    passes(other, one)
+    assert GROUP.key in other.ledger().owned(Kind.ACL)
+    keep_divergences(one.ledger(), {"x": Divergence("a.x", [10], [10], [0], True)})
+    passes(one, other)
+    one.source_acls.bindings.remove(GROUP)
+    passes(one, other)
+    other.source_acls.bindings.remove(GROUP)
+    passes(one, other)
+    passes(other, one)
+    assert GROUP in one.target_acls.bindings

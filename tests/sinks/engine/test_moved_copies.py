@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.moved_copies import BEHIND_TAKEOVER, MOVED, refuse_moved
+from sinks.every_kind.moved_copies import BEHIND_TAKEOVER, MOVED, refuse_moved
+from sinks.kafka.ports.cluster import Alterations, Faults
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.translation import Method
+from sinks.kinds.offsets.verdicts import Verdict
 from sinks.ledger.kept_divergences import Divergence, divergences, keep_divergences, takeover_ends
 from sinks.ledger.ledger_entries import Entry
-from sinks.model.changes import Change, Kind, Op
+from sinks.model.changes import ALLOW, DENY, Change, Kind, Op, ScramSpec
+from sinks.model.kind_row import ABSENT
 from sinks.model.plan import make_plan
 from streaming.errors import LockstepError
 from tests.sinks.builders import World, config_change, flow_settings, overrides_of, put_topic, set_config
 from tests.sinks.kinds.acls.acl_builders import acl
-from tests.sinks.kinds.offsets.test_offsets_survey import AX, Stage
+from tests.sinks.kinds.offsets.test_offsets_survey import AX, Stage, X
 from tests.sinks.kinds.topics.test_deletions import observe
 
 DRAINED = {"x": Divergence("a.x", [10], [10], [0], True)}
@@ -88,6 +91,47 @@ def test_no_client_loses_its_access_on_the_target_once_clients_may_have_moved(mo
     assert (there & world.target_acls.bindings) == (there if moved else set())
 
 
+def test_what_was_planned_before_a_command_drained_a_topic_is_not_sent_after_it() -> None:
+    world, right = drained(), acl("ALLOW READ User:app GROUP g")
+    world.ledger().put({(Entry.DIVERGENCE, ("x",)): None})
+    world.source_acls.bindings |= {right, acl("ALLOW READ User:other TOPIC y")}
+    observe(world, 2)
+    world.source_acls.bindings.remove(right)
+    world.run_pass()
+    set_config(world.source, "y", "retention.ms", "1")
+    alter = world.target.alter_topic_configs
+
+    def drain_meanwhile(alterations: Alterations) -> Faults:
+        keep_divergences(world.ledger(), DRAINED)
+        return alter(alterations)
+
+    vars(world.target)["alter_topic_configs"] = drain_meanwhile
+    world.run_pass(after=4.0, everything=True)
+    assert overrides_of(world.target, "a.y") == {"retention.ms": "1"}
+    assert right in world.target_acls.bindings
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        (Change(Kind.ACL, acl("ALLOW READ User:app GROUP g").key, ALLOW, None), True),
+        (Change(Kind.ACL, acl("ALLOW READ User:app GROUP g").key, None, ALLOW), False),
+        (Change(Kind.ACL, acl("DENY ALL User:app GROUP g").key, None, DENY), True),
+        (Change(Kind.ACL, acl("DENY ALL User:app GROUP g").key, DENY, None), False),
+        (Change(Kind.CLIENT_QUOTA, ("app", ABSENT, ABSENT, "producer_byte_rate"), "9.0", "10.0"), False),
+        (Change(Kind.CLIENT_QUOTA, ("app", ABSENT, ABSENT, "producer_byte_rate"), "10.0", "9.0"), True),
+        (Change(Kind.CLIENT_QUOTA, ("app", ABSENT, ABSENT, "producer_byte_rate"), None, "9.0"), True),
+        (Change(Kind.CLIENT_QUOTA, ("app", ABSENT, ABSENT, "producer_byte_rate"), "9.0", None), False),
+        (Change(Kind.SCRAM_USER, ("app", "SCRAM-SHA-512"), ScramSpec(4096), None), True),
+        (Change(Kind.SCRAM_USER, ("app", "SCRAM-SHA-512"), None, ScramSpec(4096)), False),
+    ],
+)
+def test_only_what_takes_access_is_refused_once_clients_may_have_moved(change: Change, refused: bool) -> None:
+    plan = make_plan(flow_settings().flow, [change])
+    assert bool(refuse_moved(plan, DRAINED).refused) == refused
+    assert refuse_moved(plan, {}) == plan
+
+
 def test_what_lockstep_does_not_do_for_a_drained_topic_is_refused_with_the_reason() -> None:
     world = drained()
     world.restart()
@@ -118,3 +162,25 @@ def test_a_group_at_the_end_of_the_source_goes_on_where_the_copy_ended_before_cl
     memory.takeover_ends = takeover_ends({"x": Divergence("a.x", [90], [100], [0], True)})
     (row,) = built.rows(memory=memory)
     assert (row.goes_on_at, row.as_json()["method"]) == (90, Method.TIP.value)
+
+
+def test_a_group_that_was_reset_on_a_drained_copy_stays_where_it_was_reset_to() -> None:
+    world = World(flow_settings())
+    for cluster, groups, where in (
+        (world.source, world.source_groups, X),
+        (world.target, world.target_groups, AX),
+    ):
+        put_topic(cluster, where.topic)
+        groups.logs[where] = LogRange(0, 100)
+    world.source_groups.offsets = {"g": {X: 100}, "stays": {X: 40}}
+    world.target_groups.offsets = {"stays": {AX: 30}}
+    world.settle()
+    keep_divergences(world.ledger(), {"x": Divergence("a.x", [100], [100], [0], True)})
+    world.run_pass(everything=True)
+    world.target_groups.offsets["g"] = {AX: 20}
+    world.source_groups.offsets["stays"] = {X: 100}
+    for _ in range(3):
+        report = world.run_pass(everything=True, after=61)
+    assert world.target_groups.offsets == {"g": {AX: 20}, "stays": {AX: 100}}
+    assert report.groups is not None
+    assert report.groups.verdicts[Verdict.GROUP_ACTIVE.value] == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +14,7 @@ from sinks.flow_settings import AclRules
 from sinks.ledger.failover_record import FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.kept_divergences import divergences
+from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Died, Stage, mortal, stage
 
@@ -38,8 +41,10 @@ def test_each_batch_is_fenced_and_drained_before_the_next_and_all_are_promoted_t
         "MIRRORING",
         "FENCED",
         "FENCED",
+        "FENCED",
         "DRAINED",
         "DRAINED",
+        "FENCED",
         "FENCED",
         "FENCED",
         "DRAINED",
@@ -157,3 +162,18 @@ def test_batches_and_held_back_rights_do_not_go_together() -> None:
     with pytest.raises(NotNow, match=r"lockstep\.acl\.stage\.writes holds their rights back"):
         cutover(built.scene(), batch=1)
     assert built.record().state is State.MIRRORING
+
+
+def test_a_batch_is_not_told_to_move_before_its_groups_have_their_last_offsets() -> None:
+    built, copies = stage(), list[Collection[str]]()
+
+    def refuse(moving: Collection[str]) -> str:
+        copies.append(moving)
+        raise LockstepError("g may skip records on the target")
+
+    with pytest.raises(LockstepError, match="may skip"):
+        cutover(replace(built.scene(), last_offsets=refuse), batch=1)
+    assert (built.record().state, copies) == (State.FENCED, [{"a.x"}])
+    assert not any("their clients may move" in line for line in built.said)
+    assert divergences(built.ledger()) == {}
+    assert cutover(built.scene(), batch=1).state is State.PROMOTED

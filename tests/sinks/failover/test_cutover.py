@@ -67,6 +67,7 @@ def test_every_step_is_an_audit_event_with_the_state_that_it_led_to() -> None:
         ("PROVE_FENCE", "FENCED"),
         ("begin", "FENCED"),
         ("AWAIT_RECORDS", "FENCED"),
+        ("LAST_OFFSETS", "FENCED"),
         ("KEEP_DIVERGENCE", "DRAINED"),
         ("begin", "DRAINED"),
         ("KEEP_DIVERGENCE", "DRAINED"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import pytest
@@ -25,14 +26,23 @@ def staged() -> Stage:
     return built
 
 
-def refused() -> str:
-    raise LockstepError("the groups' last offsets cannot be written")
+def refused(after: int) -> Callable[[Collection[str]], str]:
+    """Refused once they were written so often."""
+    written = list[str]()
+
+    def write(copies: Collection[str]) -> str:
+        if len(written) >= after:
+            raise LockstepError("the groups' last offsets cannot be written")
+        written.append("")
+        return ""
+
+    return write
 
 
 def test_a_flow_whose_last_offsets_are_refused_for_good_can_be_unfenced_and_cut_over_another_day() -> None:
     built = staged()
     with pytest.raises(LockstepError, match="last offsets"):
-        cutover(replace(built.scene(), last_offsets=refused))
+        cutover(replace(built.scene(), last_offsets=refused(after=1)))
     assert built.record().has_ended
     assert unfence(built.scene()).state is State.MIRRORING
     assert (built.record().has_ended, built.world.source_acls.bindings) == (False, set())

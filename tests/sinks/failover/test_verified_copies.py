@@ -96,7 +96,7 @@ def dies_with_all_awaited(built: Stage, *, after: bool) -> None:
     """Without a comparison, before the hook was told that the first batch is drained."""
     with pytest.raises(Died):
         cutover(mortal(built.scene(), Step.KEEP_DIVERGENCE, after=after), batch=1, without_fence=True)
-    assert built.record().done == (Step.AWAIT_RECORDS,)
+    assert built.record().done == (Step.AWAIT_RECORDS, Step.LAST_OFFSETS)
 
 
 @pytest.mark.parametrize("after", [False, True])

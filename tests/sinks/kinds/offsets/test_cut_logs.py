@@ -57,7 +57,16 @@ def test_a_sync_that_goes_back_on_the_target_tells_what_the_copy_may_lack(
     assert memory.cut_logs.take() == {}
 
 
-@pytest.mark.parametrize(("syncs", "missed"), [([(10, 6)], Missed(4, 10)), ([(0, 0)], None), ([(30, 30)], None)])
+@pytest.mark.parametrize(
+    ("syncs", "missed"),
+    [
+        ([(10, 6)], Missed(4, 10)),
+        ([(14, 10)], Missed(4, 14)),
+        ([(110, 106)], Missed(4, 110)),
+        ([(0, 0)], None),
+        ([(30, 30)], None),
+    ],
+)
 def test_so_does_the_next_sync_after_the_copy_was_seen_to_end_earlier(
     memory: OffsetMemory, syncs: Syncs, missed: Missed | None
 ) -> None:

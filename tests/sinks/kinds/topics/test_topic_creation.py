@@ -8,6 +8,7 @@ import pytest
 from sinks.faults import RightsMissing
 from sinks.kafka.ports.cluster import Alterations, Faults, TopicSpec
 from sinks.model.changes import Kind
+from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import ON_BY_DEFAULT, World, flow_settings, overrides_of, put_topic
 
@@ -35,6 +36,21 @@ def test_copy_of_a_topic_that_ends_in_internal_is_kept_in_step_once_mm2_has_made
     assert overrides_of(world.target, "a.own-internal") == {"retention.ms": "1"}
     assert world.target.topics["a.own-internal"].partitions == 3
     assert world.run_pass(after=60.0).warnings == ()
+
+
+def test_topic_of_the_targets_own_that_ends_in_internal_is_left_alone_where_names_prove_nothing() -> None:
+    """MM2 of Kafka 3 copies nothing into it; MM2 of Kafka 4 keeps it in step by itself."""
+    policy = {"replication.policy.class": "identity", "source.cluster.alias": "a"}
+    world = World(flow_settings(policy, policy=IdentityReplicationPolicy()))
+    for name in ("connect-status-internal", "orders"):
+        put_topic(world.source, name, retention_ms="1")
+        world.source.topics[name].partitions = 3
+        put_topic(world.target, name, cleanup_policy="compact")
+    for _ in range(3):
+        world.run_pass(after=61.0, everything=True)
+    assert overrides_of(world.target, "connect-status-internal") == {"cleanup.policy": "compact"}
+    assert world.target.topics["connect-status-internal"].partitions == 1
+    assert overrides_of(world.target, "orders") == {"retention.ms": "1"}
 
 
 @pytest.mark.parametrize("configs_synced", [True, False])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sinks.ledger.kept_divergences import Divergence, takeover_ends
-from sinks.model.changes import Change, Kind, Op
+from sinks.model.changes import ALLOW, Change, Kind, Op
 from sinks.model.plan import SEE_PLAN, Plan
 from streaming.message_words import first_names
 from streaming.mm2.records import MAX_INT64, TopicPartition
@@ -28,17 +28,27 @@ BEHIND_TAKEOVER = "clients could move to the target before Lockstep read where t
 def refuse_moved(plan: Plan, known: Mapping[str, Divergence]) -> Plan:
     """Refuse changes to copies whose clients may have moved, also of ACLs that name one. Returns the rest of the plan.
 
-    Once clients may have moved, no principal loses access: nothing tells which of them use only the target by now.
+    Once clients may have moved, no principal loses access. An operator takes rights away on the source, or denies its
+    use, and nothing tells which principals use only the target by now.
     Also refuses group offsets behind the end that such a copy had then: the end was read after clients wrote the copy.
     """
     if not known:
         return plan
     copies, ends = {one.remote for one in known.values()}, takeover_ends(known)
     plan = plan.refusing([one for one in plan.changes if _topic_of(one) in copies], MOVED, remedy=SEE_PLAN)
-    access = [one for one in plan.changes if one.kind.row.of_principals and one.op is Op.DELETE]
+    access = [one for one in plan.changes if _takes_access(one)]
     plan = plan.refusing(access, MOVED_PRINCIPALS.format(first_names(sorted(known), 3)), remedy=SEE_PLAN)
     behind = [one for one in plan.changes if one.kind is Kind.GROUP_OFFSET and _lies_behind(one, ends)]
     return plan.refusing(behind, BEHIND_TAKEOVER, passing=True)
+
+
+def _takes_access(change: Change) -> bool:
+    """Whether a principal may do less on the target once the change is written."""
+    if change.kind is Kind.ACL:
+        return (change.op is Op.DELETE) == (change.key[-1] == ALLOW)
+    if change.kind is Kind.CLIENT_QUOTA and change.after is not None:
+        return change.before is None or float(str(change.after)) < float(str(change.before))
+    return change.kind is Kind.SCRAM_USER and change.op is Op.DELETE
 
 
 def _lies_behind(change: Change, ends: Mapping[TopicPartition, int]) -> bool:
