@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -17,6 +17,7 @@ from sinks.failover.uncopied_records import (
     behind,
     behind_at_most,
     fingerprint_of,
+    lacking,
     read_records,
     without_resent,
 )
@@ -94,6 +95,10 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
     found: dict[TopicPartition, Arrival] = {}
     deep: list[TopicPartition] = []
     for where, copy in pairs.items():
+        if where in here.logs and not here.logs[where].end:
+            # No record was ever written there, so none is missing, also where the copy lacks the partition.
+            found[where] = Arrival(where, Behind(0, None, True))
+            continue
         problem = here.problems.get(where) or there.problems.get(copy)
         if problem:
             found[where] = Arrival(where, problem=problem)
@@ -108,11 +113,47 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
             deep.append(where)
     found |= _searched(source, {where: there.tails[pairs[where]] for where in deep}, here.logs)
     counted = {
-        where: one.behind for where, one in found.items() if one.behind and not _is_appended(there.tails[pairs[where]])
+        where: one.behind
+        for where, one in found.items()
+        if one.behind and not _is_appended(there.tails.get(pairs[where], ()))
     }
     counted = without_resent(source, target, pairs, counted, ARRIVAL_LIMITS)
+    counted |= _with_holes(
+        source,
+        target,
+        pairs,
+        {where: counted.get(where, one.behind) for where, one in found.items()},
+        here.tails,
+        there.tails,
+    )
     found = {where: replace(one, behind=counted.get(where, one.behind)) for where, one in found.items()}
     return {where: _with_hidden(one, here.hidden.get(where)) for where, one in found.items()}
+
+
+def _with_holes(
+    source: RecordReader,
+    target: RecordReader,
+    pairs: Pairs,
+    found: Mapping[TopicPartition, Behind | None],
+    here: Mapping[TopicPartition, Sequence[Fingerprint]],
+    there: Mapping[TopicPartition, Sequence[Fingerprint]],
+) -> dict[TopicPartition, Behind]:
+    """Returns the counts of partitions whose last records on the target have a hole. `here`, `there`: the last records.
+    Cleaners make holes in a compacted topic."""
+    lost = {
+        where: lacks
+        for where, one in found.items()
+        if one is not None and one.exact and (lacks := lacking(here[where], there.get(pairs[where], ())))
+    }
+    if not lost:
+        return {}
+    compacted = source.compacted({where.topic for where in lost})
+    compacted |= target.compacted({pairs[where].topic for where in lost})
+    return {
+        where: Behind(len(lacks) + one.records, lacks[0].timestamp, exact=False, since=lacks[0].offset)
+        for where, lacks in lost.items()
+        if not compacted & {where.topic, pairs[where].topic} and (one := found[where]) is not None
+    }
 
 
 def _with_hidden(one: Arrival, hidden: range | None) -> Arrival:

@@ -349,8 +349,7 @@ class SourceEndOffsetStore:
     def _cuts_so_far(self) -> Mapping[TopicPartition, Missed]:
         """Returns what was told of cut logs and is in no reading yet."""
         for where, one in self._cut().items():
-            before = self._cuts.get(where, NOTHING_MISSED)
-            self._cuts[where] = Missed(before.records + one.records, max(before.through, one.through))
+            self._cuts[where] = self._cuts.get(where, NOTHING_MISSED).with_more(one)
         return self._cuts
 
     def _lost_entries(self, ledger: Ledger) -> dict[EntryKey, str | None]:
@@ -404,7 +403,7 @@ def _lost_by_cuts(reading: _Reading, read: Read) -> dict[TopicPartition, Lost]:
     read after the sync."""
     ends = {where: _end_of(where, read) or 0 for where in reading.cut}
     return {
-        where: Lost(min(one.records, ends[where]), min(one.through, ends[where]), reading.at_ms)
+        where: Lost(min(one.records, ends[where]), min(one.through, ends[where]), reading.at_ms, one.unknown)
         for where, one in reading.cut.items()
         if ends[where] > 0
     }

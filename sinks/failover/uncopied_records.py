@@ -129,6 +129,17 @@ def _alike(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> int:
     return count
 
 
+def lacking(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> list[Fingerprint]:
+    """Returns records that the target lost in the midst of its last ones: the source has them before the target's last
+    record, and behind one that both have. `source`, `target`: the last records of both."""
+    places = [at for at, one in enumerate(source) if target and same(one, target[-1])]
+    here = source[: places[-1] + 1] if places else ()
+    if _alike(here, target) == min(len(here), len(target)):
+        return []
+    there = [any(same(one, copy) for copy in target) for one in here]
+    return [one for at, one in enumerate(here) if not there[at] and any(there[:at])]
+
+
 def behind_at_most(source: Sequence[Fingerprint], target: Sequence[Fingerprint], *, before: int) -> Behind:
     """Returns what can lie behind the target's last record, which the source lost. An upper bound.
 

@@ -10,7 +10,7 @@ A cut behind MM2's last sync is told only if a poll of the groups saw the copy e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,10 +20,17 @@ from streaming.mm2.records import TopicPartition
 
 
 class Missed(NamedTuple):
-    """Upper bound of the records that are missing before the offset `through` of the source."""
+    """Upper bound of the records that are missing before the offset `through` of the source. `unknown`: others may
+    be."""
 
     records: int
     through: int
+    unknown: bool = False
+
+    def with_more(self, other: Missed) -> Missed:
+        """Returns both together."""
+        through = max(self.through, other.through)
+        return Missed(self.records + other.records, through, self.unknown or other.unknown)
 
 
 NOTHING_MISSED = Missed(0, 0)
@@ -53,6 +60,12 @@ class CutLogs:
     _copies: dict[TopicPartition, _CopyBefore] = field(default_factory=dict)
     _sources: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     _missed: dict[TopicPartition, Missed] = field(default_factory=dict)
+    _unexplained: set[TopicPartition] = field(default_factory=set)
+
+    def note_unexplained(self, partitions: Iterable[TopicPartition]) -> None:
+        """An earlier process saw these logs lose their tails, and MM2 has written no sync since. What was known of them
+        went with that process, so what the next sync tells is unknown."""
+        self._unexplained.update(partitions)
 
     def note_copy_cut(self, where: TopicPartition, history: History | None) -> None:
         """The copy of a partition lost its tail. `history`: as it was before."""
@@ -75,9 +88,11 @@ class CutLogs:
         if (cut := self._sources.pop(where, None)) is not None:
             end, reached = cut
             records += max(0, min(reached, pair.upstream) - end)
-        if records:
-            known = self._missed.get(where, NOTHING_MISSED)
-            self._missed[where] = Missed(known.records + records, max(known.through, pair.upstream))
+        unknown = where in self._unexplained
+        self._unexplained.discard(where)
+        if records or unknown:
+            found = Missed(records, pair.upstream, unknown)
+            self._missed[where] = self._missed.get(where, NOTHING_MISSED).with_more(found)
 
     def take(self) -> Mapping[TopicPartition, Missed]:
         """Returns what was found since the last call."""

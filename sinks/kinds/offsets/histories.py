@@ -94,6 +94,15 @@ class Histories:
             if partition >= counts[topic]
         ]
 
+    def emptied(self) -> list[TopicPartition]:
+        """Returns partitions whose copy lost its tail, and for which no sync came since."""
+        return [
+            TopicPartition(topic, partition)
+            for topic, partitions in self._topics.items()
+            for partition, history in partitions.items()
+            if history.is_empty
+        ]
+
     def of(self, where: TopicPartition) -> History | None:
         """The history of one partition. None: no sync was seen, or none since a truncation."""
         history = self.with_empty(where)

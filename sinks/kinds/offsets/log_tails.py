@@ -89,6 +89,10 @@ class LogTails:
         """The last truncation of a log; None if none was seen."""
         return self._truncations.get(where)
 
+    def truncated(self) -> list[TopicPartition]:
+        """Returns the logs that were seen truncated."""
+        return list(self._truncations)
+
     def highest(self, where: TopicPartition) -> int:
         """The highest end of a log that was seen since it was truncated; 0 if none was."""
         return self._highest.get(where, 0)

@@ -179,6 +179,8 @@ class OffsetMemory:
         if not self._is_loaded:
             self._ids = self._stored.load(ledger, self.histories, topics.syncs if topics else "")
             load_truncations(ledger, self.source_logs, self.target_logs)
+            self.cut_logs.note_unexplained(self.histories.emptied())
+            self.cut_logs.note_unexplained(filter(self.lost_tail, self.source_logs.truncated()))
             self.histories.exact.renew(ledger)
             self._topics, self._is_loaded = topics, True
         if topics is not None and is_recreated(self._ids, topics.checkpoints_on, topics.checkpoints):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.failover.arrival import ArrivalMemory, with_ages
+from sinks.failover.arrival import ArrivalMemory, arrivals, with_ages
 from sinks.failover.commands import cutover
 from sinks.failover.lost_before_copying import Lost, acknowledged, entries_of, kept_lost
 from sinks.failover.open_transactions import NotDrained
@@ -136,6 +136,25 @@ def test_a_topic_that_lost_records_may_be_accepted() -> None:
     built.ledger().put(entries_of({X: Lost(4, 12, 0)}))
     built.choices = replace(built.choices, accepted=frozenset({"x"}))
     assert cutover(built.scene()).state is State.PROMOTED
+
+
+@pytest.mark.parametrize("since", [1, 3, 10])
+@pytest.mark.parametrize("lost", [1, 4])
+@pytest.mark.parametrize("compacted", [False, True])
+def test_records_that_the_copy_lost_right_before_its_last_ones_are_missing(
+    since: int, lost: int, compacted: bool
+) -> None:
+    built = stage()
+    built.mirrors = False
+    built.write("x", 0, since)
+    records, copy = built.here.logs[X].records, MemoryLog()
+    for record in (*records[: 10 - lost], *records[10:]):
+        copy.append(record.key, record.value, record.timestamp)
+    built.there.logs[COPY] = copy
+    built.here.compacting = {"x"} if compacted else set()
+    found = arrivals(built.here, built.there, {X: COPY})[X].behind
+    assert found is not None
+    assert (found.records, found.exact) == ((0, True) if compacted else (lost, False))
 
 
 @pytest.mark.parametrize("accepted", [False, True])

@@ -10,6 +10,7 @@ from sinks.kinds.offsets.cut_logs import Missed
 from sinks.kinds.offsets.memory import OffsetMemory
 from streaming.hints import SyncSeen
 from streaming.mm2.records import OffsetSync
+from tests.sinks.builders import put_topic
 from tests.sinks.kinds.offsets.remembering import AX, World, X
 from tests.sinks.machine.mirrored_topic import MirroredTopic
 
@@ -96,6 +97,29 @@ def test_a_copy_that_was_made_again_lacks_what_mm2_does_not_send_again(
     memory.recognize({"x": "a.x"}, {"x": "1"}, {"a.x": "3"})
     taken(memory, syncs, position=2)
     assert memory.cut_logs.take() == ({X: missed} if missed else {})
+
+
+@pytest.mark.parametrize("side", ["source", "copy"])
+def test_what_an_earlier_process_saw_of_a_cut_log_is_unknown_at_the_next_sync(side: str) -> None:
+    world = World()
+    put_topic(world.a, "x")
+    put_topic(world.b, "a.x")
+    world.b.create_log("lockstep-ledger.a.internal", 1, {"cleanup.policy": "compact"})
+    world.sync((0, 0), (9, 9))
+    memory = world.begun()
+    for end in (10, 6):
+        if side == "copy":
+            memory.note_target_end(X, AX, end)
+        else:
+            memory.note_source_end(X, end)
+    memory.save(world.ledger, {"x": 1})
+    later = world.begun()
+    assert later.cut_logs.take() == {}
+    taken(later, [(25, 21)], position=2)
+    (missed,) = later.cut_logs.take().values()
+    assert missed.unknown
+    taken(later, [(40, 36)], position=3)
+    assert later.cut_logs.take() == {}
 
 
 def test_a_sync_that_was_taken_before_tells_nothing_again(memory: OffsetMemory) -> None:
