@@ -193,7 +193,8 @@ def _refuse_held(rows: Collection[GroupOffset]) -> None:
         group, reason = min(unseen.items())
         raise LockstepError(
             f"the last offsets of {first_names(sorted(unseen))} are not known: {group}: {reason}. See that they can be "
-            "read and run the command again, or accept each of these groups with --accept-group"
+            "read and run the command again, or name each of these groups with --accept-group: it stays where it is on "
+            "the target"
         )
     held = {row.group: f"{row.where}: {row.judgement.reason}" for row in rows if row.judgement.verdict is Verdict.ERROR}
     if held:

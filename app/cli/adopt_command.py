@@ -91,7 +91,7 @@ def adopt(
         bool, typer.Option("--with-records", help="Agree that adopted topics may be deleted, with their records.")
     ] = False,
 ) -> None:
-    """Takes ownership of items that are equal on both clusters. Lockstep then revokes them when the source does.
+    """Takes ownership of items that are equal on both clusters. Once the source has one no more, Lockstep deletes it.
     Writes the ledger and an audit event for each."""
     owned = Kind(kind)
     if not owned.row.owned:

@@ -408,7 +408,10 @@ def write_reverse(path: Path, out: Path, flow: Flow, *, replaces: bool = True) -
         head = HEAD.format(reverse=f"{flow.target}->{flow.source}", **names)
         text = head + javaproperties.dumps(reverse_properties(lines, flow), timestamp=False, sort_keys=True)
         if not replaces and os.path.lexists(out) and out.read_text(encoding="utf-8") != text:
-            raise LockstepError(f"{out} is there already: name it with --out to replace it, or another file")
+            raise LockstepError(
+                f"{out} exists already with other content: to replace it, name it with --out; else name another file "
+                "with --out"
+            )
         replace_file(out, text.encode())
     except OSError as error:
         raise LockstepError(f"{error.filename}: {error.strerror}") from error

@@ -29,14 +29,12 @@ from sinks.faults import RightsMissing
 from sinks.kafka.ports.brokers import Partitions, Replicas
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ConfigValues, ResourceType
 from streaming.errors import LockstepError, WrongUsage
-from streaming.message_words import number_of
-from streaming.mm2.records import TopicPartition
+from streaming.message_words import first_names, number_of
 
 WATCH_EVERY = 1.0
 TAKE_BACK_EVERY, TAKE_BACK_TRIES = 2.0, 30
 """Seconds between tries to take back, and how many: a broker that is restarting is back within a minute."""
 
-PARTITIONS_LISTED = 5
 
 Note = Callable[[str], None]
 """Takes a line about its progress."""
@@ -124,7 +122,7 @@ class Canary:
         ):
             if new:
                 found = number_of(len(new), f"partition is {what} that was", f"partitions are {what} that were")
-                raise LockstepError(f"{found} not before: {_listed(new)}")
+                raise LockstepError(f"{found} not before: {first_names([str(one) for one in sorted(new)])}")
 
     def _promote(self, override: Alteration, default: Alteration, written: list[Alteration]) -> None:
         self._write(default, written)
@@ -181,8 +179,3 @@ def _command(alteration: Alteration) -> str:
     added = ",".join(f"{name}=[{own[name]}]" for name in alteration.wanted if name in own)
     deleted = ",".join(name for name in alteration.wanted if name not in own)
     return begin + (f" --add-config '{added}'" if added else "") + (f" --delete-config {deleted}" if deleted else "")
-
-
-def _listed(partitions: frozenset[TopicPartition]) -> str:
-    shown = [str(one) for one in sorted(partitions)[:PARTITIONS_LISTED]]
-    return ", ".join(shown) + (", …" if len(partitions) > PARTITIONS_LISTED else "")

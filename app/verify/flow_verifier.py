@@ -55,10 +55,8 @@ class FlowVerifier:
         flow: FlowSettings,
         task: FlowTask,
         spark: Session,
-        interval: float = COMPARISON_INTERVAL,
     ) -> None:
         self._settings, self._flow, self._task, self._spark = settings, flow, task, spark
-        self._interval = interval
         self._tag = f"lockstep-verify-{id(self)}"
         self._ended = threading.Event()
         self._progress = FlowProgress()
@@ -132,7 +130,7 @@ class FlowVerifier:
                     return RETRY_SECONDS
                 comparison.run(began, time.time(), lambda: not self._ended.is_set())
                 self._show(self._progress.status(time.monotonic()))
-                self._ended.wait(max(0.0, began + self._interval - time.monotonic()))
+                self._ended.wait(max(0.0, began + COMPARISON_INTERVAL - time.monotonic()))
             if self._task.leads:
                 comparison.write_down(time.monotonic())
         return 0.0
@@ -151,7 +149,7 @@ class FlowVerifier:
                 topics = mirror_topics(flow, source, target)
                 both = ComparedFlow(SurveyedSide(source, ours), SurveyedSide(target, theirs), opened, topics)
                 now = time.monotonic()
-                budget = ByteBudget(flow.verifying.rate, 2 * self._interval, now)
+                budget = ByteBudget(flow.verifying.rate, 2 * COMPARISON_INTERVAL, now)
                 # One session for all rounds.
                 jobs = cache(partial(record_jobs, settings, flow, self._spark))
                 yield ContinuousComparison(flow, both, jobs, self._progress, budget, now), guarded, opened

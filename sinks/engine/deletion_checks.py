@@ -88,8 +88,6 @@ HELD = (
     "{}: Lockstep holds the deletion of {} of the kind {}, because {}. If this is meant, run `lockstep apply --force`; "
     "else mend the file"
 )
-UNNAMED = "true"
-"""What versions before wrote, which kept no names."""
 MIXED = "mixed"
 """In place of the names: what the flow owns was made by more than one naming."""
 
@@ -262,7 +260,7 @@ class DeletionChecks:
 
     def _is_renamed(self, kind: Kind, ledger: Ledger) -> bool:
         """Whether the items on the target were created under another naming than the settings give now."""
-        return ledger.get(Entry.CLAIMED, kind.value) not in (None, UNNAMED, self._naming)
+        return ledger.get(Entry.CLAIMED, kind.value) not in (None, self._naming)
 
     def checked(
         self,

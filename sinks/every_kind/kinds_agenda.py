@@ -332,8 +332,8 @@ class KindsAgenda:
         self.retries.succeeded()
 
     def note_unsupported(self, kind: Kind, flow: Flow, reason: str) -> None:
-        """Note that a cluster does not have the kind. It is compared once, because other flows wait for this flow's
-        claims."""
+        """Note that a cluster does not support the kind. The kind is compared once all the same: other flows hold their
+        deletions until this flow has said what it wants."""
         is_news = self.findings.unsupported is None
         if is_news:
             log.info("%s: %s is left alone: %s", flow.name, kind, reason)

@@ -35,9 +35,10 @@ WIDER = 8
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What of one partition of the source is not on the target yet. `problem`: why this is unknown.
+    """How far the copy of one partition of the source is. `behind`: the records that have not arrived on the target.
+    `problem`: why that is unknown.
 
-    Not `positioned`: how far it was copied is unknown, and all offsets of its log count.
+    `positioned`: whether it is known how far the partition was copied. If not, `behind` counts all offsets of its log.
     """
 
     where: TopicPartition

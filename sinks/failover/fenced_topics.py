@@ -50,8 +50,9 @@ def check_names(settings: FlowSettings, shared: Mapping[str, str], aliases: Coll
         for one in sorted(mixed)
     ]
     raise LockstepError(
-        f"on {settings.flow.target} {first_names(said)}: their copies cannot be told apart. Leave all but one of them "
-        "out (topics.exclude), or give each a name of its own in the replication policy, and run the command again"
+        f"topics would share a name on {settings.flow.target}: {first_names(said)}. Their copies cannot be told apart. "
+        "Leave all but one of them out (topics.exclude), or give each a name of its own in the replication policy, and "
+        "run the command again"
     )
 
 

@@ -46,7 +46,7 @@ class SingleObject:
         """Raises LockstepError for bytes of another schema, or of none."""
         if not self.recognizes(data):
             raise LockstepError(
-                f"no {self._name} of this version (header {data[:HEADER].hex()}, expected {self._header.hex()})"
+                f"not a {self._name} of this version: its header is {data[:HEADER].hex()}, not {self._header.hex()}"
             )
         body = io.BytesIO(data[HEADER:])
         try:

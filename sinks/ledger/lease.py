@@ -255,11 +255,6 @@ Background = Callable[[Callable[[], None]], Callable[[], None]]
 """Calls a function repeatedly. Returns a function that ends that."""
 
 
-def by_hand(tend: Callable[[], None]) -> Callable[[], None]:
-    """For tests that call `tend` themselves."""
-    return lambda: None
-
-
 def in_a_thread(tend: Callable[[], None]) -> Callable[[], None]:
     """Call `tend` every TEND_EVERY in a daemon thread, so that a silent target does not keep the process alive."""
     ended = threading.Event()

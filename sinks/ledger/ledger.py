@@ -245,11 +245,11 @@ class Ledger:
         return set(filter(is_fence_key, self.values(Entry.FENCE)))
 
     def owned(self, kind: Kind) -> set[Key]:
-        """Keys of this kind that Lockstep created."""
+        """Returns the keys of this kind that the flow owns: Lockstep created or adopted them."""
         return set(self._contents.entries.of_kind(Entry.OWNED, kind.value))
 
     def owned_ids(self, kind: Kind) -> dict[str, str]:
-        """Returns the id of each item that Lockstep created, by name, for a kind with ids (`data`). "" if the id is
+        """Returns the id of each item that the flow owns, by name, for a kind with ids (`data`). "" if the id is
         unknown; Lockstep does not delete such an item."""
         ours = self._contents.entries.of_kind(Entry.OWNED, kind.value)
         return {key[0]: ownership.known_id(found.value) for key, found in ours.items()}

@@ -26,7 +26,7 @@ FILE = "cluster-ids.json"
 
 @dataclass(frozen=True)
 class Pins:
-    """The cluster ids of a flow's aliases at first contact, and the id of the ledger that was written then."""
+    """The cluster ids of a flow's aliases at first contact, and the name of the ledger's topic then."""
 
     ids: Mapping[str, str]
     ledger: str

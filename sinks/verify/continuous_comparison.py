@@ -206,7 +206,8 @@ def _windows(
 
 
 class NewlyExact:
-    """What was compared and is not in the ledger yet. `position`: how far the offset-syncs were read for the first."""
+    """What was compared and is not in the ledger yet. `position`: how far the offset-syncs were read for the first
+    report that is kept."""
 
     def __init__(self, position: int) -> None:
         self._position = position
@@ -214,7 +215,8 @@ class NewlyExact:
         self._checked: dict[TopicPartition, list[Checked]] = {}
 
     def keep(self, report: PartitionReport, known: ExactRuns | None, position: int) -> None:
-        """Keeps what a report says. `known`: what the ledger has of the partition."""
+        """Keeps the exact runs and the checks of a report until `write`. `known`: the runs that the ledger has of the
+        partition. `position`: how far the offset-syncs were read for it."""
         if not self._runs and not self._checked:
             self._position = position
         where = report.where
@@ -262,9 +264,11 @@ def select_pieces(
     budget: ByteBudget,
     now: float,
 ) -> list[SelectedPiece]:
-    """Selects as many pieces as the budget allows, in order. `newest`: the newest pair of a partition.
+    """Returns the next piece of each partition, in their order, until the budget of bytes is used up.
 
-    `compacted`: topics that are compared whole, from a place to the end, because cleaners take what is older.
+    `of_tail`: pieces of the tail, which came since the comparison began; else of the history before it. `cut`: gives a
+    partition's windows. `newest`: the newest offset-sync of a partition, where its tail begins. `compacted`: topics
+    whose piece goes to the end in one, because log cleaners delete older records.
     """
     left = budget.level(now)
     found: list[SelectedPiece] = []

@@ -66,8 +66,8 @@ class FlowProgress:
         return lost
 
     def recognize(self, ids: Mapping[str, tuple[str, str]]) -> set[str]:
-        """Takes in ids of topics on both sides, "" if unknown. Returns topics that were recreated, and restarts
-        them."""
+        """Takes in ids of topics on both sides, "" if unknown. Returns topics that were recreated; their comparison
+        begins anew."""
         known = {topic: _known(found, self._ids.get(topic, found)) for topic, found in ids.items()}
         recreated = {topic for topic, found in known.items() if _differ(found, self._ids.get(topic, found))}
         self._ids = known

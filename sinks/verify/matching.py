@@ -22,7 +22,8 @@ from streaming.verify.rows import ContentRow, PairSums, RecordRows, RunRow, Surp
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A content that is more often on one side: its offsets on both, rising, and its fields."""
+    """Equal records that one side has more often than the other: their offsets on each side, ascending, and their
+    fields."""
 
     upstreams: Sequence[int]
     downstreams: Sequence[int]

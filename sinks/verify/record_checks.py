@@ -259,7 +259,6 @@ def compacted_report(
     keys: Keys,
     odd: Iterable[OddKey],
     notes: Iterable[str] = (),
-    most: int = MOST_FINDINGS,
     unproven: bool = False,
 ) -> PartitionReport:
     """The verdict on a partition.
@@ -288,9 +287,9 @@ def compacted_report(
         pending=len(found.pending),
         pending_ms=min((one.ms for one in found.pending), default=None),
         differences={kind: counts[kind] for kind in Difference if counts[kind]},
-        findings=found.findings[:most],
+        findings=found.findings[:MOST_FINDINGS],
         times=keys.times,
-        notes=(*notes, *_notes(keys, found.expired, len(found.findings) - most)),
+        notes=(*notes, *_notes(keys, found.expired, len(found.findings) - MOST_FINDINGS)),
     )
 
 

@@ -13,12 +13,12 @@ from app.wiring import open_cluster
 from sinks.faults import ClusterUnreachable, NotLeading
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Cluster
-from sinks.ledger.lease import MARGIN, Identity, Lease, by_hand
+from sinks.ledger.lease import MARGIN, Identity, Lease
 from sinks.ledger.lease_records import Act
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.seal import Seal
 from tests.memory.memory_cluster import MemoryCluster
-from tests.sinks.engine.leases import RESERVE, SECONDS
+from tests.sinks.engine.leases import RESERVE, SECONDS, by_hand
 
 SOON = 180.0
 """Seconds until a record that was written must have been read."""

@@ -322,7 +322,8 @@ class OffsetMemory:
         if self._beyond.get(key) != found:
             self._beyond[key] = found
             self.refused["checkpoint"] += 1
-            log.warning("%s: Lockstep refused a checkpoint of %s beyond the offset-syncs: %s", group, remote, found)
+            said = "%s: Lockstep did not use MM2's checkpoint of %s (%d -> %d): the offset-syncs do not allow it"
+            log.warning(said, group, remote, *found)
         return None
 
     def _forget_truncated(self, where: TopicPartition) -> None:

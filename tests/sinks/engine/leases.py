@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sinks.faults import ClusterUnreachable
-from sinks.ledger.lease import EVIDENCE, Identity, Lease, by_hand
+from sinks.ledger.lease import EVIDENCE, Identity, Lease
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.seal import Seal
 from tests.memory.memory_cluster import MemoryCluster
@@ -17,6 +17,11 @@ TOPIC = "lockstep-ledger.a.internal"
 RESERVE = 15.0
 SECONDS = RESERVE + EVIDENCE
 """Of the leases here."""
+
+
+def by_hand(tend: Callable[[], None]) -> Callable[[], None]:
+    """In place of a lease's thread: a test calls `tend` itself."""
+    return lambda: None
 
 
 @dataclass
