@@ -22,9 +22,9 @@ from sinks.failover.fence_proof import (
 )
 from sinks.failover.fenced_topics import topics_of
 from sinks.failover.fencing import lift_fence, name_left, open_fence
-from sinks.failover.moved_clients import WrittenSince, written_on_target
 from sinks.failover.open_transactions import NotDrained, await_decided, check_decided, last_writers, tell_open
 from sinks.failover.predicted_loss import Prediction, counted, predict
+from sinks.failover.records_since_drain import WrittenSince, written_on_target
 from sinks.failover.scene import Scene, WaitLines
 from sinks.failover.uncopied_records import Pairs
 from sinks.failover.unplanned import keep_divergence
