@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.sinks.failover.test_moved_clients import drained
 
 from sinks.failover.commands import fence, promote, unfence
 from sinks.failover.dry_run_steps import foreseen
@@ -16,6 +15,7 @@ from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, look, stage
+from tests.sinks.failover.test_records_since_drain import drained
 from tests.sinks.failover.test_shared_names import copied, somebody_makes_another
 
 CUTOVER = (Command.FENCE, Command.DRAIN, Command.PROMOTE)
