@@ -82,7 +82,7 @@ Lockstep works with brokers from 2.8 on (KRaft or ZooKeeper), MM2 from 3.9 on, S
 
 `make matrix` ran real brokers, one for each cluster, and a real MM2 of each version, with every kind turned on. The rows ran on {dates}.
 
-A row goes through these steps, in this order:
+Each row takes these steps in order:
 
 - `validate`, `plan`, `apply`;
 - the running job, with a change of each kind, then `offsets`, `status`, `verify`, `preflight`;
@@ -90,7 +90,7 @@ A row goes through these steps, in this order:
 - `failover` after the source was killed;
 - the way back, with an MM2 of its own.
 
-The rows shared a busy machine, so seconds are an upper bound.
+The machine was busy: seconds are upper bounds.
 
 """
 
