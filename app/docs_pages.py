@@ -45,7 +45,7 @@ Lockstep reads MM2's own properties file. `lockstep validate` reports every mist
 
 `validate` also warns of lines that mean something else beside Lockstep: `forwarding.admin.class`, `transforms`, `emit.offset-syncs.enabled=false`, heartbeats that reach no target. Unknown keys are warnings, with `--strict` or the prefix mistakes.
 
-**Topics that end in `.internal` or `-internal`** are copied by MM2 of Kafka 4 and not by MM2 of Kafka 3 (KIP-1074). Lockstep does as the MM2 that runs there: it keeps such a topic in step once MM2 has made the copy, and never makes one itself. Until then `validate`, `plan`, `status` and `preflight` name the topic, and `cutover` refuses to leave it behind. `topics.exclude` or `--accept` says that it may stay behind. Beside an MM2 up to 3.0 write `replication.policy.internal.topic.separator.enabled=false`.
+**Topics that end in `.internal` or `-internal`** are copied by MM2 of Kafka 4 and not by MM2 of Kafka 3 (KIP-1074). Lockstep does as the MM2 that runs there: it keeps such a topic in step once MM2 has made the copy, and never makes one itself. Under a policy that keeps names it leaves the copy to MM2. Until then `validate`, `plan`, `status` and `preflight` name the topic, and `cutover` refuses to leave it behind. `topics.exclude` or `--accept` says that it may stay behind. Beside an MM2 up to 3.0 write `replication.policy.internal.topic.separator.enabled=false`.
 
 In the tables a default of `true` or `false` allows both. A *time* is `1 second`, `500 milliseconds`, `2 minutes` or plain seconds. *Patterns* are names and regular expressions, separated by commas. Keys without an entry under *from* are Lockstep's own. The last column says what a changed line does to a running job; if it is empty, the change holds at once.
 """
@@ -321,7 +321,7 @@ def steps() -> str:
 
 def _cutover() -> str:
     """The row of `cutover`, which leads through the steps of three commands."""
-    does = "; ".join(map(str, TRANSITIONS[State.FENCED, Command.DRAIN].steps))
+    does = ". It ".join(map(str, TRANSITIONS[State.FENCED, Command.DRAIN].steps))
     froms = [str(state) for state in State if set(LED_THROUGH) & set(commands_from(state))]
     said = f"`fence`, if nothing is fenced. Then it {does}. Then `promote`"
     return f"| `cutover` | {', '.join(froms)} | {said} | {State.PROMOTED} |"

@@ -96,10 +96,6 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
     found: dict[TopicPartition, Arrival] = {}
     deep: list[TopicPartition] = []
     for where, copy in pairs.items():
-        if where in here.logs and not here.logs[where].end:
-            # No record was ever written there, so none is missing, also where the copy lacks the partition.
-            found[where] = Arrival(where, Behind(0, None, True))
-            continue
         problem = here.problems.get(where) or there.problems.get(copy)
         if problem:
             found[where] = Arrival(where, problem=problem)
@@ -114,9 +110,7 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
             deep.append(where)
     found |= _searched(source, {where: there.tails[pairs[where]] for where in deep}, here.logs)
     counted = {
-        where: one.behind
-        for where, one in found.items()
-        if one.behind and not _is_appended(there.tails.get(pairs[where], ()))
+        where: one.behind for where, one in found.items() if one.behind and not _is_appended(there.tails[pairs[where]])
     }
     counted = without_resent(source, target, pairs, counted, ARRIVAL_LIMITS)
     counted |= _with_holes(

@@ -39,17 +39,19 @@ CUT_SHORT = (Why.TIME, Why.FAULT)
 class Lost:
     """The loss of one partition. `records`: upper bound of the lost records that could be counted. `through`: the
     source's log start then. `at_ms`: when it was found, ms since the epoch. `unknown`: some offsets could not be
-    counted, and it is unknown whether their records were lost."""
+    counted, and it is unknown whether their records were lost. `compacted`: the same, because cleaners take records of
+    the topic, copied or not."""
 
     records: int
     through: int
     at_ms: int
     unknown: bool = False
+    compacted: bool = False
 
     @property
     def is_acknowledged(self) -> bool:
         """Whether the operator acknowledged the loss."""
-        return not self.records and not self.unknown
+        return not (self.records or self.unknown or self.compacted)
 
 
 LostRecords = Mapping[TopicPartition, Lost]
@@ -126,8 +128,10 @@ def find_lost(
         if records != 0:
             if where not in again and (where in cut_short or why in CUT_SHORT):
                 continue
-            known = why in (Why.STOP, Why.END) and where.topic not in compacted
-            lost[where] = Lost(records, start, now_ms) if known and records else Lost(0, start, now_ms, unknown=True)
+            known = why in (Why.STOP, Why.END) and records is not None
+            cleaned = where.topic in compacted
+            counted = records if records and known and not cleaned else 0
+            lost[where] = Lost(counted, start, now_ms, not counted and not cleaned, cleaned)
         place = came.place if came.place is not None else spans[copies[where]][1]
         positions[where] = KnownPosition(start, place)
     return Found(lost, positions, told.keys() - same.keys())
@@ -193,11 +197,14 @@ def kept_lost(ledger: Ledger) -> dict[TopicPartition, Lost]:
         raise LedgerUntrusted(f"what was lost before copying cannot be read in {ledger.topic}: {error}") from error
 
 
-def _lost(records: Any, through: Any, at_ms: Any, unknown: Any) -> Lost:
-    if any(type(one) is not int or one < 0 for one in (records, through, at_ms)) or type(unknown) is not bool:
+def _lost(records: Any, through: Any, at_ms: Any, unknown: Any = False, compacted: Any = False) -> Lost:
+    if any(type(one) is not int or one < 0 for one in (records or 0, through, at_ms)):
         raise TypeError("no number")
+    if type(unknown) is not bool or type(compacted) is not bool:
+        raise TypeError("neither true nor false")
     datetime.fromtimestamp(at_ms / 1000, timezone.utc)
-    return Lost(records, through, at_ms, unknown)
+    # Entries without the last two fields have null where the number is unknown.
+    return Lost(records or 0, through, at_ms, unknown or records is None, compacted)
 
 
 def lost_by_now(
@@ -232,8 +239,8 @@ def merged(kept: LostRecords, found: LostRecords) -> dict[TopicPartition, Lost]:
             together[where] = one
         elif one.through > before.through:
             since = one.at_ms if before.is_acknowledged else before.at_ms
-            records, unknown = before.records + one.records, before.unknown or one.unknown
-            together[where] = Lost(records, one.through, since, unknown)
+            unknown, compacted = before.unknown or one.unknown, before.compacted or one.compacted
+            together[where] = Lost(before.records + one.records, one.through, since, unknown, compacted)
     return together
 
 
@@ -244,9 +251,7 @@ def unacknowledged(lost: LostRecords) -> dict[TopicPartition, Lost]:
 
 def acknowledged(lost: LostRecords, topics: Collection[str]) -> dict[TopicPartition, Lost]:
     """Returns the losses, with the losses of these topics acknowledged. Later losses count again."""
-    return {
-        where: replace(one, records=0, unknown=False) if where.topic in topics else one for where, one in lost.items()
-    }
+    return {where: Lost(0, one.through, one.at_ms) if where.topic in topics else one for where, one in lost.items()}
 
 
 def acknowledged_as_shown(
@@ -270,7 +275,7 @@ def begun_anew(kept: LostRecords, others: Collection[TopicPartition]) -> dict[To
 
 def lost_line(where: TopicPartition, lost: Lost) -> str:
     """Returns the line for the log."""
-    if lost.unknown:
+    if not lost.records:
         return (
             f"{where}: retention deleted everything before offset {lost.through}, and Lockstep had not seen all of it "
             "on the target. It is unknown whether records were lost"
@@ -285,19 +290,26 @@ def entries_of(lost: LostRecords) -> dict[EntryKey, str | None]:
     """Returns the ledger's entries, by topic."""
     topics: dict[str, dict[str, list[int]]] = {}
     for where, one in sorted(lost.items()):
-        topics.setdefault(where.topic, {})[str(where.partition)] = [one.records, one.through, one.at_ms, one.unknown]
+        topics.setdefault(where.topic, {})[str(where.partition)] = [
+            one.records,
+            one.through,
+            one.at_ms,
+            one.unknown,
+            one.compacted,
+        ]
     return {(Entry.LOST, (topic,)): orjson.dumps(found).decode() for topic, found in topics.items()}
 
 
 @dataclass(frozen=True)
 class LostTopic:
     """Loss of one topic. `records`: upper bound. `unknown`: partitions whose loss is unknown. `since`: when the first
-    was found."""
+    was found. `is_compacted`: whether no more than cleaners explain is unknown."""
 
     topic: str
     records: int
     unknown: int
     since: datetime
+    is_compacted: bool = False
 
 
 def lost_number(one: LostTopic) -> str:
@@ -315,8 +327,9 @@ def by_topic(lost: LostRecords) -> list[LostTopic]:
         LostTopic(
             name,
             sum(one.records for one in found),
-            sum(one.unknown for one in found),
+            sum(one.unknown or one.compacted for one in found),
             datetime.fromtimestamp(min(one.at_ms for one in found) / 1000, timezone.utc),
+            not any(one.records or one.unknown for one in found),
         )
         for name, found in of.items()
     ]

@@ -148,7 +148,8 @@ def _lost(facts: ReadinessFacts) -> Iterator[Check]:
         "the source's retention deleted them before they were copied, or a log lost its tail: copy them by other "
         "means, then `lockstep ledger acknowledge`"
     )
-    result = CheckResult.FAILED if lost else CheckResult.UNKNOWN if unknown else CheckResult.OK
+    open_question = CheckResult.WARNING if all(one.is_compacted for one in topics) else CheckResult.UNKNOWN
+    result = CheckResult.FAILED if lost else open_question if unknown else CheckResult.OK
     yield Check("records lost before copying", result, figure, "0", remedy if topics else "")
 
 

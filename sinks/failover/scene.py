@@ -111,7 +111,8 @@ class Choices:
 class Scene:
     """A flow's two clusters and its failover. `aliases`: all clusters of the file. `say`: prints progress.
 
-    `last_offsets`: writes the groups' last offsets, checks those on these copies, and returns the outcome in a line.
+    `last_offsets`: writes the groups' last offsets, but for those on copies that were `drained` before. Checks those on
+    the `copies`, and returns the outcome in a line.
     `does`: what each step does.
     `source_answers`: False if the source is gone. `other_ledgers`: opens the ledgers of other flows from the same
     source. `verify`: compares the records of both sides; None without `--verify`.
@@ -125,7 +126,7 @@ class Scene:
     choices: Choices = field(default_factory=Choices)
     waiting: Waiting = field(default_factory=Waiting)
     say: Callable[[str], None] = lambda line: None
-    last_offsets: Callable[[Collection[str]], str] = lambda copies: ""
+    last_offsets: Callable[[Collection[str], Collection[str]], str] = lambda copies, drained: ""
     does: Callable[[Scene], Mapping[Step, Callable[[], None]]] = lambda scene: {}
     source_answers: bool = True
     other_ledgers: Callable[[], AbstractContextManager[OtherLedgers]] = lambda: nullcontext(NO_OTHERS)

@@ -62,7 +62,10 @@ def failover_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
 def _write_last_offsets(scene: Scene) -> None:
     listed, doing = scene.listed(), scene.journal.record.doing
     moving = scene.topics(listed) if doing is Command.DRAIN else listed.desired.remote
-    scene.say(scene.last_offsets({listed.desired.remote[topic] for topic in moving}))
+    # Where topics are drained in batches, the clients of earlier ones may have moved.
+    drained = divergences(scene.journal.ledger) if scene.journal.record.topics else {}
+    copies = {listed.desired.remote[topic] for topic in moving}
+    scene.say(scene.last_offsets(copies, {one.remote for one in drained.values()}))
 
 
 def _deny_writes(scene: Scene) -> None:

@@ -8,6 +8,7 @@ markers do not count.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -130,14 +131,19 @@ def _alike(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> int:
 
 
 def lacking(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> list[Fingerprint]:
-    """Returns records that the target lost in the midst of its last ones: the source has them before the target's last
-    record, and behind one that both have. `source`, `target`: the last records of both."""
-    places = [at for at, one in enumerate(source) if target and same(one, target[-1])]
-    here = source[: places[-1] + 1] if places else ()
-    if _alike(here, target) == min(len(here), len(target)):
-        return []
-    there = [any(same(one, copy) for copy in target) for one in here]
-    return [one for at, one in enumerate(here) if not there[at] and any(there[:at])]
+    """Returns records that the target lost between two neighbours of its last records. `source`, `target`: the last
+    records of both.
+
+    The neighbours must occur once among the source's: MM2 sends records again after a restart, and equal records stand
+    for each other.
+    """
+    places = [[at for at, one in enumerate(source) if same(one, copy)] for copy in target]
+    known = [found[0] if len(found) == 1 else None for found in places]
+    lost: list[Fingerprint] = []
+    for before, after in itertools.pairwise(known):
+        between = source[before + 1 : after] if before is not None and after is not None and before < after else ()
+        lost += [one for one in between if not any(same(one, copy) for copy in target)]
+    return lost
 
 
 def behind_at_most(source: Sequence[Fingerprint], target: Sequence[Fingerprint], *, before: int) -> Behind:

@@ -72,15 +72,16 @@ def typed_name(command: str) -> str:
 
 
 class Step(Word):
-    """One step of a command. The texts also appear in the docs and in `--dry-run`."""
+    """One step of a command. The texts also appear in the docs and in `--dry-run`. The ledger keeps them, so they never
+    change."""
 
     DENY_WRITES = "denies everybody to write the topics on the source"
     PROVE_FENCE = "sees that their ends stand still"
     LIFT_FENCE = "takes its DENY ACLs away"
-    AWAIT_RECORDS = "waits until each last record is on the target"
+    AWAIT_RECORDS = "waits until the last record of each partition is on the target"
     LAST_OFFSETS = "writes the groups' last offsets"
     GRANT_WRITES = "grants the ALLOW WRITE that was held back"
-    KEEP_DIVERGENCE = "keeps where partitions diverge, and the predicted loss"
+    KEEP_DIVERGENCE = "keeps where each partition diverges, and what is predicted to be lost"
     COUNT_LOST = "counts the records that the source alone has"
     WRITE_REVERSE = "writes the properties of the flow the other way round"
 

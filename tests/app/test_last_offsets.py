@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from app.failover_session import write_groups
+from app.failover_session import Moving, write_groups
 from sinks.faults import ItemFault
 from sinks.kafka.ports.groups import LogRange
 from streaming.errors import LockstepError
@@ -34,7 +34,8 @@ def world() -> World:
 
 def write(world: World, *accepted: str, copies: Collection[str] = ("a.x",), most_skipping: int = 0) -> str:
     with world.reconcile.leading():
-        return write_groups(world.reconcile, world.controllers, accepted, copies, most_skipping)
+        moving = Moving(accepted, copies, most_skipping=most_skipping)
+        return write_groups(world.reconcile, world.controllers, moving)
 
 
 def test_last_offsets_of_all_groups_are_written(world: World) -> None:
@@ -76,6 +77,13 @@ def test_group_that_runs_on_the_target_without_an_offset_there_ends_it(world: Wo
     with pytest.raises(LockstepError, match=r"h may skip records on the target.*members on b"):
         write(world)
     assert "1 GROUP_ACTIVE" in write(world, "h")
+
+
+def test_group_on_a_copy_that_was_drained_before_stays_where_it_is(world: World) -> None:
+    world.target_groups.offsets["h"] = {AX: 2}
+    with world.reconcile.leading():
+        write_groups(world.reconcile, world.controllers, Moving((), (), drained=["a.x"]))
+    assert world.target_groups.offsets == {"g": {AX: 9}, "h": {AX: 2}}
 
 
 def test_group_that_is_accepted_stays_where_it_is(world: World) -> None:

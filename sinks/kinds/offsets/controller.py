@@ -198,7 +198,7 @@ class OffsetController:
         if drained:
             for row in (row for rows in self._rows.values() for row in rows if row.where in drained):
                 synced = row.judgement.verdict is Verdict.SYNCED
-                self.memory.has_moved(row.group, row.where, row.goes_on_at if synced else row.before)
+                self.memory.was_set_back(row.group, row.where, row.goes_on_at if synced else row.before)
 
     def difference(self, context: PassContext, seen: list[GroupOffset]) -> Comparison:
         """The offsets to write."""
@@ -221,9 +221,6 @@ class OffsetController:
         """Notes what was written, says when each group is due again, and emits checkpoints."""
         groups, self._turn = self._turn, []
         done = {outcome.change.key for outcome in outcomes if outcome.error is None}
-        for change in (outcome.change for outcome in outcomes if outcome.error is None):
-            if isinstance(change.after, int):
-                self.memory.note_written(change.key[0], where_of(change), change.after)
         onto = self._settings.flow.source if self._scope and self._scope.back else self._settings.flow.target
         for group in {outcome.change.key[0] for outcome in outcomes}:
             self._rows[group] = [row.after(done, onto) for row in self._rows.get(group, ())]

@@ -130,8 +130,8 @@ class OffsetMemory:
         self.answers: dict[GroupPartition, Answer] = {}
         self.takeover_ends: Mapping[TopicPartition, int] = {}
         """Where copies ended when their clients could move to the target, by partition there."""
-        self._left_at: dict[GroupPartition, int | None] = {}
-        """Offsets on such copies that Lockstep found at first, or wrote since."""
+        self._reached: dict[GroupPartition, int] = {}
+        """The furthest offset of each group that was seen on such copies."""
         self.refused: Counter[str] = Counter()
         """How many syncs and checkpoints were refused because they cannot be true."""
         self._beyond: dict[GroupPartition, Pair] = {}
@@ -145,17 +145,15 @@ class OffsetMemory:
         self._unlisted = Absence[str | TopicPartition](FORGOTTEN_AFTER)
         self._stored = StoredMemory()
 
-    def has_moved(self, group: str, copy: TopicPartition, committed: int | None) -> bool:
-        """Whether another client changed the group's offset on a copy since its clients could move there."""
+    def was_set_back(self, group: str, copy: TopicPartition, committed: int | None) -> bool:
+        """Whether another client set the group back on a copy since its clients could move there. Lockstep writes only
+        forward, and so does a group that reads."""
         if copy not in self.takeover_ends:
-            self._left_at.pop((group, copy), None)
-            return False
-        return self._left_at.setdefault((group, copy), committed) != committed
-
-    def note_written(self, group: str, copy: TopicPartition, offset: int) -> None:
-        """Notes that Lockstep wrote a group's offset on a copy."""
-        if (group, copy) in self._left_at:
-            self._left_at[group, copy] = offset
+            self._reached.pop((group, copy), None)
+        elif committed is not None:
+            reached = self._reached[group, copy] = max(committed, self._reached.get((group, copy), committed))
+            return committed < reached
+        return False
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """Queues what a micro-batch brought, until `drain`."""
@@ -343,7 +341,7 @@ class OffsetMemory:
         """Forgets groups that the source no longer has."""
         self.answers = {key: answer for key, answer in self.answers.items() if key[0] not in groups}
         self._beyond = {key: pair for key, pair in self._beyond.items() if key[0] not in groups}
-        self._left_at = {key: offset for key, offset in self._left_at.items() if key[0] not in groups}
+        self._reached = {key: offset for key, offset in self._reached.items() if key[0] not in groups}
         self.source_logs.forget_first(groups)
         self.target_logs.forget_first(groups)
         self.checkpoints.forget_groups(groups)

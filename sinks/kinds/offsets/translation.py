@@ -190,7 +190,10 @@ def limit_of_copies(upstream: int, history: History | None, ends: LogEnds) -> in
     if history is None or ends.source is None or upstream >= ends.source.start:
         return limit
     restart = next((one for one in history.restarts() if upstream < one.was_at), None)
-    return limit if restart is None else min(limit, 0 if restart.several else restart.downstream)
+    if restart is None:
+        return limit
+    # Of joined restarts nothing tells where the first was: only the earliest pair lies before it.
+    return min(limit, next(history.pairs()).downstream + 1 if restart.several else restart.downstream)
 
 
 def _candidates(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sinks.every_kind.moved_copies import BEHIND_TAKEOVER, MOVED, refuse_moved
+from sinks.faults import ItemFault
 from sinks.kafka.ports.cluster import Alterations, Faults
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.translation import Method
@@ -15,6 +16,8 @@ from sinks.model.changes import ALLOW, DENY, Change, Kind, Op, ScramSpec
 from sinks.model.kind_row import ABSENT
 from sinks.model.plan import make_plan
 from streaming.errors import LockstepError
+from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.records import OffsetSync
 from tests.sinks.builders import World, config_change, flow_settings, overrides_of, put_topic, set_config
 from tests.sinks.kinds.acls.acl_builders import acl
 from tests.sinks.kinds.offsets.test_offsets_survey import AX, Stage, X
@@ -164,7 +167,9 @@ def test_a_group_at_the_end_of_the_source_goes_on_where_the_copy_ended_before_cl
     assert (row.goes_on_at, row.as_json()["method"]) == (90, Method.TIP.value)
 
 
-def test_a_group_that_was_reset_on_a_drained_copy_stays_where_it_was_reset_to() -> None:
+@pytest.fixture
+def reading() -> World:
+    """Two groups of a topic: g at its end, and one that still reads on the source."""
     world = World(flow_settings())
     for cluster, groups, where in (
         (world.source, world.source_groups, X),
@@ -172,15 +177,36 @@ def test_a_group_that_was_reset_on_a_drained_copy_stays_where_it_was_reset_to() 
     ):
         put_topic(cluster, where.topic)
         groups.logs[where] = LogRange(0, 100)
-    world.source_groups.offsets = {"g": {X: 100}, "stays": {X: 40}}
-    world.target_groups.offsets = {"stays": {AX: 30}}
+    world.source.create_log("mm2-offset-syncs.b.internal", 1, {})
+    syncs = [encode_offset_sync(OffsetSync(X, offset, offset)) for offset in range(0, 100, 10)]
+    world.source.append_log("mm2-offset-syncs.b.internal", syncs)
+    world.source_groups.offsets = {"g": {X: 100}, "stays": {X: 50}}
     world.settle()
-    keep_divergences(world.ledger(), {"x": Divergence("a.x", [100], [100], [0], True)})
-    world.run_pass(everything=True)
-    world.target_groups.offsets["g"] = {AX: 20}
-    world.source_groups.offsets["stays"] = {X: 100}
+    return world
+
+
+def test_a_group_that_was_reset_on_a_drained_copy_stays_where_it_was_reset_to(reading: World) -> None:
+    keep_divergences(reading.ledger(), {"x": Divergence("a.x", [100], [100], [0], True)})
+    reading.run_pass(everything=True)
+    reading.target_groups.offsets["g"] = {AX: 20}
+    reading.source_groups.offsets["stays"] = {X: 100}
     for _ in range(3):
-        report = world.run_pass(everything=True, after=61)
-    assert world.target_groups.offsets == {"g": {AX: 20}, "stays": {AX: 100}}
+        report = reading.run_pass(everything=True, after=61)
+    assert reading.target_groups.offsets == {"g": {AX: 20}, "stays": {AX: 100}}
     assert report.groups is not None
     assert report.groups.verdicts[Verdict.GROUP_ACTIVE.value] == 1
+
+
+def test_a_group_that_the_drain_itself_moved_on_is_still_followed(reading: World) -> None:
+    """`cutover --batch` writes last offsets in a process of its own."""
+    reading.target_groups.offsets["stays"] = {AX: 90}
+    keep_divergences(reading.ledger(), {"x": Divergence("a.x", [100], [100], [0], True)})
+    reading.source_groups.offsets["stays"] = {X: 90}
+    reading.run_pass(everything=True)
+    reading.target_groups.unreadable["stays"] = ItemFault("COORDINATOR_LOAD_IN_PROGRESS", "loading", retriable=True)
+    reading.run_pass(everything=True, after=61)
+    reading.target_groups.unreadable.clear()
+    reading.source_groups.offsets["stays"] = {X: 100}
+    for _ in range(3):
+        reading.run_pass(everything=True, after=61)
+    assert reading.target_groups.offsets["stays"] == {AX: 100}

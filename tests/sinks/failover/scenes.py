@@ -117,7 +117,7 @@ class Stage:
             self.choices,
             Waiting(lambda: self.now, self.sleep),
             self.said.append,
-            lambda copies: "offsets",
+            lambda copies, drained: "offsets",
             failover_steps,
             world.source.reachable,
         )

@@ -16,7 +16,6 @@ from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.kept_divergences import divergences
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
-from tests.memory.memory_records import MemoryLog
 from tests.sinks.failover.scenes import Died, Stage, mortal, stage
 
 COPY_OF_X = TopicPartition("a.x", 0)
@@ -168,7 +167,7 @@ def test_batches_and_held_back_rights_do_not_go_together() -> None:
 def test_a_batch_is_not_told_to_move_before_its_groups_have_their_last_offsets() -> None:
     built, copies = stage(), list[Collection[str]]()
 
-    def refuse(moving: Collection[str]) -> str:
+    def refuse(moving: Collection[str], drained: Collection[str]) -> str:
         copies.append(moving)
         raise LockstepError("g may skip records on the target")
 
@@ -177,14 +176,4 @@ def test_a_batch_is_not_told_to_move_before_its_groups_have_their_last_offsets()
     assert (built.record().state, copies) == (State.FENCED, [{"a.x"}])
     assert not any("their clients may move" in line for line in built.said)
     assert divergences(built.ledger()) == {}
-    assert cutover(built.scene(), batch=1).state is State.PROMOTED
-
-
-def test_an_empty_partition_that_a_drained_topic_got_keeps_no_batch_waiting() -> None:
-    built = stage()
-    fence(built.scene(), ("x",))
-    drain(built.scene())
-    built.world.source.topics["x"].partitions = 3
-    built.here.logs[TopicPartition("x", 2)] = MemoryLog()
-    built.mirrors = False
     assert cutover(built.scene(), batch=1).state is State.PROMOTED

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sinks.failover.arrival import ArrivalMemory, arrivals, with_ages
 from sinks.failover.commands import cutover
@@ -13,9 +15,11 @@ from sinks.failover.open_transactions import NotDrained
 from sinks.failover.readiness_checks import CheckResult
 from sinks.failover.readiness_facts import losses_of
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
+from sinks.failover.uncopied_records import TAIL_RECORDS, Fingerprint, fingerprint_of, lacking
 from sinks.failover.unplanned import predict
 from sinks.failover.unreplicated import not_copied_back, unreplicated
 from sinks.faults import ItemFault
+from sinks.kafka.ports.record_reader import Stamp
 from sinks.kafka.ports.transactions import ActiveProducer
 from sinks.kinds.offsets.cut_logs import Missed
 from sinks.kinds.offsets.direction import summary_of, unread
@@ -155,6 +159,25 @@ def test_records_that_the_copy_lost_right_before_its_last_ones_are_missing(
     found = arrivals(built.here, built.there, {X: COPY})[X].behind
     assert found is not None
     assert (found.records, found.exact) == ((0, True) if compacted else (lost, False))
+
+
+@pytest.mark.parametrize("stamp", [Stamp.APPEND, Stamp.CREATE])
+@given(values=st.lists(st.integers(0, 5), min_size=1, max_size=30), back=st.integers(0, 12))
+def test_no_record_is_missing_where_mm2_sent_some_again(stamp: Stamp, values: list[int], back: int) -> None:
+    source, copy = MemoryLog(), MemoryLog()
+    for at, value in enumerate(values):
+        source.append(b"%d" % value, b"v", at)
+    for at in (*range(len(values)), *range(max(0, len(values) - back), len(values))):
+        copy.append(b"%d" % values[at], b"v", at, stamp)
+    built = stage()
+    built.here.logs[X], built.there.logs[COPY] = source, copy
+    found = arrivals(built.here, built.there, {X: COPY})[X].behind
+    assert found is not None
+    assert not lacking(fingerprints(source), fingerprints(copy))
+
+
+def fingerprints(log: MemoryLog) -> list[Fingerprint]:
+    return [fingerprint_of(record) for record in log.records[-TAIL_RECORDS:]]
 
 
 @pytest.mark.parametrize("accepted", [False, True])

@@ -227,6 +227,8 @@ def test_groups_of_a_cluster_without_an_answer_are_unknown_with_the_reason_and_t
 def test_what_is_not_known_of_records_that_retention_took_is_never_green() -> None:
     unknown = check("records lost before copying", lost={PARTITION: Lost(0, 10, 1_000, unknown=True)})
     assert (unknown.result, unknown.figure) == (CheckResult.UNKNOWN, "0; a.x: unknown for 1 partition")
+    compacted = check("records lost before copying", lost={PARTITION: Lost(0, 10, 1_000, compacted=True)})
+    assert (compacted.result, compacted.figure) == (CheckResult.WARNING, "0; a.x: unknown for 1 partition")
     unwatched = check("records lost before copying", unwatched=7)
     assert unwatched.result is CheckResult.OK
     assert unwatched.figure == "0; unknown for 7 partitions that no job has watched yet"

@@ -205,3 +205,17 @@ def test_a_damaged_record_is_refused() -> None:
     for text in ("", "{}", '{"state": "SOMETHING"}', "[1]"):
         with pytest.raises(LockstepError):
             FailoverRecord.from_text(text)
+
+
+def test_texts_of_steps_that_ledgers_keep_never_change() -> None:
+    assert [step.value for step in Step] == [
+        "denies everybody to write the topics on the source",
+        "sees that their ends stand still",
+        "takes its DENY ACLs away",
+        "waits until the last record of each partition is on the target",
+        "writes the groups' last offsets",
+        "grants the ALLOW WRITE that was held back",
+        "keeps where each partition diverges, and what is predicted to be lost",
+        "counts the records that the source alone has",
+        "writes the properties of the flow the other way round",
+    ]

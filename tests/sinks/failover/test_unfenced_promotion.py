@@ -26,11 +26,11 @@ def staged() -> Stage:
     return built
 
 
-def refused(after: int) -> Callable[[Collection[str]], str]:
+def refused(after: int) -> Callable[[Collection[str], Collection[str]], str]:
     """Refused once they were written so often."""
     written = list[str]()
 
-    def write(copies: Collection[str]) -> str:
+    def write(copies: Collection[str], drained: Collection[str]) -> str:
         if len(written) >= after:
             raise LockstepError("the groups' last offsets cannot be written")
         written.append("")
