@@ -95,6 +95,15 @@ class LedgerAspect(Stage):
         self.loaded = False
         super().begin_anew()
 
+    def drain(self, topic: str, ends: list[int]) -> None:
+        """A command wrote it, so the job's process has yet to read it."""
+        super().drain(topic, ends)
+        self.loaded = False
+
+    def lift_fences(self) -> None:
+        super().lift_fences()
+        self.loaded = False
+
     def remembered(self, kind: Kind, key: Key) -> bool:
         """What is in a ledger that cannot be read, comes back or not."""
         return self.trouble is not None or super().remembered(kind, key)
