@@ -261,7 +261,8 @@ def _undecided(ports: ClusterPorts, ends: Mapping[TopicPartition, LogRange]) -> 
 def _differing(listed: Listed, topics: list[str]) -> dict[str, tuple[int, int]]:
     """Remote topics whose partition count differs, with the counts of source and target. Copies that MM2 alone creates
     are told by `without_copy`."""
-    names = {listed.desired.remote[topic]: topic for topic in topics if topic not in listed.awaits_mm2()}
+    awaiting = listed.awaits_mm2()
+    names = {listed.desired.remote[topic]: topic for topic in topics if topic not in awaiting}
     counts = {name: (listed.source[topic], listed.target.get(name, 0)) for name, topic in names.items()}
     return {name: both for name, both in counts.items() if both[0] != both[1]}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -16,6 +16,7 @@ from sinks.failover.uncopied_records import (
     ReadLimits,
     behind,
     behind_at_most,
+    compacted_on_a_side,
     fingerprint_of,
     lacking,
     read_records,
@@ -113,42 +114,15 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
         where: one.behind for where, one in found.items() if one.behind and not _is_appended(there.tails[pairs[where]])
     }
     counted = without_resent(source, target, pairs, counted, ARRIVAL_LIMITS)
-    counted |= _with_holes(
-        source,
-        target,
-        pairs,
-        {where: counted.get(where, one.behind) for where, one in found.items()},
-        here.tails,
-        there.tails,
-    )
     found = {where: replace(one, behind=counted.get(where, one.behind)) for where, one in found.items()}
+    exact = {where: one.behind for where, one in found.items() if one.behind and one.behind.exact}
+    holes = {where: lost for where in exact if (lost := lacking(here.tails[where], there.tails[pairs[where]]))}
+    # Cleaners make holes as well.
+    for where in holes.keys() - (compacted_on_a_side(source, target, pairs, holes) if holes else ()):
+        records, first = exact[where].records + len(holes[where]), holes[where][0]
+        known = Behind(records, first.timestamp, exact=False, since=first.offset)
+        found[where] = replace(found[where], behind=known)
     return {where: _with_hidden(one, here.hidden.get(where)) for where, one in found.items()}
-
-
-def _with_holes(
-    source: RecordReader,
-    target: RecordReader,
-    pairs: Pairs,
-    found: Mapping[TopicPartition, Behind | None],
-    here: Mapping[TopicPartition, Sequence[Fingerprint]],
-    there: Mapping[TopicPartition, Sequence[Fingerprint]],
-) -> dict[TopicPartition, Behind]:
-    """Returns the counts of partitions whose last records on the target have a hole. `here`, `there`: the last records.
-    Cleaners make holes in a compacted topic."""
-    lost = {
-        where: lacks
-        for where, one in found.items()
-        if one is not None and one.exact and (lacks := lacking(here[where], there.get(pairs[where], ())))
-    }
-    if not lost:
-        return {}
-    compacted = source.compacted({where.topic for where in lost})
-    compacted |= target.compacted({pairs[where].topic for where in lost})
-    return {
-        where: Behind(len(lacks) + one.records, lacks[0].timestamp, exact=False, since=lacks[0].offset)
-        for where, lacks in lost.items()
-        if not compacted & {where.topic, pairs[where].topic} and (one := found[where]) is not None
-    }
 
 
 def _with_hidden(one: Arrival, hidden: range | None) -> Arrival:

@@ -11,7 +11,7 @@ A broker does not distinguish retention from `kafka-delete-records.sh`: both are
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
@@ -128,10 +128,10 @@ def find_lost(
         if records != 0:
             if where not in again and (where in cut_short or why in CUT_SHORT):
                 continue
-            known = why in (Why.STOP, Why.END) and records is not None
             cleaned = where.topic in compacted
-            counted = records if records and known and not cleaned else 0
-            lost[where] = Lost(counted, start, now_ms, not counted and not cleaned, cleaned)
+            counted = records if why in (Why.STOP, Why.END) and not cleaned else None
+            unknown = Lost(0, start, now_ms, unknown=not cleaned, compacted=cleaned)
+            lost[where] = unknown if counted is None else Lost(counted, start, now_ms)
         place = came.place if came.place is not None else spans[copies[where]][1]
         positions[where] = KnownPosition(start, place)
     return Found(lost, positions, told.keys() - same.keys())
@@ -290,13 +290,7 @@ def entries_of(lost: LostRecords) -> dict[EntryKey, str | None]:
     """Returns the ledger's entries, by topic."""
     topics: dict[str, dict[str, list[int]]] = {}
     for where, one in sorted(lost.items()):
-        topics.setdefault(where.topic, {})[str(where.partition)] = [
-            one.records,
-            one.through,
-            one.at_ms,
-            one.unknown,
-            one.compacted,
-        ]
+        topics.setdefault(where.topic, {})[str(where.partition)] = [*astuple(one)]
     return {(Entry.LOST, (topic,)): orjson.dumps(found).decode() for topic, found in topics.items()}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -137,7 +137,10 @@ def lacking(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> lis
     The neighbours must occur once among the source's: MM2 sends records again after a restart, and equal records stand
     for each other.
     """
-    places = [[at for at, one in enumerate(source) if same(one, copy)] for copy in target]
+    here: dict[bytes, list[int]] = {}
+    for at, one in enumerate(source):
+        here.setdefault(one.digest, []).append(at)
+    places = [[at for at in here.get(copy.digest, ()) if same(source[at], copy)] for copy in target]
     known = [found[0] if len(found) == 1 else None for found in places]
     lost: list[Fingerprint] = []
     for before, after in itertools.pairwise(known):
@@ -184,19 +187,25 @@ def without_resent(
     theirs, cut_there = read_fingerprints(target, {pairs[where]: there[pairs[where]] for where in young}, limits)
     starts = {where: min(here.get(where, one.since or 0), one.since or 0) for where, one in young.items()}
     ours, cut_here = read_fingerprints(source, starts, limits)
-    compacted = source.compacted({where.topic for where in young}) | target.compacted(
-        {pairs[where].topic for where in young}
-    )
-    counted = {}
+    compacted, counted = compacted_on_a_side(source, target, pairs, young), {}
     for where, one in young.items():
         if where in cut_here or pairs[where] in cut_there:
             counted[where] = one._replace(exact=False)
             continue
-        exact = one.exact and not compacted & {where.topic, pairs[where].topic}
+        exact = one.exact and where not in compacted
         again = still_missing(ours[where], theirs[pairs[where]], one.since or 0, exact=exact)
         # If none of them is there, MM2 resent nothing.
         counted[where] = again if again.records < one.records else one
     return {**found, **counted}
+
+
+def compacted_on_a_side(
+    source: RecordReader, target: RecordReader, pairs: Pairs, partitions: Collection[TopicPartition]
+) -> set[TopicPartition]:
+    """Returns partitions whose topic is compacted on the source or on the target."""
+    topics = source.compacted({where.topic for where in partitions})
+    copies = target.compacted({pairs[where].topic for where in partitions})
+    return {where for where in partitions if where.topic in topics or pairs[where].topic in copies}
 
 
 def still_missing(source: Sequence[Fingerprint], target: Iterable[Fingerprint], since: int, *, exact: bool) -> Behind:

@@ -197,8 +197,8 @@ class OffsetController:
         drained, self.memory.takeover_ends = ends.keys() - self.memory.takeover_ends.keys(), ends
         if drained:
             for row in (row for rows in self._rows.values() for row in rows if row.where in drained):
-                synced = row.judgement.verdict is Verdict.SYNCED
-                self.memory.was_set_back(row.group, row.where, row.goes_on_at if synced else row.before)
+                if row.before is not None:
+                    self.memory.note_reached(row.group, row.where, row.before)
 
     def difference(self, context: PassContext, seen: list[GroupOffset]) -> Comparison:
         """The offsets to write."""

@@ -36,15 +36,6 @@ class Missed(NamedTuple):
 NOTHING_MISSED = Missed(0, 0)
 
 
-class _CopyBefore(NamedTuple):
-    """The syncs that were known of a copy before it lost its tail."""
-
-    pairs: tuple[Pair, ...]
-
-    def missed(self, sync: Pair) -> int:
-        return max(0, _copied_to(self.pairs, sync.upstream) - sync.downstream)
-
-
 def _copied_to(pairs: Sequence[Pair], upstream: int) -> int:
     """Returns the end that the copy had at most when MM2 had read the source to `upstream`."""
     below = [one for one in pairs if one.upstream <= upstream]
@@ -55,9 +46,12 @@ def _copied_to(pairs: Sequence[Pair], upstream: int) -> int:
 
 @dataclass
 class CutLogs:
-    """The cuts of one flow's logs that no sync has explained yet, and what the copies may lack."""
+    """The cuts of one flow's logs that no sync has explained yet, and what the copies may lack.
 
-    _copies: dict[TopicPartition, _CopyBefore] = field(default_factory=dict)
+    `_copies`: the syncs that were known of a copy before it lost its tail.
+    """
+
+    _copies: dict[TopicPartition, tuple[Pair, ...]] = field(default_factory=dict)
     _sources: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     _missed: dict[TopicPartition, Missed] = field(default_factory=dict)
     _unexplained: set[TopicPartition] = field(default_factory=set)
@@ -70,7 +64,7 @@ class CutLogs:
     def note_copy_cut(self, where: TopicPartition, history: History | None) -> None:
         """The copy of a partition lost its tail. `history`: as it was before."""
         if history is not None:
-            self._copies[where] = _CopyBefore(tuple(history.pairs()))
+            self._copies[where] = tuple(history.pairs())
 
     def note_source_cut(self, where: TopicPartition, history: History | None, end: int) -> None:
         """The log on the source ended behind `end` before. `history`: as it was then."""
@@ -83,8 +77,8 @@ class CutLogs:
         where, pair = TopicPartition(sync.topic, sync.partition), Pair(sync.upstream, sync.downstream)
         before = self._copies.pop(where, None)
         if before is None and history is not None and pair.downstream < history.reached and pair != history.latest:
-            before = _CopyBefore(tuple(history.pairs()))
-        records = before.missed(pair) if before else 0
+            before = tuple(history.pairs())
+        records = max(0, _copied_to(before, pair.upstream) - pair.downstream) if before else 0
         if (cut := self._sources.pop(where, None)) is not None:
             end, reached = cut
             records += max(0, min(reached, pair.upstream) - end)

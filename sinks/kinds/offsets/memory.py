@@ -150,10 +150,14 @@ class OffsetMemory:
         forward, and so does a group that reads."""
         if copy not in self.takeover_ends:
             self._reached.pop((group, copy), None)
-        elif committed is not None:
-            reached = self._reached[group, copy] = max(committed, self._reached.get((group, copy), committed))
-            return committed < reached
-        return False
+            return False
+        return committed is not None and committed < self.note_reached(group, copy, committed)
+
+    def note_reached(self, group: str, copy: TopicPartition, offset: int) -> int:
+        """Notes a group's offset on such a copy. Returns the furthest that was seen."""
+        furthest = max(offset, self._reached.get((group, copy), offset))
+        self._reached[group, copy] = furthest
+        return furthest
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """Queues what a micro-batch brought, until `drain`."""

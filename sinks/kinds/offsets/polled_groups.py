@@ -111,7 +111,7 @@ class PollQueue:
         self._waiting |= dict.fromkeys(group for group in groups if group in self._followed)
 
     def turn(self, most: int) -> list[str]:
-        """Returns the first so many. They wait until `polled`."""
+        """Returns the first so many. They wait until `note_polled`."""
         return list(self._waiting)[:most]
 
     def note_polled(self, groups: Collection[str]) -> None:

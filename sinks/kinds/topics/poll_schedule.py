@@ -83,8 +83,8 @@ class PollSchedule:
         return list(self._shards)
 
     def turn(self, now: float, *, signalled: int = 0) -> Iterator[list[Sequence[str]]]:
-        """Yield the shards to poll now, in groups. The caller calls `polled` for each group before it asks for the next
-        one.
+        """Yield the shards to poll now, in groups. The caller calls `note_polled` for each group before it asks for the
+        next one.
 
         `signalled`: how many changes the metadata log told of since the last turn.
         """
