@@ -46,8 +46,9 @@ def _takes_access(change: Change) -> bool:
     """Whether a principal may do less on the target once the change is written."""
     if change.kind is Kind.ACL:
         return (change.op is Op.DELETE) == (change.key[-1] == ALLOW)
-    if change.kind is Kind.CLIENT_QUOTA and change.after is not None:
-        return change.before is None or float(str(change.after)) < float(str(change.before))
+    if change.kind is Kind.CLIENT_QUOTA:
+        # Without a quota of its own a client falls to a default one.
+        return None in (change.before, change.after) or float(str(change.after)) < float(str(change.before))
     return change.kind is Kind.SCRAM_USER and change.op is Op.DELETE
 
 

@@ -8,10 +8,10 @@ from sinks.every_kind.listing import Listed
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer, check_deniable, check_liftable, lift_fence
-from sinks.failover.lost_before_copying import by_topic, kept_lost, lost_number, unacknowledged
 from sinks.failover.open_transactions import NotDrained, check_decided
 from sinks.failover.scene import Scene
 from sinks.failover.steps import (
+    check_acknowledged,
     compare_copies,
     describe_missing,
     hold_fence,
@@ -72,7 +72,7 @@ def _taken_back(scene: Scene, known: FailoverRecord, before: Collection[Key]) ->
 def _fenced(scene: Scene, topics: tuple[str, ...], *, without_fence: bool, take_over: bool) -> FailoverRecord:
     listed = scene.listed()
     check_seen(scene, listed)
-    topics = _with_known(scene.journal.record, topics)
+    topics = _with_known(scene, listed, topics)
     wanted = scene.fenced(listed, topics)
     scene.journal.check(Command.FENCE, take_over=take_over)
     if not without_fence:
@@ -81,10 +81,15 @@ def _fenced(scene: Scene, topics: tuple[str, ...], *, without_fence: bool, take_
     return scene.journal.run(scene.steps())
 
 
-def _with_known(known: FailoverRecord, topics: tuple[str, ...]) -> tuple[str, ...]:
-    if known.state in (State.FENCED, State.DRAINED):
-        return tuple(sorted({*known.topics, *topics})) if known.topics and topics else ()
-    return topics
+def _with_known(scene: Scene, listed: Listed, topics: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns these topics with those that are fenced. () is all that producers write.
+
+    Fenced topics stay named beside all the others: the clients of those that are drained may have moved.
+    """
+    known = scene.journal.record
+    if known.state not in (State.FENCED, State.DRAINED):
+        return topics
+    return tuple(sorted({*known.topics, *(topics or scene.fenced(listed))})) if known.topics else ()
 
 
 def check_fence(scene: Scene, topics: tuple[str, ...] = ()) -> None:
@@ -92,7 +97,8 @@ def check_fence(scene: Scene, topics: tuple[str, ...] = ()) -> None:
 
     Raises FenceUnclear, NoAuthorizer, LockstepError.
     """
-    check_deniable(scene, scene.fenced(scene.listed(), _with_known(scene.journal.record, topics)))
+    listed = scene.listed()
+    check_deniable(scene, scene.fenced(listed, _with_known(scene, listed, topics)))
 
 
 def check_cutover(scene: Scene, *, without_fence: bool = False) -> None:
@@ -109,7 +115,7 @@ def check_nothing_lost(scene: Scene) -> None:
     listed = scene.listed()
     check_seen(scene, listed)
     _check_none_left_out(scene, listed)
-    _check_acknowledged(scene)
+    check_acknowledged(scene)
 
 
 def check_seen(scene: Scene, listed: Listed) -> None:
@@ -130,18 +136,6 @@ def _check_none_left_out(scene: Scene, listed: Listed) -> None:
         )
     for why in without_copy(scene.settings, listed, scene.choices.accepted):
         raise NotNow(f"{why}. To leave them behind, name them there or with --accept")
-
-
-def _check_acknowledged(scene: Scene) -> None:
-    """Raises NotNow for topics that lost records on the way, unless they are accepted or acknowledged."""
-    lost = unacknowledged(kept_lost(scene.journal.ledger))
-    topics = [one for one in by_topic(lost) if not one.is_compacted and one.topic not in scene.choices.accepted]
-    if topics:
-        named = first_names([f"{lost_number(one)} of {one.topic}" for one in topics])
-        raise NotNow(
-            f"LOST BEFORE COPYING: {named} are not on {scene.settings.flow.target}. Copy them by other means, "
-            "then `lockstep ledger acknowledge`; or name the topics with --accept"
-        )
 
 
 def unfence(scene: Scene, *, take_over: bool = False) -> FailoverRecord:

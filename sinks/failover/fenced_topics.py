@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError
+from streaming.flow import Flow
 from streaming.message_words import first_names
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import ReplicationPolicy
@@ -24,19 +25,20 @@ def is_copy(policy: ReplicationPolicy, topic: str, aliases: Collection[str]) -> 
     return upstream is not None and policy.format_remote_topic(source, upstream) == topic
 
 
-def fenced_topics(
-    settings: FlowSettings, remote: Mapping[str, str], aliases: Collection[str], wanted: Collection[str] = ()
-) -> list[str]:
-    """Returns the topics to fence, sorted: replicated ones that producers write, or of these the `wanted`.
+def fenced_topics(settings: FlowSettings, remote: Mapping[str, str], aliases: Collection[str]) -> list[str]:
+    """Returns the topics to fence, sorted: replicated ones that producers write. `remote`: names by topic of the
+    source."""
+    return sorted(topic for topic in remote if not is_copy(settings.policy, topic, aliases))
 
-    `remote`: names by topic of the source. Raises LockstepError for a wanted topic that is not among them."""
-    found = sorted(topic for topic in remote if not is_copy(settings.policy, topic, aliases))
-    if unknown := sorted(set(wanted) - set(found)):
+
+def chosen(flow: Flow, topics: Collection[str], wanted: Collection[str]) -> list[str]:
+    """Returns the `wanted` topics, sorted. Raises LockstepError for one that is not among the `topics` to fence."""
+    if unknown := sorted(set(wanted) - set(topics)):
         raise LockstepError(
-            f"{', '.join(unknown)} cannot be fenced. {settings.flow.name} does not replicate such a topic, or MM2 "
-            f"copied it to {settings.flow.source}. `lockstep topics` lists all replicated topics"
+            f"{', '.join(unknown)} cannot be fenced. {flow.name} does not replicate such a topic, or MM2 copied it to "
+            f"{flow.source}. `lockstep topics` lists all replicated topics"
         )
-    return [topic for topic in found if not wanted or topic in wanted]
+    return sorted(wanted)
 
 
 def check_names(settings: FlowSettings, shared: Mapping[str, str], aliases: Collection[str]) -> None:

@@ -100,7 +100,7 @@ class Journal:
         before = self.record
         self.ledger.put({FAILOVER_STATE: record.to_text()})
         self._audit.record_failover(self._flow, key, before.state, record.state)
-        if before.state is not record.state or before.doing is not record.doing:
+        if before.state is not record.state:
             self._on_state(before, record)
 
     def _check_claim(self, known: FailoverRecord, take_over: bool) -> None:

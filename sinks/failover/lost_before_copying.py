@@ -35,12 +35,16 @@ CUT_SHORT = (Why.TIME, Why.FAULT)
 """Reasons why a reading ended that a second try may overcome."""
 
 
+ANY_OFFSET = 0
+"""In place of a log start: the loss is not retention's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lost:
     """The loss of one partition. `records`: upper bound of the lost records that could be counted. `through`: the
-    source's log start then. `at_ms`: when it was found, ms since the epoch. `unknown`: some offsets could not be
-    counted, and it is unknown whether their records were lost. `compacted`: the same, because cleaners take records of
-    the topic, copied or not."""
+    source's log start when retention took the last ones, or ANY_OFFSET. `at_ms`: when the loss was found, ms since the
+    epoch. `unknown`: some offsets could not be counted, and it is unknown whether their records were lost. `compacted`:
+    the same, because cleaners take records of the topic, copied or not."""
 
     records: int
     through: int
@@ -53,17 +57,22 @@ class Lost:
         """Whether the operator acknowledged the loss."""
         return not (self.records or self.unknown or self.compacted)
 
+    def with_more(self, later: Lost) -> Lost:
+        """Returns both losses together."""
+        since = later.at_ms if self.is_acknowledged else self.at_ms
+        unknown, compacted = self.unknown or later.unknown, self.compacted or later.compacted
+        return Lost(self.records + later.records, max(self.through, later.through), since, unknown, compacted)
+
 
 LostRecords = Mapping[TopicPartition, Lost]
 
 
 class Found(NamedTuple):
-    """`lost`: losses, known or possible. `copied`: how far partitions are copied now. `shortened`: partitions whose
-    copy became shorter. Partitions that a cluster did not answer for are left out."""
+    """`lost`: losses, known or possible. `positions`: how far partitions are copied now. Partitions that a cluster did
+    not answer for are left out."""
 
     lost: dict[TopicPartition, Lost]
     positions: dict[TopicPartition, KnownPosition]
-    shortened: set[TopicPartition]
 
 
 @dataclass
@@ -118,7 +127,9 @@ def find_lost(
     endings = read_records(target, spans, NEW_COPIES_LIMITS, lambda where: seen[where].take)
     fewest = _fewest_copied(target, spans, seen, there)
     compacted = source.compacted({where.topic for where in same}) if same else set()
-    lost, positions = dict[TopicPartition, Lost](), dict[TopicPartition, KnownPosition]()
+    shortened = {where: here[where].start for where in told.keys() - same.keys()}
+    lost = {where: Lost(0, start, now_ms, unknown=True) for where, start in shortened.items()}
+    positions = {where: KnownPosition(start, there[copies[where]].end) for where, start in shortened.items()}
     for where, position in same.items():
         start = first[where].offset if where in first else here[where].start
         why, came = endings[copies[where]].why, seen[copies[where]]
@@ -134,7 +145,7 @@ def find_lost(
             lost[where] = unknown if counted is None else Lost(counted, start, now_ms)
         place = came.place if came.place is not None else spans[copies[where]][1]
         positions[where] = KnownPosition(start, place)
-    return Found(lost, positions, told.keys() - same.keys())
+    return Found(lost, positions)
 
 
 def _fewest_copied(
@@ -219,7 +230,7 @@ def lost_by_now(
     overtaken = {where: wanted[where] for where, log in logs.items() if is_overtaken(wanted[where], log)}
     copies = {where: TopicPartition(remote[where.topic], where.partition) for where in overtaken}
     found = find_lost(source, target, overtaken, copies, now_ms)
-    unanswered = overtaken.keys() - found.positions.keys() - found.shortened
+    unanswered = overtaken.keys() - found.positions.keys()
     unknown = {where: Lost(0, logs[where].start, now_ms, unknown=True) for where in unanswered}
     return merged(kept_lost(ledger), found.lost | unknown)
 
@@ -231,16 +242,16 @@ def may_lose(topic: str) -> bool:
 
 
 def merged(kept: LostRecords, found: LostRecords) -> dict[TopicPartition, Lost]:
-    """Returns both together. If a partition lost records again, only those not counted before are added."""
+    """Returns both together. If retention took records again, only those not counted before are added."""
+    new = {where: one for where, one in found.items() if where not in kept or one.through > kept[where].through}
+    return added(kept, new)
+
+
+def added(kept: LostRecords, found: LostRecords) -> dict[TopicPartition, Lost]:
+    """Returns both together, with losses that are found once each."""
     together = dict(kept)
     for where, one in found.items():
-        before = kept.get(where)
-        if before is None:
-            together[where] = one
-        elif one.through > before.through:
-            since = one.at_ms if before.is_acknowledged else before.at_ms
-            unknown, compacted = before.unknown or one.unknown, before.compacted or one.compacted
-            together[where] = Lost(before.records + one.records, one.through, since, unknown, compacted)
+        together[where] = kept[where].with_more(one) if where in kept else one
     return together
 
 
@@ -275,15 +286,13 @@ def begun_anew(kept: LostRecords, others: Collection[TopicPartition]) -> dict[To
 
 def lost_line(where: TopicPartition, lost: Lost) -> str:
     """Returns the line for the log."""
+    if lost.through == ANY_OFFSET:
+        why = "One of its two logs lost its tail"
+    else:
+        why = f"Retention deleted everything before offset {lost.through} on the source"
     if not lost.records:
-        return (
-            f"{where}: retention deleted everything before offset {lost.through}, and Lockstep had not seen all of it "
-            "on the target. It is unknown whether records were lost"
-        )
-    return (
-        f"LOST BEFORE COPYING: at most {number_of(lost.records, 'record')} of {where} before offset {lost.through}. "
-        "Retention deleted them on the source before they were copied, or a log lost its tail"
-    )
+        return f"{where}: {why}. It is unknown whether the target lacks records of it"
+    return f"LOST BEFORE COPYING: at most {number_of(lost.records, 'record')} of {where}. {why}"
 
 
 def entries_of(lost: LostRecords) -> dict[EntryKey, str | None]:

@@ -110,12 +110,13 @@ def predict(scene: Scene, *, source_answers: bool) -> Prediction:
     return _completed(scene, found) if found.unknown else found
 
 
-def counted(scene: Scene, wanted: Collection[str] = ()) -> Prediction:
-    """Counts what the source has now and the target has not. `wanted`: topics. None given: all that producers write,
-    for a failover ends all of them. Raises ClusterUnreachable, RightsMissing, LockstepError."""
+def counted(scene: Scene, wanted: Collection[str] | None = None) -> Prediction:
+    """Counts what the source has now and the target has not. `wanted`: topics. None: all that producers write, for a
+    failover ends all of them. Raises ClusterUnreachable, RightsMissing, LockstepError."""
     listed = scene.listed()
     shared, remote = listed.desired.shared, {**listed.desired.remote, **listed.desired.shared}
-    topics = fenced_topics(scene.settings, remote, scene.aliases, wanted)
+    written = fenced_topics(scene.settings, remote, scene.aliases)
+    topics = [topic for topic in written if wanted is None or topic in wanted]
     pairs = pairs_of(remote, listed.source, topics)
     told = {where: copy for where, copy in pairs.items() if where.topic not in shared}
     mixed = sharing({topic: shared[topic] for topic in topics if topic in shared}, listed.source)
@@ -129,7 +130,7 @@ def counted(scene: Scene, wanted: Collection[str] = ()) -> Prediction:
     counts = {where.topic: listed.source[where.topic] for where in pairs}
     found |= {where: Arrival(where, problem=f"on {source.alias}: {faults[where]}") for where in told.keys() & faults}
     found |= unlisted(listed.source, topics)
-    hidden = {} if wanted else _hidden(scene, listed)
+    hidden = _hidden(scene, listed) if wanted is None else {}
     found |= {where: one for where, (one, _) in hidden.items()}
     remote |= {where.topic: name for where, (_, name) in hidden.items()}
     unanswered = [where for where in found if where not in ends]

@@ -10,7 +10,7 @@ from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import pairs_of, unlisted
 from sinks.failover.fence_notes import NO_OTHERS, OtherLedgers
 from sinks.failover.fence_proof import Proof, Waiting
-from sinks.failover.fenced_topics import check_names, fenced_topics
+from sinks.failover.fenced_topics import check_names, chosen, fenced_topics
 from sinks.failover.journal import Journal
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
@@ -19,6 +19,7 @@ from sinks.kinds.shared_listings import list_both
 from sinks.kinds.topics.controller import orphaned
 from sinks.kinds.topics.rules import is_replicated
 from sinks.ledger.failover_record import Step
+from sinks.ledger.kept_divergences import divergences
 from sinks.ledger.kept_end_offsets import kept_end_offsets
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
@@ -170,14 +171,17 @@ class Scene:
 
     def topics(self, listed: Listed) -> list[str]:
         """Returns the topics of this failover: the fenced ones, or all that producers write."""
-        wanted = self.journal.record.topics
-        return self.fenced(listed, wanted)
+        return self.fenced(listed, self.journal.record.topics)
 
     def fenced(self, listed: Listed, wanted: Collection[str] = ()) -> list[str]:
-        """Returns the topics to fence, or of these the `wanted`. Raises LockstepError for a wanted topic that is not
-        among them, and where topics share a name on the target."""
+        """Returns the topics to fence, or of these the `wanted`, without drained ones that the source has no more.
+
+        Raises LockstepError for a wanted topic that is not among them, and where topics share a name on the target.
+        """
         check_names(self.settings, listed.desired.shared, self.aliases)
-        return fenced_topics(self.settings, listed.desired.remote, self.aliases, wanted)
+        found = fenced_topics(self.settings, listed.desired.remote, self.aliases)
+        gone = divergences(self.journal.ledger).keys() - listed.source.keys()
+        return chosen(self.settings.flow, found, set(wanted) - gone) if wanted else found
 
     def pairs(self, listed: Listed) -> dict[TopicPartition, TopicPartition]:
         """Returns the topics' partitions with their copies. Raises LockstepError for a topic without listed copies."""

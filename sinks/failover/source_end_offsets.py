@@ -15,7 +15,9 @@ from sinks.every_kind.absence import Absence
 from sinks.every_kind.controller import PassContext
 from sinks.failover.arrival import pairs_of
 from sinks.failover.lost_before_copying import (
+    ANY_OFFSET,
     Lost,
+    added,
     begun_anew,
     entries_of,
     find_lost,
@@ -72,7 +74,8 @@ EndOffsets = Mapping[str, Sequence[int]]
 @dataclass(frozen=True, slots=True)
 class Read:
     """What one reading found: ends; topics that every broker reports as unknown; how far partitions were copied; losses
-    before copying; partitions with new logs. `shrunk`: the ends of logs that became shorter."""
+    before copying; partitions with new logs. `shrunk`: the ends of logs that became shorter. `cut`: what the copies
+    lack since logs lost their tails."""
 
     ends: dict[str, list[int]]
     gone: set[str]
@@ -80,6 +83,7 @@ class Read:
     lost: Mapping[TopicPartition, Lost] = field(default_factory=dict)
     others: frozenset[TopicPartition] = frozenset()
     shrunk: Mapping[TopicPartition, int] = field(default_factory=dict)
+    cut: Mapping[TopicPartition, Lost] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,9 +295,7 @@ class SourceEndOffsetStore:
             log.warning("whether records were lost before they were copied is not known for now: %s", error)
             return {}
         self._copied.hold(found.positions)
-        # Nothing is known of a copy that became shorter.
-        self._copied.drop(found.shortened)
-        unanswered = chosen.keys() - found.positions.keys() - found.shortened
+        unanswered = chosen.keys() - found.positions.keys()
         self._unanswered = (self._unanswered & overtaken.keys()) - chosen.keys() | unanswered
         if all_due and overtaken.keys() <= chosen.keys() | self._unanswered:
             self._starts_at = self._now_ms()
@@ -314,7 +316,7 @@ class SourceEndOffsetStore:
             raise error
         read = reading.read.result()
         self._cuts = {where: one for where, one in reading.cut.items() if _end_of(where, read) == UNSEEN_END}
-        read = replace(read, lost=merged(read.lost, _lost_by_cuts(reading, read)))
+        read = replace(read, cut=_lost_by_cuts(reading, read))
         self._absence.observe(read.gone - context.listed.source.keys(), reading.listed, context.now)
         lasting = self._absence.lasting()
         for topic in lasting:
@@ -325,9 +327,9 @@ class SourceEndOffsetStore:
         seen = {topic for topic, ends in read.ends.items() if UNSEEN_END not in ends}
         self._met, self._unborn = self._met - gone, self._unborn - gone - seen
         newest = read.ends, read.positions
-        for where, one in sorted(read.lost.items()):
+        for where, one in sorted([*read.lost.items(), *read.cut.items()]):
             log.error("%s", lost_line(where, one))
-        if read.lost or read.others or gone:
+        if read.lost or read.cut or read.others or gone:
             self._unwritten.append((read, gone))
         if newest == self._newest and not self._unwritten and not self._is_due(context.now):
             self._same_at_ms = reading.at_ms
@@ -359,7 +361,7 @@ class SourceEndOffsetStore:
         lost = before = kept_lost(ledger)
         for read, gone in self._unwritten:
             others = read.others | {where for where in lost if where.topic in gone}
-            lost = merged(begun_anew(lost, others), read.lost)
+            lost = added(merged(begun_anew(lost, others), read.lost), read.cut)
         old: dict[EntryKey, str | None] = {(Entry.LOST, (where.topic,)): None for where in before}
         return old | entries_of(lost)
 
@@ -403,7 +405,7 @@ def _lost_by_cuts(reading: _Reading, read: Read) -> dict[TopicPartition, Lost]:
     read after the sync."""
     ends = {where: _end_of(where, read) or 0 for where in reading.cut}
     return {
-        where: Lost(min(one.records, ends[where]), min(one.through, ends[where]), reading.at_ms, one.unknown)
+        where: Lost(min(one.records, ends[where]), ANY_OFFSET, reading.at_ms, one.unknown)
         for where, one in reading.cut.items()
         if ends[where] > 0
     }
@@ -533,11 +535,6 @@ class PositionMemory:
     def hold(self, positions: Positions) -> None:
         """Sets these positions, whatever was found since."""
         self._positions.update(positions)
-
-    def drop(self, partitions: Collection[TopicPartition]) -> None:
-        """Forgets the positions of these partitions."""
-        for where in partitions:
-            self._positions.pop(where, None)
 
     def renew(self, ends: Mapping[TopicPartition, int], evidence: CopyEvidence) -> dict[TopicPartition, KnownPosition]:
         """Returns all known positions. `ends`: of the source, read after the evidence. Partitions without an end keep

@@ -8,9 +8,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from sinks.failover.arrival import Arrival, arrivals, with_seen_ends
-from sinks.failover.at_takeover import arrivals_at_takeover
-from sinks.failover.cut_reader import AsItWas
+from sinks.failover.arrival import Arrival, with_seen_ends
+from sinks.failover.at_takeover import arrivals_at_takeover, still_drained
 from sinks.failover.fence_proof import (
     FenceBroken,
     ends_of_logs,
@@ -22,20 +21,22 @@ from sinks.failover.fence_proof import (
 )
 from sinks.failover.fenced_topics import topics_of
 from sinks.failover.fencing import lift_fence, name_left, open_fence
+from sinks.failover.lost_before_copying import by_topic, lost_by_now, lost_number, unacknowledged
 from sinks.failover.open_transactions import NotDrained, await_decided, check_decided, last_writers, tell_open
 from sinks.failover.predicted_loss import Prediction, counted, predict
 from sinks.failover.records_since_drain import WrittenSince, written_on_target
 from sinks.failover.scene import Scene, WaitLines
 from sinks.failover.uncopied_records import Pairs
-from sinks.failover.unplanned import keep_divergence
+from sinks.failover.unplanned import divergences_now
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.acls.staged_writes import granted_later
-from sinks.ledger.failover_record import ENDED, TRANSITIONS, Command, State, Step
+from sinks.ledger.failover_record import ENDED, TRANSITIONS, Command, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
-from sinks.ledger.kept_divergences import divergences, forget_divergences, takeover_ends
+from sinks.ledger.kept_divergences import divergences, forget_divergences, keep_divergences
 from sinks.ledger.kept_end_offsets import UNSEEN_END, by_partition, kept_end_offsets
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.changes import Kind
+from sinks.model.times import milliseconds
 from streaming.errors import LockstepError
 from streaming.message_words import first_names, number_of
 from streaming.mm2.records import TopicPartition
@@ -64,7 +65,8 @@ def _write_last_offsets(scene: Scene) -> None:
     moving = scene.topics(listed) if doing is Command.DRAIN else listed.desired.remote
     # Where topics are drained in batches, the clients of earlier ones may have moved.
     drained = divergences(scene.journal.ledger) if scene.journal.record.topics else {}
-    copies = {listed.desired.remote[topic] for topic in moving}
+    # What has no copy is left behind, and `accepted` names it.
+    copies = {listed.desired.remote[topic] for topic in moving} - set(listed.awaits_mm2().values())
     scene.say(scene.last_offsets(copies, {one.remote for one in drained.values()}))
 
 
@@ -201,8 +203,23 @@ def _await_records(scene: Scene) -> None:
     if hold_fence(scene) or compared:
         # The comparison takes a while. A client may have written since.
         _await_last(scene, pairs)
+    check_acknowledged(scene)
     partitions = number_of(len(pairs), "partition")
     scene.say(f"the last record of each of {partitions} is on {scene.settings.flow.target}")
+
+
+def check_acknowledged(scene: Scene) -> None:
+    """Raises NotNow for topics that lost records on the way, unless they are accepted or acknowledged."""
+    remote, now_ms = scene.listed().desired.remote, milliseconds(scene.journal.now())
+    with scene.readers() as (source, target):
+        lost = unacknowledged(lost_by_now(scene.journal.ledger, source, target, remote, now_ms))
+    topics = [one for one in by_topic(lost) if not one.is_compacted and one.topic not in scene.choices.accepted]
+    if topics:
+        named = first_names([f"{lost_number(one)} of {one.topic}" for one in topics])
+        raise NotNow(
+            f"LOST BEFORE COPYING: {named} are not on {scene.settings.flow.target}. Copy them by other means, "
+            "then `lockstep ledger acknowledge`; or name the topics with --accept"
+        )
 
 
 def _await_last(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) -> None:
@@ -219,42 +236,52 @@ def _await_last(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) ->
 
 
 def _keep_divergence(scene: Scene) -> None:
-    """Keeps the divergences. Topics of an earlier batch have theirs from before their clients moved."""
-    topics, doing = set(scene.journal.record.topics), scene.journal.record.doing
-    if doing is Command.DRAIN:
-        topics = set(scene.topics(scene.listed())) - divergences(scene.journal.ledger).keys()
-        if not topics:
-            return
-    if doing is Command.PROMOTE:
-        _refuse_open(scene)
-    unplanned = doing is Command.FAIL_OVER
-    prediction = predict(scene, source_answers=scene.source_answers) if unplanned else counted(scene, topics)
+    """Keeps the divergences. Topics of an earlier batch have theirs from before their clients moved.
+
+    Unless the failover is unplanned, it raises NotDrained if a record came since the last check, and if the end of a
+    copy is unknown.
+    """
+    ledger, record = scene.journal.ledger, scene.journal.record
+    if record.doing is Command.FAIL_OVER:
+        prediction = with_all_copies(scene, predict(scene, source_answers=scene.source_answers))
+        keep_divergences(ledger, divergences_now(scene, prediction))
+        return
+    drains = record.doing is Command.DRAIN
+    topics = set(scene.topics(scene.listed())) - (divergences(ledger).keys() if drains else set())
+    _refuse_open(scene)
+    prediction = counted(scene, topics if drains or record.topics else None)
+    _refuse_late(scene, prediction)
     # For a topic that the source does not show, or no longer has, the copy's end is all that will be known.
-    keep_divergence(scene, prediction if doing is Command.DRAIN else with_all_copies(scene, prediction))
-    if doing is Command.PROMOTE:
-        _refuse_late(scene, prediction)
+    found = divergences_now(scene, prediction if drains else with_all_copies(scene, prediction))
+    needed = found.keys() & topics - scene.choices.accepted
+    if endless := [topic for topic in sorted(needed) if UNSEEN_END in found[topic].ends]:
+        raise NotDrained(
+            f"{scene.settings.flow.target} does not tell where its copies of {first_names(endless)} end. See that each "
+            "partition there has a leader, and run the command again"
+        )
+    keep_divergences(ledger, found)
 
 
-HALF_PROMOTED = (
-    "records came to {source} after the last check, and `promote` is half done: {what}. No client may write on "
+CAME_LATE = (
+    "records came to {source} after the last check, and `{command}` is half done: {what}. No client may write on "
     "{target} yet. Stop the producers on {source} and run the command again, or `lockstep unfence`"
 )
 
 
 def _refuse_open(scene: Scene) -> None:
-    """Stops the promotion if a transaction opened since the last check. Raises NotDrained."""
+    """Raises NotDrained if a transaction opened since the last check."""
     try:
         check_decided(scene, wanted_pairs(scene))
     except NotDrained as error:
-        raise _half_promoted(scene, str(error)) from error
+        raise _came_late(scene, str(error)) from error
 
 
 def _refuse_late(scene: Scene, prediction: Prediction) -> None:
-    """Stops the promotion if a record came since the last check. Raises NotDrained."""
+    """Raises NotDrained if a record came since the last check."""
     accepted = scene.choices.accepted
     late = [one for where, one in prediction.arrivals.items() if not one.arrived and where.topic not in accepted]
     if late:
-        raise _half_promoted(scene, count_missing(late))
+        raise _came_late(scene, count_missing(late))
 
 
 def tell_late(scene: Scene) -> None:
@@ -276,9 +303,10 @@ def tell_late(scene: Scene) -> None:
         )
 
 
-def _half_promoted(scene: Scene, what: str) -> NotDrained:
-    flow = scene.settings.flow
-    return NotDrained(HALF_PROMOTED.format(source=flow.source, target=flow.target, what=what))
+def _came_late(scene: Scene, what: str) -> NotDrained:
+    flow, doing = scene.settings.flow, scene.journal.record.doing
+    command = doing.typed if doing else ""
+    return NotDrained(CAME_LATE.format(source=flow.source, command=command, target=flow.target, what=what))
 
 
 def describe_missing(missing: Collection[Arrival], seconds: float, copier: str) -> str:
@@ -356,10 +384,6 @@ def _drained_ends(scene: Scene, pairs: Pairs) -> dict[TopicPartition, int]:
 
     Records that came to the source since then, and were copied, are compared as well.
     """
-    taken = takeover_ends(divergences(scene.journal.ledger))
-    drained = {where: copy for where, copy in pairs.items() if copy in taken}
-    if not drained:
-        return {}
     with scene.readers() as (source, target):
-        found = arrivals(source, AsItWas(target, taken), drained)
-    return {copy: taken[copy] for where, copy in drained.items() if found[where].arrived}
+        drained = still_drained(scene.journal.ledger, source, target, pairs)
+    return {pairs[where]: end for where, end in drained.items()}

@@ -10,7 +10,8 @@ from sinks.failover.fenced_topics import check_names
 from sinks.failover.predicted_loss import TYPED_UNKNOWN, Prediction, predict
 from sinks.failover.scene import Scene
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State
-from sinks.ledger.kept_divergences import Divergence, keep_divergences
+from sinks.ledger.kept_divergences import Divergence
+from sinks.ledger.kept_end_offsets import UNSEEN_END
 from streaming.message_words import first_names, number_of
 from streaming.mm2.records import TopicPartition
 
@@ -18,8 +19,8 @@ ANY_LOSS = math.inf
 """Accepts any loss, even an unknown one."""
 
 
-def keep_divergence(scene: Scene, prediction: Prediction) -> None:
-    """Keeps where the target's copies end now, and the prediction. Entries that exist stay."""
+def divergences_now(scene: Scene, prediction: Prediction) -> dict[str, Divergence]:
+    """Returns where the target's copies end now, with the prediction."""
     found: dict[str, Divergence] = {}
     with closing(scene.target.records("read_uncommitted")) as target:
         copies = {
@@ -34,14 +35,14 @@ def keep_divergence(scene: Scene, prediction: Prediction) -> None:
         found[topic] = Divergence(
             name,
             [
-                logs[where].end if (where := TopicPartition(name, number)) in logs else -1
+                logs[where].end if (where := TopicPartition(name, number)) in logs else UNSEEN_END
                 for number in range(len(known))
             ],
             list(known),
             [one.behind.records if one and one.behind else -1 for one in lost],
             all(one is not None and one.behind is not None and one.behind.exact for one in lost),
         )
-    keep_divergences(scene.journal.ledger, found)
+    return found
 
 
 def failover(

@@ -41,7 +41,7 @@ class AclController(PolledController[BothSides]):
 
     def inputs(self, context: PassContext) -> Hashable:
         """The replicated topics."""
-        return frozenset(context.listed.desired.remote)
+        return frozenset(context.listed.desired.kept)
 
     def read(self, context: PassContext) -> BothSides:
         """Both lists, without fences."""

@@ -15,7 +15,7 @@ from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, TOPIC, AclBinding
 from sinks.kafka.ports.acls import AclList, AclReader
 from sinks.kinds.acls.patterns import SourceTopics, covers_any
 from sinks.kinds.acls.rules import DesiredAcls, deletable, desired_acls, plan_acls
-from sinks.kinds.topics.rules import is_replicated
+from sinks.kinds.topics.rules import is_replicated, may_be_foreign
 from sinks.ledger.adoption import Alike
 from sinks.ledger.fence_acls import could_be_fence, without_fences
 from sinks.model.changes import Key, Kind
@@ -47,8 +47,8 @@ def source_topics(settings: FlowSettings, listed: Listed) -> SourceTopics:
     return SourceTopics(
         flow=settings.flow,
         policy=settings.policy,
-        replicates=lambda topic: is_replicated(settings, topic),
-        remote=listed.desired.remote,
+        replicates=lambda topic: is_replicated(settings, topic) and not may_be_foreign(settings, topic),
+        remote=listed.desired.kept,
         names=listed.source.keys(),
         target=listed.target.keys(),
         ours=settings.internal.on_target,

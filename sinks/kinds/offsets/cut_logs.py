@@ -20,20 +20,17 @@ from streaming.mm2.records import TopicPartition
 
 
 class Missed(NamedTuple):
-    """Upper bound of the records that are missing before the offset `through` of the source. `unknown`: others may
-    be."""
+    """Upper bound of the records that are missing. `unknown`: others may be."""
 
     records: int
-    through: int
     unknown: bool = False
 
     def with_more(self, other: Missed) -> Missed:
         """Returns both together."""
-        through = max(self.through, other.through)
-        return Missed(self.records + other.records, through, self.unknown or other.unknown)
+        return Missed(self.records + other.records, self.unknown or other.unknown)
 
 
-NOTHING_MISSED = Missed(0, 0)
+NOTHING_MISSED = Missed(0)
 
 
 def _copied_to(pairs: Sequence[Pair], upstream: int) -> int:
@@ -85,7 +82,7 @@ class CutLogs:
         unknown = where in self._unexplained
         self._unexplained.discard(where)
         if records or unknown:
-            found = Missed(records, pair.upstream, unknown)
+            found = Missed(records, unknown)
             self._missed[where] = self._missed.get(where, NOTHING_MISSED).with_more(found)
 
     def take(self) -> Mapping[TopicPartition, Missed]:

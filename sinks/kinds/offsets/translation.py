@@ -206,7 +206,8 @@ def _candidates(
     if source and tells and read_to_the_end(upstream, source, ends.markers_only):
         yield Method.TIP, ends.tip
     verified = evidence.verified
-    if verified is not None and below and below.downstream <= verified <= min(following, limit):
+    # At the limit lie records that are sent again: retention may have taken the next ones before that.
+    if verified is not None and below and below.downstream <= verified <= following and verified < limit:
         yield Method.VERIFIED, verified
     if matched is not None and below and below.downstream <= matched <= min(following, limit):
         yield Method.MATCHED, matched

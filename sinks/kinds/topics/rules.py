@@ -56,6 +56,13 @@ def _is_internal_to_kafka_3(topic: str) -> bool:
     return topic.endswith((".internal", "-internal"))
 
 
+def may_be_foreign(settings: FlowSettings, topic: str) -> bool:
+    """Whether the target's topic of this name may be one of its own: its name proves nothing, and MM2 of Kafka 3 leaves
+    it alone. Lockstep changes neither its configs nor its ACLs."""
+    internal = not settings.keeps_offsets and _is_internal_to_kafka_3(topic)
+    return internal and not is_written_by_mm2_alone(settings.policy, settings.flow.source, topic)
+
+
 def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> DesiredTopics:
     """Returns the topics that the target should have, by MM2's `shouldReplicateTopic`."""
     remote: dict[str, str] = {}
@@ -72,8 +79,7 @@ def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> Desired
         if topic.startswith(OWN) and (reason := _internal(name, settings)) and _is_copied(settings, topic):
             refused[name] = reason
     by_mm2 = {} if settings.keeps_offsets else {t: name for t, name in remote.items() if _is_internal_to_kafka_3(t)}
-    # Where a name proves nothing, it may be a topic of the target's own, which MM2 of Kafka 3 leaves alone.
-    foreign = [t for t in by_mm2 if not is_written_by_mm2_alone(settings.policy, settings.flow.source, t)]
+    foreign = [topic for topic in by_mm2 if may_be_foreign(settings, topic)]
     kept = {topic: name for topic, name in remote.items() if topic not in foreign} if foreign else remote
     # A topic whose metadata came back with an error is there, but shows no partition.
     partitions = {name: source[topic] for topic, name in kept.items() if source[topic]}

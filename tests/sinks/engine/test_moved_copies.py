@@ -124,7 +124,7 @@ def test_what_was_planned_before_a_command_drained_a_topic_is_not_sent_after_it(
         (Change(Kind.CLIENT_QUOTA, ("app", ABSENT, ABSENT, "producer_byte_rate"), "9.0", "10.0"), False),
         (Change(Kind.CLIENT_QUOTA, ("app", ABSENT, ABSENT, "producer_byte_rate"), "10.0", "9.0"), True),
         (Change(Kind.CLIENT_QUOTA, ("app", ABSENT, ABSENT, "producer_byte_rate"), None, "9.0"), True),
-        (Change(Kind.CLIENT_QUOTA, ("app", ABSENT, ABSENT, "producer_byte_rate"), "9.0", None), False),
+        (Change(Kind.CLIENT_QUOTA, ("app", ABSENT, ABSENT, "producer_byte_rate"), "9.0", None), True),
         (Change(Kind.SCRAM_USER, ("app", "SCRAM-SHA-512"), ScramSpec(4096), None), True),
         (Change(Kind.SCRAM_USER, ("app", "SCRAM-SHA-512"), None, ScramSpec(4096)), False),
     ],

@@ -17,7 +17,7 @@ from sinks.failover.steps import failover_steps
 from sinks.kafka.ports.acl_binding import EVERYONE
 from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.ledger.audit import Audit
-from sinks.ledger.failover_record import Begun, FailoverRecord, Step
+from sinks.ledger.failover_record import Begun, Command, FailoverRecord, Step
 from sinks.ledger.kept_end_offsets import LatestSync, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
@@ -170,6 +170,22 @@ def mortal(scene: Scene, at: Step, *, after: bool, topic: str | None = None) -> 
     """The same process, which dies."""
     same = {one.name: getattr(scene, one.name) for one in fields(scene)}
     return MortalScene(**same, at=at, after=after, topic=topic)
+
+
+def before_step(scene: Scene, command: Command, at: Step, act: Callable[[], None]) -> Scene:
+    """The same scene, where something happens right before a step of a command."""
+
+    def steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
+        found = failover_steps(scene)
+
+        def step() -> None:
+            if scene.journal.record.doing is command:
+                act()
+            found[at]()
+
+        return {**found, at: step}
+
+    return replace(scene, does=steps)
 
 
 def look(built: Stage, now: float, keeper: SourceEndOffsetStore | None = None) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from sinks.failover.commands import cutover, drain, fence, unfence
 from sinks.failover.fence_proof import FenceBroken
+from sinks.failover.lost_before_copying import Lost, entries_of
 from sinks.flow_settings import AclRules
 from sinks.ledger.failover_record import FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
@@ -177,3 +178,80 @@ def test_a_batch_is_not_told_to_move_before_its_groups_have_their_last_offsets()
     assert not any("their clients may move" in line for line in built.said)
     assert divergences(built.ledger()) == {}
     assert cutover(built.scene(), batch=1).state is State.PROMOTED
+
+
+def test_a_hook_is_told_that_topics_are_drained_only_once_all_of_them_are() -> None:
+    built, told = stage(), list[tuple[str, ...]]()
+
+    def hook(before: FailoverRecord, after: FailoverRecord) -> None:
+        if after.state is State.DRAINED:
+            assert set(after.topics) <= divergences(built.ledger()).keys()
+            told.append(after.topics)
+
+    cutover(built.scene(on_state=hook), batch=1)
+    assert told == [("x",), ("x", "y")]
+
+
+@pytest.mark.parametrize("cleaned", ["nothing", "retention", "compaction"])
+@pytest.mark.parametrize("last", [False, True], ids=["before a batch", "before the promotion"])
+def test_a_drained_copy_stays_drained_whatever_its_clients_and_cleaners_do(cleaned: str, last: bool) -> None:
+    built = stage()
+    for topic in ("x", "y") if last else ("x",):
+        fence(built.scene(), (topic,))
+        drain(built.scene())
+    copy = built.there.logs[COPY_OF_X]
+    for number in range(30):
+        copy.append(b"%d" % (number % 10), b"moved", 9000 + number)
+    if cleaned == "retention":
+        copy.cut(25)
+    if cleaned == "compaction":
+        built.here.compacting, built.there.compacting = {"x"}, {"a.x"}
+        copy.records[:] = copy.records[30:]
+    built.mirrors = False
+    assert cutover(built.scene(), batch=1).state is State.PROMOTED
+
+
+def test_a_drained_topic_whose_source_topic_is_deleted_keeps_no_batch_waiting() -> None:
+    built = stage()
+    fence(built.scene(), ("x",))
+    drain(built.scene())
+    del built.world.source.topics["x"]
+    with pytest.raises(NotNow, match=r"not fenced: y\. Fence them, too"):
+        cutover(built.scene())
+    assert cutover(built.scene(), batch=1).state is State.PROMOTED
+
+
+def test_a_fenced_topic_that_is_deleted_before_it_is_drained_is_not_passed_over() -> None:
+    built = stage()
+    fence(built.scene(), ("x",))
+    del built.world.source.topics["x"]
+    with pytest.raises(LockstepError, match="x cannot be fenced"):
+        drain(built.scene())
+
+
+def test_drained_topics_are_remembered_once_all_topics_are_fenced() -> None:
+    """Their groups may have moved: a group that its owner set back stays there."""
+    built, seen = stage(), list[Collection[str]]()
+
+    def last_offsets(copies: Collection[str], drained: Collection[str]) -> str:
+        seen.append(drained)
+        return ""
+
+    fence(built.scene(), ("x",))
+    drain(built.scene())
+    fence(built.scene())
+    cutover(replace(built.scene(), last_offsets=last_offsets))
+    assert seen
+    assert all("a.x" in drained for drained in seen)
+
+
+def test_a_batch_whose_records_were_lost_meanwhile_is_not_drained() -> None:
+    built = stage()
+
+    def told(before: FailoverRecord, after: FailoverRecord) -> None:
+        if after.state is State.DRAINED:
+            built.ledger().put(entries_of({TopicPartition("y", 0): Lost(7, 12, 1)}))
+
+    with pytest.raises(NotNow, match="LOST BEFORE COPYING: at most 7 of y"):
+        cutover(built.scene(on_state=told), batch=1)
+    assert list(divergences(built.ledger())) == ["x"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sinks.failover.arrival import ArrivalMemory, arrivals, with_ages
 from sinks.failover.commands import cutover
-from sinks.failover.lost_before_copying import Lost, acknowledged, entries_of, kept_lost
+from sinks.failover.lost_before_copying import ANY_OFFSET, Lost, acknowledged, entries_of, kept_lost
 from sinks.failover.open_transactions import NotDrained
 from sinks.failover.readiness_checks import CheckResult
 from sinks.failover.readiness_facts import losses_of
@@ -96,10 +96,10 @@ def test_retention_of_the_target_since_the_takeover_makes_no_copied_record_missi
 
 def test_what_a_copy_lost_is_kept_until_it_is_acknowledged_and_no_cutover_goes_over_it() -> None:
     built = stage()
-    cut = [{X: Missed(4, 10)}]
+    cut = [{X: Missed(4)}]
     keeper = SourceEndOffsetStore(built.here, 5.0, lambda: NOW_MS, inline, cut=lambda: cut.pop() if cut else {})
     look(built, 0.0, keeper)
-    assert kept_lost(built.ledger()) == {X: Lost(4, 10, int(NOW_MS))}
+    assert kept_lost(built.ledger()) == {X: Lost(4, ANY_OFFSET, int(NOW_MS))}
     with pytest.raises(NotNow, match="LOST BEFORE COPYING: at most 4 of x are not on b"):
         cutover(built.scene())
     built.ledger().put(entries_of(acknowledged(kept_lost(built.ledger()), ["x"])))
@@ -110,8 +110,8 @@ def test_what_a_copy_lost_is_kept_until_it_is_acknowledged_and_no_cutover_goes_o
 @pytest.mark.parametrize(
     ("told", "kept"),
     [
-        ({X: Missed(10**15, 10**15)}, {X: Lost(10, 10, int(NOW_MS))}),
-        ({TopicPartition("nobody-has-this", 0): Missed(4, 10), TopicPartition("x", 77): Missed(4, 10)}, {}),
+        ({X: Missed(10**15)}, {X: Lost(10, ANY_OFFSET, int(NOW_MS))}),
+        ({TopicPartition("nobody-has-this", 0): Missed(4), TopicPartition("x", 77): Missed(4)}, {}),
     ],
     ids=["too large", "of no partition"],
 )
@@ -125,14 +125,14 @@ def test_forged_syncs_tell_of_no_loss_larger_than_the_log_nor_of_other_partition
 
 
 def test_what_cuts_tell_is_kept_although_the_source_gives_no_answer_at_first() -> None:
-    built, cut = stage(), [{X: Missed(4, 10)}]
+    built, cut = stage(), [{X: Missed(4)}]
     keeper = SourceEndOffsetStore(built.here, 5.0, lambda: NOW_MS, inline, cut=lambda: cut.pop() if cut else {})
     built.here.reachable = False
     look(built, 0.0, keeper)
     assert (cut, kept_lost(built.ledger())) == ([], {})
     built.here.reachable = True
     look(built, 10.0, keeper)
-    assert kept_lost(built.ledger()) == {X: Lost(4, 10, int(NOW_MS))}
+    assert kept_lost(built.ledger()) == {X: Lost(4, ANY_OFFSET, int(NOW_MS))}
 
 
 def test_a_topic_that_lost_records_may_be_accepted() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -278,3 +279,18 @@ def test_an_election_of_a_leader_after_the_drain_does_not_end_a_cutover() -> Non
             built.producers.append(lambda: built.here.leaderless.clear() if built.now >= back else None)
 
     assert cutover(built.scene(on_state=away)).state is State.PROMOTED
+
+
+def test_groups_need_no_offset_on_an_accepted_topic_that_has_no_copy() -> None:
+    built, seen = stage(), list[Collection[str]]()
+    built.mirrors = False
+    put_topic(built.world.source, "own-internal")
+    built.here.logs[TopicPartition("own-internal", 0)] = MemoryLog()
+
+    def last_offsets(copies: Collection[str], drained: Collection[str]) -> str:
+        seen.append(copies)
+        return ""
+
+    built.choices = replace(built.choices, accepted=frozenset({"own-internal"}))
+    assert cutover(replace(built.scene(), last_offsets=last_offsets)).state is State.PROMOTED
+    assert [set(copies) for copies in seen] == [{"a.x", "a.y"}, {"a.x", "a.y"}]

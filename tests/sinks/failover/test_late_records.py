@@ -6,8 +6,10 @@ import pytest
 
 from sinks.failover.commands import cutover, drain, fence, promote
 from sinks.failover.open_transactions import NotDrained
-from sinks.ledger.failover_record import Command, FailoverRecord, State
-from tests.sinks.failover.scenes import stage
+from sinks.ledger.failover_record import Command, State, Step
+from sinks.ledger.kept_divergences import divergences
+from streaming.mm2.records import TopicPartition
+from tests.sinks.failover.scenes import before_step, stage
 
 
 def test_a_record_that_came_after_the_drain_keeps_the_flow_from_being_promoted() -> None:
@@ -34,12 +36,40 @@ def test_a_record_that_comes_while_the_flow_ends_stops_the_promotion_until_it_is
     built = stage()
     built.mirrors = False
 
-    def told(before: FailoverRecord, after: FailoverRecord) -> None:
-        if after.doing is Command.PROMOTE:
-            built.write("y", 0, 5, super_user=True)
+    def late() -> None:
+        built.write("y", 0, 5, super_user=True)
 
     with pytest.raises(NotDrained, match=r"`promote` is half done: 5 records of y are not on the target"):
-        cutover(built.scene(on_state=told))
+        cutover(before_step(built.scene(), Command.PROMOTE, Step.KEEP_DIVERGENCE, late))
     assert (built.record().state, built.record().doing) == (State.DRAINED, Command.PROMOTE)
     built.copy()
     assert cutover(built.scene()).state is State.PROMOTED
+
+
+def test_a_record_that_comes_while_offsets_are_written_keeps_its_topic_from_being_drained() -> None:
+    built = stage()
+    built.mirrors = False
+
+    def late() -> None:
+        built.write("x", 0, 1, super_user=True)
+
+    fence(built.scene(), ("x",))
+    with pytest.raises(NotDrained, match="`cutover` is half done: 1 record of x is not on the target"):
+        drain(before_step(built.scene(), Command.DRAIN, Step.KEEP_DIVERGENCE, late))
+    assert (built.record().state, divergences(built.ledger())) == (State.FENCED, {})
+
+
+def test_a_copy_whose_end_is_unknown_is_not_drained() -> None:
+    """Else its later end would say how far MM2 copied, and moved clients write behind it."""
+    built, copy = stage(), TopicPartition("a.x", 0)
+
+    def lose_leader() -> None:
+        built.there.leaderless.add(copy)
+
+    fence(built.scene(), ("x",))
+    with pytest.raises(NotDrained):
+        drain(before_step(built.scene(), Command.DRAIN, Step.KEEP_DIVERGENCE, lose_leader))
+    built.there.leaderless.clear()
+    assert (built.record().state, divergences(built.ledger())) == (State.FENCED, {})
+    drain(built.scene())
+    assert list(divergences(built.ledger())["x"].ends) == [10, 10]

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from sinks.every_kind.controller import PassContext
 from sinks.failover import lost_before_copying, source_end_offsets
-from sinks.failover.commands import check_nothing_lost
+from sinks.failover.commands import check_nothing_lost, cutover
 from sinks.failover.lost_before_copying import (
+    ANY_OFFSET,
     FIRST_OFFSETS,
     Found,
     Lost,
@@ -31,6 +32,7 @@ from sinks.failover.lost_before_copying import (
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.uncopied_records import ReadLimits
 from sinks.faults import ClusterUnreachable, LedgerUntrusted
+from sinks.kinds.offsets.cut_logs import Missed
 from sinks.kinds.offsets.histories import Histories
 from sinks.ledger.failover_record import NotNow
 from sinks.ledger.kept_end_offsets import KnownPosition, LatestSync, kept_end_offsets
@@ -297,13 +299,13 @@ def test_topic_that_was_made_anew_lost_nothing() -> None:
     assert mirror.reported == {}
 
 
-def test_copy_that_was_made_anew_says_nothing_of_a_loss() -> None:
+def test_copy_that_was_made_anew_and_was_overtaken_lost_an_unknown_number() -> None:
     mirror = LossyMirror()
     mirror.write(5)
     mirror.built.there.logs[COPY] = MemoryLog()
     mirror.expire(100)
     mirror.look(70.0)
-    assert mirror.reported == {}
+    assert (mirror.reported[X0].records, mirror.reported[X0].unknown) == (0, True)
 
 
 def test_first_contact_with_a_log_that_begins_late_is_no_loss() -> None:
@@ -403,7 +405,7 @@ def test_partition_without_a_leader_is_not_taken_for_a_copy_that_became_shorter(
     reader = built.here if where == X0 else built.there
     reader.leaderless.add(where)
     found = find_lost(built.here, built.there, {X0: KnownPosition(5, 5)}, {X0: COPY}, 1000)
-    assert found == Found({}, {}, set())
+    assert found == Found({}, {})
 
 
 def test_partitions_without_a_leader_do_not_keep_the_job_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -642,3 +644,42 @@ def test_loss_whose_write_failed_adds_up_with_that_of_a_log_made_anew() -> None:
     unwritten.look()
     mirror.look()
     assert mirror.reported[X0] == Lost(5, 0, 1075_000)
+
+
+def test_cutover_finds_what_no_job_has_found() -> None:
+    mirror = LossyMirror()
+    mirror.write(20)
+    mirror.look()
+    mirror.expire(25)
+    mirror.copy(100)
+    mirror.write(5)
+    mirror.copy(100)
+    with pytest.raises(NotNow, match="LOST BEFORE COPYING: at most 15 of x"):
+        cutover(mirror.built.scene())
+
+
+@pytest.mark.parametrize("acknowledged_before", [False, True])
+def test_what_a_cut_log_lacks_adds_up_with_what_retention_took(acknowledged_before: bool) -> None:
+    """MM2 goes on at the log's start, so both losses end at the same offset."""
+    built, told = stage(), [{X0: Missed(5)}]
+    kept = {X0: Lost(10, 20, 1)}
+    built.ledger().put(entries_of(acknowledged(kept, ["x"]) if acknowledged_before else kept))
+    look(built, 0.0, SourceEndOffsetStore(built.here, 5.0, beside=inline, cut=lambda: told.pop() if told else {}))
+    assert unacknowledged(kept_lost(built.ledger()))[X0].records == (5 if acknowledged_before else 15)
+
+
+def test_retention_is_found_behind_the_place_where_a_cut_was_told() -> None:
+    cut, retention = {X0: Lost(600, ANY_OFFSET, 1)}, {X0: Lost(400, 1400, 1)}
+    assert merged(cut, retention)[X0].records == 1000
+
+
+def test_copy_that_became_shorter_and_was_overtaken_lost_an_unknown_number() -> None:
+    mirror = LossyMirror()
+    mirror.job.note_counted({X0: KnownPosition(10, 10)})
+    mirror.look()
+    mirror.write(30)
+    mirror.look()
+    mirror.there.records[:], mirror.there.end = mirror.there.records[:8], 8
+    mirror.expire(30)
+    mirror.look(120.0)
+    assert mirror.reported[X0].unknown

@@ -16,9 +16,9 @@ from sinks.failover.unplanned import failover
 from sinks.failover.unreplicated import unreplicated
 from sinks.faults import ItemFault
 from sinks.kafka.ports.transactions import ActiveProducer
-from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State
+from sinks.ledger.failover_record import Command, NotNow, State, Step
 from streaming.mm2.records import TopicPartition
-from tests.sinks.failover.scenes import Stage, stage
+from tests.sinks.failover.scenes import Stage, before_step, stage
 
 X, COPY = TopicPartition("x", 0), TopicPartition("a.x", 0)
 MM2 = ActiveProducer(3, 0, 1000)
@@ -86,12 +86,11 @@ def test_a_transaction_that_opens_after_the_drain_keeps_the_flow_from_being_prom
 def test_a_transaction_that_opens_while_the_flow_ends_stops_the_promotion_half_way() -> None:
     built = stage(isolation="read_committed")
 
-    def told(before: FailoverRecord, after: FailoverRecord) -> None:
-        if after.doing is Command.PROMOTE:
-            built.transactions.write("pay", 7, X, b"late", 1)
+    def late() -> None:
+        built.transactions.write("pay", 7, X, b"late", 1)
 
     with pytest.raises(NotDrained, match="pay"):
-        cutover(built.scene(on_state=told))
+        cutover(before_step(built.scene(), Command.PROMOTE, Step.KEEP_DIVERGENCE, late))
     assert (built.record().state, built.record().doing) == (State.DRAINED, Command.PROMOTE)
     built.transactions.commit("pay")
     built.copy()

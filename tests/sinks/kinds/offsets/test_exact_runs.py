@@ -82,6 +82,18 @@ def histories_of(*syncs: tuple[int, int]) -> Histories:
     return histories
 
 
+def test_what_was_verified_where_mm2_began_again_is_no_answer_while_originals_lie_before_it() -> None:
+    """Retention took 60 to 95 before MM2 sent them again: the copy has them at 60 to 95 alone."""
+    history = History(0, 0, 0)
+    history.take(100, 100, 1)
+    history.take(50, 101, 2)
+    history.take(96, 111, 3)
+    history.take(150, 165, 4)
+    found = translate(50, LogEnds(LogRange(96, 151), LogRange(0, 166)), Evidence(history, verified=101))
+    assert isinstance(found, Answer)
+    assert found.downstream <= 60
+
+
 def test_what_was_verified_is_kept_in_the_ledger_and_believed_by_who_reads_it() -> None:
     ledger, histories = flow_ledger(), histories_of((10, 5), (40, 22))
     remember(ledger, [(WHERE, RUNS.runs)], histories.exact, 1)

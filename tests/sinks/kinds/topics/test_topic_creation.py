@@ -11,7 +11,9 @@ from sinks.model.changes import Kind
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import ON_BY_DEFAULT, World, flow_settings, overrides_of, put_topic
+from tests.sinks.kinds.acls.acl_builders import acl
 
+INTERNAL_AND_PLAIN = ("connect-status-internal", "orders")
 WITHOUT_CONFIGS = [kind for kind in ON_BY_DEFAULT if kind is not Kind.TOPIC_CONFIG]
 
 
@@ -42,7 +44,8 @@ def test_topic_of_the_targets_own_that_ends_in_internal_is_left_alone_where_name
     """MM2 of Kafka 3 copies nothing into it; MM2 of Kafka 4 keeps it in step by itself."""
     policy = {"replication.policy.class": "identity", "source.cluster.alias": "a"}
     world = World(flow_settings(policy, policy=IdentityReplicationPolicy()))
-    for name in ("connect-status-internal", "orders"):
+    world.source_acls.bindings = {acl(f"ALLOW READ User:app TOPIC {name}") for name in INTERNAL_AND_PLAIN}
+    for name in INTERNAL_AND_PLAIN:
         put_topic(world.source, name, retention_ms="1")
         world.source.topics[name].partitions = 3
         put_topic(world.target, name, cleanup_policy="compact")
@@ -51,6 +54,7 @@ def test_topic_of_the_targets_own_that_ends_in_internal_is_left_alone_where_name
     assert overrides_of(world.target, "connect-status-internal") == {"cleanup.policy": "compact"}
     assert world.target.topics["connect-status-internal"].partitions == 1
     assert overrides_of(world.target, "orders") == {"retention.ms": "1"}
+    assert world.target_acls.bindings == {acl("ALLOW READ User:app TOPIC orders")}
 
 
 @pytest.mark.parametrize("configs_synced", [True, False])
