@@ -136,7 +136,7 @@ class JavaAdmin:
         try:
             found = opened[:number]
             while len(found) < number and not self._closed:
-                made = java_admin(self.alias, self.jvm, properties)
+                made = java_admin(self.alias, self.rows, properties)
                 # Another thread may have closed, and emptied, what was opened so far.
                 with self._lock:
                     opened.append(made)
@@ -393,22 +393,15 @@ def timeout_ms(alias: str, properties: Mapping[str, str]) -> int:
     return int(request_timeout(alias, properties) * 1000)
 
 
-def java_properties(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
-    """Returns a `Map` for a Java client that gives up on a silent cluster within its `timeout_ms`."""
-    java = jvm.java.util.HashMap()
-    for name, value in (RETRIES_AFTER | dict(properties)).items():
-        java.put(name, value)
+def java_properties(alias: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """Returns the properties of a Java client that gives up on a silent cluster within its `timeout_ms`."""
     limit = timeout_ms(alias, properties)
-    java.put(WHOLE, str(limit))
     # Java refuses a request that may take longer than the call that it is part of.
-    java.put(ONE, str(min(int(properties.get(ONE, limit * 2 // 3)), limit)))
-    for name in LOGIN_LIMITS:
-        if name not in properties:
-            java.put(name, str(limit // len(LOGIN_LIMITS)))
-    return java
+    limits = {WHOLE: str(limit), ONE: str(min(int(properties.get(ONE, limit * 2 // 3)), limit))}
+    return dict.fromkeys(LOGIN_LIMITS, str(limit // len(LOGIN_LIMITS))) | RETRIES_AFTER | dict(properties) | limits
 
 
-def java_admin(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
+def java_admin(alias: str, rows: JavaRows, properties: Mapping[str, str]) -> Any:
     """Returns a new `Admin` of the JVM. With OAUTHBEARER it logs in now.
 
     Raises RightsMissing, and LockstepError if it cannot be created. Java's own text is left out, because it may repeat
@@ -416,7 +409,8 @@ def java_admin(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
     """
     began = time.monotonic()
     try:
-        return jvm.org.apache.kafka.clients.admin.AdminClient.create(java_properties(alias, jvm, properties))
+        clients = rows.jvm.org.apache.kafka.clients.admin
+        return clients.AdminClient.create(rows.properties(java_properties(alias, properties)))
     except Py4JJavaError as error:
         raise unmade(alias, properties, error, time.monotonic() - began) from None
 

@@ -22,6 +22,10 @@ LIST, SET, MAP = "java.util.ArrayList", "java.util.HashSet", "java.util.Map"
 FUTURE = "org.apache.kafka.common.KafkaFuture"
 STAGE, COMPLETABLE = "java.util.concurrent.CompletionStage", "java.util.concurrent.CompletableFuture"
 FUNCTION, OPERATOR = "java.util.function.Function", "java.util.function.UnaryOperator"
+BOTH, COLLECTION = "java.util.function.BiFunction", "java.util.Collection"
+DESCRIPTORS: Mapping[str, str] = {"int": "I", "short": "S", "long": "J", "void": "V"}
+"""Of types that are no classes (JVM specification, 4.3)."""
+
 PARSERS: Mapping[str, tuple[str, str]] = {
     "int": ("java.lang.Integer", "parseInt"),
     "short": ("java.lang.Short", "parseShort"),
@@ -137,6 +141,7 @@ class JavaRows:
         self._generics: dict[int, Any] = {}
         self._parts: dict[tuple[Make, int, int], Any] = {}
         self._methods: dict[tuple[str, ...], Any] = {}
+        self._virtuals: dict[tuple[str, str], Any] = {}
         self._of_futures: dict[str, Any] = {}
         factory = self._mapper.getTypeFactory()
         self._rows = factory.constructCollectionType(self.type(LIST), self.type(OBJECTS))
@@ -144,12 +149,7 @@ class JavaRows:
     def type(self, name: str) -> Any:
         """Returns Java's Class. Only the context class loader knows Spark's jars."""
         if name not in self._types_known:
-            lang = self.jvm.java.lang
-            if name in PARSERS:
-                found = lang.Class.forName(PARSERS[name][0]).getField("TYPE").get(None)
-            else:
-                found = lang.Void.TYPE if name == "void" else lang.Class.forName(name, True, self._loader)
-            self._types_known[name] = found
+            self._types_known[name] = self.jvm.java.lang.Class.forName(name, True, self._loader)
         return self._types_known[name]
 
     def text(self, value: Any, left_out: LeftOut = NOTHING) -> str:
@@ -172,6 +172,10 @@ class JavaRows:
             mapper.configOverride(self.type(name)).setIgnorals(ignoring.forIgnoredProperties(ignored))
         return mapper
 
+    def properties(self, values: Mapping[str, str]) -> Any:
+        """A Java map of strings."""
+        return self._mapper.readValue(orjson.dumps(dict(values)).decode(), self.type("java.util.HashMap"))
+
     def texts(self, words: Iterable[str]) -> Any:
         """A Java list of strings."""
         return self._mapper.readValue(orjson.dumps(list(words)).decode(), self.type(LIST))
@@ -190,7 +194,10 @@ class JavaRows:
         """Returns a new Java object. `name`: the class's full name; inner classes as `Outer$Inner`. The class has one
         constructor."""
         (constructor,) = self.type(name).getConstructors()
-        return constructor.newInstance(self._objects(arguments))
+        given = self._gateway.new_array(self.jvm.java.lang.Object, len(arguments))
+        for at, argument in enumerate(arguments):
+            given[at] = argument
+        return constructor.newInstance(given)
 
     def pairs(self, key: Make, value: Make, rows: Iterable[Row]) -> Any:
         """Returns a Java map. Each row has the words of a key, then the words of its value."""
@@ -224,7 +231,7 @@ class JavaRows:
         """Returns a Java list of `result.method(key, pairs.get(key))` for each key, a text. `pairs`: a Java map."""
         called = self._method(owner, method, TEXT, MAP).bindTo(result)
         value = self._method(MAP, "get", OBJECT).bindTo(pairs)
-        both = self._handles.filterArguments(called, 1, self._filters([value]))
+        both = self._handles.collectArguments(called, 1, value)
         twice = self._gateway.new_array(KnownClass("int", self._client), 2)
         return self._mapped(keys, self._operator(self._handles.permuteArguments(both, self._generic(1), twice)))
 
@@ -269,7 +276,7 @@ class JavaRows:
         """A handle from objects to an object."""
         key = (owner, method, *parameters)
         if key not in self._methods:
-            found = self.type(owner).getMethod(method, self._classes([self.type(one) for one in parameters]))
+            found = self.type(owner).getMethod(method, self._method_type("void", parameters).parameterArray())
             self._methods[key] = self._lookup.unreflect(found).asType(self._generic(1 + len(parameters)))
         return self._methods[key]
 
@@ -277,26 +284,25 @@ class JavaRows:
         """Returns a function that builds an object from the words of a row, from `at` on."""
         if (make, at, width) not in self._parts:
             whole = self._built(make).asType(self._generic(make.words))
-            anything = self.type(OBJECT)
             for place, count in ((0, at), (at + make.words, width - at - make.words)):
                 if count:
-                    whole = self._handles.dropArguments(whole, place, self._classes([anything] * count))
+                    whole = self._handles.dropArguments(whole, place, self._generic(count).parameterList())
             self._parts[make, at, width] = self._operator(whole.asSpreader(self.type(OBJECTS), width))
         return self._parts[make, at, width]
 
     def _built(self, make: Make) -> Any:
         """A handle that takes words."""
         types, owner = [one.type if isinstance(one, Make) else one for one in make.parameters], self.type(make.type)
+        constructed = self._method_type("void", types)
         if make.by:
-            built = self._lookup.unreflect(owner.getMethod(make.by, self._classes([self.type(one) for one in types])))
+            built = self._lookup.unreflect(owner.getMethod(make.by, constructed.parameterArray()))
         else:
-            built = self._lookup.findConstructor(owner, self._method_type("void", types))
+            built = self._lookup.findConstructor(owner, constructed)
         # From the last one on: what stands for one parameter may take several words.
         for at, parameter in reversed(list(enumerate(make.parameters))):
-            if isinstance(parameter, Make):
-                built = self._handles.collectArguments(built, at, self._built(parameter))
-            elif parameter != TEXT:
-                built = self._handles.filterArguments(built, at, self._filters([self._parser(parameter)]))
+            if parameter != TEXT:
+                part = self._built(parameter) if isinstance(parameter, Make) else self._parser(parameter)
+                built = self._handles.collectArguments(built, at, part)
         return built
 
     def _parser(self, parameter: str) -> Any:
@@ -305,17 +311,14 @@ class JavaRows:
 
     def _picker(self, at: int) -> Any:
         """Returns a handle from a future to its result (0) or its error (1); to null while it is not done."""
-        anything = self.type(OBJECT)
-        pick = self._handles.dropArguments(self._handles.identity(anything), 1 - at, self._classes([anything]))
-        both = self._proxies.asInterfaceInstance(self.type("java.util.function.BiFunction"), pick)
-        handled = self._virtual(STAGE, "handle", STAGE, ["java.util.function.BiFunction"])
-        now = self._virtual(COMPLETABLE, "getNow", OBJECT, [OBJECT])
+        identity, one = self._handles.identity(self.type(OBJECT)), self._generic(1).parameterList()
+        both = self._proxies.asInterfaceInstance(self.type(BOTH), self._handles.dropArguments(identity, 1 - at, one))
         return self._joined(
             [
-                self._virtual(FUTURE, "toCompletionStage", STAGE, []),
-                self._handles.insertArguments(handled, 1, self._objects([both])),
-                self._virtual(STAGE, "toCompletableFuture", COMPLETABLE, []),
-                self._handles.insertArguments(now, 1, self._objects([None])),
+                self._virtual(FUTURE, "toCompletionStage", STAGE),
+                self._given(self._virtual(STAGE, "handle", STAGE, BOTH), BOTH, both),
+                self._virtual(STAGE, "toCompletableFuture", COMPLETABLE),
+                self._given(self._virtual(COMPLETABLE, "getNow", OBJECT, OBJECT), OBJECT, None),
             ]
         )
 
@@ -324,13 +327,11 @@ class JavaRows:
 
     def _waiter(self) -> Any:
         """Returns a handle from a list of futures to `KafkaFuture.allOf`."""
-        none = self.jvm.java.lang.reflect.Array.newInstance(self.type(FUTURE), 0)
-        to_array = self._virtual("java.util.Collection", "toArray", OBJECTS, [OBJECTS])
-        collected = self._handles.insertArguments(to_array, 1, self._objects([none]))
-        many = none.getClass()
-        typed = collected.asType(self._types.methodType(many, self._classes([self.type("java.util.Collection")])))
-        wait = self._types.methodType(self.type(FUTURE), self._classes([many]))
-        return self._joined([typed, self._lookup.findStatic(self.type(FUTURE), "allOf", wait).asFixedArity()])
+        many, none = f"[L{FUTURE};", self.jvm.java.lang.reflect.Array.newInstance(self.type(FUTURE), 0)
+        collected = self._given(self._virtual(COLLECTION, "toArray", OBJECTS, OBJECTS), OBJECTS, none)
+        typed = collected.asType(self._method_type(many, [COLLECTION]))
+        wait = self._lookup.findStatic(self.type(FUTURE), "allOf", self._method_type(FUTURE, [many]))
+        return self._joined([typed, wait.asFixedArity()])
 
     def _joined(self, steps: Sequence[Any]) -> Any:
         whole = steps[0]
@@ -338,11 +339,19 @@ class JavaRows:
             whole = self._handles.filterReturnValue(whole, step)
         return whole
 
-    def _virtual(self, owner: str, method: str, returned: str, parameters: Sequence[str]) -> Any:
-        return self._lookup.findVirtual(self.type(owner), method, self._method_type(returned, parameters))
+    def _given(self, handle: Any, type_name: str, value: Any) -> Any:
+        """Returns a handle without the second argument, which is always this value."""
+        return self._handles.collectArguments(handle, 1, self._handles.constant(self.type(type_name), value))
 
-    def _method_type(self, returned: str, parameters: Sequence[str]) -> Any:
-        return self._types.methodType(self.type(returned), self._classes([self.type(one) for one in parameters]))
+    def _virtual(self, owner: str, method: str, returned: str, *parameters: str) -> Any:
+        if (owner, method) not in self._virtuals:
+            found = self._lookup.findVirtual(self.type(owner), method, self._method_type(returned, parameters))
+            self._virtuals[owner, method] = found
+        return self._virtuals[owner, method]
+
+    def _method_type(self, returned: str, parameters: Iterable[str]) -> Any:
+        descriptor = f"({''.join(map(_descriptor, parameters))}){_descriptor(returned)}"
+        return self._types.fromMethodDescriptorString(descriptor, self._loader)
 
     def _operator(self, handle: Any) -> Any:
         """Returns a function for streams and lists. `handle`: has one argument."""
@@ -354,20 +363,12 @@ class JavaRows:
             self._generics[arguments] = self._types.genericMethodType(arguments)
         return self._generics[arguments]
 
-    def _classes(self, items: Sequence[Any]) -> Any:
-        return self._filled(self.jvm.java.lang.Class, items)
 
-    def _filters(self, items: Sequence[Any]) -> Any:
-        return self._filled(self.jvm.java.lang.invoke.MethodHandle, items)
-
-    def _objects(self, items: Sequence[Any]) -> Any:
-        return self._filled(self.jvm.java.lang.Object, items)
-
-    def _filled(self, kind: Any, items: Sequence[Any]) -> Any:
-        array = self._gateway.new_array(kind, len(items))
-        for at, item in enumerate(items):
-            array[at] = item
-        return array
+def _descriptor(name: str) -> str:
+    """Returns the descriptor of a type, as in the name of an array's class."""
+    if name.startswith("["):
+        return name.replace(".", "/")
+    return DESCRIPTORS.get(name) or f"L{name.replace('.', '/')};"
 
 
 def _field_mapper(jackson: Any) -> Any:

@@ -63,7 +63,7 @@ class JavaToken:
 
     def _logged_in(self) -> Any:
         jvm, security = self._admin.jvm, self._admin.jvm.org.apache.kafka.common.security
-        java = java_properties(self._admin.alias, jvm, self._admin.properties)
+        java = self._admin.rows.properties(java_properties(self._admin.alias, self._admin.properties))
         # As a client gives them to its login: the values read, and beside them what Kafka itself does not know.
         config = jvm.org.apache.kafka.clients.admin.AdminClientConfig(java)
         java.putAll(config.values())

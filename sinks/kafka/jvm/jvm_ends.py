@@ -71,6 +71,7 @@ class JvmEnds:
         self._admin, self._topics = admin, JvmTopics(admin)
         self._troubled: frozenset[TopicPartition] = frozenset()
         self._question = lru_cache(QUESTIONS)(self._new_question)
+        self._options = lru_cache(self._new_options)
 
     def ends(
         self, partitions: Collection[TopicPartition], committed: bool = False
@@ -161,7 +162,7 @@ class JvmEnds:
     def _listed(self, result: Any, asked: Any) -> Any:
         return self._admin.rows.by(result, RESULT, "partitionResult", asked, TOPIC_PARTITION.type)
 
-    def _options(self, committed: bool = False) -> Any:
+    def _new_options(self, committed: bool = False) -> Any:
         kafka = self._admin.jvm.org.apache.kafka
         isolation = kafka.common.IsolationLevel
         options = kafka.clients.admin.ListOffsetsOptions(
