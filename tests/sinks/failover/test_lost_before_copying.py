@@ -158,7 +158,7 @@ def many_at_once(mirror: LossyMirror) -> None:
     mirror.copy(1)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @example([has_gone_on])
 @example([many_at_once])
 @given(st.lists(st.one_of(STEPS), max_size=30))

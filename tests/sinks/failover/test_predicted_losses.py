@@ -48,7 +48,7 @@ def played(taken: list[Step], *, compacted: bool = False) -> SampledMirror:
     return mirror
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(steps, st.booleans())
 def test_a_prediction_is_never_less_than_what_is_missing_of_what_the_job_had_seen(
     taken: list[Step], compacted: bool
@@ -57,7 +57,7 @@ def test_a_prediction_is_never_less_than_what_is_missing_of_what_the_job_had_see
     assert mirror.predicted >= mirror.missing
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(st.lists(st.one_of(*HARMLESS), max_size=40))
 def test_a_prediction_is_what_is_missing_where_there_are_no_gaps_and_the_job_saw_the_topic_before_mm2_died(
     taken: list[Step],

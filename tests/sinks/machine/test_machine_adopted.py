@@ -61,5 +61,5 @@ class AdoptingMachine(MishapsAspect, ListsAspect):
                 doubtful.discard((kind, key))
 
 
-AdoptingMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+AdoptingMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
 TestAdopted = AdoptingMachine.TestCase

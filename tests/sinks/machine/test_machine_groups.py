@@ -16,7 +16,7 @@ class GroupsMachine(MishapsAspect, GroupsAspect):
     kinds = (Kind.TOPIC, Kind.GROUP_OFFSET)
 
 
-GroupsMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+GroupsMachine.TestCase.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
 TestGroups = GroupsMachine.TestCase
 
 

@@ -18,7 +18,7 @@ class LedgerMachine(LedgerAspect, MishapsAspect, TopicsAspect, ListsAspect):
     kinds = (Kind.TOPIC, Kind.TOPIC_CONFIG, Kind.ACL, Kind.CLIENT_QUOTA, Kind.BROKER_CONFIG)
 
 
-LedgerMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+LedgerMachine.TestCase.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
 TestLedger = LedgerMachine.TestCase
 
 

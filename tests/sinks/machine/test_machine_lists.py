@@ -17,7 +17,7 @@ class ListsMachine(MishapsAspect, ListsAspect):
     kinds = LISTS
 
 
-ListsMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+ListsMachine.TestCase.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
 TestLists = ListsMachine.TestCase
 
 

@@ -16,7 +16,7 @@ class TopicsMachine(MishapsAspect, TopicsAspect):
     kinds = (Kind.TOPIC, Kind.TOPIC_CONFIG)
 
 
-TopicsMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TopicsMachine.TestCase.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
 TestTopics = TopicsMachine.TestCase
 
 

@@ -74,7 +74,7 @@ class TwoFlowsMachine(MishapsAspect, ListsAspect):
         return set(Kind)
 
 
-TwoFlowsMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TwoFlowsMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
 TestTwoFlows = TwoFlowsMachine.TestCase
 
 

@@ -67,5 +67,5 @@ class TwoJobsMachine(MishapsAspect, ListsAspect):
             super().pass_of_all()
 
 
-TwoJobsMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TwoJobsMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
 TestTwoJobs = TwoJobsMachine.TestCase
