@@ -132,6 +132,7 @@ def single_pass(
             writers=made.writers,
             target=clusters.target,
             obeys_failover=obeys_failover and not scope.back,
+            leads_back=scope.back,
             leadership=leadership,
             source_epochs=here.epochs,
             claims=shared,

@@ -52,11 +52,12 @@ class NoSourceEnds:
 class FlowComponents:
     """What the passes of one flow are made of.
 
-    `topics`: lists topics of both clusters. `target`: reads topic ids. `overrides`: sees the ledger after each reading,
-    and may raise what stops the flow. `obeys_failover`: write nothing for a flow that a failover ended. `leadership`:
-    asked before each write. `full_turn`: the lock that one flow of the job holds while it compares everything.
-    `claims`: what the flows of this process want of the target. `reviewed`: a person reviews the plan. `opened`: both
-    clusters, closed with the flow. `source_epochs`: metadata epochs of the clients that take the second look.
+    `topics`: lists topics of both clusters. `target`: reads topic ids. `overrides`: sees the ledger after each
+    reading, and may raise what stops the flow. `obeys_failover`: write nothing for a flow that a failover ended.
+    `leads_back`: groups are moved on the source. `leadership`: asked before each write. `full_turn`: the lock that one
+    flow of the job holds while it compares everything. `claims`: what the flows of this process want of the target.
+    `reviewed`: a person reviews the plan. `opened`: both clusters, closed with the flow. `source_epochs`: metadata
+    epochs of the clients that take the second look.
     """
 
     topics: TopicListing
@@ -71,6 +72,7 @@ class FlowComponents:
     observers: Sequence[Observer] = ()
     overrides: LedgerListener = field(default_factory=NoLedgerListener)
     obeys_failover: bool = True
+    leads_back: bool = False
     source_ends: SourceEnds = field(default_factory=NoSourceEnds)
     leadership: Leadership = field(default_factory=Unled)
     full_turn: Lock = field(default_factory=Lock)

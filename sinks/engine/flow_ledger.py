@@ -68,9 +68,11 @@ class FlowLedger:
         listener: LedgerListener,
         *,
         obeys_failover: bool = True,
+        leads_back: bool = False,
     ) -> None:
-        """`obeys_failover`: False for a command that writes on behalf of a failover."""
-        self._flow, self._listener = flow, listener
+        """`obeys_failover`: False for a command that writes on behalf of a failover. `leads_back`: it moves groups on
+        the source, and leaves the copies alone."""
+        self._flow, self._listener, self._leads_back = flow, listener, leads_back
         self._guard, self._open, self._obeys = guard, open_ledger, obeys_failover
         self._ledger: Ledger | None = None
         self._topic_id = ""
@@ -164,7 +166,7 @@ class FlowLedger:
         if self.ended:
             return replace(plan, changes=())
         self._drained = divergences(ledger)
-        if self._drained:
+        if self._drained and not self._leads_back:
             plan = refuse_moved(plan, self._drained)
         return only_ours(plan, ledger)
 

@@ -61,8 +61,10 @@ class FlowReconcile:
         self.settings, self._components, self._clock = settings, components, clock
         self.leadership = components.leadership
         opened, listener = components.open_ledger, components.overrides
-        obeys = components.obeys_failover
-        self._ledger = FlowLedger(settings.flow, components.guard, opened, listener, obeys_failover=obeys)
+        obeys, back = components.obeys_failover, components.leads_back
+        self._ledger = FlowLedger(
+            settings.flow, components.guard, opened, listener, obeys_failover=obeys, leads_back=back
+        )
         self._agenda = FlowAgenda(settings.pace, components.full_turn)
         self._claims, self._claimed_at = components.claims, float("-inf")
         # A command compares once: it has no earlier comparison to tell by that a broker follows the log.
@@ -207,7 +209,7 @@ class FlowReconcile:
         self, due: Iterable[Controller], context: PassContext, trouble: KindTrouble
     ) -> list[tuple[Controller, Comparison]]:
         """Returns the differences of each kind, without changes that are backed off."""
-        found, moved = [], divergences(context.ledger)
+        found, moved = [], {} if self._components.leads_back else divergences(context.ledger)
         for controller in due:
             agenda = self._agenda.of[controller.kinds]
             seen = self._ask(controller, context, trouble, partial(controller.survey, context, agenda))

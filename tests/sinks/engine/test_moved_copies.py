@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
 import pytest
 
+from sinks.engine.reconcile import FlowReconcile
 from sinks.every_kind.moved_copies import BEHIND_TAKEOVER, MOVED, refuse_moved
 from sinks.faults import ItemFault
 from sinks.kafka.ports.cluster import Alterations, Faults
 from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.assembly import Assembly, GroupScope, assemble
 from sinks.kinds.offsets.translation import Method
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.ledger.kept_divergences import Divergence, divergences, keep_divergences, takeover_ends
@@ -18,6 +24,7 @@ from sinks.model.plan import make_plan
 from streaming.errors import LockstepError
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync
+from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.sinks.builders import World, config_change, flow_settings, overrides_of, put_topic, set_config
 from tests.sinks.kinds.acls.acl_builders import acl
 from tests.sinks.kinds.offsets.test_offsets_survey import AX, Stage, X
@@ -210,3 +217,30 @@ def test_a_group_that_the_drain_itself_moved_on_is_still_followed(reading: World
     for _ in range(3):
         reading.run_pass(everything=True, after=61)
     assert reading.target_groups.offsets["stays"] == {AX: 100}
+
+
+def test_a_group_is_led_back_past_the_end_that_a_copy_of_the_same_name_had() -> None:
+    """Under the identity policy both sides have the same names. Records behind that end were copied back."""
+    world = World(flow_settings({"replication.policy.class": "identity"}, policy=IdentityReplicationPolicy()))
+    for cluster, groups in ((world.source, world.source_groups), (world.target, world.target_groups)):
+        put_topic(cluster, "x")
+        groups.logs[X] = LogRange(0, 15)
+    world.source.create_log("mm2-offset-syncs.b.internal", 1, {})
+    syncs = [encode_offset_sync(OffsetSync(X, offset, offset)) for offset in range(15)]
+    world.source.append_log("mm2-offset-syncs.b.internal", syncs)
+    world.source_groups.offsets, world.target_groups.offsets = {"g": {X: 8}}, {"g": {X: 15}}
+    keep_divergences(world.ledger(), {"x": Divergence("x", [10], [10], [0], True)})
+    with led_back(world) as reconcile:
+        reconcile.apply(reconcile.compare(everything=True))
+    assert world.source_groups.offsets["g"][X] == 15
+
+
+@contextmanager
+def led_back(world: World) -> Iterator[FlowReconcile]:
+    """As `offsets --reverse` leads groups back."""
+    ports = world._ports_of(world.source), world._ports_of_target()
+    made = assemble(Assembly(world.settings, *ports, once=True, scope=GroupScope(back=True)), [Kind.GROUP_OFFSET])
+    ours = {"controllers": made.controllers, "writers": made.writers, "obeys_failover": False, "leads_back": True}
+    reconcile = FlowReconcile(world.settings, replace(world.reconcile._components, **ours), world.clock)
+    with reconcile.leading():
+        yield reconcile
