@@ -90,13 +90,12 @@ class ReadinessSurvey:
         settings: Settings,
         flow: FlowSettings,
         clusters: FlowClusters,
-        clock: Callable[[], float] = time.monotonic,
         *,
         by_job: bool = False,
     ) -> None:
         """`by_job`: the job asks, with its own rights, and not the operator who fails over."""
         self._by_job = by_job
-        self._settings, self._flow, self._clusters, self._clock = settings, flow, clusters, clock
+        self._settings, self._flow, self._clusters = settings, flow, clusters
         self._memory = ArrivalMemory()
         self._seldom: _Seldom | None = None
         self.positions: Positions = {}
@@ -187,7 +186,7 @@ class ReadinessSurvey:
         return {topic: (here.get(topic, ""), there.get(name, "")) for topic, name in names.items()}
 
     def _seen_seldom(self, listed: Listed, topics: list[str], remote: list[str]) -> _Seldom:
-        known, now, source = self._seldom, self._clock(), self._clusters.source
+        known, now, source = self._seldom, time.monotonic(), self._clusters.source
         if known is not None and known.topics == topics and now - known.at < SELDOM:
             unseen = known.facts.unsynced
             if isinstance(unseen, GroupsUnseen) and not unseen.denied:

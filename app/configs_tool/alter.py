@@ -218,7 +218,7 @@ def _lost(levels: ConfigLevels, alteration: Alteration, reason: str, wait: Wait)
     if written:
         return LockstepError(f"{begin}; --describe shows that all of it was written")
     if others:
-        return LockstepError(f"{begin}, and another client wrote at the same time: {others}. Look with --describe")
+        return LockstepError(f"{begin}, and another client wrote at the same time: {others}. Check with --describe")
     # A request that a broker has got and not begun with may come late.
     return LockstepError(
         f"{begin}; so far nothing of it was written. Check once more with --describe before you repeat the command"

@@ -89,7 +89,7 @@ class Canary:
 
     def _write(self, alteration: Alteration, written: list[Alteration]) -> None:
         if self.wait(0):
-            raise LockstepError("ended before it was through")
+            raise LockstepError("the canary was stopped before its time was over")
         # Noted first: a write whose answer is lost may have been done.
         written.append(alteration)
         try:
@@ -109,7 +109,7 @@ class Canary:
             if left <= 0:
                 return
             if self.wait(min(left, WATCH_EVERY)):
-                raise LockstepError("ended before it was through")
+                raise LockstepError("the canary was stopped before its time was over")
             left -= WATCH_EVERY
 
     def _check(self, override: Alteration, before: Replicas) -> None:

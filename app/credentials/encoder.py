@@ -87,7 +87,7 @@ class PasswordEncoder:
         """Raises LockstepError for an empty secret, or an unknown algorithm or length."""
         if not secret:
             raise LockstepError(
-                "password.encoder.secret is missing or empty: passwords are kept encrypted with it only"
+                "password.encoder.secret is missing or empty. Set it: Lockstep encrypts stored passwords with it"
             )
         self._secret = secret
         self._settings = settings

@@ -62,9 +62,9 @@ class FlowPasses:
     One flow whose cluster is silent must not hold up the others: its pass goes on, and it has no other meanwhile.
     """
 
-    def __init__(self, metrics: Metrics, shortest: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, metrics: Metrics, shortest: float) -> None:
         """`shortest`: seconds between two passes of a flow."""
-        self._metrics, self.shortest, self._clock = metrics, shortest, clock
+        self._metrics, self.shortest = metrics, shortest
         self._changed = threading.Condition()
         self._flows: dict[Flow, _OfFlow] = {}
         self._heartbeats = LatestHeartbeats()
@@ -109,9 +109,9 @@ class FlowPasses:
         what a flow waits for.
         """
         with self._changed:
-            until = self._clock() + seconds
+            until = time.monotonic() + seconds
             while not self._stopped:
-                now = self._clock()
+                now = time.monotonic()
                 self._begin_due(now)
                 if now >= until or is_over() or (in_batch and (not self._holds or self._stream_is_wanted())):
                     return
@@ -155,7 +155,7 @@ class FlowPasses:
         return of_flow.running
 
     def _pass(self, of_flow: _OfFlow, everything: bool) -> None:
-        task, start = of_flow.task, self._clock()
+        task, start = of_flow.task, time.monotonic()
         seen = self._heartbeats.of(task.flow)
         newest = Heartbeats(seen.timestamp_ms, seen.latency_ms, seen.latency_ms is not None) if seen else None
         try:
@@ -164,7 +164,7 @@ class FlowPasses:
             log.exception("a pass broke off: a defect of Lockstep's, please report it")
         finally:
             with self._changed:
-                now = self._clock()
+                now = time.monotonic()
                 of_flow.running = None
                 of_flow.schedule.end(now, now - start, task.due_at())
                 if not any(one.is_running for one in self._flows.values()):
@@ -174,7 +174,7 @@ class FlowPasses:
     def compare_everything(self) -> None:
         """One pass of each flow over everything, side by side; returns when all are done."""
         with self._changed:
-            now = self._clock()
+            now = time.monotonic()
             running = [self._begin(one, now, everything=True) for one in self._flows.values() if not one.is_running]
         # No limit: each request of a pass has one.
         wait(running)
@@ -182,7 +182,7 @@ class FlowPasses:
     def worked(self) -> Work:
         """The work since the last call."""
         with self._changed:
-            now, work = self._clock(), self._work
+            now, work = time.monotonic(), self._work
             if any(one.is_running for one in self._flows.values()):
                 work.seconds += now - self._busy_since
                 self._busy_since = now

@@ -23,6 +23,6 @@ def wait_for(condition: Callable[[], T], timeout: float, what: str) -> T:
     deadline = time.monotonic() + timeout
     while not (value := condition()):
         if time.monotonic() > deadline:
-            raise WaitedTooLong(f"waited {timeout:g} s for {what}, in vain")
+            raise WaitedTooLong(f"gave up after {timeout:g} s of waiting for {what}")
         time.sleep(CHECK_INTERVAL)
     return value

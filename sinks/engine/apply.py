@@ -15,6 +15,7 @@ from sinks.engine.report import stops_flow, stops_flow_at_the_end
 from sinks.every_kind.controller import Writer
 from sinks.faults import CoordinatorUnavailable, ItemFault, JavaGone, NoAnswer
 from sinks.ledger.audit import Audit
+from sinks.ledger.audit_events import is_event
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Op, Outcome
 from sinks.model.plan import Plan
@@ -158,10 +159,3 @@ class Recorder:
         lasting = [refusal for refusal in plan.refused if not refusal.passing]
         self._audit.record(plan, (), [refusal for refusal in lasting if refusal.subject not in known])
         self._recorded = frozenset(refusal.subject for refusal in lasting)
-
-
-def is_event(outcome: Outcome) -> bool:
-    """Whether the audit topic gets an event. A group's offset that moves on is content, like a record. Its creation, or
-    a failure, is an event."""
-    change = outcome.change
-    return outcome.error is not None or not change.kind.row.content or change.op is not Op.UPDATE

@@ -112,7 +112,7 @@ class FollowedLog:
 
     def begin(self) -> None:
         """Begin a comparison. From now on a broker that answers must know what any broker knew before."""
-        self._highest = max(self._highest, self._signal.highest)
+        self._highest = max(self._highest, self._signal.highest_epoch)
 
     def latest(self) -> int | None:
         """Returns the highest epoch that is known now; None where a broker does not answer."""

@@ -113,15 +113,12 @@ class FlowTask:
         if heartbeats is not None:
             self._known.heartbeat(heartbeats)
         if self._retries.is_due(self._clock()) or self._mailbox.has_request():
-            self._pass(everything)
+            self._passes += 1
+            with in_pass(self.flow.name, self._passes):
+                self._run(self._mailbox.take(), everything)
         status = self.status()
         self._metrics.status(status)
         return status
-
-    def _pass(self, everything: bool) -> None:
-        self._passes += 1
-        with in_pass(self.flow.name, self._passes):
-            self._run(self._mailbox.take(), everything)
 
     def _run(self, mail: Mail, everything: bool) -> None:
         try:

@@ -115,13 +115,13 @@ class FlowReconcile:
 
         # Observe: which clusters these are, the ledger, the topics of both, then whatever a cheap poll finds.
         context = self._begin(requested, everything)
-        due = self._poll(context, trouble)
+        to_survey = self._poll(context, trouble)
         if context.everything:
             self._agenda.full.done(context.now)
         watch.lap("observe")
 
         # Desire, and the difference: each kind whose poll found something reads both sides.
-        found = self._survey(due, context, trouble)
+        found = self._survey(to_survey, context, trouble)
         self._agenda.intervals.note_polled(frozenset(Kind) - context.idle - trouble.faulted.keys(), context.now)
         plan = join_plans(self.settings.flow, [comparison.plan for _, comparison in found])
 
@@ -172,7 +172,7 @@ class FlowReconcile:
         stopped = frozenset(Kind) if self._ledger.ended else self._ledger.paused
         self._claims.stop(self.settings.flow, stopped, ledger)
         # Before anything is listed: a change that comes meanwhile is the next pass's.
-        signalled = signal.signalled()
+        signalled = signal.take_signalled()
         if signalled:
             agenda.signal((one.kinds for one in self._components.controllers), signalled)
         listed = NOTHING_LISTED

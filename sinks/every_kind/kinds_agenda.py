@@ -302,7 +302,7 @@ class KindsAgenda:
     `signalled`: records of the source's metadata log that no poll has looked for yet. `error`: why the last call of the
     controller failed; `retries`: when it is called again. `backed_off`: refused changes. `created`: items that the
     target does not show yet. `keys`: what to compare. `written`: names on the target that were written since the last
-    poll; `unpolled`: their keys that were not polled since. `inputs`: what the last comparison depended on. `rests`:
+    poll; `own_writes`: their keys that were not polled since. `inputs`: what the last comparison depended on. `rests`:
     the list could not be compared in full, and waits for the next poll. `polled`: result of the last poll. `findings`:
     for status. `lacked`: kinds that Lockstep owns items of, and that the target shows empty.
     """
@@ -314,7 +314,7 @@ class KindsAgenda:
     created: RecentCreations = field(default_factory=RecentCreations)
     keys: KeysToCompare = field(default_factory=KeysToCompare)
     written: set[str] = field(default_factory=set)
-    unpolled: set[str] = field(default_factory=set)
+    own_writes: set[str] = field(default_factory=set)
     inputs: object = None
     rests: bool = False
     polled: Polled = field(default_factory=lambda: Polled(differs=False))
@@ -327,7 +327,7 @@ class KindsAgenda:
         self.error, self.polled = error, replace(self.polled, polled=0)
 
     def note_works(self) -> None:
-        """It could."""
+        """Note that the last call worked."""
         self.error = None
         self.retries.succeeded()
 
@@ -396,7 +396,7 @@ class KindsAgenda:
         """
         names = {change.key[0] for change in comparison.plan.changes}
         self.written |= names
-        self.unpolled |= {key for key, name in (comparison.covered or {}).items() if name in names}
+        self.own_writes |= {key for key, name in (comparison.covered or {}).items() if name in names}
 
     def learn_outcomes(self, outcomes: Collection[Outcome], now: float) -> None:
         """Take in outcomes: back off refused changes, and remember creations."""

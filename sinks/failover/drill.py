@@ -257,7 +257,7 @@ class Drill:
         lines = WaitLines(self.scene.say, self.scene.waiting.clock, self.within)
         while not condition():
             if lines.is_over:
-                raise LockstepError(f"waited {self.within:g} s for {what}, in vain")
+                raise LockstepError(f"gave up after {self.within:g} s of waiting for {what}")
             lines.go_on(what)
             self.scene.waiting.sleep(DRILL_POLL_INTERVAL)
 

@@ -112,7 +112,7 @@ def ends_of_logs(
     while (seen := records.ends(partitions)).errors:
         where, fault = next(iter(seen.errors.items()))
         if not all(one.retriable for one in seen.errors.values()) or waiting.clock() >= until:
-            raise LockstepError(f"the end of {where} on {records.alias} cannot be read, so nothing is proven: {fault}")
+            raise LockstepError(f"the fence is not proven: {records.alias} does not tell where {where} ends ({fault})")
         waiting.sleep(PROOF_POLL_INTERVAL)
     return seen.items
 

@@ -166,7 +166,7 @@ class Scene:
         return {topic: found[topic] for topic in written}
 
     def readers(self) -> AbstractContextManager[tuple[RecordReader, RecordReader]]:
-        """As `both_readers`."""
+        """Opens both readers: the source as MM2 reads it, and the target's committed records."""
         return both_readers(self.settings, self.source, self.target)
 
     def topics(self, listed: Listed) -> list[str]:

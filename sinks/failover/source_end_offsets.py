@@ -232,7 +232,7 @@ class SourceEndOffsetStore:
         positions = self._copied.renew(seen.items, evidence)
         lost = self._found_lost(before, seen.items)
         try:
-            self._copied.note_counted_ahead(counted_ahead(self._source, self._copied.to_count, seen.items))
+            self._copied.hold(counted_ahead(self._source, self._copied.to_count, seen.items))
         except LockstepError as error:
             # Then offsets are counted.
             log.debug("what waits to be copied is not counted: %s", error)
@@ -557,10 +557,6 @@ class PositionMemory:
             self._syncs = evidence.syncs
             self._unconfirmed.clear()
         return self._positions
-
-    def note_counted_ahead(self, positions: Positions) -> None:
-        """Replaces those `to_count` by positions that include records counted one by one."""
-        self._positions.update(positions)
 
     def _may_have_gaps(self, where: TopicPartition, before: KnownPosition | None, found: KnownPosition) -> bool:
         nothing_copied = found.target == found.missing == 0

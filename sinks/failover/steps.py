@@ -358,7 +358,7 @@ def _wait(scene: Scene, condition: Callable[[], bool], seconds: float, what: str
     deadline = scene.waiting.clock() + seconds
     while not condition():
         if scene.waiting.clock() > deadline:
-            raise LockstepError(f"waited {seconds:g} s for {what}, in vain; run the command again")
+            raise LockstepError(f"gave up after {seconds:g} s of waiting for {what}; run the command again")
         scene.waiting.sleep(ARRIVAL_POLL_INTERVAL)
 
 

@@ -163,11 +163,11 @@ class Audit:
         try:
             self.flush()
             while left:
-                self._wait([left.popleft() for _ in range(min(EVENTS_AT_ONCE, len(left)))])
+                self._enqueue([left.popleft() for _ in range(min(EVENTS_AT_ONCE, len(left)))])
                 self.flush()
         finally:
-            self._wait(left)
+            self._enqueue(left)
 
-    def _wait(self, records: Collection[Record]) -> None:
+    def _enqueue(self, records: Collection[Record]) -> None:
         self.dropped += max(0, len(self._waiting) + len(records) - MOST_WAITING_EVENTS)
         self._waiting.extend(records)

@@ -177,3 +177,10 @@ def events_of(records: Iterable[Record], seal: Seal = UNSIGNED) -> list[Event]:
     if foreign:
         log.warning("%d records of the audit topic are no events of this version, and are left out", foreign)
     return events
+
+
+def is_event(outcome: Outcome) -> bool:
+    """Whether the audit topic gets an event. A group's offset that moves on is content, like a record. Its creation, or
+    a failure, is an event."""
+    change = outcome.change
+    return outcome.error is not None or not change.kind.row.content or change.op is not Op.UPDATE

@@ -142,7 +142,7 @@ def parts_of(key: bytes) -> tuple[str, list[Any]]:
         raise ValueError("it has other parts than such a key has")
     if orjson.dumps([name, *rest]) != key:
         # Two spellings would be two records of one entry. Compacting one would bring back the other.
-        raise ValueError("it is spelt otherwise than Lockstep does")
+        raise ValueError("its key is not written as Lockstep writes keys")
     return name, rest
 
 

@@ -103,7 +103,7 @@ def test_row_compares_what_a_group_needs_with_what_it_gets_in_each_partition() -
 
 
 def test_results_are_read_as_they_were_saved(tmp_path: Path) -> None:
-    whole = drill(row(ours=None), row(END), failed="waited 3 s for the target, in vain")
+    whole = drill(row(ours=None), row(END), failed="gave up after 3 s of waiting for the target")
     whole.save(tmp_path / "drill.json")
     assert read(tmp_path / "drill.json") == whole
 
@@ -113,10 +113,10 @@ def test_no_results_where_there_is_no_file(tmp_path: Path) -> None:
 
 
 def test_page_shows_a_table_for_each_moment_and_says_what_was_left_out() -> None:
-    page = groups_section(drill(row(), row(moment=AFTER), failed="waited 3 s for the target, in vain"))
+    page = groups_section(drill(row(), row(moment=AFTER), failed="gave up after 3 s of waiting for the target"))
     assert page.count("| groups |") == 2
     assert "| near the end, busy (1) | 0 | 100 | 100 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |" in page
-    assert "A round came to no end and is left out: waited 3 s for the target, in vain." in page
+    assert "A round came to no end and is left out: gave up after 3 s of waiting for the target." in page
 
 
 def test_reader_near_the_end_stays_behind_and_never_goes_back() -> None:

@@ -15,7 +15,7 @@ from app.wiring import open_cluster
 from sinks.kafka.jvm.jvm_transactions import JvmTransactions
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.record_reader import RecordReader
-from sinks.kafka.ports.transactions import ONGOING, ActiveProducer, Transactions
+from sinks.kafka.ports.transactions import ActiveProducer, Transactions
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
 from tests.memory.memory_records import MemoryLog, MemoryRecords
@@ -130,7 +130,7 @@ def test_an_open_transaction_is_named_by_its_leader_and_its_coordinator(stage: S
     assert found.last_ms > 0
     view = stage.transactions.coordinated([found.producer])
     one = view.items[found.producer]
-    assert (one.transactional_id, one.state, one.partitions) == (unique, ONGOING, {stage.where})
+    assert (one.transactional_id, one.state, one.partitions) == (unique, "Ongoing", {stage.where})
     assert one.started_ms is not None
     assert not view.hidden
 

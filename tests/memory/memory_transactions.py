@@ -6,12 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault, NotSupported, Observed
-from sinks.kafka.ports.transactions import ONGOING, ActiveProducer, CoordinatedTransaction, CoordinatorsView
+from sinks.kafka.ports.transactions import ActiveProducer, CoordinatedTransaction, CoordinatorsView
 from streaming.mm2.records import TopicPartition
 from tests.memory.memory_cluster import GONE, answer
 from tests.memory.memory_records import MemoryRecords
 
-COMPLETE_COMMIT, COMPLETE_ABORT = "CompleteCommit", "CompleteAbort"
+ONGOING, COMPLETE_COMMIT, COMPLETE_ABORT = "Ongoing", "CompleteCommit", "CompleteAbort"
 
 
 class ProducerFenced(Exception):

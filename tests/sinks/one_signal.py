@@ -11,9 +11,9 @@ class OneSignal:
     """Tells what is put into it once; `works` says whether silence means that nothing changed."""
 
     def __init__(self, *, works: bool = True) -> None:
-        self.works, self.records, self.highest = works, 0, -1
+        self.works, self.records, self.highest_epoch = works, 0, -1
 
-    def signalled(self) -> int:
+    def take_signalled(self) -> int:
         """Records since this was last asked."""
         records, self.records = self.records, 0
         return records

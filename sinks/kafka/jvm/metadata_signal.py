@@ -57,7 +57,7 @@ class JvmMetadataSignal:
         it."""
         self._admin, self._on_signal = admin, on_signal
         self._beat, self._pace = MetadataBeat(), SamplePace()
-        self._highest, self.highest = HighestLength(), -1
+        self._longest_log, self.highest_epoch = HighestLength(), -1
         self._lock = threading.Lock()
         self._records = 0
         self._works = False
@@ -70,7 +70,7 @@ class JvmMetadataSignal:
         """Whether no signal means that nothing changed."""
         return self._works
 
-    def signalled(self) -> int:
+    def take_signalled(self) -> int:
         """Returns how many records beyond the beat came since the last call."""
         with self._lock:
             records, self._records = self._records, 0
@@ -111,14 +111,14 @@ class JvmMetadataSignal:
             return
         with self._lock:
             now = time.monotonic()
-            self.highest = max(self.highest, epoch.get())
-            records = self._beat.sample(now, self._highest.of(now, epoch.get()))
+            self.highest_epoch = max(self.highest_epoch, epoch.get())
+            records = self._beat.sample(now, self._longest_log.of(now, epoch.get()))
             # What came while the rhythm was learnt was not signalled yet.
             records += int(self._beat.is_known and not self._works)
             self._records += records
             self._works = self._beat.is_known
         if records:
-            self._pace.signalled(now)
+            self._pace.note_signalled(now)
             self._on_signal()
 
 
@@ -136,7 +136,7 @@ class SamplePace:
         self._signalled = float("-inf")
         self._number = 0
 
-    def signalled(self, now: float) -> None:
+    def note_signalled(self, now: float) -> None:
         """Something changed: something else may soon."""
         self._signalled = now
 

@@ -12,7 +12,6 @@ from typing import NamedTuple, Protocol
 from sinks.faults import ItemFault, Observed
 from streaming.mm2.records import TopicPartition
 
-ONGOING = "Ongoing"
 ENDING = frozenset({"PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
 """States in which the coordinator has decided, and its markers are on their way (`TransactionState`)."""
 

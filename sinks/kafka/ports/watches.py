@@ -40,10 +40,10 @@ class MetadataSignal(Protocol):
         """Whether no signal means no change. False if no metadata log can be watched."""
 
     @property
-    def highest(self) -> int:
+    def highest_epoch(self) -> int:
         """The highest metadata epoch that a broker told; -1 if none did."""
 
-    def signalled(self) -> int:
+    def take_signalled(self) -> int:
         """Returns how many changes were signalled since the last call."""
 
     def close(self) -> None: ...
@@ -63,9 +63,9 @@ class NoSignal:
     """For clusters whose metadata log cannot be watched. It never signals."""
 
     works = False
-    highest = -1
+    highest_epoch = -1
 
-    def signalled(self) -> int:
+    def take_signalled(self) -> int:
         return 0
 
     def close(self) -> None:

@@ -103,7 +103,7 @@ def _module(properties: Mapping[str, str], mechanism: str) -> LoginModule:
 def _user(options: Mapping[str, str]) -> dict[str, str]:
     missing = [name for name in ("username", "password") if not options.get(name)]
     if missing:
-        raise LockstepError(f"{JAAS}: {' and '.join(missing)} missing among its options")
+        raise LockstepError(f"{JAAS} lacks the option {' and '.join(missing)}")
     if options.get("tokenauth", "false").lower() == "true":
         raise NoRecords(f"{JAAS}: tokenauth: librdkafka cannot log in with a delegation token. {WHAT_NEEDS_RECORDS}")
     return {"sasl.username": options["username"], "sasl.password": options["password"]}
@@ -118,7 +118,7 @@ def _kerberos(options: Mapping[str, str], properties: Mapping[str, str]) -> dict
         return config | {"sasl.kerberos.min.time.before.relogin": "0"}
     for option, form in (("keyTab", KEYTAB), ("principal", PRINCIPAL)):
         if not options.get(option):
-            raise LockstepError(f"{JAAS}: {option} missing among its options")
+            raise LockstepError(f"{JAAS} lacks the option {option}")
         if not form.fullmatch(options[option]):
             raise NoRecords(
                 f"{JAAS}: its option {option} has a character that librdkafka's shell would read otherwise. "

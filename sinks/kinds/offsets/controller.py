@@ -74,20 +74,20 @@ class OffsetController:
         matches: MatchCache | None = None,
         emit: Emit | None = None,
         scope: GroupScope | None = None,
-        clock: Callable[[], float] = time.monotonic,
         reads_for: float = float("inf"),
         same: SameRecords | None = None,
     ) -> None:
         """`matches`: None searches for no records. `same`: for a copier that preserves offsets. `emit`: None emits no
         checkpoints. `scope`: what a command wants. `reads_for`: see `PacedReading`."""
-        self._scope, self._shown, self._clock = scope, scope is not None and scope.shown, clock
+        self._scope, self._shown = scope, scope is not None and scope.shown
         self._settings, self._ends, self.memory, self._matches, self._emit = settings, ends, memory, matches, emit
         self._same = same
         self._active = settings.enabled[Kind.GROUP_OFFSET] or emit is not None or self._shown
         self._rows: dict[str, list[GroupOffset]] = {}
         self._schedule, self._turn, self._began = GroupSchedule(), list[str](), 0.0
         self._ledger: Ledger | None = None
-        self._reading, self._owes_all = PacedReading(MirrorReading(memory, ends.topics), reads_for, clock), False
+        self._reading = PacedReading(MirrorReading(memory, ends.topics), reads_for, time.monotonic)
+        self._owes_all = False
         self._listed: Mapping[str, int] = {}
         self._summary: GroupSummary | None = None
         self._waiting: set[str] = set()
@@ -182,7 +182,7 @@ class OffsetController:
 
     def survey(self, context: PassContext, agenda: KindsAgenda) -> list[GroupOffset]:
         """Reads where the groups are whose turn it is, and where each could go on."""
-        self._began, groups = self._clock(), self._schedule.turn(context.now, everyone=self._scope is not None)
+        self._began, groups = time.monotonic(), self._schedule.turn(context.now, everyone=self._scope is not None)
         self._turn = groups
         self._note_drained(takeover_ends(divergences(context.ledger)))
         rows = self._survey(context.listed, groups)
@@ -227,7 +227,7 @@ class OffsetController:
         self._waiting = {group for group in self._waiting | set(groups) if waits_for_syncs(self._rows.get(group, ()))}
         for group in groups:
             self._schedule.compared(group, self._rows.get(group, ()), context.now)
-        self._schedule.took(len(groups), self._clock() - self._began)
+        self._schedule.took(len(groups), time.monotonic() - self._began)
         if self._emit is not None:
             self._emit([row for group in groups for row in self._rows.get(group, ())])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from sinks.kinds.offsets.exact_runs import ExactOffsets
 from sinks.kinds.offsets.sync_history import NOWHERE, Discontinuity, History
@@ -86,22 +86,11 @@ class Histories:
     def beyond(self, counts: Mapping[str, int]) -> list[TopicPartition]:
         """Returns partitions whose number is too high for their topic: a sync can name any. `counts`: partitions by
         topic. A topic that is listed without any is left out, because its number is unknown."""
-        return [
-            TopicPartition(topic, partition)
-            for topic, partitions in self._topics.items()
-            if counts.get(topic)
-            for partition in partitions
-            if partition >= counts[topic]
-        ]
+        return [where for where, _ in self._each() if 0 < counts.get(where.topic, 0) <= where.partition]
 
     def emptied(self) -> list[TopicPartition]:
         """Returns partitions whose copy lost its tail, and for which no sync came since."""
-        return [
-            TopicPartition(topic, partition)
-            for topic, partitions in self._topics.items()
-            for partition, history in partitions.items()
-            if history.is_empty
-        ]
+        return [where for where, history in self._each() if history.is_empty]
 
     def of(self, where: TopicPartition) -> History | None:
         """The history of one partition. None: no sync was seen, or none since a truncation."""
@@ -127,11 +116,8 @@ class Histories:
         if not self.are_whole:
             return None
         return {
-            TopicPartition(topic, partition): LatestSync(
-                *pair, history.resending_since(pair.downstream) is not None, history.shows_gap
-            )
-            for topic, partitions in self._topics.items()
-            for partition, history in partitions.items()
+            where: LatestSync(*pair, history.resending_since(pair.downstream) is not None, history.shows_gap)
+            for where, history in self._each()
             if not history.is_empty
             for pair in [history.latest]
         }
@@ -164,12 +150,12 @@ class Histories:
 
         Call with `Histories.position` as it was when the ledger was last written, or with -1 for all.
         """
-        return [
-            TopicPartition(topic, partition)
-            for topic, partitions in self._topics.items()
-            for partition, history in partitions.items()
-            if history.position > position
-        ]
+        return [where for where, history in self._each() if history.position > position]
+
+    def _each(self) -> Iterator[tuple[TopicPartition, History]]:
+        for topic, partitions in self._topics.items():
+            for partition, history in partitions.items():
+                yield TopicPartition(topic, partition), history
 
     def __len__(self) -> int:
         return sum(map(len, self._topics.values()))

@@ -41,8 +41,17 @@ class QuotaController(PolledController[tuple[Quotas, Quotas]]):
         return compare_quotas(self._assembly.settings, context.ledger.owned(Kind.CLIENT_QUOTA), *seen)
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """As `second_look_at_quotas`."""
-        return second_look_at_quotas(self._assembly, self._source, keys)
+        """Returns what the source now says of the quotas of these users, client ids and addresses."""
+        acls, upstream = self._assembly.settings.acls, self._source.describe()
+        if not upstream:
+            return {}
+        wanted = desired_quotas(upstream, acls.principals, acls.mapping, acls.protected)
+        unfiltered = desired_quotas(upstream, PrincipalFilter(), acls.mapping).wanted
+        kept = wanted.wanted.keys() | {refusal.key for refusal in wanted.refused}
+        return {
+            key: Sighting.WANTED if key in kept else Sighting.LEFT_OUT if key in unfiltered else Sighting.GONE
+            for key in keys
+        }
 
 
 def assemble(assembly: Assembly) -> Assembled:
@@ -73,21 +82,6 @@ def compare_quotas(
     wanted = Wanted(Kind.CLIENT_QUOTA, desired.wanted, len(upstream), "client quota", kept=kept)
     same = {key: "" for key, value in desired.wanted.items() if existing.get(key) == value}
     return Comparison(plan, {Kind.CLIENT_QUOTA: dict.fromkeys(existing, "")}, wanted, alike=Alike(same))
-
-
-def second_look_at_quotas(assembly: Assembly, source: ClientQuotas, keys: Collection[Key]) -> dict[Key, Sighting]:
-    """Returns what the source now says of the quotas of these users, client ids and addresses. Raises
-    ClusterUnreachable, RightsMissing, NotSupported."""
-    acls, upstream = assembly.settings.acls, source.describe()
-    if not upstream:
-        return {}
-    wanted = desired_quotas(upstream, acls.principals, acls.mapping, acls.protected)
-    unfiltered = desired_quotas(upstream, PrincipalFilter(), acls.mapping).wanted
-    kept = wanted.wanted.keys() | {refusal.key for refusal in wanted.refused}
-    return {
-        key: Sighting.WANTED if key in kept else Sighting.LEFT_OUT if key in unfiltered else Sighting.GONE
-        for key in keys
-    }
 
 
 class QuotaWriter:

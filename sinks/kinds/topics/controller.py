@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -43,13 +43,12 @@ class TopicController:
         *,
         configs: ConfigWriter | None = None,
         once: bool = False,
-        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """`watches`: on the source and on the target. `configs`: the writer of configs; None if they are not written.
-        `once`: for the single pass of a command. `clock`: measures polls."""
+        `once`: for the single pass of a command."""
         self._settings, self._source, self._target, self._progress = settings, source, target, progress
         self._source_watch, self._target_watch = watches
-        self._once, self._clock, self._configs = once, clock, configs
+        self._once, self._configs = once, configs
         self._schedule = PollSchedule(settings.pace)
         self._owes_ids = True
         self._gone, self._unobserved = set[str](), list[Unobserved]()
@@ -117,7 +116,7 @@ class TopicController:
         if not self._settings.enabled[Kind.TOPIC_CONFIG]:
             # A topic that is there has nothing else that could be compared.
             agenda.keys.dirty = {topic for topic in agenda.keys.dirty if remote.get(topic) in lacks}
-            agenda.written, agenda.unpolled = set(), set()
+            agenda.written, agenda.own_writes = set(), set()
         elif agenda.signalled:
             # A signal comes once; the kind looks for it when its interval is over.
             self._schedule.owe(agenda.signalled)
@@ -127,25 +126,25 @@ class TopicController:
         remote, there = context.listed.desired.kept, context.listed.target
         due = upstream_of(remote, agenda.backed_off.due(context.now))
         gone = agenda.keys.begin(remote, {*retried, *due, *context.requested}, everything=context.everything)
-        self._source_watch.forget(gone | agenda.unpolled)
+        self._source_watch.forget(gone | agenda.own_writes)
         if agenda.written:
             self._target_watch.forget(agenda.written)
             agenda.written = set()
         polled = explained = 0
         turn = self._schedule.turn(context.now, signalled=agenda.signalled)
         for group in [self._schedule.all_shards()] if context.everything else turn:
-            start = self._clock()
+            start = time.perf_counter()
             found = self._source_watch.changed(group)
             # Noted before anything else can fail: a watch reports a difference once.
             agenda.keys.differs(found)
             # Those that were forgotten after a write explain no signal, nor do those that cannot be seen at all.
-            moved = found.difference(agenda.unpolled, agenda.keys.unobserved)
+            moved = found.difference(agenda.own_writes, agenda.keys.unobserved)
             explained += len(moved)
             if context.everything:
                 self._schedule.polled_all(max(0, agenda.signalled - len(moved)))
             else:
-                self._schedule.note_polled(group, self._clock() - start, moved, context.now)
-            agenda.unpolled.difference_update(*group)
+                self._schedule.note_polled(group, time.perf_counter() - start, moved, context.now)
+            agenda.own_writes.difference_update(*group)
             polled += sum(map(len, group))
         if context.everything:
             shards = [
@@ -191,8 +190,17 @@ class TopicController:
         return adoptable_topics(self._settings, context.listed, self._target.topic_ids)
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """What both clusters say of these topics now."""
-        return second_look_at_topics(self._settings, self._source, self._target, context, keys)
+        """Returns GONE for each topic that the source lost and whose copy on the target is still the same one."""
+        policy, alias = self._settings.policy, self._settings.flow.source
+        asked = {
+            name: {topic, *_upstream_by_any_separator(alias, name)}
+            for (name,) in keys
+            if (topic := policy.upstream_topic(name)) is not None
+        }
+        absent = self._source.confirmed_absent({topic for topics in asked.values() for topic in topics})
+        gone = {name for name, topics in asked.items() if topics <= absent}
+        known, ids = context.ledger.owned_ids(Kind.TOPIC), self._target.topic_ids(gone) if gone else {}
+        return {(name,): Sighting.GONE for name in gone if known.get(name) and ids.get(name) == known[name]}
 
 
 def assemble(assembly: Assembly) -> Assembled:
@@ -317,20 +325,3 @@ def _upstream_by_any_separator(alias: str, name: str) -> set[str]:
     separators = len(rest) - len(rest.lstrip(SEPARATING))
     # Without a separator at all only where the name has none: a right on `x` covers no question for `.x`.
     return {rest[at:] for at in range(min(1, separators), separators + 1)} - {"", ".", ".."}
-
-
-def second_look_at_topics(
-    settings: FlowSettings, source: Reader, target: Reader, context: PassContext, keys: Collection[Key]
-) -> dict[Key, Sighting]:
-    """Returns GONE for each topic that the source lost and whose copy on the target is still the same one. Raises
-    ClusterUnreachable, RightsMissing."""
-    policy, alias = settings.policy, settings.flow.source
-    asked = {
-        name: {topic, *_upstream_by_any_separator(alias, name)}
-        for (name,) in keys
-        if (topic := policy.upstream_topic(name)) is not None
-    }
-    absent = source.confirmed_absent({topic for topics in asked.values() for topic in topics})
-    gone = {name for name, topics in asked.items() if topics <= absent}
-    known, ids = context.ledger.owned_ids(Kind.TOPIC), target.topic_ids(gone) if gone else {}
-    return {(name,): Sighting.GONE for name in gone if known.get(name) and ids.get(name) == known[name]}

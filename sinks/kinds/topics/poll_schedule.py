@@ -1,6 +1,6 @@
 """Which topics' configs to poll in this pass. Pure: time comes in as an argument, in seconds of a monotonic clock.
 
-Polls have a budget (`sinks.kinds.topics.poll_schedule`). Where the metadata log tells of changes
+Polls have a budget (`PollBudget`). Where the metadata log tells of changes
 (`sinks.kafka.metadata_beat`), nothing is polled without a signal. At a signal shard after shard is polled, until as
 many topics differ as the signal had records. For one change that is half of all topics on average. Where no log tells
 of changes, topics take turns.

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sinks.every_kind.claims import Claims
 from sinks.every_kind.comparison import Comparison, Wanted
 from sinks.every_kind.controller import Controller, PassContext, Sighting
 from sinks.faults import ItemFault, Observed
-from sinks.flow_settings import FlowSettings
-from sinks.kafka.ports.users import Upsertion, UserFaults, UserReader, Users
+from sinks.kafka.ports.users import Upsertion, UserFaults, Users
 from sinks.kinds.acls.survey import PrincipalsOfAcls, named_principals, principals_of
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.polled_controller import PolledController
@@ -76,21 +74,49 @@ class UserController(PolledController["SeenUsers"]):
         return None if principals is None else frozenset(principals.items())
 
     def read(self, context: PassContext) -> SeenUsers:
-        """As `survey_users`."""
-        assembly, named = self._assembly, self._named(context) or {}
-        wanted = users_of(named, assembly.settings.acls.protected)
-        return survey_users(wanted, assembly.source.users, assembly.target.users, self._provider, context.ledger)
+        """Read the users of both sides. A user that is not asked for counts as gone, and is no longer Lockstep's."""
+        assembly = self._assembly
+        wanted = users_of(self._named(context) or {}, assembly.settings.acls.protected)
+        upstream = assembly.source.users.describe(wanted.keys())
+        downstream = assembly.target.users.describe({*wanted.values(), *made_users(context.ledger)})
+        return SeenUsers(wanted, upstream, downstream, known_versions(self._provider, upstream))
 
     def difference_of(self, context: PassContext, seen: SeenUsers) -> Comparison:
-        """As `compare_users`."""
-        return compare_users(self._assembly.settings, seen, context.ledger, self._assembly.claims)
+        """Returns the plan for the kind `scram-user`."""
+        settings, ledger, claims = self._assembly.settings, context.ledger, self._assembly.claims
+        acls, kind, flow = settings.acls, Kind.SCRAM_USER, settings.flow
+        created = ledger.owned(kind)
+        owned = {key for key in created if f"{PRINCIPAL}{key[0]}" not in acls.protected}
+        desired = desired_users(seen.wanted, seen.upstream, seen.versions)
+        written = ledger.versions(kind)
+        # Whom another flow of this job made and needs no more is kept by the one that does.
+        ours = owned | (claims.left_by_others(flow, kind) & desired.wanted.keys())
+        changes, refused = plan_users(desired, seen.downstream, written, ours, acls.deletes, acls.adopted)
+        # Another flow of this job keeps the user, with the password of the same provider.
+        others = {user for user, _ in claims.owned_by_others(flow, kind)}
+        refused = [refusal for refusal in refused if refusal.reason != NOT_OURS or refusal.key[0] not in others]
+        present = keys_of(seen.downstream)
+        plan = make_plan(flow, changes, refused=refused, existing={kind: len(owned & present.keys())})
+        items = "SCRAM user that its ACLs name"
+        told = owned | written.keys()
+        shown = Wanted(kind, desired.wanted, len(seen.upstream), items, told, kept=created - owned)
+        return Comparison(plan, {kind: present}, shown, alike=alike_users(desired, seen.downstream, written))
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """As `second_look_at_users`."""
+        """Returns whether the source has these users of the target now, and whether its ACLs name them."""
         principals = _named_now(self._assembly, context, keys)
         if principals is None:
             return {}
-        return second_look_at_users(self._assembly.settings, self._assembly.source.users, principals, keys)
+        there = _on_source(self._assembly, principals, keys)
+        synced = users_of(principals.synced, self._assembly.settings.acls.protected)
+
+        def said(key: Key) -> Sighting:
+            if there.get(key) in synced:
+                return Sighting.WANTED
+            held = key in there and f"{PRINCIPAL}{key[0]}" in principals.held
+            return Sighting.LEFT_OUT if held else Sighting.GONE
+
+        return {key: said(key) for key in keys}
 
 
 class RevokedUserController(PolledController[Iterations]):
@@ -109,18 +135,40 @@ class RevokedUserController(PolledController[Iterations]):
         return self._assembly.target.users.describe(made) if made else {}
 
     def difference_of(self, context: PassContext, seen: Iterations) -> Comparison:
-        """Plan the removal of credentials that Lockstep created. The file asks for none any more."""
-        return compare_revoked(self._assembly.settings, seen, context.ledger)
+        """Returns the plan that deletes what Lockstep created, as the ACLs are deleted that belong to these users."""
+        settings, ledger = self._assembly.settings, context.ledger
+        acls, kind = settings.acls, Kind.SCRAM_USER
+        created = ledger.owned(kind)
+        # The file decides here, and not what the source shows.
+        owned = {key for key in created if f"{PRINCIPAL}{key[0]}" not in acls.protected}
+        wanted = Wanted(kind, (), 1, "SCRAM user", created, kept=created - owned)
+        if not made_users(ledger):
+            return Comparison(make_plan(settings.flow, []), wanted=wanted)
+        present = keys_of(seen)
+        changes, _ = plan_users(DesiredUsers(), seen, ledger.versions(kind), owned, acls.deletes)
+        plan = make_plan(settings.flow, changes, existing={kind: len(owned & present.keys())})
+        return Comparison(plan, {kind: present}, wanted)
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """As `second_look_at_revoked`."""
+        """Returns whether the source still has these users of the target. Then only the file left them out."""
         principals = _named_now(self._assembly, context, keys)
-        return {} if principals is None else second_look_at_revoked(self._assembly.source.users, principals, keys)
+        if principals is None:
+            return {}
+        there = _on_source(self._assembly, principals, keys)
+        return {key: Sighting.LEFT_OUT if key in there else Sighting.GONE for key in keys}
 
 
 def _named_now(assembly: Assembly, context: PassContext, keys: Collection[Key]) -> PrincipalsOfAcls | None:
     asked = {f"{PRINCIPAL}{user}" for user, _ in keys}
     return named_principals(assembly.settings, assembly.source.acls, context.listed, asked)
+
+
+def _on_source(assembly: Assembly, named: PrincipalsOfAcls, keys: Collection[Key]) -> dict[Key, str]:
+    """Returns which of these credentials of the target the source has now, with the user's name there."""
+    asked = {user for user, _ in keys}
+    names = {known_as: user for known_as, user in users_of(named.all).items() if user in asked}
+    upstream = assembly.source.users.describe(names.keys()) if names else {}
+    return {(names[known_as], mechanism): known_as for known_as, ways in upstream.items() for mechanism in ways}
 
 
 def assemble(assembly: Assembly) -> Assembled:
@@ -148,10 +196,8 @@ class UserWriter:
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
         """Returns an outcome for each change. Raises ClusterUnreachable, RightsMissing, NotSupported."""
-        if changes[0].op is Op.DELETE:
-            faults = self._target.delete([change.key for change in changes])
-            return [Outcome(change, faults[change.key]) for change in changes]
-        faults = self._upsert(changes)
+        deletes = changes[0].op is Op.DELETE
+        faults = self._target.delete([change.key for change in changes]) if deletes else self._upsert(changes)
         return [Outcome(change, faults[change.key]) for change in changes]
 
     def _upsert(self, changes: Sequence[Change]) -> UserFaults:
@@ -199,85 +245,6 @@ def made_users(ledger: Ledger) -> set[str]:
     return {user for user, _ in ledger.owned(Kind.SCRAM_USER) | ledger.unsettled(Kind.SCRAM_USER)}
 
 
-def survey_users(
-    wanted: Mapping[str, str], source: UserReader, target: UserReader, provider: CredentialProvider, ledger: Ledger
-) -> SeenUsers:
-    """Read the users of both sides. A user that is not asked for counts as gone, and is no longer Lockstep's.
-
-    Raises ClusterUnreachable, NotSupported, RightsMissing.
-    """
-    upstream = source.describe(wanted.keys())
-    downstream = target.describe({*wanted.values(), *made_users(ledger)})
-    return SeenUsers(wanted, upstream, downstream, known_versions(provider, upstream))
-
-
-def compare_users(settings: FlowSettings, seen: SeenUsers, ledger: Ledger, claims: Claims) -> Comparison:
-    """The plan for the kind `scram-user`. Pure."""
-    acls, kind, flow = settings.acls, Kind.SCRAM_USER, settings.flow
-    created = ledger.owned(kind)
-    owned = {key for key in created if f"{PRINCIPAL}{key[0]}" not in acls.protected}
-    desired = desired_users(seen.wanted, seen.upstream, seen.versions)
-    written = ledger.versions(kind)
-    # Whom another flow of this job made and needs no more is kept by the one that does.
-    ours = owned | (claims.left_by_others(flow, kind) & desired.wanted.keys())
-    changes, refused = plan_users(desired, seen.downstream, written, ours, acls.deletes, acls.adopted)
-    # Another flow of this job keeps the user, with the password of the same provider.
-    others = {user for user, _ in claims.owned_by_others(flow, kind)}
-    refused = [refusal for refusal in refused if refusal.reason != NOT_OURS or refusal.key[0] not in others]
-    present = keys_of(seen.downstream)
-    plan = make_plan(flow, changes, refused=refused, existing={kind: len(owned & present.keys())})
-    items = "SCRAM user that its ACLs name"
-    told = owned | written.keys()
-    shown = Wanted(kind, desired.wanted, len(seen.upstream), items, told, kept=created - owned)
-    return Comparison(plan, {kind: present}, shown, alike=alike_users(desired, seen.downstream, written))
-
-
-def compare_revoked(settings: FlowSettings, there: Iterations, ledger: Ledger) -> Comparison:
-    """Returns the plan after the file stopped asking for SCRAM users: the users that Lockstep created are deleted, as
-    the ACLs are that belong to them. Pure. `there`: their credentials on the target."""
-    acls, kind = settings.acls, Kind.SCRAM_USER
-    created = ledger.owned(kind)
-    # The file decides here, and not what the source shows.
-    owned = {key for key in created if f"{PRINCIPAL}{key[0]}" not in acls.protected}
-    wanted = Wanted(kind, (), 1, "SCRAM user", created, kept=created - owned)
-    if not made_users(ledger):
-        return Comparison(make_plan(settings.flow, []), wanted=wanted)
-    present = keys_of(there)
-    changes, _ = plan_users(DesiredUsers(), there, ledger.versions(kind), owned, acls.deletes)
-    plan = make_plan(settings.flow, changes, existing={kind: len(owned & present.keys())})
-    return Comparison(plan, {kind: present}, wanted)
-
-
 def keys_of(users: Iterations) -> dict[Key, str]:
     """Each credential by its key."""
     return {(user, mechanism): "" for user, mechanisms in users.items() for mechanism in mechanisms}
-
-
-def second_look_at_revoked(source: UserReader, named: PrincipalsOfAcls, keys: Collection[Key]) -> dict[Key, Sighting]:
-    """Returns whether the source still has these users of the target. Then only the file left them out."""
-    asked = {user for user, _ in keys}
-    names = {known_as: user for known_as, user in users_of(named.all).items() if user in asked}
-    upstream = source.describe(names.keys()) if names else {}
-    there = {(names[known_as], mechanism) for known_as, ways in upstream.items() for mechanism in ways}
-    return {key: Sighting.LEFT_OUT if key in there else Sighting.GONE for key in keys}
-
-
-def second_look_at_users(
-    settings: FlowSettings, source: UserReader, named: PrincipalsOfAcls, keys: Collection[Key]
-) -> dict[Key, Sighting]:
-    """Returns what the source now says of these users of the target: whether it has them, and whether its ACLs name
-    them. Raises as `survey_users`."""
-    asked = {user for user, _ in keys}
-    names = {known_as: user for known_as, user in users_of(named.all).items() if user in asked}
-    upstream = source.describe(names.keys()) if names else {}
-    synced = users_of(named.synced, settings.acls.protected)
-    there = {(names[known_as], mechanism): known_as for known_as, ways in upstream.items() for mechanism in ways}
-    wanted = {key for key, known_as in there.items() if known_as in synced}
-
-    def said(key: Key) -> Sighting:
-        if key in wanted:
-            return Sighting.WANTED
-        held = key in there and f"{PRINCIPAL}{key[0]}" in named.held
-        return Sighting.LEFT_OUT if held else Sighting.GONE
-
-    return {key: said(key) for key in keys}

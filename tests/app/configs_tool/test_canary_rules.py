@@ -90,7 +90,7 @@ def test_value_that_goes_well_becomes_the_default_and_the_override_goes(
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        (end, "ended before it was through"),
+        (end, "the canary was stopped before its time was over"),
         (lose_replicas, "2 partitions are under-replicated that were not before: orders-0, orders-1"),
         (lose_leader, "1 partition is offline that was not before: orders-0"),
         (meddle, "broker 2 has another value now: another client altered it"),

@@ -100,5 +100,5 @@ def test_waiting_returns_the_first_value_that_is_true() -> None:
 
 
 def test_waiting_in_vain_says_for_what_and_how_long() -> None:
-    with pytest.raises(WaitedTooLong, match=r"waited 0\.1 s for the moon, in vain"):
+    with pytest.raises(WaitedTooLong, match=r"gave up after 0\.1 s of waiting for the moon"):
         wait_for(lambda: False, 0.1, "the moon")

@@ -149,9 +149,9 @@ class Epochs:
     works = False
 
     def __init__(self) -> None:
-        self.highest, self.answers = 100, [100]
+        self.highest_epoch, self.answers = 100, [100]
 
-    def signalled(self) -> int:
+    def take_signalled(self) -> int:
         return 0
 
     def close(self) -> None:
@@ -182,7 +182,7 @@ def test_broker_whose_epoch_stands_still_since_a_restart_confirms_no_deletion() 
     world, epochs = in_step(), Epochs()
     before = deepcopy(of_alice(world))
     lose_alice(world)
-    epochs.highest = -1
+    epochs.highest_epoch = -1
     world.signal, world.source_epochs, said = epochs, lambda: epochs.answers, set()
     world.restart()
     for _ in range(24):

@@ -175,7 +175,7 @@ class AgendaMachine(RuleBasedStateMachine):
         mine = self.agenda.of[TOPICS]
         change = config_change(TARGETS[name], "retention.ms", None, "1")
         mine.note_written_names(Comparison(make_plan(FLOW, [change]), covered={name: TARGETS[name]}))
-        assert name in mine.unpolled
+        assert name in mine.own_writes
         assert TARGETS[name] in mine.written
 
     @invariant()

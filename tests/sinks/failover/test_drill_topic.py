@@ -25,7 +25,7 @@ TOPIC, COPY = "practice", "a.practice"
 
 
 def drill_on(built: Stage) -> Drill:
-    """One that waits for five seconds, in vain: no program copies its topic."""
+    """One that waits for five seconds and gives up: no program copies its topic."""
     return Drill(built.scene(), TOPIC, lambda groups: [], records=10, within=5.0)
 
 
@@ -139,7 +139,7 @@ def test_a_topic_that_was_recreated_meanwhile_is_left_alone_with_its_copy() -> N
 
 def test_a_drill_that_nobody_copies_takes_its_topic_away() -> None:
     built = stage()
-    with pytest.raises(LockstepError, match="in vain"):
+    with pytest.raises(LockstepError, match="gave up after"):
         drill_on(built).run()
     assert TOPIC not in built.world.source.topics
 
@@ -256,7 +256,7 @@ def test_a_drill_that_leaves_something_behind_fails_and_is_kept_so_whatever_it_m
 def test_a_drill_that_fails_says_what_it_leaves_behind_beside_its_own_error() -> None:
     built = stage()
     built.world.source.delete_topics = refuses  # type: ignore[method-assign]
-    with pytest.raises(LockstepError, match="in vain"):
+    with pytest.raises(LockstepError, match="gave up after"):
         drill_on(built).run()
     assert f"{TOPIC} is left on a" in built.said[-1]
 
@@ -274,5 +274,5 @@ def test_what_mm2_copied_and_has_not_committed_is_no_copy_to_a_drill() -> None:
         built.there.logs[there] = MemoryLog().written(ActiveProducer(3, 0, 1000), b"0", b"drill", transactional=True)
 
     built.producers.append(mm2)
-    with pytest.raises(LockstepError, match="waited 5 s for MM2 to copy practice"):
+    with pytest.raises(LockstepError, match="gave up after 5 s of waiting for MM2 to copy practice"):
         drill_on(built).run()

@@ -34,7 +34,7 @@ def sampled(records: list[float], until: float, random: Random) -> tuple[Metadat
     while now < until:
         if beat.sample(now, 1000 + bisect_right(ordered, now)):
             signals.append(now)
-            pace.signalled(now)
+            pace.note_signalled(now)
         now += pace.next(now, beat.is_known) + random.uniform(0, 0.02)
     return beat, signals
 
@@ -144,7 +144,7 @@ def test_samples_are_rare_while_nothing_changes_and_frequent_for_a_while_after_a
     assert pace.next(0.0, is_known=False) == FAST
     assert pace.next(BUSY_FOR - 1, is_known=True) == FAST
     assert all(SLOW_LEAST <= pace.next(BUSY_FOR + more, is_known=True) <= 0.5 for more in range(20))
-    pace.signalled(50.0)
+    pace.note_signalled(50.0)
     assert pace.next(49.0 + BUSY_FOR, is_known=True) == FAST
     assert pace.next(51.0 + BUSY_FOR, is_known=True) >= SLOW_LEAST
 

@@ -45,8 +45,8 @@ class Sampled(JvmMetadataSignal):
         self.clock, self.broker, self.passes = clock, Broker(clock), 0
         self._admin: Any = SimpleNamespace(alias="a", count=lambda *_: None)
         self._on_signal = self.note
-        self._beat, self._pace, self._highest = MetadataBeat(), SamplePace(), HighestLength()
-        self._lock, self._records, self._works, self.highest = threading.Lock(), 0, False, -1
+        self._beat, self._pace, self._longest_log = MetadataBeat(), SamplePace(), HighestLength()
+        self._lock, self._records, self._works, self.highest_epoch = threading.Lock(), 0, False, -1
 
     def note(self) -> None:
         self.passes += 1
@@ -63,13 +63,13 @@ def sampled(monkeypatch: pytest.MonkeyPatch) -> Sampled:
     monkeypatch.setattr(metadata_signal, "time", SimpleNamespace(monotonic=clock))
     made = Sampled(clock)
     made.run(10)
-    made.signalled()
+    made.take_signalled()
     return made
 
 
 def test_a_log_that_only_beats_signals_nothing(sampled: Sampled) -> None:
     sampled.run(30)
-    assert (sampled.works, sampled.signalled()) == (True, 0)
+    assert (sampled.works, sampled.take_signalled()) == (True, 0)
 
 
 def test_a_change_while_the_rhythm_is_learnt_anew_is_a_signal_once_it_is_known(sampled: Sampled) -> None:
@@ -82,5 +82,5 @@ def test_a_change_while_the_rhythm_is_learnt_anew_is_a_signal_once_it_is_known(s
     assert not sampled.works
     sampled.run(10)
     assert sampled.works
-    assert sampled.signalled() >= 1
+    assert sampled.take_signalled() >= 1
     assert sampled.passes > before

@@ -97,8 +97,8 @@ def test_user_and_password_are_read_from_the_jaas_config(mechanism: str, module:
     [
         ("PLAIN", "", "sasl.jaas.config: is empty"),
         ("PLAIN", f'{SCRAM} required username="me" password="s3cret";', "its login module is not PlainLoginModule"),
-        ("SCRAM-SHA-512", f'{SCRAM} required username="s3cret";', "password missing"),
-        ("SCRAM-SHA-512", f'{SCRAM} required password="s3cret";', "username missing"),
+        ("SCRAM-SHA-512", f'{SCRAM} required username="s3cret";', "lacks the option password"),
+        ("SCRAM-SHA-512", f'{SCRAM} required password="s3cret";', "lacks the option username"),
         ("SCRAM-SHA-512", f'{SCRAM} required username="t" password="s3cret" tokenauth="true";', "delegation token"),
     ],
 )
@@ -150,8 +150,8 @@ def test_tickets_that_are_in_a_cache_are_left_to_who_renews_them() -> None:
     ("jaas", "service", "reason"),
     [
         (f"{KERBEROS} required useTicketCache=true;", "", "sasl.kerberos.service.name is missing"),
-        (f'{KERBEROS} required useKeyTab=true principal="l@A";', "kafka", "keyTab missing"),
-        (f'{KERBEROS} required useKeyTab=true keyTab="/k";', "kafka", "principal missing"),
+        (f'{KERBEROS} required useKeyTab=true principal="l@A";', "kafka", "lacks the option keyTab"),
+        (f'{KERBEROS} required useKeyTab=true keyTab="/k";', "kafka", "lacks the option principal"),
         (f'{KERBEROS} required useKeyTab=true keyTab="/k" principal="l@A; true";', "kafka", "principal"),
         (f'{KERBEROS} required useKeyTab=true keyTab="/k\\"; true" principal="l@A";', "kafka", "keyTab"),
         (f'{KERBEROS} required useKeyTab=true keyTab="/k" principal="host$@A";', "kafka", "principal"),
