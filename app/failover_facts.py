@@ -116,7 +116,7 @@ class ReadinessSurvey:
         count as they were then. `lost`: what was lost before it was copied, as the job knows it; None: the ledger and
         both clusters are asked.
         """
-        topics = fenced_topics(self._flow, listed.desired.remote, tuple(self._settings.clusters))
+        topics = fenced_topics(self._flow, listed.desired.remote)
         remote = [listed.desired.remote[topic] for topic in topics]
         pairs = pairs_of(listed.desired.remote, listed.source, topics)
         # In a job passes would wait for the interpreter behind each of these threads.
@@ -149,8 +149,7 @@ class ReadinessSurvey:
 
     def _uncounted(self, listed: Listed, topics: list[str]) -> dict[TopicPartition, Arrival]:
         """Partitions that cannot be counted: they have no metadata, or other topics share their copy."""
-        policy, aliases = self._flow.policy, tuple(self._settings.clusters)
-        shared = {topic: name for topic, name in listed.desired.shared.items() if not is_copy(policy, topic, aliases)}
+        shared = {topic: name for topic, name in listed.desired.shared.items() if not is_copy(self._flow, topic)}
         return {**unlisted(listed.source, topics), **sharing(shared, listed.source)}
 
     def _open_transactions(

@@ -30,7 +30,7 @@ from sinks.kinds.offsets.verdicts import Verdict
 from sinks.ledger.audit import process_identity
 from sinks.ledger.failover_record import Begun
 from sinks.ledger.ledger import Ledger
-from sinks.model.changes import Change, Kind
+from sinks.model.changes import Kind
 from sinks.verify.differences import Difference
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport
 from streaming.errors import LockstepError
@@ -76,7 +76,6 @@ def failover_session(
                 flow,
                 *clusters.ports,
                 journal,
-                aliases=tuple(settings.clusters),
                 choices=Choices(Proof(flow.failover.proof_seconds), call.within, frozenset(call.accepted), call.aborts),
                 say=call.say,
                 verify=CopyCheck(partial(compare_copies, settings, flow, spark, call.say)) if call.verifies else None,
@@ -138,44 +137,35 @@ def _opened(flow: FlowSettings, clusters: FlowClusters, *, needs_source: bool, w
     return opened
 
 
-STAYS = "the group stays where it is: --accept-group names it, or the topic was drained before and it may have moved"
+STAYS = "the group stays where it is: --accept-group names it"
 
 
 def write_last_offsets(
-    settings: Settings, flow: FlowSettings, accepted: Collection[str], copies: Collection[str], drained: Collection[str]
+    settings: Settings, flow: FlowSettings, accepted: Collection[str], copies: Collection[str]
 ) -> str:
     """Writes the groups' last offsets on the target. Returns a summary. Raises LockstepError as `write_groups`."""
     shown, kinds = GroupScope(shown=True), [Kind.GROUP_OFFSET]
     opened = single_pass(settings, flow, writes="promote", kinds=kinds, scope=shown, obeys_failover=False)
     with opened as one, one.reconcile.leading():
-        moving = Moving(accepted, copies, drained, flow.failover.max_groups_skipping)
-        return write_groups(one.reconcile, one.controllers, moving)
+        most = flow.failover.max_groups_skipping
+        return write_groups(one.reconcile, one.controllers, accepted, copies, most_skipping=most)
 
 
-@dataclass(frozen=True)
-class Moving:
-    """Whose clients move. `accepted`: groups that stay where they are. `copies`: topics on the target whose clients
-    move now. `drained`: topics there whose clients may have moved before: a group's offset on them is its own."""
+def write_groups(
+    reconcile: FlowReconcile,
+    controllers: Collection[Controller],
+    accepted: Collection[str],
+    copies: Collection[str],
+    *,
+    most_skipping: int = 0,
+) -> str:
+    """Writes the groups' offsets first, on all topics. `accepted`: groups that stay where they are.
 
-    accepted: Collection[str]
-    copies: Collection[str]
-    drained: Collection[str] = ()
-    most_skipping: int = 0
-
-    def leaves(self, change: Change) -> bool:
-        """Whether the group stays where it is."""
-        group, topic, _ = change.key
-        return group in self.accepted or (topic in self.drained and change.before is not None)
-
-
-def write_groups(reconcile: FlowReconcile, controllers: Collection[Controller], moving: Moving) -> str:
-    """Writes the groups' offsets first, on all topics.
-
-    Then raises LockstepError for a group on the moving topics whose offsets could not be read, or that is held in
-    ERROR. Raises it too for more partitions than `most_skipping` in which a group has no offset on the target.
+    Then raises LockstepError for a group on the `copies` whose offsets could not be read, or that is held in ERROR.
+    Raises it too for more partitions than `most_skipping` in which a group has no offset on the target.
     """
     compared = reconcile.compare(everything=True)
-    stay = [change for change in compared.plan.changes if moving.leaves(change)]
+    stay = [change for change in compared.plan.changes if change.key[0] in accepted]
     compared = replace(compared, plan=compared.plan.refusing(stay, STAYS))
     for reason in compared.trouble.faulted.values():
         raise LockstepError(
@@ -189,9 +179,9 @@ def write_groups(reconcile: FlowReconcile, controllers: Collection[Controller], 
         raise LockstepError(f"{said} refused: {failed[0].change.label}: {failed[0].error}")
     rows = group_offsets(controllers)
     # A group that cannot be read may have offsets on any topic.
-    others = [row for row in rows if row.group not in moving.accepted and (row.unseen or row.topic in moving.copies)]
+    others = [row for row in rows if row.group not in accepted and (row.unseen or row.topic in copies)]
     _refuse_held(others)
-    _refuse_skipping(others, moving.most_skipping)
+    _refuse_skipping(others, most_skipping)
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(rows).items() if count)
     return f"last offsets of groups that were written: {len(outcomes)}; groups' partitions: {verdicts or 'none'}"
 

@@ -159,6 +159,7 @@ class FlowSettings:
 
     `emit_checkpoints`: `lockstep.emit.checkpoints.enabled`. `matching`: `lockstep.offset.translation` is `matched`.
     `copier_keeps`: kinds that the copier keeps in step itself; Lockstep compares them without a write.
+    `upstream_aliases`: clusters from which flows of the file copy to the source.
     `isolation`: how MM2's consumer reads the source, its `isolation.level`. `broker_configs`: names and patterns from
     `lockstep.broker.config.properties`. `closing`: who closes the plug-ins.
     """
@@ -172,6 +173,7 @@ class FlowSettings:
     enabled: Mapping[Kind, bool]
     disabled_reasons: Mapping[Kind, str] = field(default_factory=dict)
     heartbeats_replication: bool = True
+    upstream_aliases: frozenset[str] = frozenset()
     copier: Copier = Copier.MM2
     copier_keeps: frozenset[Kind] = frozenset()
     incremental: Incremental = Incremental.REQUESTED

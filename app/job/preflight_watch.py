@@ -136,7 +136,7 @@ class PreflightWatch:
             clusters = self._clusters
             guarded = guard(flow, clusters.source, clusters.target)
             opened = guarded.open_for_target(partial(ledger, flow, clusters.target, to_write=False), to_write=False)
-            loss = loss_of(remembered(opened, flow, clusters.ports[1], settings.clusters))
+            loss = loss_of(remembered(opened, flow, clusters.ports[1]))
         except LockstepError as error:
             log.debug("%s: what a failover would lose is not known: %s", flow.flow.name, error)
             return made
@@ -160,7 +160,7 @@ class PreflightWatch:
     def _completed(self, settings: Settings, flow: FlowSettings, facts: ReadinessFacts) -> FailoverLoss | None:
         """The loss where some partitions of the source do not answer: their last known end offsets count."""
         target = self._clusters.ports[1]
-        seen = remembered(ledger(flow, self._clusters.target, to_write=False), flow, target, settings.clusters)
+        seen = remembered(ledger(flow, self._clusters.target, to_write=False), flow, target)
         silent = {where: seen.arrivals[where] for where in facts.untold if where in seen.arrivals}
         if seen.at_ms is None or len(silent) < len(facts.untold):
             return None

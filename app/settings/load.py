@@ -157,7 +157,8 @@ def _build_flows(
             unused.callback(_close_unless_running, one, before)
     for at, one in enumerate(built):
         internal = knowing(one, built, clusters)
-        built[at] = _knowing_the_others(one, internal, properties, findings, before)
+        upstream = frozenset(other.source for other in enabled if other.target == one.flow.source)
+        built[at] = _knowing_the_others(one, internal, upstream, properties, findings, before)
         unused.callback(_close_unless_running, built[at], before)
     return built
 
@@ -184,22 +185,24 @@ def _is_running(flow: FlowSettings, before: Settings | None) -> bool:
 def _knowing_the_others(
     flow: FlowSettings,
     internal: InternalTopics,
+    upstream: frozenset[str],
     properties: Properties,
     findings: Findings,
     before: Settings | None,
 ) -> FlowSettings:
-    """Returns the flows with the internal topics of the other flows on their target.
+    """Returns the flow with the internal topics of the other flows on its target, and the sources of those to its
+    source.
 
-    A running flow that lacks one of them cannot stay as it is. A flow that knows topics of a flow that is gone can
-    stay, because it only protects more than it must.
+    A running flow that lacks one of them cannot stay as it is. A flow that knows those of a flow that is gone can stay.
     """
     if not _is_running(flow, before):
-        return replace(flow, internal=internal)
+        return replace(flow, internal=internal, upstream_aliases=upstream)
     known = flow.internal
-    if known.on_target >= internal.on_target and known.mm2s_on_target >= internal.mm2s_on_target:
+    protects = known.on_target >= internal.on_target and known.mm2s_on_target >= internal.mm2s_on_target
+    if protects and flow.upstream_aliases >= upstream:
         return flow
     made = flow_settings(properties, flow.flow, findings)
-    return replace(made or flow, internal=internal)
+    return replace(made or flow, internal=internal, upstream_aliases=upstream)
 
 
 def _flow(properties: Properties, flow: Flow, findings: Findings, before: Settings | None) -> FlowSettings | None:

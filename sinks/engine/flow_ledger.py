@@ -167,7 +167,7 @@ class FlowLedger:
             return replace(plan, changes=())
         self._drained = divergences(ledger)
         if self._drained and not self._leads_back:
-            plan = refuse_moved(plan, self._drained)
+            plan = refuse_moved(plan, self._drained, in_batches=bool(self.failover.record.topics))
         return only_ours(plan, ledger)
 
     def goes_on(self, ledger: Ledger) -> bool:

@@ -210,6 +210,7 @@ class FlowReconcile:
     ) -> list[tuple[Controller, Comparison]]:
         """Returns the differences of each kind, without changes that are backed off."""
         found, moved = [], {} if self._components.leads_back else divergences(context.ledger)
+        in_batches = bool(context.ledger.failover().topics)
         for controller in due:
             agenda = self._agenda.of[controller.kinds]
             seen = self._ask(controller, context, trouble, partial(controller.survey, context, agenda))
@@ -225,7 +226,7 @@ class FlowReconcile:
                 kept = dict.fromkeys(self.settings.copier_keeps, KEPT_BY_COPIER)
                 comparison = comparison.with_plan(comparison.plan.refusing_kinds(kept, passing=True))
             if moved:
-                comparison = comparison.with_plan(refuse_moved(comparison.plan, moved))
+                comparison = comparison.with_plan(refuse_moved(comparison.plan, moved, in_batches=in_batches))
             found.append((controller, agenda.hold_back(comparison, context.ledger.owned, context.now)))
         return found
 

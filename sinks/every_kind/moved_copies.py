@@ -17,6 +17,10 @@ MOVED = (
     "the flow drained the topic, so its clients may have moved to the target and write it there. Lockstep changes it "
     "no more until `lockstep unfence`, or until `lockstep failback --done`"
 )
+MOVED_DEFAULTS = (
+    "the flow drained {}, so clients may write copies there, and the brokers' configs hold for these as well. Lockstep "
+    "changes them no more until `lockstep unfence`, or until `lockstep failback --done`"
+)
 MOVED_PRINCIPALS = (
     "the flow drained {}, so clients may have moved to the target, and what goes on the source is no longer theirs. "
     "Lockstep takes no access away until `lockstep unfence`, or until `lockstep failback --done`. If it is meant, take "
@@ -25,20 +29,30 @@ MOVED_PRINCIPALS = (
 BEHIND_TAKEOVER = "clients could move to the target before Lockstep read where the copy ends; it reads that again"
 
 
-def refuse_moved(plan: Plan, known: Mapping[str, Divergence]) -> Plan:
+GROUPS_OWN = "the flow drained the topic, and the group may have moved to the target: its offset there is its own"
+
+
+def refuse_moved(plan: Plan, known: Mapping[str, Divergence], *, in_batches: bool = False) -> Plan:
     """Refuse changes to copies whose clients may have moved, also of ACLs that name one. Returns the rest of the plan.
 
     Once clients may have moved, no principal loses access. An operator takes rights away on the source, or denies its
     use, and nothing tells which principals use only the target by now.
     Also refuses group offsets behind the end that such a copy had then: the end was read after clients wrote the copy.
+    `in_batches`: clients of drained topics move before the others are drained, so a group's offset there is its own.
     """
     if not known:
         return plan
     copies, ends = {one.remote for one in known.values()}, takeover_ends(known)
     plan = plan.refusing([one for one in plan.changes if _topic_of(one) in copies], MOVED, remedy=SEE_PLAN)
+    named = first_names(sorted(known), 3)
     access = [one for one in plan.changes if _takes_access(one)]
-    plan = plan.refusing(access, MOVED_PRINCIPALS.format(first_names(sorted(known), 3)), remedy=SEE_PLAN)
-    behind = [one for one in plan.changes if one.kind is Kind.GROUP_OFFSET and _lies_behind(one, ends)]
+    plan = plan.refusing(access, MOVED_PRINCIPALS.format(named), remedy=SEE_PLAN)
+    defaults = [one for one in plan.changes if one.kind is Kind.BROKER_CONFIG]
+    plan = plan.refusing(defaults, MOVED_DEFAULTS.format(named), remedy=SEE_PLAN)
+    offsets = [one for one in plan.changes if one.kind is Kind.GROUP_OFFSET]
+    own = [one for one in offsets if in_batches and one.before is not None and one.key[1] in copies]
+    plan = plan.refusing(own, GROUPS_OWN, passing=True)
+    behind = [one for one in offsets if one not in own and _lies_behind(one, ends)]
     return plan.refusing(behind, BEHIND_TAKEOVER, passing=True)
 
 

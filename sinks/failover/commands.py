@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from sinks.every_kind.listing import Listed
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_proof import FenceBroken
+from sinks.failover.fenced_topics import doubtful_heartbeats
 from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer, check_deniable, check_liftable, lift_fence
 from sinks.failover.open_transactions import NotDrained, check_decided
 from sinks.failover.scene import Scene
@@ -136,6 +137,18 @@ def _check_none_left_out(scene: Scene, listed: Listed) -> None:
         )
     for why in without_copy(scene.settings, listed, scene.choices.accepted):
         raise NotNow(f"{why}. To leave them behind, name them there or with --accept")
+    doubtful = set(doubtful_heartbeats(scene.settings, listed.desired.remote)) - scene.choices.accepted
+    if doubtful:
+        raise NotNow(
+            f"{first_names(sorted(doubtful))}: MM2 takes such names for copies of heartbeats, so no fence covers them, "
+            f"and no flow of the file copies them to {flow.source}. If an application writes one, stop it first. Then "
+            "name them with --accept"
+        )
+    if not scene.fenced(listed):
+        raise NotNow(
+            f"{flow.name} replicates no topic that clients write, so there is nothing to cut over. `lockstep topics` "
+            "lists its topics: see that `topics` names the ones you mean"
+        )
 
 
 def unfence(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
@@ -218,7 +231,8 @@ def cutover(
         record = unfence(scene, take_over=take_over)
     if batch is not None and record.doing is not Command.PROMOTE:
         record = _drained_in_batches(scene, batch, without_fence=without_fence, take_over=take_over)
-    elif record.state is State.MIRRORING or record.doing is Command.FENCE:
+    elif record.state is State.MIRRORING or record.doing is Command.FENCE or _not_fenced(scene, record):
+        # Also of a flow with some fenced topics: no other may move clients before all are.
         record = fence(scene, without_fence=without_fence, take_over=take_over)
     elif record.state is State.FENCED:
         _check_closed(scene)

@@ -82,7 +82,7 @@ def _diverged(scene: Scene) -> Collection[str]:
 
 def _seen_last(scene: Scene) -> Collection[str]:
     # The source may be gone.
-    return seen_last(scene.journal.ledger, scene.settings.policy, scene.aliases)
+    return seen_last(scene.journal.ledger, scene.settings)
 
 
 _CONCERNED: Mapping[Command, Callable[[Scene], Collection[str]]] = {

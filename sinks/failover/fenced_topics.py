@@ -9,26 +9,39 @@ from streaming.errors import LockstepError
 from streaming.flow import Flow
 from streaming.message_words import first_names
 from streaming.mm2.records import TopicPartition
-from streaming.mm2.replication_policy import ReplicationPolicy
 
 
-def is_copy(policy: ReplicationPolicy, topic: str, aliases: Collection[str]) -> bool:
-    """Whether MM2 writes this topic of the source: a copy from another cluster, as its name says, or heartbeats.
+def is_copy(settings: FlowSettings, topic: str) -> bool:
+    """Whether MM2 writes this topic of the source: heartbeats, or a copy that a flow of the file makes, as its name
+    says.
 
     Policies that call every topic a remote one (the identity policy) cannot tell.
     """
+    policy = settings.policy
     if policy.is_heartbeats_topic(topic):
         return True
     source, upstream = policy.topic_source(topic), policy.upstream_topic(topic)
-    if source not in aliases or source is None or upstream in (None, topic):
+    if source not in settings.upstream_aliases or source is None or upstream in (None, topic):
         return False
     return upstream is not None and policy.format_remote_topic(source, upstream) == topic
 
 
-def fenced_topics(settings: FlowSettings, remote: Mapping[str, str], aliases: Collection[str]) -> list[str]:
+def fenced_topics(settings: FlowSettings, remote: Mapping[str, str]) -> list[str]:
     """Returns the topics to fence, sorted: replicated ones that producers write. `remote`: names by topic of the
     source."""
-    return sorted(topic for topic in remote if not is_copy(settings.policy, topic, aliases))
+    return sorted(topic for topic in remote if not is_copy(settings, topic))
+
+
+def doubtful_heartbeats(settings: FlowSettings, remote: Mapping[str, str]) -> list[str]:
+    """Returns topics that MM2 takes for copies of heartbeats by their names, and that no flow of the file copies."""
+    policy = settings.policy
+    return sorted(
+        topic
+        for topic in remote
+        if policy.is_heartbeats_topic(topic)
+        and topic != policy.heartbeats_topic()
+        and policy.topic_source(topic) not in settings.upstream_aliases
+    )
 
 
 def chosen(flow: Flow, topics: Collection[str], wanted: Collection[str]) -> list[str]:
@@ -41,10 +54,10 @@ def chosen(flow: Flow, topics: Collection[str], wanted: Collection[str]) -> list
     return sorted(wanted)
 
 
-def check_names(settings: FlowSettings, shared: Mapping[str, str], aliases: Collection[str]) -> None:
+def check_names(settings: FlowSettings, shared: Mapping[str, str]) -> None:
     """Raises LockstepError if topics that producers write share a name on the target. MM2 mixes their records there, so
     copies cannot be told apart. `shared`: that name by topic."""
-    mixed = {shared[topic] for topic in shared if not is_copy(settings.policy, topic, aliases)}
+    mixed = {shared[topic] for topic in shared if not is_copy(settings, topic)}
     if not mixed:
         return
     said = [

@@ -42,7 +42,7 @@ from sinks.ledger.kept_end_offsets import (
 )
 from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
-from streaming.mm2.replication_policy import ReplicationPolicy, is_written_by_mm2_alone
+from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 TYPED_UNKNOWN = "unknown"
 """What the operator types if the loss is unknown."""
@@ -115,7 +115,7 @@ def counted(scene: Scene, wanted: Collection[str] | None = None) -> Prediction:
     failover ends all of them. Raises ClusterUnreachable, RightsMissing, LockstepError."""
     listed = scene.listed()
     shared, remote = listed.desired.shared, {**listed.desired.remote, **listed.desired.shared}
-    written = fenced_topics(scene.settings, remote, scene.aliases)
+    written = fenced_topics(scene.settings, remote)
     topics = [topic for topic in written if wanted is None or topic in wanted]
     pairs = pairs_of(remote, listed.source, topics)
     told = {where: copy for where, copy in pairs.items() if where.topic not in shared}
@@ -169,24 +169,23 @@ def _completed(scene: Scene, found: Prediction) -> Prediction:
 
 
 def _remembered(scene: Scene, seen: EndOffsets = MappingProxyType({})) -> Prediction:
-    return remembered(scene.journal.ledger, scene.settings, scene.target, scene.aliases, seen)
+    return remembered(scene.journal.ledger, scene.settings, scene.target, seen)
 
 
-def seen_last(ledger: Ledger, policy: ReplicationPolicy, aliases: Collection[str]) -> dict[str, KeptEndOffsets]:
+def seen_last(ledger: Ledger, settings: FlowSettings) -> dict[str, KeptEndOffsets]:
     """Returns what the ledger keeps of each source topic's end offsets. Skips topics that MM2 writes on the source."""
-    return {topic: one for topic, one in kept_end_offsets(ledger).items() if not is_copy(policy, topic, aliases)}
+    return {topic: one for topic, one in kept_end_offsets(ledger).items() if not is_copy(settings, topic)}
 
 
 def remembered(
     ledger: Ledger,
     settings: FlowSettings,
     target: ClusterPorts,
-    aliases: Collection[str],
     seen: EndOffsets = MappingProxyType({}),
 ) -> Prediction:
-    """Predicts what a failover loses, from the ledger's entries and the copies. `aliases`: of all clusters. `seen`:
-    ends that the source still shows. Raises ClusterUnreachable, RightsMissing, LockstepError."""
-    last = seen_last(ledger, settings.policy, aliases)
+    """Predicts what a failover loses, from the ledger's entries and the copies. `seen`: ends that the source still
+    shows. Raises ClusterUnreachable, RightsMissing, LockstepError."""
+    last = seen_last(ledger, settings)
     kept = {topic: with_ends(one, seen.get(topic, ())) for topic, one in last.items()}
     if not kept:
         return Prediction({}, {}, {}, None, is_known=False)

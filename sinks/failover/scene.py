@@ -110,10 +110,9 @@ class Choices:
 
 @dataclass(frozen=True)
 class Scene:
-    """A flow's two clusters and its failover. `aliases`: all clusters of the file. `say`: prints progress.
+    """A flow's two clusters and its failover. `say`: prints progress.
 
-    `last_offsets`: writes the groups' last offsets, but for those on copies that were `drained` before. Checks those on
-    the `copies`, and returns the outcome in a line.
+    `last_offsets`: writes the groups' last offsets. Checks those on the `copies`, and returns the outcome in a line.
     `does`: what each step does.
     `source_answers`: False if the source is gone. `other_ledgers`: opens the ledgers of other flows from the same
     source. `verify`: compares the records of both sides; None without `--verify`.
@@ -123,11 +122,10 @@ class Scene:
     source: ClusterPorts
     target: ClusterPorts
     journal: Journal
-    aliases: Collection[str]
     choices: Choices = field(default_factory=Choices)
     waiting: Waiting = field(default_factory=Waiting)
     say: Callable[[str], None] = lambda line: None
-    last_offsets: Callable[[Collection[str], Collection[str]], str] = lambda copies, drained: ""
+    last_offsets: Callable[[Collection[str]], str] = lambda copies: ""
     does: Callable[[Scene], Mapping[Step, Callable[[], None]]] = lambda scene: {}
     source_answers: bool = True
     other_ledgers: Callable[[], AbstractContextManager[OtherLedgers]] = lambda: nullcontext(NO_OTHERS)
@@ -162,7 +160,7 @@ class Scene:
                 continue
             if policy.topic_source(name) in (None, alias) and is_replicated(settings, topic):
                 found[topic] = name, partitions
-        written = fenced_topics(settings, {topic: name for topic, (name, _) in found.items()}, self.aliases)
+        written = fenced_topics(settings, {topic: name for topic, (name, _) in found.items()})
         return {topic: found[topic] for topic in written}
 
     def readers(self) -> AbstractContextManager[tuple[RecordReader, RecordReader]]:
@@ -178,8 +176,8 @@ class Scene:
 
         Raises LockstepError for a wanted topic that is not among them, and where topics share a name on the target.
         """
-        check_names(self.settings, listed.desired.shared, self.aliases)
-        found = fenced_topics(self.settings, listed.desired.remote, self.aliases)
+        check_names(self.settings, listed.desired.shared)
+        found = fenced_topics(self.settings, listed.desired.remote)
         gone = divergences(self.journal.ledger).keys() - listed.source.keys()
         return chosen(self.settings.flow, found, set(wanted) - gone) if wanted else found
 

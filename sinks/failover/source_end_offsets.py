@@ -362,6 +362,9 @@ class SourceEndOffsetStore:
         for read, gone in self._unwritten:
             others = read.others | {where for where in lost if where.topic in gone}
             lost = added(merged(begun_anew(lost, others), read.lost), read.cut)
+            # Nor together more than the log, however often syncs are forged.
+            for where in read.cut:
+                lost[where] = replace(lost[where], records=min(lost[where].records, _end_of(where, read) or 0))
         old: dict[EntryKey, str | None] = {(Entry.LOST, (where.topic,)): None for where in before}
         return old | entries_of(lost)
 

@@ -63,11 +63,9 @@ def failover_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
 def _write_last_offsets(scene: Scene) -> None:
     listed, doing = scene.listed(), scene.journal.record.doing
     moving = scene.topics(listed) if doing is Command.DRAIN else listed.desired.remote
-    # Where topics are drained in batches, the clients of earlier ones may have moved.
-    drained = divergences(scene.journal.ledger) if scene.journal.record.topics else {}
     # What has no copy is left behind, and `accepted` names it.
     copies = {listed.desired.remote[topic] for topic in moving} - set(listed.awaits_mm2().values())
-    scene.say(scene.last_offsets(copies, {one.remote for one in drained.values()}))
+    scene.say(scene.last_offsets(copies))
 
 
 def _deny_writes(scene: Scene) -> None:

@@ -65,7 +65,7 @@ def failover(
     if known.doing is not Command.FAIL_OVER:
         prediction = predict(scene, source_answers=source_answers)
         if prediction.whole:
-            check_names(scene.settings, scene.listed().desired.shared, scene.aliases)
+            check_names(scene.settings, scene.listed().desired.shared)
         check_loss(scene, prediction, source_answers, accept_loss)
         agreed(prediction)
     scene.journal.begin(Command.FAIL_OVER, take_over=take_over)

@@ -220,7 +220,7 @@ def _partitions(
     The partitions belong to these topics and to topics with a divergence. A partition that only the target had at
     the takeover is not the source's."""
     remote = {**listed.desired.remote, **listed.desired.shared}
-    wanted = fenced_topics(scene.settings, remote, scene.aliases)
+    wanted = fenced_topics(scene.settings, remote)
     names = {topic: remote[topic] for topic in wanted} | {topic: one.remote for topic, one in known.items()}
     counts = {topic: listed.source.get(topic) or 0 for topic in names}
     for topic, one in known.items():

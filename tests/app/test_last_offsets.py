@@ -6,13 +6,13 @@ from collections.abc import Collection
 
 import pytest
 
-from app.failover_session import Moving, write_groups
+from app.failover_session import write_groups
 from sinks.faults import ItemFault
 from sinks.kafka.ports.groups import LogRange
 from streaming.errors import LockstepError
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
-from tests.sinks.builders import World, flow_settings, put_topic
+from tests.sinks.builders import World, drained_in_a_batch, flow_settings, put_topic
 
 X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)
 DENIED = ItemFault("GROUP_AUTHORIZATION_FAILED", "Group authorization failed.")
@@ -34,8 +34,7 @@ def world() -> World:
 
 def write(world: World, *accepted: str, copies: Collection[str] = ("a.x",), most_skipping: int = 0) -> str:
     with world.reconcile.leading():
-        moving = Moving(accepted, copies, most_skipping=most_skipping)
-        return write_groups(world.reconcile, world.controllers, moving)
+        return write_groups(world.reconcile, world.controllers, accepted, copies, most_skipping=most_skipping)
 
 
 def test_last_offsets_of_all_groups_are_written(world: World) -> None:
@@ -81,8 +80,8 @@ def test_group_that_runs_on_the_target_without_an_offset_there_ends_it(world: Wo
 
 def test_group_on_a_copy_that_was_drained_before_stays_where_it_is(world: World) -> None:
     world.target_groups.offsets["h"] = {AX: 2}
-    with world.reconcile.leading():
-        write_groups(world.reconcile, world.controllers, Moving((), (), drained=["a.x"]))
+    drained_in_a_batch(world.ledger(), "x", 9)
+    write(world, copies=())
     assert world.target_groups.offsets == {"g": {AX: 9}, "h": {AX: 2}}
 
 

@@ -26,8 +26,11 @@ from sinks.kinds.shared_listings import SharedListings
 from sinks.kinds.topics.writer import ConfigWriter, TopicWriter
 from sinks.ledger.audit import Audit
 from sinks.ledger.audit_events import Event, read_audit
+from sinks.ledger.failover_record import FailoverRecord, State
+from sinks.ledger.kept_divergences import Divergence, keep_divergences
 from sinks.ledger.lease import Leadership, Unled
 from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import FAILOVER_STATE
 from sinks.ledger.pins import NoPins, PinStore
 from sinks.model.changes import Change, Kind
 from streaming.flow import Flow
@@ -147,6 +150,13 @@ def writers_to(
     """A writer of each kind that needs no provider."""
     configs, acl = ConfigWriter(cluster, incremental), AclWriter(acls or MemoryAcls(cluster.alias))
     return {Kind.TOPIC: TopicWriter(cluster, configs), Kind.TOPIC_CONFIG: configs, Kind.ACL: acl}
+
+
+def drained_in_a_batch(ledger: Ledger, topic: str, end: int, remote: str | None = None) -> None:
+    """What `cutover --batch` keeps of a topic of one partition."""
+    record = FailoverRecord(State.DRAINED, topics=(topic,))
+    ledger.put({FAILOVER_STATE: record.to_text()})
+    keep_divergences(ledger, {topic: Divergence(remote or f"a.{topic}", [end], [end], [0], True)})
 
 
 @dataclass

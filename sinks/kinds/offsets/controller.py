@@ -43,7 +43,6 @@ from sinks.kinds.offsets.sync_history import Pair
 from sinks.kinds.offsets.translation import Unanswered
 from sinks.kinds.offsets.verdicts import Facts, Verdict, verdict_on
 from sinks.ledger.adoption import Alike
-from sinks.ledger.kept_divergences import divergences, takeover_ends
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import Unobserved, make_plan
@@ -184,21 +183,13 @@ class OffsetController:
         """Reads where the groups are whose turn it is, and where each could go on."""
         self._began, groups = time.monotonic(), self._schedule.turn(context.now, everyone=self._scope is not None)
         self._turn = groups
-        self._note_drained(takeover_ends(divergences(context.ledger)))
+        self.memory.note_drained(context.ledger)
         rows = self._survey(context.listed, groups)
         if self._recognize(context.listed, topics_to_write(context.listed, rows)):
             rows = self._survey(context.listed, groups)
         if self._scope is None:
             self.memory.save_truncations(context.ledger, context.listed.source)
         return rows
-
-    def _note_drained(self, ends: Mapping[TopicPartition, int]) -> None:
-        """Takes in which copies' clients may have moved. Where their groups were until then counts as Lockstep's."""
-        drained, self.memory.takeover_ends = ends.keys() - self.memory.takeover_ends.keys(), ends
-        if drained:
-            for row in (row for rows in self._rows.values() for row in rows if row.where in drained):
-                if row.before is not None:
-                    self.memory.note_reached(row.group, row.where, row.before)
 
     def difference(self, context: PassContext, seen: list[GroupOffset]) -> Comparison:
         """The offsets to write."""

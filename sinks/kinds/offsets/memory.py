@@ -32,6 +32,7 @@ from sinks.kinds.offsets.stored_memory import (
 )
 from sinks.kinds.offsets.sync_history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.translation import Answer
+from sinks.ledger.kept_divergences import divergences, takeover_ends
 from sinks.ledger.ledger import Ledger
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
@@ -130,8 +131,7 @@ class OffsetMemory:
         self.answers: dict[GroupPartition, Answer] = {}
         self.takeover_ends: Mapping[TopicPartition, int] = {}
         """Where copies ended when their clients could move to the target, by partition there."""
-        self._reached: dict[GroupPartition, int] = {}
-        """The furthest offset of each group that was seen on such copies."""
+        self._in_batches = False
         self.refused: Counter[str] = Counter()
         """How many syncs and checkpoints were refused because they cannot be true."""
         self._beyond: dict[GroupPartition, Pair] = {}
@@ -145,19 +145,14 @@ class OffsetMemory:
         self._unlisted = Absence[str | TopicPartition](FORGOTTEN_AFTER)
         self._stored = StoredMemory()
 
-    def was_set_back(self, group: str, copy: TopicPartition, committed: int | None) -> bool:
-        """Whether another client set the group back on a copy since its clients could move there. Lockstep writes only
-        forward, and so does a group that reads."""
-        if copy not in self.takeover_ends:
-            self._reached.pop((group, copy), None)
-            return False
-        return committed is not None and committed < self.note_reached(group, copy, committed)
+    def note_drained(self, ledger: Ledger) -> None:
+        """Takes in where copies ended when they were drained. In batches, their clients may have moved since."""
+        self.takeover_ends = takeover_ends(divergences(ledger))
+        self._in_batches = bool(ledger.failover().topics)
 
-    def note_reached(self, group: str, copy: TopicPartition, offset: int) -> int:
-        """Notes a group's offset on such a copy. Returns the furthest that was seen."""
-        furthest = max(offset, self._reached.get((group, copy), offset))
-        self._reached[group, copy] = furthest
-        return furthest
+    def is_own(self, copy: TopicPartition, committed: int | None) -> bool:
+        """Whether a group's offset on a copy is its own, because the copy was drained in a batch."""
+        return committed is not None and self._in_batches and copy in self.takeover_ends
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """Queues what a micro-batch brought, until `drain`."""
@@ -345,7 +340,6 @@ class OffsetMemory:
         """Forgets groups that the source no longer has."""
         self.answers = {key: answer for key, answer in self.answers.items() if key[0] not in groups}
         self._beyond = {key: pair for key, pair in self._beyond.items() if key[0] not in groups}
-        self._reached = {key: offset for key, offset in self._reached.items() if key[0] not in groups}
         self.source_logs.forget_first(groups)
         self.target_logs.forget_first(groups)
         self.checkpoints.forget_groups(groups)

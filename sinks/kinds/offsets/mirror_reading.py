@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics, ReadSoFar, checkpoints_of
 from sinks.kinds.offsets.sync_history import NOWHERE
-from sinks.ledger.kept_divergences import divergences, takeover_ends
 from sinks.ledger.ledger import Ledger
 
 
@@ -93,7 +92,7 @@ def read_memory(ledger: Ledger, topics: MirrorTopics | None) -> OffsetMemory:
     """Returns all that is known now, for a command. Raises ClusterUnreachable, RightsMissing."""
     memory = OffsetMemory()
     MirrorReading(memory, topics).load(ledger)
-    memory.takeover_ends = takeover_ends(divergences(ledger))
+    memory.note_drained(ledger)
     return memory
 
 

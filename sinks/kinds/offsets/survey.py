@@ -260,7 +260,7 @@ def _row(
         beyond_end=origin is not None and at.offset > origin.end,
         stale=_is_stale(direction, memory, at, origin),
         untrue=not direction.back and memory.target_logs.is_untrue(group, at.where, before),
-        set_back=not direction.back and memory.was_set_back(group, across, before),
+        own=not direction.back and memory.is_own(across, before),
         error=_unseen(seen, group, across, direction.there.reader.alias),
     )
     unseen = facts.error is not None

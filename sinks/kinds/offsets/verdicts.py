@@ -35,8 +35,8 @@ class Facts:
     `answer`: the offset found for it, or why there is none. `log`: the partition there; None: it does not exist.
     `committed`: the group's offset there; None: it has none. `members`: of the group there. `enabled`: offsets are
     written. `skipped`: see `Answer`. `untrue`: `committed` is from before a truncation of the log on `onto`, and behind
-    it. `set_back`: the flow has drained the topic, and another client lowered `committed` since. `error`: why one of
-    these could not be read.
+    it. `own`: the topic was drained in a batch, and the group may have moved. `error`: why one of these could not be
+    read.
 
     Where the group comes from: `source_empty`: no record is left, and the group had read them all. `beyond_end`: its
     offset lies behind the log's end. `stale`: its offset is from before that log lost its tail.
@@ -52,7 +52,7 @@ class Facts:
     beyond_end: bool = False
     stale: bool = False
     untrue: bool = False
-    set_back: bool = False
+    own: bool = False
     error: str | None = None
     skipped: int = 0
 
@@ -161,10 +161,9 @@ VERDICTS: tuple[VerdictRule, ...] = (
         "the group has members on {onto} ({members}): its offset {committed} is its own",
     ),
     (
-        lambda facts: facts.set_back,
+        lambda facts: facts.own,
         Verdict.GROUP_ACTIVE,
-        "the flow drained the topic, and another client set the group back on {onto} since: its offset {committed} is "
-        "its own",
+        "the flow drained the topic, and the group may have moved to {onto}: its offset {committed} is its own",
     ),
     (_ahead, Verdict.TARGET_AHEAD, "the group is at {committed} on {onto} already: offsets move only forward"),
     (

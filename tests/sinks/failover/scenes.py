@@ -113,11 +113,10 @@ class Stage:
             world.settings,
             *ports,
             Journal(world.settings.flow, self.ledger(), audit, begun, now=self.time, **journal),
-            ("a", "b"),
             self.choices,
             Waiting(lambda: self.now, self.sleep),
             self.said.append,
-            lambda copies, drained: "offsets",
+            lambda copies: "offsets",
             failover_steps,
             world.source.reachable,
         )

@@ -21,6 +21,7 @@ from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
+from streaming.mm2.replication_filters import DefaultTopicFilter
 from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import NOON, put_topic
 from tests.sinks.failover.scenes import Died, mortal, stage
@@ -287,10 +288,42 @@ def test_groups_need_no_offset_on_an_accepted_topic_that_has_no_copy() -> None:
     put_topic(built.world.source, "own-internal")
     built.here.logs[TopicPartition("own-internal", 0)] = MemoryLog()
 
-    def last_offsets(copies: Collection[str], drained: Collection[str]) -> str:
+    def last_offsets(copies: Collection[str]) -> str:
         seen.append(copies)
         return ""
 
     built.choices = replace(built.choices, accepted=frozenset({"own-internal"}))
     assert cutover(replace(built.scene(), last_offsets=last_offsets)).state is State.PROMOTED
     assert [set(copies) for copies in seen] == [{"a.x", "a.y"}, {"a.x", "a.y"}]
+
+
+def test_a_topic_with_the_alias_of_its_own_cluster_in_its_name_is_fenced_and_awaited() -> None:
+    """MM2 copies `a.late` of a like any other topic: no flow of the file copies it from a to a."""
+    built = stage()
+    for cluster, name in ((built.world.source, "a.late"), (built.world.target, "a.a.late")):
+        put_topic(cluster, name)
+    built.here.logs[TopicPartition("a.late", 0)] = MemoryLog()
+    built.there.logs[TopicPartition("a.a.late", 0)] = MemoryLog()
+    built.write("a.late", 0, 3)
+    built.mirrors = False
+    with pytest.raises(NotDrained, match=r"3 records of a\.late"):
+        cutover(built.scene())
+
+
+def test_a_topic_that_is_called_like_heartbeats_of_no_flow_must_be_accepted() -> None:
+    built = stage()
+    put_topic(built.world.source, "device.heartbeats")
+    with pytest.raises(NotNow, match=r"device\.heartbeats: MM2 takes such names for copies of heartbeats"):
+        cutover(built.scene())
+    built.choices = replace(built.choices, accepted=frozenset({"device.heartbeats"}))
+    assert cutover(built.scene()).state is State.PROMOTED
+
+
+def test_a_flow_without_topics_of_clients_is_not_cut_over() -> None:
+    built = stage()
+    none = DefaultTopicFilter()
+    none.configure({"topics": "nothing-.*", "topics.exclude": "x, y"})
+    built.world.settings = replace(built.world.settings, topic_filter=none)
+    with pytest.raises(NotNow, match="replicates no topic that clients write"):
+        cutover(built.scene())
+    assert built.record().state is State.MIRRORING

@@ -30,7 +30,7 @@ def refused(after: int) -> Callable[[Collection[str], Collection[str]], str]:
     """Refused once they were written so often."""
     written = list[str]()
 
-    def write(copies: Collection[str], drained: Collection[str]) -> str:
+    def write(copies: Collection[str]) -> str:
         if len(written) >= after:
             raise LockstepError("the groups' last offsets cannot be written")
         written.append("")

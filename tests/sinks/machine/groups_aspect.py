@@ -252,6 +252,8 @@ class GroupsAspect(Stage):
             assert not world.target_groups.active.get(group), f"{group} has members, and was moved"
             assert now > self.before.get((group, topic, partition), -1), f"{group} was moved back"
             assert now <= len(one.target), f"{group} was sent beyond the end"
+            is_new = (group, topic, partition) not in self.before
+            assert is_new or one.name not in self.moved, f"{group} was moved on a copy where its offset is its own"
             (copied,) = self.moved.get(one.name, [now])
             assert now <= copied, f"{group} was sent behind records of clients that have moved"
             skipped = one.skipped(self.stale.get((group, one.name), at), now)

@@ -27,9 +27,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from sinks.engine.report import Report
 from sinks.kinds.quotas.controller import PORT
+from sinks.ledger.failover_record import FailoverRecord, State
 from sinks.ledger.kept_divergences import Divergence, forget_divergences, keep_divergences
 from sinks.ledger.ledger import Ledger
-from sinks.ledger.ledger_entries import Entry
+from sinks.ledger.ledger_entries import FAILOVER_STATE, Entry
 from sinks.model.changes import Key, Kind, Op
 from streaming.errors import LockstepError
 from streaming.flow import Flow
@@ -111,12 +112,15 @@ class Stage(RuleBasedStateMachine):
         self.moved[topic] = ends
         none = [0] * len(ends)
         with self.hazard.aside():
-            keep_divergences(self.world.ledger(), {topic: Divergence(f"a.{topic}", ends, none, none, True)})
+            ledger = self.world.ledger()
+            ledger.put({FAILOVER_STATE: FailoverRecord(State.DRAINED, topics=tuple(sorted(self.moved))).to_text()})
+            keep_divergences(ledger, {topic: Divergence(f"a.{topic}", ends, none, none, True)})
 
     def lift_fences(self) -> None:
         """`unfence`: clients write the source again."""
         with self.hazard.aside():
             forget_divergences(self.world.ledger())
+            self.world.ledger().put({FAILOVER_STATE: FailoverRecord().to_text()})
         self.moved.clear()
 
     def check_quiet(self, report: Report) -> None:

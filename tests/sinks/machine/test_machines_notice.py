@@ -15,7 +15,7 @@ from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
 from sinks.kafka.ports.cluster import Faults
 from sinks.kafka.ports.groups import GroupFaults, Offsets
-from sinks.kinds.offsets import controller
+from sinks.kinds.offsets import memory
 from sinks.kinds.polled_controller import PolledController
 from sinks.model.changes import Key, Kind
 from tests.sinks.machine.faulty_lists import FaultyAcls, FaultyGroups
@@ -132,7 +132,9 @@ def test_a_machine_says_that_a_copy_was_changed_whose_clients_may_have_moved(
     machine: type[Stage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (reconcile, flow_ledger):
-        monkeypatch.setattr(module, "refuse_moved", lambda plan, known: plan)
-    monkeypatch.setattr(controller, "takeover_ends", lambda known: {})
-    with pytest.raises(AssertionError, match=r"that clients may write|of clients that have moved"):
+        monkeypatch.setattr(module, "refuse_moved", lambda plan, known, **more: plan)
+    monkeypatch.setattr(memory, "takeover_ends", lambda known: {})
+    with pytest.raises(
+        AssertionError, match=r"that clients may write|of clients that have moved|its offset is its own"
+    ):
         run_state_machine_as_test(machine, settings=UNSHRUNK)
