@@ -184,6 +184,14 @@ def newest_heartbeat(flow: FlowSettings, clusters: FlowClusters) -> Heartbeats |
     return None
 
 
+def heartbeat_before(settings: Settings, flow: FlowSettings) -> Heartbeats | None:
+    """Returns the newest heartbeat from before a job. None for a copier without heartbeats. Raises LockstepError."""
+    if flow.keeps_offsets:
+        return None
+    with both_clusters(settings, flow) as clusters:
+        return newest_heartbeat(flow, clusters)
+
+
 def _caught_up(flow: FlowSettings, clusters: FlowClusters) -> Heartbeats | None:
     listed = list_both(flow, clusters.source, clusters.target)
     copies = pairs_of(listed.desired.remote, listed.source, listed.desired.remote)

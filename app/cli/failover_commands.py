@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -49,6 +50,7 @@ from sinks.failover.scene import Scene
 from sinks.failover.unplanned import check_loss
 from sinks.failover.unplanned import failover as fail_over
 from sinks.failover.unreplicated import Unreplicated
+from sinks.kinds.file_warnings import left_behind
 from sinks.kinds.offsets.same_offsets import check_leads_back
 from sinks.ledger.failover_record import Command, NotNow, State
 from streaming.errors import LockstepError
@@ -261,6 +263,10 @@ def _print_prediction(scene: Scene, found: Prediction) -> None:
     flow, name = scene.settings, f"{scene.settings.flow.name}: "
     for lost in lost_as_json(unacknowledged(kept_lost(scene.journal.ledger)))["topics"]:
         complain(f"{name}{lost_line(lost)}")
+    with suppress(LockstepError):
+        # A source that does not answer shows nothing that the file might leave out.
+        for line in left_behind(flow, scene.listed()) if scene.source_answers else ():
+            complain(f"{name}{line}")
     if not found.is_known:
         complain(f"{name}the loss is unknown, because no job kept the source's end offsets in the ledger")
         return

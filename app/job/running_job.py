@@ -32,6 +32,7 @@ from app.properties.keys import REPLACES_FLOWS, Live
 from app.reloading import ChangedLine, Reloading
 from app.settings import Settings
 from app.settings.plugin_reconfiguration import reconfigure_plugins
+from app.single_pass import heartbeat_before
 from app.verify.flow_verifier import JobVerifiers
 from sinks.engine.deletion_checks import SECOND_LOOK_AFTER_S
 from sinks.engine.flow_task import FlowTask
@@ -86,7 +87,12 @@ class Job:
             self._batches[target] = Batch(passes, self._metrics, settings.job.trigger_interval, serves=not once)
             for flow in (flow for flow in settings.flows if flow.flow.target == target):
                 wake = partial(passes.give, flow.flow, Reason.REQUEST)
-                task = self._tasks[flow.flow] = FlowTask(self._flow(settings, flow), self._metrics, wake=wake)
+                task = self._tasks[flow.flow] = FlowTask(
+                    self._flow(settings, flow),
+                    self._metrics,
+                    wake=wake,
+                    last_heartbeat=partial(heartbeat_before, settings, flow),
+                )
                 passes.take_on(task)
 
     def _flow(self, settings: Settings, flow: FlowSettings) -> FlowReconcile:

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -54,10 +54,12 @@ class FlowTask:
         metrics: Metrics,
         clock: Callable[[], float] = time.monotonic,
         wake: Callable[[], None] = lambda: None,
+        last_heartbeat: Callable[[], Heartbeats | None] = lambda: None,
     ) -> None:
-        """`wake`: called from any thread when a pass is requested."""
+        """`wake`: called from any thread when a pass is requested. `last_heartbeat`: reads the newest one from before
+        this process. The stream goes on behind it, so without it a mirror that stands still looks like a new one."""
         self.flow = reconcile.settings.flow
-        self._wake, self._report = wake, Report(Plan(self.flow))
+        self._wake, self._report, self._last_heartbeat = wake, Report(Plan(self.flow)), last_heartbeat
         self._reconcile, self._metrics, self._clock = reconcile, metrics, clock
         self._mailbox, self._retries = Mailbox(), RetrySchedule()
         self._passes = 0
@@ -110,6 +112,9 @@ class FlowTask:
     def step(self, heartbeats: Heartbeats | None, *, everything: bool = False) -> FlowStatus:
         """Run one pass if it is due, and return the status. An error of the flow goes into the status and is not
         raised."""
+        if heartbeats is None and not self._passes:
+            with suppress(LockstepError):
+                heartbeats = self._last_heartbeat()
         if heartbeats is not None:
             self._known.heartbeat(heartbeats)
         if self._retries.is_due(self._clock()) or self._mailbox.has_request():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from sinks.failover.arrival import Arrival, arrivals
+from collections.abc import Mapping
+
+from sinks.failover.arrival import ARRIVAL_LIMITS, Arrival, arrivals
 from sinks.failover.cut_reader import AsItWas
-from sinks.failover.uncopied_records import Behind, Pairs
-from sinks.kafka.ports.record_reader import RecordReader
+from sinks.failover.uncopied_records import Behind, Fingerprint, Pairs, fingerprint_of, read_records
+from sinks.kafka.ports.record_reader import RecordReader, Why
 from sinks.ledger.kept_divergences import divergences, takeover_ends
 from sinks.ledger.kept_end_offsets import UNSEEN_END
 from sinks.ledger.ledger import Ledger
@@ -40,19 +42,45 @@ def still_drained(
     """Returns the partitions of the source that were drained without a loss, and that end where they ended then, with
     the ends of their copies.
 
-    Nothing is read again: clients that moved overwrite keys of a compacted copy, and its retention goes on.
+    Of the records only the last one is compared again: clients that moved overwrite keys of a compacted copy, and its
+    retention goes on. Where the last one is another record, one of both logs is another log, or lost its tail.
     Raises ClusterUnreachable, RightsMissing, LockstepError.
     """
     known, drained = divergences(ledger), dict[TopicPartition, tuple[int, int]]()
     for where in pairs:
-        one = known.get(where.topic)
-        if one is not None and one.exact and where.partition < len(one.ends) and one.lost[where.partition] == 0:
-            drained[where] = one.known[where.partition], one.ends[where.partition]
+        one, number = known.get(where.topic), where.partition
+        if one is not None and one.exact and number < len(one.ends) and one.lost[number] == 0 <= one.ends[number]:
+            drained[where] = one.known[number], one.ends[number]
     if not drained:
         return {}
     here, there = source.latest(list(drained)).items, target.latest([pairs[where] for where in drained]).items
-    return {
-        where: end
-        for where, (known_end, end) in drained.items()
-        if here.get(where) == known_end and there.get(pairs[where], UNSEEN_END) >= end > UNSEEN_END
+    same = {
+        where: ends
+        for where, ends in drained.items()
+        if here.get(where) == ends[0] and there.get(pairs[where], UNSEEN_END) >= ends[1]
     }
+    ours = _records_before(source, {where: end for where, (end, _) in same.items()})
+    theirs = _records_before(target, {pairs[where]: end for where, (_, end) in same.items()})
+    return {where: end for where, (_, end) in same.items() if _are_alike(ours[where], theirs[pairs[where]])}
+
+
+def _records_before(
+    reader: RecordReader, ends: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, Fingerprint | Why | None]:
+    """Returns the record right before each end; None if there is none, a `Why` if it could not be read."""
+    found = dict[TopicPartition, Fingerprint | Why | None]()
+    spans = {where: (end - 1, end) for where, end in ends.items() if end > 0}
+    endings = read_records(
+        reader, spans, ARRIVAL_LIMITS, lambda where: lambda record: found.__setitem__(where, fingerprint_of(record))
+    )
+    for where in ends:
+        why = endings[where].why if where in endings else Why.END
+        found.setdefault(where, None if why in (Why.STOP, Why.END) else why)
+    return found
+
+
+def _are_alike(ours: Fingerprint | Why | None, theirs: Fingerprint | Why | None) -> bool:
+    """Whether both may be one record: cleaners and retention take either, and a marker is none."""
+    if isinstance(ours, Fingerprint) and isinstance(theirs, Fingerprint):
+        return ours.digest == theirs.digest
+    return not isinstance(ours, Why) and not isinstance(theirs, Why)

@@ -67,8 +67,9 @@ def forgotten_copies(settings: FlowSettings, listed: Listed) -> list[str]:
 
 
 def left_behind(settings: FlowSettings, listed: Listed) -> list[str]:
-    """Returns warnings about copies on the target whose topics the source has and the settings leave out."""
-    flow, found = settings.flow, left_out_copies(settings, listed)
+    """Returns warnings about copies on the target whose topics the source has, and the file neither names nor
+    excludes."""
+    flow, found = settings.flow, forgotten_copies(settings, listed)
     if not found:
         return []
     left = f"{number_of(len(found), 'topic', 'topics')} of {flow.source} with a copy on {flow.target}"

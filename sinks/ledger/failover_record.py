@@ -289,7 +289,8 @@ def way_on(record: FailoverRecord) -> str:
         return ""
     goes_back = may_interrupt(Command.UNFENCE, record.doing, record.done)
     unfence = "`lockstep unfence` or " if goes_back and Command.UNFENCE in commands_from(record.state) else ""
-    return f"{unfence}run `lockstep {record.doing.typed}` again to its end"
+    whole = ", or the `cutover` that it was part of" if record.doing in (Command.FENCE, Command.PROMOTE) else ""
+    return f"{unfence}run `lockstep {record.doing.typed}` again to its end{whole}"
 
 
 def completed(record: FailoverRecord, step: Step) -> FailoverRecord:

@@ -303,3 +303,10 @@ def test_creation_that_failed_is_logged_with_its_reason(
 def test_flow_without_heartbeats_is_live_while_the_copies_catch_up(task: FlowTask, passes: ScriptedPass) -> None:
     passes.report = replace(passes.report, caught_up_ms=beat(2.0).timestamp_ms)
     assert task.step(None).state is FlowState.LIVE
+
+
+def test_a_job_that_starts_while_the_mirror_stands_still_says_so() -> None:
+    """The stream goes on behind the last heartbeat."""
+    task = FlowTask(world_in_step().reconcile, Metrics("0"), last_heartbeat=lambda: beat(373.0))
+    assert task.step(None, everything=True).state is FlowState.STALE
+    assert task.step(beat(1.0)).state is FlowState.LIVE

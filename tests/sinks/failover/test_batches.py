@@ -11,6 +11,7 @@ import pytest
 from sinks.failover.commands import cutover, drain, fence, unfence
 from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.lost_before_copying import Lost, entries_of
+from sinks.failover.open_transactions import NotDrained
 from sinks.flow_settings import AclRules
 from sinks.ledger.failover_record import FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
@@ -246,3 +247,17 @@ def test_a_batch_whose_records_were_lost_meanwhile_is_not_drained() -> None:
     with pytest.raises(NotNow, match="LOST BEFORE COPYING: at most 7 of y"):
         cutover(built.scene(on_state=told), batch=1)
     assert list(divergences(built.ledger())) == ["x"]
+
+
+@pytest.mark.parametrize("left", [7, 0], ids=["lost its tail", "was made anew"])
+def test_a_drained_copy_that_lost_records_is_not_taken_for_a_whole_one(left: int) -> None:
+    built = stage()
+    fence(built.scene(), ("x",))
+    drain(built.scene())
+    copy = built.there.logs[COPY_OF_X]
+    copy.records[:], copy.end = copy.records[:left], left
+    for number in range(20):
+        copy.append(b"moved", b"%d" % number, 9000)
+    built.mirrors = False
+    with pytest.raises(NotDrained):
+        cutover(built.scene(), batch=1)
