@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -164,8 +167,15 @@ def called(
     dry: bool = False,
     needs_source: bool = True,
 ) -> FailoverRun:
-    """The command for the one flow that `--flow` or the file names. Raises WrongUsage for several flows."""
+    """The command for the one flow that `--flow` or the file names. Raises WrongUsage for several flows, and if the
+    operator's program cannot be run: clients wait for it behind the fence."""
     settings, chosen = one_flow(config, flow)
+    program = chosen.failover.program
+    if program is not None and shutil.which(program) is None:
+        raise WrongUsage(
+            f"lockstep.failover.program.path: {program} is no program that this user may run. Mend the path or the "
+            "file's rights, or take the key out"
+        )
     return FailoverRun(settings, chosen, output, call, dry, needs_source)
 
 
@@ -225,6 +235,15 @@ def _guarded(name: str, call: Callable[[], Any]) -> None:
 
 
 def _run(program: str, state: dict[str, Any], seconds: float) -> None:
-    done = subprocess.run([program], input=orjson.dumps(state), timeout=seconds, check=False, capture_output=True)
-    if done.returncode:
-        raise RuntimeError(f"it ended with {done.returncode}")
+    nowhere = subprocess.DEVNULL
+    with subprocess.Popen(
+        [program], stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True
+    ) as started:
+        try:
+            started.communicate(orjson.dumps(state), timeout=seconds)
+        finally:
+            if started.poll() is None:
+                # With what it started itself.
+                os.killpg(started.pid, signal.SIGKILL)
+    if started.returncode:
+        raise RuntimeError(f"it ended with {started.returncode}")

@@ -193,7 +193,8 @@ def _knowing_the_others(
     """Returns the flow with the internal topics of the other flows on its target, and the sources of those to its
     source.
 
-    A running flow that lacks one of them cannot stay as it is. A flow that knows those of a flow that is gone can stay.
+    A running flow that lacks one of them cannot stay as it is. A flow that knows more, of a flow that is
+    gone, can stay.
     """
     if not _is_running(flow, before):
         return replace(flow, internal=internal, upstream_aliases=upstream)

@@ -220,9 +220,7 @@ class DeletionChecks:
             keys = frozenset(wanted.keys)
             lacking = self._claims.claimed(self._flow, wanted.kind) - keys
             unclaimed.observe(lacking, wanted.shown, context.now)
-            # Clients that may have moved to the target keep what they have there, also what another flow owns.
-            moved = bool(ledger.values(Entry.DIVERGENCE))
-            kept = lacking if moved else lacking - unclaimed.lasting()
+            kept = lacking - unclaimed.lasting()
             self._claims.publish(self._flow, wanted.kind, keys | kept, wanted.owned)
         elif not ledger.owned(wanted.kind):
             before = ledger.get(Entry.CLAIMED, wanted.kind.value) is not None

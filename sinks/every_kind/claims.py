@@ -26,6 +26,11 @@ STOPPED = (
     "the properties file; then it is deleted if no other flow wants it"
 )
 
+MOVED = (
+    "{} drained topics, so clients may have moved to the target and need it. Delete it by hand if that is meant, or "
+    "take the flow out of the properties file"
+)
+
 
 class Claims:
     """What each flow into one target wants of it. Thread-safe."""
@@ -35,6 +40,7 @@ class Claims:
         self._claimed: dict[Kind, dict[Flow, frozenset[Key] | None]] = {}
         self._owned: dict[tuple[Kind, Flow], frozenset[Key]] = {}
         self._stopped: set[tuple[Kind, Flow]] = set()
+        self._moved: set[Flow] = set()
         self._waiting: set[Flow] = set()
 
     def expect(self, flow: Flow, kind: Kind) -> None:
@@ -73,9 +79,14 @@ class Claims:
     def stop(self, flow: Flow, stopped: Collection[Kind], ledger: Ledger) -> None:
         """Note that these kinds are paused, or that the flow has ended: it will not publish its wishes.
 
-        Its claims in this process stay. If it has none, and its ledger knows of none either, it claims nothing.
+        Its claims in this process stay. If it has none, and its ledger knows of none either, it claims nothing. Where
+        it has drained topics, what it wants now no longer tells what its clients need on the target.
         """
         with self._lock:
+            if ledger.values(Entry.DIVERGENCE):
+                self._moved.add(flow)
+            else:
+                self._moved.discard(flow)
             for kind, flows in self._claimed.items():
                 self._stopped.discard((kind, flow))
                 if kind in stopped and flow in flows and flows[flow] is None:
@@ -139,6 +150,8 @@ class Claims:
         unknown = [other.name for other, keys in others.items() if keys is None and other.name not in stopped]
         if wanting:
             return WANTED.format(" and ".join(sorted(wanting)))
+        if moved := [other.name for other in others if other in self._moved]:
+            return MOVED.format(" and ".join(sorted(moved)))
         if unknown:
             self._waiting.add(flow)
             return NOT_KNOWN.format(" and ".join(sorted(unknown)))

@@ -165,6 +165,8 @@ class Contents:
     histories: dict[TopicPartition, bytes] = field(default_factory=dict)
     signed_at: dict[bytes, int] = field(default_factory=dict)
     """When the newest record of each key was signed, in ms, whether it is remembered or forgotten."""
+    begun_at: int = 0
+    """When the first record that the topic still has was signed."""
     leases: dict[str, bytes | None] = field(default_factory=dict)
     led: dict[str, LeaseRecord] = field(default_factory=dict)
     """The newest record of the highest term by flow, without requests. A newer record may be a replay."""
@@ -194,18 +196,24 @@ class Contents:
             # Their order is that of the log, whatever the clocks of their writers say.
             led = [decoded(flow, one, seal).record for one in values]
             return partial(self._take_leases, flow, value, led)
+        self.begun_at = self.begun_at or found.at
         before = seal.newest_at(key, older, found.at + TOLERATED_MS) if older else 0
         at = self._in_order(key, found.at, before)
         return partial(self._take, key, at, _meaning(key, found.data))
 
     def _in_order(self, key: bytes, at: int, older: int) -> int:
         """Returns when the record counts as signed. Raises LedgerUntrusted if that was long before a record that it
-        replaces: `older`, or a known one."""
+        replaces: `older`, or a known one, or before the whole ledger."""
         before = max(older, self.signed_at.get(key, 0))
         if at < before - TOLERATED_MS:
             raise LedgerUntrusted(
                 f"it was signed {(before - at) // 1000} s before the one that it replaces: an old record was "
                 f"written again. {SIGN_COMMAND} shows what was there, and signs that anew"
+            )
+        if at < self.begun_at - TOLERATED_MS:
+            raise LedgerUntrusted(
+                f"it was signed {(self.begun_at - at) // 1000} s before the first record that the topic has: a record "
+                f"of an earlier ledger was written again. {SIGN_COMMAND} shows what was there, and signs that anew"
             )
         return max(at, before)
 

@@ -9,12 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
+from app.cli import failover_run
 from app.cli.failover_run import call_hooks
-from app.failover_session import claim_of_this_process, may_be_alive
+from app.cli.output import Output
+from app.failover_session import FailoverCall, claim_of_this_process, may_be_alive
+from app.local.waiting import wait_for
 from sinks.flow_settings import FailoverRules
 from sinks.ledger.failover_record import Begun, FailoverRecord, State
+from streaming.errors import WrongUsage
 from tests.sinks.builders import flow_settings
 
 BEFORE, AFTER = FailoverRecord(State.DRAINED), FailoverRecord(State.PROMOTED, begun=Begun("ann", "now", "a move"))
@@ -58,6 +63,19 @@ def test_a_hook_that_fails_is_logged_and_stops_nothing(tmp_path: Path, caplog: p
     tell(FailoverRules(program=str(tmp_path / "nothing")))
     assert len([record for record in caplog.records if "failed" in record.message]) == 4
     assert "lockstep.failover.program.path failed" in caplog.text
+
+
+def test_what_a_slow_program_started_ends_with_it(tmp_path: Path) -> None:
+    tell(FailoverRules(program=program(tmp_path, f"sleep 60 & echo $! > {tmp_path}/child; wait"), hook_seconds=2.0))
+    child = int((tmp_path / "child").read_text())
+    wait_for(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == "zombie", 10.0, "its end")
+
+
+def test_a_program_that_cannot_be_run_is_told_before_anything_is_fenced(monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = replace(flow_settings(), failover=FailoverRules(program="/no/such/program"))
+    monkeypatch.setattr(failover_run, "one_flow", lambda config, flows: (None, flow))
+    with pytest.raises(WrongUsage, match="/no/such/program is no program"):
+        failover_run.called(Path("mm2.properties"), None, Output.TEXT, FailoverCall())
 
 
 @pytest.mark.parametrize(("pid", "alive"), [("9" * 30, False), ("²", True), ("0", True), ("", True)])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from sinks.every_kind.claims import Claims
 from sinks.kinds.acls.controller import REST
 from sinks.kinds.quotas.controller import PORT
@@ -237,7 +239,8 @@ def test_ledger_of_a_flow_that_is_alone_says_that_it_claimed_anything_for_flows_
     assert world.ledger().values(Entry.CLAIMED).keys() == {(Kind.ACL.value,)}
 
 
-def test_another_flow_takes_no_access_from_clients_that_may_have_moved() -> None:
+@pytest.mark.parametrize("restarts", [False, True], ids=["the same job", "another job"])
+def test_another_flow_takes_no_access_from_clients_that_may_have_moved(restarts: bool) -> None:
     one, other = two_worlds()
     passes(other, one)
     assert GROUP.key in other.ledger().owned(Kind.ACL)
@@ -245,6 +248,8 @@ def test_another_flow_takes_no_access_from_clients_that_may_have_moved() -> None
     passes(one, other)
     one.source_acls.bindings.remove(GROUP)
     passes(one, other)
+    if restarts:
+        restarted(one, other)
     other.source_acls.bindings.remove(GROUP)
     passes(one, other)
     passes(other, one)

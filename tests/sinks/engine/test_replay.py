@@ -99,3 +99,18 @@ def test_forged_record_with_a_later_time_makes_no_true_one_a_replay(stage: Stage
     stage.cluster.append_log(TOPIC, [(key, forged)])
     stage.replay(0)
     assert stage.opened().paused() == {Kind.ACL}
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["running", "started later"])
+def test_record_of_an_earlier_ledger_that_is_written_again_stops_the_flow(stage: Stage, running: bool) -> None:
+    """After `lockstep ledger reset`, no newer record of its key tells that it is old."""
+    stage.put("")
+    (old,) = [record for record in stage.cluster.read_log(TOPIC) if b"PAUSED" in record[0]]
+    stage.cluster.delete_topics([TOPIC])
+    stage.now += LATER
+    other = stage.opened()
+    other.put({(Entry.PAUSED, ("topic",)): ""})
+    ledger = stage.opened()
+    stage.cluster.append_log(TOPIC, [old])
+    with pytest.raises(LedgerUntrusted, match="a record of an earlier ledger was written again"):
+        ledger.refresh() if running else stage.opened()
