@@ -21,7 +21,7 @@ from sinks.every_kind.comparison import GroupSummary
 from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import Arrival, ArrivalMemory, ArrivalsSeen, pairs_of, sharing, unlisted, with_ages
 from sinks.failover.at_takeover import as_at_takeover
-from sinks.failover.fenced_topics import fenced_topics, is_copy
+from sinks.failover.fenced_topics import doubtful_heartbeats, fenced_topics, is_copy
 from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
 from sinks.failover.open_transactions import Undecided, undecided
 from sinks.failover.preflight import counted_loss
@@ -142,6 +142,8 @@ class ReadinessSurvey:
             undecided=opened,
             forgotten=forgotten_copies(self._flow, listed),
             without_copy=without_copy(self._flow, listed),
+            doubtful=doubtful_heartbeats(self._flow, listed.desired.remote),
+            idle=not topics,
             lost=awaited(asked_lost),
             # Partitions whose copy position no job kept.
             unwatched=len(pairs.keys() - by_partition(kept_end_offsets(asked))[0].keys()) if asked is not None else 0,

@@ -179,6 +179,12 @@ def _forgotten(facts: ReadinessFacts) -> Iterator[Check]:
     for figure in facts.without_copy:
         remedy = "wait for MM2, or name them in `topics.exclude`, for MM2 as well"
         yield Check("topics without a copy", CheckResult.FAILED, figure, "none", remedy)
+    if facts.doubtful:
+        remedy = "if applications write them, stop these first; then name them with --accept"
+        yield Check("called like heartbeats", CheckResult.WARNING, first_names(facts.doubtful), "none", remedy)
+    if facts.idle:
+        remedy = "see that `topics` names the ones you mean: `lockstep topics` lists all"
+        yield Check("topics that clients write", CheckResult.FAILED, "none", "one or more", remedy)
 
 
 def _groups(facts: ReadinessFacts) -> Iterator[Check]:

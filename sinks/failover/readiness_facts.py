@@ -128,7 +128,8 @@ class ReadinessFacts:
     unknown.
     `flags`: what no tool carries over, in words.
     `forgotten`: topics with a copy on the target that the file neither names nor excludes. `without_copy`: a sentence
-    about topics that MM2 has not copied.
+    about topics that MM2 has not copied. `doubtful`: topics that are called like heartbeats, and that no flow copies.
+    `idle`: the flow replicates no topic that clients write.
     `lost`: what retention deleted before MM2 copied it.
     `unwatched`: partitions without a recorded copy position, where such a loss does not show.
     """
@@ -162,6 +163,8 @@ class ReadinessFacts:
     flags: Collection[str] = ()
     forgotten: Sequence[str] = ()
     without_copy: Sequence[str] = ()
+    doubtful: Sequence[str] = ()
+    idle: bool = False
     lost: LostRecords = field(default_factory=dict)
     unwatched: int = 0
 

@@ -122,6 +122,7 @@ def test_mm2_that_does_not_copy_is_no_reason_against_a_failover_which_says_what_
         ("replicas in sync for min.insync.replicas", {"replicas": Replicas(3, {"a.x": 3}, {"a.x": 1})}),
         ("MM2's ACL sync", {"rules": FailoverRules(copier_copies_acls=True)}),
         ("topics left out", {"forgotten": ["orders"]}),
+        ("topics that clients write", {"idle": True}),
         ("topics without a copy", {"without_copy": ["b has no copy of own-internal"]}),
         ("rights of later steps", {"missing_rights": ["ALTER on the cluster"]}),
         ("rights to count records", {"missing_reads": ["READ on * of a"]}),
