@@ -159,7 +159,8 @@ class Log:
         except LockstepError:
             self._discard(self._producer)
             raise
-        missing = self._producer.flush(self._within)
+        # What is left counts events of the client as well.
+        missing = self._producer.flush(self._within) and len(records) - len(offsets)
         # Those that come while it is discarded only say that it was.
         failed = errors[:1]
         if failed or missing:
