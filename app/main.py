@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import _thread
 import gc
 import os
 import signal
 import sys
+import threading
 from types import FrameType
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
@@ -15,6 +20,17 @@ INTERRUPTED = 130
 NEW_OBJECTS: Final = 50_000
 """Python looks for unused cycles of objects after so many new ones. With its default, 700, that took up to a sixth of a
 command's time, and a command leaves few cycles."""
+
+
+AGAIN_AFTER_S: Final = 0.05
+
+
+def raise_again(unraisable: UnraisableHookArgs) -> None:
+    """Lets Ctrl-C come again if it came where Python raises nothing, as in py4j's callbacks for garbage."""
+    if unraisable.exc_type is KeyboardInterrupt:
+        threading.Timer(AGAIN_AFTER_S, _thread.interrupt_main).start()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
@@ -28,6 +44,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def main() -> None:
     """Runs a command. Whatever it raises on purpose is one message on stderr, never a stack trace."""
     gc.set_threshold(NEW_OBJECTS)
+    sys.unraisablehook = raise_again
     # What a script starts in the background ignores Ctrl-C. That stays so.
     heeds = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
     if heeds:

@@ -80,7 +80,7 @@ class Controller(Protocol):
         once."""
 
     def survey(self, context: PassContext, agenda: KindsAgenda) -> Any:
-        """Reads both sides."""
+        """Reads both sides, and may apply the kind's rules to what it read."""
 
     def difference(self, context: PassContext, seen: Any) -> Comparison:
         """Returns the changes that the target needs, including backed-off ones. Asks no cluster."""
