@@ -60,7 +60,7 @@ def observe_readiness(settings: Settings, flow: FlowSettings) -> ReadinessFacts:
         in_step = in_step_of_pass(one.reconcile.report_only(compared), kinds, summary_of(one.group_offsets))
         heartbeat = begun(lambda: newest_heartbeat(flow, one.clusters), "heartbeat")
         ledger = compared.context.ledger
-        facts = ReadinessSurvey(settings, flow, one.clusters).observe(compared.context.listed, in_step, ledger)
+        facts = ReadinessSurvey(flow, one.clusters).observe(compared.context.listed, in_step, ledger)
         newest = awaited(heartbeat)
     copied = newest is None or newest.copied
     return replace(
@@ -87,7 +87,6 @@ class ReadinessSurvey:
 
     def __init__(
         self,
-        settings: Settings,
         flow: FlowSettings,
         clusters: FlowClusters,
         *,
@@ -95,7 +94,7 @@ class ReadinessSurvey:
     ) -> None:
         """`by_job`: the job asks, with its own rights, and not the operator who fails over."""
         self._by_job = by_job
-        self._settings, self._flow, self._clusters = settings, flow, clusters
+        self._flow, self._clusters = flow, clusters
         self._memory = ArrivalMemory()
         self._seldom: _Seldom | None = None
         self.positions: Positions = {}

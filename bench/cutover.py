@@ -89,7 +89,7 @@ def _preflight(settings: Settings) -> dict[str, Seconds]:
     (flow,) = settings.flows
     found = {}
     with both_clusters(settings, flow) as clusters:
-        survey = ReadinessSurvey(settings, flow, clusters)
+        survey = ReadinessSurvey(flow, clusters)
         for name in ("first", "next"):
             wall, cpu = time.perf_counter(), time.process_time()
             survey.observe(list_both(flow, clusters.source, clusters.target), InStep(), None)

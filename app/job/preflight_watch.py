@@ -124,7 +124,7 @@ class PreflightWatch:
             # Of other settings, and so perhaps of other topics.
             self._last = None if flow is not self._flow else self._last
             clusters = self._opened.enter_context(both_clusters(settings, flow))
-            self._flow, self._survey = flow, ReadinessSurvey(settings, flow, clusters, by_job=True)
+            self._flow, self._survey = flow, ReadinessSurvey(flow, clusters, by_job=True)
             self._clusters = clusters
         return self._survey
 

@@ -210,7 +210,7 @@ class FlowReconcile:
     ) -> list[tuple[Controller, Comparison]]:
         """Returns the differences of each kind, without changes that are backed off."""
         found, moved = [], {} if self._components.leads_back else divergences(context.ledger)
-        in_batches = bool(context.ledger.failover().topics)
+        in_batches = bool(moved and context.ledger.failover().topics)
         for controller in due:
             agenda = self._agenda.of[controller.kinds]
             seen = self._ask(controller, context, trouble, partial(controller.survey, context, agenda))

@@ -116,7 +116,7 @@ def check_nothing_lost(scene: Scene) -> None:
     listed = scene.listed()
     check_seen(scene, listed)
     _check_none_left_out(scene, listed)
-    check_acknowledged(scene)
+    check_acknowledged(scene, listed)
 
 
 def check_seen(scene: Scene, listed: Listed) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import Arrival, with_seen_ends
 from sinks.failover.at_takeover import arrivals_at_takeover, still_drained
 from sinks.failover.fence_proof import (
@@ -201,14 +202,14 @@ def _await_records(scene: Scene) -> None:
     if hold_fence(scene) or compared:
         # The comparison takes a while. A client may have written since.
         _await_last(scene, pairs)
-    check_acknowledged(scene)
+    check_acknowledged(scene, scene.listed())
     partitions = number_of(len(pairs), "partition")
     scene.say(f"the last record of each of {partitions} is on {scene.settings.flow.target}")
 
 
-def check_acknowledged(scene: Scene) -> None:
+def check_acknowledged(scene: Scene, listed: Listed) -> None:
     """Raises NotNow for topics that lost records on the way, unless they are accepted or acknowledged."""
-    remote, now_ms = scene.listed().desired.remote, milliseconds(scene.journal.now())
+    remote, now_ms = listed.desired.remote, milliseconds(scene.journal.now())
     with scene.readers() as (source, target):
         lost = unacknowledged(lost_by_now(scene.journal.ledger, source, target, remote, now_ms))
     topics = [one for one in by_topic(lost) if not one.is_compacted and one.topic not in scene.choices.accepted]

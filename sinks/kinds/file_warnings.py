@@ -44,9 +44,12 @@ def unmatched_groups(settings: FlowSettings, source: Callable[[], Collection[str
     return unmatched("groups", chosen.plain_names, source(), settings.flow.source)
 
 
-def left_out_copies(settings: FlowSettings, listed: Listed) -> list[str]:
-    """Returns topics of the source that have a copy on the target and that the settings leave out, sorted."""
-    flow, policy = settings.flow, settings.policy
+def forgotten_copies(settings: FlowSettings, listed: Listed) -> list[str]:
+    """Returns topics of the source that have a copy on the target and that the file neither names nor excludes, sorted.
+    Empty for a user's own filter class."""
+    flow, policy, chosen = settings.flow, settings.policy, settings.topic_filter
+    if not isinstance(chosen, DefaultTopicFilter):
+        return []
     return sorted(
         topic
         for topic in listed.source.keys() - listed.desired.remote.keys()
@@ -54,16 +57,8 @@ def left_out_copies(settings: FlowSettings, listed: Listed) -> list[str]:
         and is_written_by_mm2_alone(policy, flow.source, topic)
         and not policy.is_mm2_internal_topic(topic)
         and not is_replicated(settings, topic)
+        and not chosen.is_excluded(topic)
     )
-
-
-def forgotten_copies(settings: FlowSettings, listed: Listed) -> list[str]:
-    """Returns topics of `left_out_copies` that `topics.exclude` does not name either. Empty for a user's own filter
-    class."""
-    chosen = settings.topic_filter
-    if not isinstance(chosen, DefaultTopicFilter):
-        return []
-    return [topic for topic in left_out_copies(settings, listed) if not chosen.is_excluded(topic)]
 
 
 def left_behind(settings: FlowSettings, listed: Listed) -> list[str]:

@@ -148,7 +148,7 @@ class OffsetMemory:
     def note_drained(self, ledger: Ledger) -> None:
         """Takes in where copies ended when they were drained. In batches, their clients may have moved since."""
         self.takeover_ends = takeover_ends(divergences(ledger))
-        self._in_batches = bool(ledger.failover().topics)
+        self._in_batches = bool(self.takeover_ends and ledger.failover().topics)
 
     def is_own(self, copy: TopicPartition, committed: int | None) -> bool:
         """Whether a group's offset on a copy is its own, because the copy was drained in a batch."""
