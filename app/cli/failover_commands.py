@@ -196,6 +196,7 @@ def promote(
         if not dry:
             run.did(commands.promote(scene, take_over=take_over))
         elif not run.has_ended(scene, commands.promoted):
+            commands.check_promote(scene, take_over=take_over)
             run.would(scene, [Command.PROMOTE])
 
 

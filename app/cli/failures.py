@@ -150,8 +150,10 @@ def _outcome(command: Callable[[], object]) -> tuple[int, FailureDocument | None
             error.message = error.message.replace(theirs, ours)
         error.show()
         return int(error.exit_code), FailureDocument(WrongUsage.code, error.format_message(), WrongUsage.remedy)
-    except typer.Abort:
+    except typer.Abort as aborted:
         complain("nothing was done")
+        if isinstance(aborted.__context__, KeyboardInterrupt):
+            raise aborted.__context__ from None
         return FAILED, FailureDocument("ABORTED", "the question was not answered with yes")
     except Exception as error:
         if isinstance(error, OSError) and error.errno in LOST:

@@ -76,7 +76,8 @@ class FlowReconcile:
         )
         self._recorder = Recorder(components.audit, components.target)
         self.warnings = tuple[str, ...]()
-        """What the properties file probably means otherwise, as of the last comparison of everything."""
+        """What the properties file probably means otherwise, or why nothing is planned for a flow that has ended, as of
+        the last comparison of everything."""
         self._internal = [where for where, role in settings.told_in.items() if role.flow is not None]
 
     def run_pass(self, requested: Collection[str] = (), everything: bool = False) -> Report:
@@ -129,7 +130,8 @@ class FlowReconcile:
         second_look = partial(self._second_look, context, trouble)
         plan = self._deletions.checked(plan, found, context, trouble, second_look, force=force)
         if context.everything:
-            self.warnings = file_warnings(self.settings, context.listed)
+            ended = self._ledger.ended
+            self.warnings = (ended,) if ended else file_warnings(self.settings, context.listed)
         watch.lap("plan")
         return Compared(context, plan, found, trouble, watch)
 

@@ -257,7 +257,10 @@ class Drill:
         lines = WaitLines(self.scene.say, self.scene.waiting.clock, self.within)
         while not condition():
             if lines.is_over:
-                raise LockstepError(f"gave up after {self.within:g} s of waiting for {what}")
+                raise LockstepError(
+                    f"gave up after {self.within:g} s of waiting for {what}. If that takes longer here, run the drill "
+                    "again with a longer --within"
+                )
             lines.go_on(what)
             self.scene.waiting.sleep(DRILL_POLL_INTERVAL)
 

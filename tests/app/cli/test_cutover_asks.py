@@ -15,10 +15,11 @@ from app.cli import failover_commands, failover_run
 from app.cli.failover_run import FailoverRun
 from app.cli.output import Output
 from app.failover_session import FailoverCall
-from sinks.failover.commands import fence
+from sinks.failover.commands import drain, fence
 from sinks.failover.scene import Scene
-from sinks.ledger.failover_record import State
+from sinks.ledger.failover_record import NotNow, State
 from streaming.errors import WrongUsage
+from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, stage
 
 FILE = Path("mm2.properties")
@@ -111,3 +112,13 @@ def test_a_dry_run_says_the_same(built: Stage, capsys: pytest.CaptureFixture[str
     assert (flow["topics"], flow["groups"]) == (["x", "y"], 2)
     failover_commands.cutover(FILE, dry=True)
     assert "last offsets of 2 groups on b" in capsys.readouterr().err
+
+
+def test_a_dry_promotion_is_refused_where_the_promotion_would_be(built: Stage) -> None:
+    fence(built.scene())
+    drain(built.scene())
+    put_topic(built.world.source, "new", 1)
+    put_topic(built.world.target, "a.new", 1)
+    with pytest.raises(NotNow, match="new can be written on a"):
+        failover_commands.promote(FILE, dry=True)
+    assert built.record().state is State.DRAINED

@@ -59,6 +59,16 @@ def test_every_failure_has_its_exit_code_and_its_document(
     assert said.err
 
 
+def test_ctrl_c_at_a_question_is_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(io.StringIO):
+        def readline(self, size: int | None = -1, /) -> str:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.stdin", Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        exit_code_of(lambda: typer.confirm("Cut over?", abort=True, err=True), [])
+
+
 def test_what_was_said_with_more_words_keeps_the_code_of_what_happened(capsys: pytest.CaptureFixture[str]) -> None:
     more = LockstepError("nothing was written: down")
     more.__cause__ = ClusterUnreachable("down")

@@ -32,6 +32,16 @@ def test_nothing_is_written_for_a_flow_that_has_ended(state: State) -> None:
     assert "a.new" not in world.target.topics
 
 
+def test_a_comparison_of_a_flow_that_has_ended_says_why_it_plans_nothing() -> None:
+    world = world_in_step()
+    put_state(world, FailoverRecord(State.PROMOTED))
+    put_topic(world.source, "new")
+    world.clock.now += INTERVAL
+    assert not world.reconcile.compare(everything=True).plan.changes
+    (why,) = world.reconcile.warnings
+    assert why.startswith("the flow is PROMOTED, so Lockstep writes nothing for it any more")
+
+
 def test_a_flow_that_ends_between_comparison_and_write_is_not_written() -> None:
     world = world_in_step()
     set_config(world.source, "x", "retention.ms", "2")
