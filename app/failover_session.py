@@ -42,13 +42,15 @@ from streaming.mm2.records import TopicPartition
 class FailoverCall:
     """How a command was called.
 
-    `within`: seconds in which all records must be on the target. `accepted`: topics whose records may be missing there.
-    `accepted_groups`: groups that need not get their last offsets. `verifies`: compare the records of both sides before
-    clients may move. `aborts`: abort open transactions on the source behind the fence. `say` gets lines for people,
-    `on_state` each state that was reached.
+    `take_over`: the operator says that the process that began another command has ended. `within`: seconds in which all
+    records must be on the target. `accepted`: topics whose records may be missing there. `accepted_groups`: groups that
+    need not get their last offsets. `verifies`: compare the records of both sides before clients may move. `aborts`:
+    abort open transactions on the source behind the fence. `say` gets lines for people, `on_state` each state that was
+    reached.
     """
 
     why: str = ""
+    take_over: bool = False
     within: float = 300.0
     accepted: Sequence[str] = ()
     accepted_groups: Sequence[str] = ()
@@ -70,7 +72,8 @@ def failover_session(
         opened = _opened(flow, clusters, needs_source=needs_source, writes=writes)
         events = audit(flow, clusters.target)
         begun = Begun(process_identity(), "", call.why, claim_of_this_process())
-        journal = Journal(flow.flow, opened, events, begun, is_alive=may_be_alive, on_state=call.on_state)
+        is_alive = none_is_alive if call.take_over else may_be_alive
+        journal = Journal(flow.flow, opened, events, begun, is_alive=is_alive, on_state=call.on_state)
         try:
             yield Scene(
                 flow,
@@ -254,6 +257,11 @@ def claim_of_this_process() -> str:
     """`user@host/place:pid`; without a place `user@host:pid`, as earlier versions wrote it."""
     place = place_of_this_process()
     return f"{process_identity()}{f'/{place}' if place else ''}:{os.getpid()}"
+
+
+def none_is_alive(claim: str) -> bool:
+    """Answers as `may_be_alive` where the operator says that the process has ended."""
+    return False
 
 
 def may_be_alive(claim: str) -> bool:

@@ -93,13 +93,13 @@ def fence(
 ) -> None:
     """Keeps all producers from writing the replicated topics on the source, and proves it."""
     named = tuple(topics or ())
-    run = called(config, flow, output, FailoverCall(why, aborts=abort_transactions), dry=dry)
+    run = called(config, flow, output, FailoverCall(why, take_over, aborts=abort_transactions), dry=dry)
     with run.scene(named) as scene:
         if dry:
             commands.check_fence(scene, named)
             run.would(scene, [Command.FENCE])
         else:
-            run.did(commands.fence(scene, named, take_over=take_over))
+            run.did(commands.fence(scene, named))
 
 
 def unfence(
@@ -111,13 +111,13 @@ def unfence(
     take_over: TakeOverOption = False,
 ) -> None:
     """Takes the fence away: producers may write on the source again."""
-    run = called(config, flow, output, FailoverCall(why), dry=dry)
+    run = called(config, flow, output, FailoverCall(why, take_over), dry=dry)
     with run.scene() as scene:
         if dry:
             check_liftable(scene)
             run.would(scene, [Command.UNFENCE])
         else:
-            run.did(commands.unfence(scene, take_over=take_over))
+            run.did(commands.unfence(scene))
 
 
 def cutover(
@@ -138,7 +138,8 @@ def cutover(
 ) -> None:
     """Leads the whole planned failover: fence, wait for the last records, promote. Loses nothing but
     what `--accept` names."""
-    call = FailoverCall(why, within, tuple(accept or ()), tuple(accept_group or ()), verify, abort_transactions)
+    accepted, groups = tuple(accept or ()), tuple(accept_group or ())
+    call = FailoverCall(why, take_over, within, accepted, groups, verify, abort_transactions)
     run = called(config, flow, output, call, dry=dry)
 
     def agreed(scene: Scene) -> None:
@@ -149,9 +150,7 @@ def cutover(
 
     with run.scene(accept) as scene:
         if not dry:
-            run.did(
-                commands.cutover(scene, without_fence=without_fence, take_over=take_over, batch=batch, agreed=agreed)
-            )
+            run.did(commands.cutover(scene, without_fence=without_fence, batch=batch, agreed=agreed))
         elif not run.has_ended(scene, commands.promoted):
             commands.check_cutover(scene, without_fence=without_fence)
             run.would(scene, CUTOVER, groups=_tell_cutover(scene, without_fence))
@@ -190,13 +189,15 @@ def promote(
 ) -> None:
     """Ends a flow whose records are all on the target: last offsets, rights to write, and nothing more is written."""
     accepted, groups = tuple(accept or ()), tuple(accept_group or ())
-    call = FailoverCall(why, accepted=accepted, accepted_groups=groups, verifies=verify, aborts=abort_transactions)
+    call = FailoverCall(
+        why, take_over, accepted=accepted, accepted_groups=groups, verifies=verify, aborts=abort_transactions
+    )
     run = called(config, flow, output, call, dry=dry)
     with run.scene(accept) as scene:
         if not dry:
-            run.did(commands.promote(scene, take_over=take_over))
+            run.did(commands.promote(scene))
         elif not run.has_ended(scene, commands.promoted):
-            commands.check_promote(scene, take_over=take_over)
+            commands.check_promote(scene)
             run.would(scene, [Command.PROMOTE])
 
 
@@ -211,12 +212,11 @@ def failover(
     take_over: TakeOverOption = False,
 ) -> None:
     """Ends a flow whose source is gone. Says first what that loses, and wants it typed back."""
-    run = called(config, flow, output, FailoverCall(why), dry=dry, needs_source=False)
+    run = called(config, flow, output, FailoverCall(why, take_over), dry=dry, needs_source=False)
     loss = accepted_loss(accept_loss)
     seen: list[Prediction] = []
 
     with run.scene() as scene:
-        answers = scene.source_answers
 
         def agreed(found: Prediction) -> None:
             seen.append(found)
@@ -224,7 +224,7 @@ def failover(
             _insist(found, yes)
 
         if not dry:
-            record = fail_over(scene, source_answers=answers, accept_loss=loss, agreed=agreed, take_over=take_over)
+            record = fail_over(scene, accept_loss=loss, agreed=agreed)
             run.did(record, prediction=_as_json(seen[0]) if seen else None)
         elif not run.has_ended(scene, lambda scene: scene.journal.has_done(State.FAILED_OVER)):
             run.would(scene, [Command.FAIL_OVER], prediction=_foretold(scene, loss))
@@ -239,10 +239,10 @@ def _insist(found: Prediction, yes: str | None) -> None:
 
 
 def _foretold(scene: Scene, loss: float | None) -> dict[str, Any]:
-    found = predict(scene, source_answers=scene.source_answers)
+    found = predict(scene)
     _print_prediction(scene, found)
     try:
-        check_loss(scene, found, scene.source_answers, loss)
+        check_loss(scene, found, loss)
     except NotNow as refused:
         complain(f"{scene.settings.flow.name}: it would be refused: {refused}")
     return _as_json(found)
@@ -305,21 +305,20 @@ def failback(
     take_over: TakeOverOption = False,
 ) -> None:
     """Leads back once the source is there again: counts what it alone has, and writes the reverse flow's file."""
-    run = called(config, flow, output, FailoverCall(why), dry=dry)
+    run = called(config, flow, output, FailoverCall(why, take_over), dry=dry)
     check_leads_back(run.flow)
     names = run.flow.flow
     target = out or config.with_name(f"{config.stem}-{names.target}-to-{names.source}.properties")
     exported = Export(export, dry=dry)
     with run.scene() as scene:
         if done:
-            _lead_again(run, scene, yes, exported, accepted_loss(discard), take_over)
+            _lead_again(run, scene, yes, exported, accepted_loss(discard))
         elif not dry:
             record = lead_back(
                 scene,
                 export=exported.taker,
                 discard=accepted_loss(discard),
                 write_reverse=lambda: write_reverse(config, target, names, replaces=out is not None),
-                take_over=take_over,
             )
             for line in NEXT:
                 complain(line.format(file=target, flow=names.name, reverse=names.reverse.name, source=names.source))
@@ -328,11 +327,9 @@ def failback(
             run.would(scene, [Command.INVALIDATE, Command.REVERSE])
 
 
-def _lead_again(
-    run: FailoverRun, scene: Scene, yes: str | None, exported: Export, discard: float | None, take_over: bool
-) -> None:
+def _lead_again(run: FailoverRun, scene: Scene, yes: str | None, exported: Export, discard: float | None) -> None:
     if not run.dry:
-        record = resume(scene, typed=yes, export=exported.taker, discard=discard, take_over=take_over)
+        record = resume(scene, typed=yes, export=exported.taker, discard=discard)
         run.did(record, exported=exported.count)
     elif not run.has_ended(scene, lambda scene: scene.journal.has_done(State.MIRRORING)):
         check_resume(scene, yes, export=exported.taker, discard=discard)

@@ -30,9 +30,7 @@ from sinks.model.changes import Key
 from streaming.message_words import first_names, number_of
 
 
-def fence(
-    scene: Scene, topics: tuple[str, ...] = (), *, without_fence: bool = False, take_over: bool = False
-) -> FailoverRecord:
+def fence(scene: Scene, topics: tuple[str, ...] = (), *, without_fence: bool = False) -> FailoverRecord:
     """Fences these topics; with none given, all that producers write. Lifts the new fence again if a client still
     writes.
 
@@ -41,7 +39,7 @@ def fence(
     """
     known, before = scene.journal.record, own_fences(scene.journal.ledger)
     try:
-        return _fenced(scene, topics, without_fence=without_fence, take_over=take_over)
+        return _fenced(scene, topics, without_fence=without_fence)
     except (FenceBroken, FenceCopied, NoAuthorizer) as error:
         try:
             became = _taken_back(scene, known, before)
@@ -70,15 +68,15 @@ def _taken_back(scene: Scene, known: FailoverRecord, before: Collection[Key]) ->
     return f"{taken}; run the command again, or `lockstep unfence` for all"
 
 
-def _fenced(scene: Scene, topics: tuple[str, ...], *, without_fence: bool, take_over: bool) -> FailoverRecord:
+def _fenced(scene: Scene, topics: tuple[str, ...], *, without_fence: bool) -> FailoverRecord:
     listed = scene.listed()
     check_seen(scene, listed)
     topics = _with_known(scene, listed, topics)
     wanted = scene.fenced(listed, topics)
-    scene.journal.check(Command.FENCE, take_over=take_over)
+    scene.journal.check(Command.FENCE)
     if not without_fence:
         check_deniable(scene, wanted)
-    scene.journal.begin(Command.FENCE, take_over=take_over, topics=topics, without_fence=without_fence)
+    scene.journal.begin(Command.FENCE, topics=topics, without_fence=without_fence)
     return scene.journal.run(scene.steps())
 
 
@@ -151,22 +149,22 @@ def _check_none_left_out(scene: Scene, listed: Listed) -> None:
         )
 
 
-def unfence(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
+def unfence(scene: Scene) -> FailoverRecord:
     """Lifts the fence. Raises NotNow, FenceUnclear, LockstepError."""
-    scene.journal.check(Command.UNFENCE, take_over=take_over)
+    scene.journal.check(Command.UNFENCE)
     # A half-done `unfence` would block another `fence`.
     check_liftable(scene)
-    scene.journal.begin(Command.UNFENCE, take_over=take_over)
+    scene.journal.begin(Command.UNFENCE)
     return scene.journal.run(scene.steps())
 
 
-def drain(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
+def drain(scene: Scene) -> FailoverRecord:
     """Waits until all records are on the target. Raises NotDrained, NotNow, LockstepError."""
-    scene.journal.begin(Command.DRAIN, take_over=take_over)
+    scene.journal.begin(Command.DRAIN)
     return scene.journal.run(scene.steps())
 
 
-def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
+def promote(scene: Scene) -> FailoverRecord:
     """Ends the flow: the target takes over. Raises NotNow, NotDrained, LockstepError.
 
     It requires that all topics are fenced, or proves again that no client writes. Then it checks once more for new
@@ -174,7 +172,7 @@ def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
     """
     if done := promoted(scene):
         return done
-    record = scene.journal.check(Command.PROMOTE, take_over=take_over)
+    record = scene.journal.check(Command.PROMOTE)
     if Step.LAST_OFFSETS not in record.done:
         if record.without_fence:
             # Without a fence only this proof shows that no client writes. The last proof may be old.
@@ -183,15 +181,15 @@ def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
         if compare_copies(scene, wanted_pairs(scene)):
             # The comparison takes a while. A client may have written since.
             _check_whole(scene, hold_fence)
-    scene.journal.begin(Command.PROMOTE, take_over=take_over)
+    scene.journal.begin(Command.PROMOTE)
     ended = scene.journal.run(scene.steps())
     tell_late(scene)
     return ended
 
 
-def check_promote(scene: Scene, *, take_over: bool = False) -> None:
+def check_promote(scene: Scene) -> None:
     """Checks what `promote` checks first, apart from the proof of the fence. Writes nothing. Raises as `promote`."""
-    record = scene.journal.check(Command.PROMOTE, take_over=take_over)
+    record = scene.journal.check(Command.PROMOTE)
     if Step.LAST_OFFSETS not in record.done:
         _check_whole(scene)
 
@@ -215,7 +213,6 @@ def cutover(
     scene: Scene,
     *,
     without_fence: bool = False,
-    take_over: bool = False,
     batch: int | None = None,
     agreed: Callable[[Scene], None] = lambda scene: None,
 ) -> FailoverRecord:
@@ -235,33 +232,33 @@ def cutover(
     agreed(scene)
     record = scene.journal.record
     if record.doing is Command.UNFENCE:
-        record = unfence(scene, take_over=take_over)
+        record = unfence(scene)
     if batch is not None and record.doing is not Command.PROMOTE:
-        record = _drained_in_batches(scene, batch, without_fence=without_fence, take_over=take_over)
+        record = _drained_in_batches(scene, batch, without_fence=without_fence)
     elif record.state is State.MIRRORING or record.doing is Command.FENCE or _not_fenced(scene, record):
         # Also of a flow with some fenced topics: no other may move clients before all are.
-        record = fence(scene, without_fence=without_fence, take_over=take_over)
+        record = fence(scene, without_fence=without_fence)
     elif record.state is State.FENCED:
         _check_closed(scene)
     if record.state is State.FENCED:
-        drain(scene, take_over=take_over)
-    return promote(scene, take_over=take_over)
+        drain(scene)
+    return promote(scene)
 
 
-def _drained_in_batches(scene: Scene, size: int, *, without_fence: bool, take_over: bool) -> FailoverRecord:
+def _drained_in_batches(scene: Scene, size: int, *, without_fence: bool) -> FailoverRecord:
     record = scene.journal.record
     if record.doing is Command.FENCE:
-        record = fence(scene, record.topics, without_fence=without_fence, take_over=take_over)
+        record = fence(scene, record.topics, without_fence=without_fence)
     elif record.state is State.FENCED:
         _check_closed(scene)
     while True:
         if record.state is State.FENCED:
-            record = drain(scene, take_over=take_over)
+            record = drain(scene)
             drained = number_of(len(scene.topics(scene.listed())), "topic is", "topics are")
             scene.say(f"{drained} drained: their clients may move")
         if not (left := _not_fenced(scene, record)):
             return record
-        record = fence(scene, tuple(left[:size]), without_fence=without_fence, take_over=take_over)
+        record = fence(scene, tuple(left[:size]), without_fence=without_fence)
 
 
 def _not_fenced(scene: Scene, record: FailoverRecord) -> list[str]:

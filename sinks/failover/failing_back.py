@@ -26,7 +26,6 @@ def failback(
     export: Export | None,
     discard: float | None,
     write_reverse: Callable[[], None],
-    take_over: bool = False,
 ) -> FailoverRecord:
     """Counts records that only the source has, requires that they are dealt with, and writes the reverse flow's file.
 
@@ -45,10 +44,10 @@ def failback(
     steps = {**scene.steps(), Step.COUNT_LOST: count, Step.WRITE_REVERSE: write_reverse}
     record = scene.journal.record
     if record.doing is not Command.REVERSE:
-        scene.journal.begin(Command.INVALIDATE, take_over=take_over)
+        scene.journal.begin(Command.INVALIDATE)
         scene.journal.run(steps)
         _deal_with(found[0], flow.source, flow.target, export, discard)
-    scene.journal.begin(Command.REVERSE, take_over=take_over)
+    scene.journal.begin(Command.REVERSE)
     return scene.journal.run(steps)
 
 
@@ -107,7 +106,6 @@ def resume(
     typed: str | None = None,
     export: Export | None = None,
     discard: float | None = None,
-    take_over: bool = False,
 ) -> FailoverRecord:
     """Makes the source lead again: lifts the fence, and the flow is kept in step as before.
 
@@ -118,7 +116,7 @@ def resume(
     if done := scene.journal.has_done(State.MIRRORING):
         return done
     check_resume(scene, typed, export=export, discard=discard)
-    scene.journal.begin(Command.RESUME, take_over=take_over)
+    scene.journal.begin(Command.RESUME)
     return scene.journal.run(scene.steps())
 
 

@@ -50,18 +50,16 @@ class Journal:
         self.ledger.refresh()
         return self.record if (self.record.state, self.record.doing) == (state, None) else None
 
-    def check(self, command: Command, *, take_over: bool = False) -> FailoverRecord:
+    def check(self, command: Command) -> FailoverRecord:
         """Returns the record with which the command would begin; writes nothing. Raises NotNow."""
         self.ledger.refresh()
         known = self.record
-        self._check_claim(known, take_over)
+        self._check_claim(known)
         return begin(known, command, replace(self._begun, at=stamp(self.now())))
 
-    def begin(
-        self, command: Command, *, take_over: bool = False, topics: tuple[str, ...] = (), without_fence: bool = False
-    ) -> FailoverRecord:
+    def begin(self, command: Command, *, topics: tuple[str, ...] = (), without_fence: bool = False) -> FailoverRecord:
         """Records that the command begins, or resumes. Raises NotNow."""
-        record = self.check(command, take_over=take_over)
+        record = self.check(command)
         if command is Command.FENCE:
             # From the first step on: these topics may differ from those that were denied.
             record = replace(record, topics=topics, without_fence=without_fence, done=())
@@ -103,9 +101,9 @@ class Journal:
         if before.state is not record.state:
             self._on_state(before, record)
 
-    def _check_claim(self, known: FailoverRecord, take_over: bool) -> None:
+    def _check_claim(self, known: FailoverRecord) -> None:
         claim = known.begun.claim
-        if known.doing is None or claim in ("", self._begun.claim) or take_over or not self._is_alive(claim):
+        if known.doing is None or claim in ("", self._begun.claim) or not self._is_alive(claim):
             return
         raise NotNow(
             f"{claim} is running `{known.doing.typed}`: {known.describe()}. Wait until that is done; if that "

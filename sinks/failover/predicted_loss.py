@@ -94,13 +94,13 @@ class Prediction:
         return TYPED_UNKNOWN if self.records is None else str(self.records)
 
 
-def predict(scene: Scene, *, source_answers: bool) -> Prediction:
+def predict(scene: Scene) -> Prediction:
     """Predicts what an unplanned failover loses, as far as can be known now. Writes nothing.
 
     A source that loses its brokers one by one still answers. For partitions that it does not answer for, the last seen
     ends count. Raises ClusterUnreachable if the target does not answer, RightsMissing, LockstepError.
     """
-    if not source_answers:
+    if not scene.source_answers:
         return _remembered(scene)
     try:
         found = counted(scene)

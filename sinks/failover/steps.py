@@ -242,7 +242,7 @@ def _keep_divergence(scene: Scene) -> None:
     """
     ledger, record = scene.journal.ledger, scene.journal.record
     if record.doing is Command.FAIL_OVER:
-        prediction = with_all_copies(scene, predict(scene, source_answers=scene.source_answers))
+        prediction = with_all_copies(scene, predict(scene))
         keep_divergences(ledger, divergences_now(scene, prediction))
         return
     drains = record.doing is Command.DRAIN

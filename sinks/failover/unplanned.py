@@ -48,10 +48,8 @@ def divergences_now(scene: Scene, prediction: Prediction) -> dict[str, Divergenc
 def failover(
     scene: Scene,
     *,
-    source_answers: bool,
     accept_loss: float | None,
     agreed: Callable[[Prediction], None],
-    take_over: bool = False,
 ) -> FailoverRecord:
     """Ends the flow although records may be missing. `agreed` raises unless the operator agrees to the prediction.
 
@@ -61,21 +59,21 @@ def failover(
     if done := scene.journal.has_done(State.FAILED_OVER):
         return done
     known = scene.journal.record
-    scene.journal.check(Command.FAIL_OVER, take_over=take_over)
+    scene.journal.check(Command.FAIL_OVER)
     if known.doing is not Command.FAIL_OVER:
-        prediction = predict(scene, source_answers=source_answers)
+        prediction = predict(scene)
         if prediction.whole:
             check_names(scene.settings, scene.listed().desired.shared)
-        check_loss(scene, prediction, source_answers, accept_loss)
+        check_loss(scene, prediction, accept_loss)
         agreed(prediction)
-    scene.journal.begin(Command.FAIL_OVER, take_over=take_over)
+    scene.journal.begin(Command.FAIL_OVER)
     return scene.journal.run(scene.steps())
 
 
-def check_loss(scene: Scene, prediction: Prediction, source_answers: bool, accept_loss: float | None) -> None:
+def check_loss(scene: Scene, prediction: Prediction, accept_loss: float | None) -> None:
     """Raises NotNow where the source answers and its loss was not accepted, or less than is predicted."""
     if accept_loss is None:
-        if source_answers:
+        if scene.source_answers:
             raise NotNow(_why_to_accept(scene.settings.flow.source, prediction))
         return
     records = prediction.records

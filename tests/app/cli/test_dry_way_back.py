@@ -151,7 +151,7 @@ def promoted(built: Stage) -> None:
 
 def failed_over(built: Stage) -> None:
     mirroring(built)
-    failover(built.scene(), source_answers=False, accept_loss=None, agreed=lambda prediction: None)
+    failover(built.scene(answers=False), accept_loss=None, agreed=lambda prediction: None)
 
 
 @pytest.mark.parametrize("output", list(Output))

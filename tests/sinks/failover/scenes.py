@@ -98,8 +98,8 @@ class Stage:
         """As the ledger has it now."""
         return self.ledger().failover()
 
-    def scene(self, begun: Begun = ME, **journal: Any) -> Scene:
-        """A new process that runs commands."""
+    def scene(self, begun: Begun = ME, *, answers: bool | None = None, **journal: Any) -> Scene:
+        """A new process that runs commands. `answers`: what it believes of the source; None: what is true."""
         world = self.world
         audit = Audit(world.settings.internal.audit, world.target, 1, begun.who, lambda: NOON)
         ports = [
@@ -118,7 +118,7 @@ class Stage:
             self.said.append,
             lambda copies: "offsets",
             failover_steps,
-            world.source.reachable,
+            world.source.reachable if answers is None else answers,
         )
 
     def time(self) -> datetime:

@@ -46,7 +46,7 @@ def test_resent_copies_of_equal_records_stand_for_no_other_ones() -> None:
     # MM2 dies, sends again what lies before and these twelve, and dies again: eight never came.
     for one in log.records[2:22]:
         copy.append(one.key, one.value, one.timestamp)
-    assert predict(built.scene(), source_answers=True).records == 8
+    assert predict(built.scene(answers=True)).records == 8
     with pytest.raises(NotDrained, match="8 records of x"):
         cutover(built.scene())
 

@@ -191,7 +191,7 @@ def test_who_was_taken_over_stops_before_the_next_step() -> None:
     built = stage()
     scene = built.scene()
     scene.journal.begin(Command.FENCE)
-    fence(built.scene(Begun("you", "", "", "you@there:2")), take_over=True)
+    fence(built.scene(Begun("you", "", "", "you@there:2"), is_alive=lambda claim: False))
     with pytest.raises(NotNow, match="you has taken over"):
         scene.journal.run(scene.steps())
 

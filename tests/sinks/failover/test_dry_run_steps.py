@@ -76,7 +76,7 @@ def test_cutover_and_failover_are_about_the_same_topics_and_heartbeats_are_not_a
     built.write("x", 0, 2)
     look(built, 1000.0)
     assert foreseen(built.scene(), [Command.FAIL_OVER]).topics == foreseen(built.scene(), CUTOVER).topics == ["x", "y"]
-    answered, silent = (predict(built.scene(), source_answers=answers) for answers in (True, False))
+    answered, silent = (predict(built.scene(answers=answers)) for answers in (True, False))
     assert answered.known.keys() == silent.known.keys() == {"x", "y"}
     assert (answered.records, {where.topic for where in silent.arrivals}) == (2, {"x", "y"})
 
@@ -86,7 +86,7 @@ def test_dry_failover_is_about_the_topics_whose_ends_were_seen_and_the_way_back_
     look(built, 1000.0)
     built.world.source.reachable = built.here.reachable = built.world.source_acls.reachable = False
     assert foreseen(built.scene(), [Command.FAIL_OVER]).topics == ["x", "y"]
-    failover(built.scene(), source_answers=False, accept_loss=None, agreed=lambda prediction: None)
+    failover(built.scene(answers=False), accept_loss=None, agreed=lambda prediction: None)
     found = foreseen(built.scene(), [Command.INVALIDATE, Command.REVERSE])
     assert (found.then, found.topics) == (State.REVERSING, ["x", "y"])
 

@@ -71,7 +71,7 @@ def answering(built: Stage, answers: bool) -> None:
 
 def taken_over(built: Stage) -> Stage:
     answering(built, False)
-    failover(built.scene(), source_answers=False, accept_loss=None, agreed=lambda found: None)
+    failover(built.scene(answers=False), accept_loss=None, agreed=lambda found: None)
     answering(built, True)
     return built
 

@@ -192,10 +192,10 @@ def test_failover_without_the_source_predicts_what_the_copies_lack(built: Preser
     look(built, 1010.0, keeper)
     for one in (built.world.source, built.world.source_acls, built.here):
         one.reachable = False
-    prediction = predict(built.scene(), source_answers=False)
+    prediction = predict(built.scene(answers=False))
     assert prediction.records == built.here.logs[X1].end - missing[X1]
     assert prediction.without_position == []
-    record = failover(built.scene(), source_answers=False, accept_loss=None, agreed=lambda found: None)
+    record = failover(built.scene(answers=False), accept_loss=None, agreed=lambda found: None)
     assert record.state is State.FAILED_OVER
 
 
@@ -238,7 +238,7 @@ def test_target_that_gives_no_answer_keeps_nothing_from_being_read_of_the_source
     look(built, 1000.0, keeper)
     assert keeper.caught_up_ms is None
     del built.there.latest  # type: ignore[method-assign]
-    assert predict(built.scene(), source_answers=False).known["x"] == (
+    assert predict(built.scene(answers=False)).known["x"] == (
         built.here.logs[X0].end,
         built.here.logs[X1].end,
     )

@@ -244,7 +244,7 @@ def half_copied(built: Stage, then: bool | None) -> None:
 def test_a_failover_with_the_source_loses_what_mm2_copied_and_did_not_commit(then: bool | None, lost: int) -> None:
     built = stage()
     half_copied(built, then)
-    found = predict(built.scene(), source_answers=True)
+    found = predict(built.scene(answers=True))
     assert (found.records, found.exact) == (lost, True)
 
 
@@ -263,7 +263,7 @@ def test_a_preflight_counts_no_copy_that_mm2_did_not_commit(then: bool | None, m
 def test_what_mm2_copied_and_aborted_is_counted_as_never_crossed_once_the_source_is_back() -> None:
     built = stage()
     half_copied(built, None)
-    failover(built.scene(), source_answers=True, accept_loss=20, agreed=lambda prediction: None)
+    failover(built.scene(answers=True), accept_loss=20, agreed=lambda prediction: None)
     built.there.logs[COPY].decide(MM2.producer, commit=False)
     found = unreplicated(built.scene())
     assert (found.by_topic(), found.exact) == ({"x": 20}, True)
@@ -273,7 +273,7 @@ def test_copies_behind_a_clients_open_transaction_are_hidden_so_that_what_never_
     built = stage()
     built.mirrors = False
     built.write("x", 0, 3)
-    failover(built.scene(), source_answers=True, accept_loss=3, agreed=lambda prediction: None)
+    failover(built.scene(answers=True), accept_loss=3, agreed=lambda prediction: None)
     log = built.there.logs[COPY]
     log.written(ActiveProducer(9, 0, 5000), b"a client's", b"", transactional=True)
     for record in built.here.logs[X].records[10:]:
@@ -290,11 +290,11 @@ def test_committed_records_behind_an_open_transaction_count_as_lost() -> None:
     built.mirrors = False
     built.transactions.write("pay", 7, X, b"a", 1)
     built.write("x", 0, 5)
-    found = predict(built.scene(), source_answers=True)
+    found = predict(built.scene(answers=True))
     assert (found.records, found.exact) == (6, False)
     with pytest.raises(NotNow, match="6"):
-        failover(built.scene(), source_answers=True, accept_loss=0, agreed=lambda prediction: None)
-    failover(built.scene(), source_answers=True, accept_loss=6, agreed=lambda prediction: None)
+        failover(built.scene(answers=True), accept_loss=0, agreed=lambda prediction: None)
+    failover(built.scene(answers=True), accept_loss=6, agreed=lambda prediction: None)
     with pytest.raises(NotNow, match=r"for example x-0: an open transaction hides"):
         failback(built.scene(), export=None, discard=6, write_reverse=lambda: None)
     built.transactions.fence_producers(["pay"])

@@ -110,7 +110,7 @@ def test_what_mm2_itself_copied_after_the_takeover_is_no_client_record() -> None
 def test_records_on_a_copy_whose_end_was_not_told_at_the_takeover_are_counted() -> None:
     built = stage()
     built.there.leaderless = {COPY}
-    failover(built.scene(), source_answers=False, accept_loss=None, agreed=lambda prediction: None)
+    failover(built.scene(answers=False), accept_loss=None, agreed=lambda prediction: None)
     built.there.leaderless = set()
     failback(built.scene(), export=None, discard=99, write_reverse=lambda: None)
     built.there.logs[COPY].append(b"new", b"client", timestamp=9000)

@@ -49,7 +49,7 @@ def somebody_makes_another(built: Stage) -> None:
 
 
 def accepting(scene: Scene) -> object:
-    return failover(scene, source_answers=True, accept_loss=100, agreed=lambda prediction: None)
+    return failover(scene, accept_loss=100, agreed=lambda prediction: None)
 
 
 @pytest.mark.parametrize("command", [fence, cutover, accepting, lambda scene: fence(scene, ("y",))])
@@ -85,7 +85,7 @@ def test_flow_is_not_promoted_while_topics_share_a_name() -> None:
 def test_nobody_can_tell_what_is_lost_of_topics_that_share_a_name() -> None:
     built = copied()
     somebody_makes_another(built)
-    prediction = predict(built.scene(), source_answers=True)
+    prediction = predict(built.scene(answers=True))
     assert prediction.typed == "unknown"
     assert {where.topic for where, one in prediction.arrivals.items() if one.problem} == {"x", "X"}
 
@@ -99,8 +99,8 @@ def failed_over() -> Stage:
     look(built, 1010.0, keeper)
     for one in (built.world.source, built.world.source_acls, built.here):
         one.reachable = False
-    assert predict(built.scene(), source_answers=False).typed == "unknown"
-    failover(built.scene(), source_answers=False, accept_loss=None, agreed=lambda prediction: None)
+    assert predict(built.scene(answers=False)).typed == "unknown"
+    failover(built.scene(answers=False), accept_loss=None, agreed=lambda prediction: None)
     return built
 
 

@@ -55,13 +55,13 @@ def lose_the_source(built: Stage, reachable: bool = False) -> None:
 def failed_over(built: Stage) -> FailoverRecord:
     """Without the source, whatever is lost."""
     lose_the_source(built)
-    return failover(built.scene(), source_answers=False, accept_loss=None, agreed=agree)
+    return failover(built.scene(answers=False), accept_loss=None, agreed=agree)
 
 
 def test_without_the_source_the_loss_is_told_from_what_was_seen_last() -> None:
     built, seen = watched(), list[Prediction]()
     lose_the_source(built)
-    record = failover(built.scene(), source_answers=False, accept_loss=None, agreed=seen.append)
+    record = failover(built.scene(answers=False), accept_loss=None, agreed=seen.append)
     assert record.state is State.FAILED_OVER
     assert (seen[0].records, seen[0].at_ms) == (3, 1_700_000_000_000)
     assert not seen[0].exact
@@ -83,14 +83,14 @@ def test_all_of_a_topic_that_was_recreated_while_no_job_ran_may_be_lost_until_it
     syncs.clear()
     again = job()
     look(built, 2000.0, again)
-    found = predict(built.scene(), source_answers=False)
+    found = predict(built.scene(answers=False))
     assert found.arrivals[X0].behind == Behind(records, None, exact=False)
     assert X0 in found.without_position
     syncs[X0] = LatestSync(records - 1, 9 + records)
     for number in range(records):
         built.there.logs[TopicPartition("a.x", 0)].append(b"%d" % number, b"new", 2000)
     look(built, 2010.0, again)
-    found = predict(built.scene(), source_answers=False)
+    found = predict(built.scene(answers=False))
     assert found.arrivals[X0].behind == Behind(0, None, exact=False)
     assert X0 not in found.without_position
 
@@ -98,7 +98,7 @@ def test_all_of_a_topic_that_was_recreated_while_no_job_ran_may_be_lost_until_it
 def test_where_no_job_kept_the_ends_nobody_can_tell() -> None:
     built, seen = stage(), list[Prediction]()
     lose_the_source(built)
-    failover(built.scene(), source_answers=False, accept_loss=None, agreed=seen.append)
+    failover(built.scene(answers=False), accept_loss=None, agreed=seen.append)
     assert (seen[0].records, seen[0].typed) == (None, "unknown")
 
 
@@ -110,7 +110,7 @@ def test_who_does_not_agree_changes_nothing() -> None:
         raise NotNow("no")
 
     with pytest.raises(NotNow):
-        failover(built.scene(), source_answers=False, accept_loss=None, agreed=refuse)
+        failover(built.scene(answers=False), accept_loss=None, agreed=refuse)
     assert built.record() == FailoverRecord()
 
 
@@ -119,10 +119,10 @@ def test_a_source_that_answers_wants_the_loss_accepted(accepted: int | None, fit
     built = watched()
     scene = built.scene()
     if fits:
-        assert failover(scene, source_answers=True, accept_loss=accepted, agreed=agree).state is State.FAILED_OVER
+        assert failover(scene, accept_loss=accepted, agreed=agree).state is State.FAILED_OVER
     else:
         with pytest.raises(NotNow, match="accept-loss"):
-            failover(scene, source_answers=True, accept_loss=accepted, agreed=agree)
+            failover(scene, accept_loss=accepted, agreed=agree)
 
 
 @pytest.mark.parametrize(("built", "typed"), [(watched, "3"), (stage, "unknown")])
@@ -131,7 +131,7 @@ def test_a_topic_of_which_the_source_lists_no_partition_loses_what_was_seen_last
 ) -> None:
     stage_ = built()
     stage_.world.source.topics["x"].partitions = 0
-    assert predict(stage_.scene(), source_answers=True).typed == typed
+    assert predict(stage_.scene(answers=True)).typed == typed
 
 
 def test_a_partition_without_an_offset_sync_may_lose_all_that_it_has() -> None:
@@ -139,7 +139,7 @@ def test_a_partition_without_an_offset_sync_may_lose_all_that_it_has() -> None:
     store_histories(built.ledger(), {Y0: None})
     look(built, 1010.0)
     lose_the_source(built)
-    failover(built.scene(), source_answers=False, accept_loss=None, agreed=seen.append)
+    failover(built.scene(answers=False), accept_loss=None, agreed=seen.append)
     assert seen[0].records == 3 + 10
 
 
@@ -147,9 +147,9 @@ def test_the_divergence_is_kept_as_it_was_when_the_target_took_over() -> None:
     built = watched()
     lose_the_source(built)
     for _ in range(2):
-        process = mortal(replace(built.scene(), source_answers=False), Step.GRANT_WRITES, after=False)
+        process = mortal(built.scene(answers=False), Step.GRANT_WRITES, after=False)
         with pytest.raises(Died):
-            failover(process, source_answers=False, accept_loss=None, agreed=agree)
+            failover(process, accept_loss=None, agreed=agree)
         built.there.logs[TopicPartition("a.x", 1)].append(b"a client's", b"", 5000)
     failed_over(built)
     kept = divergences(built.ledger())["x"]
@@ -221,7 +221,8 @@ def test_a_command_that_was_taken_over_within_a_step_does_not_put_its_own_state_
     other = replace(ME, claim="bob@there:2")
 
     def waiting() -> None:
-        failover(built.scene(other), source_answers=True, accept_loss=3, agreed=agree, take_over=True)
+        scene = built.scene(other, answers=True, is_alive=lambda claim: False)
+        failover(scene, accept_loss=3, agreed=agree)
 
         built.producers.clear()
         built.copy()
@@ -253,8 +254,8 @@ def partly_moved() -> Stage:
 def test_a_failover_amid_a_batch_counts_and_keeps_the_topics_that_are_not_fenced_as_well() -> None:
     built, seen = partly_moved(), list[Prediction]()
     with pytest.raises(NotNow, match="7 records would be lost"):
-        failover(built.scene(), source_answers=True, accept_loss=0, agreed=agree)
-    failover(built.scene(), source_answers=True, accept_loss=7, agreed=seen.append)
+        failover(built.scene(answers=True), accept_loss=0, agreed=agree)
+    failover(built.scene(answers=True), accept_loss=7, agreed=seen.append)
     assert (seen[0].records, seen[0].exact) == (7, True)
     kept = divergences(built.ledger())
     assert [(list(kept[topic].ends), list(kept[topic].lost)) for topic in ("x", "y")] == [
@@ -269,13 +270,13 @@ def test_without_the_source_what_moved_clients_wrote_hides_no_loss() -> None:
     store_histories(built.ledger(), {where: History(4, 4, 0) for where in (X0, X1, Y0)})
     look(built, 1000.0)
     lose_the_source(built)
-    failover(built.scene(), source_answers=False, accept_loss=None, agreed=seen.append)
+    failover(built.scene(answers=False), accept_loss=None, agreed=seen.append)
     assert seen[0].records == 1 + 7
 
 
 def test_a_failback_after_a_failover_amid_a_batch_names_what_the_source_alone_has() -> None:
     built = partly_moved()
-    failover(built.scene(), source_answers=True, accept_loss=7, agreed=agree)
+    failover(built.scene(answers=True), accept_loss=7, agreed=agree)
     with pytest.raises(NotNow, match="has 7 records"):
         failback(built.scene(), export=None, discard=None, write_reverse=lambda: None)
 
@@ -289,10 +290,10 @@ def cut_off(built: Stage) -> None:
 def test_what_a_job_saw_counts_as_lost_although_a_leader_tells_less() -> None:
     built = watched()
     cut_off(built)
-    found = predict(built.scene(), source_answers=True)
+    found = predict(built.scene(answers=True))
     assert (found.records, found.exact) == (3, False)
     with pytest.raises(NotNow, match="3"):
-        failover(built.scene(), source_answers=True, accept_loss=0, agreed=agree)
+        failover(built.scene(answers=True), accept_loss=0, agreed=agree)
 
 
 def test_no_flow_is_cut_over_while_a_leader_tells_less_than_a_job_saw() -> None:
@@ -305,9 +306,9 @@ def test_no_flow_is_cut_over_while_a_leader_tells_less_than_a_job_saw() -> None:
 def test_a_topic_that_the_source_hides_is_lost_as_far_as_a_job_saw_it() -> None:
     built = watched()
     built.world.source.unseen.add("x")
-    found = predict(built.scene(), source_answers=True)
+    found = predict(built.scene(answers=True))
     assert (found.records, found.exact, found.whole) == (3, False, False)
-    failover(built.scene(), source_answers=True, accept_loss=3, agreed=agree)
+    failover(built.scene(answers=True), accept_loss=3, agreed=agree)
     assert set(divergences(built.ledger())) == {"x", "y"}
 
 
@@ -324,10 +325,10 @@ def test_a_hidden_topic_of_which_no_copy_tells_is_neither_cut_over_nor_failed_ov
     for command in (cutover, fence):
         with pytest.raises(NotNow, match="a does not list x, and does not say either that they are gone"):
             command(built.scene())
-    found = predict(built.scene(), source_answers=True)
+    found = predict(built.scene(answers=True))
     assert (found.exact, found.whole, found.records == 0) == (False, False, False)
     with pytest.raises(NotNow, match="--accept-loss"):
-        failover(built.scene(), source_answers=True, accept_loss=0, agreed=agree)
+        failover(built.scene(answers=True), accept_loss=0, agreed=agree)
 
 
 def test_partitions_that_cannot_be_compared_are_led_back_once_the_operator_says_so() -> None:
