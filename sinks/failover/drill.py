@@ -17,7 +17,7 @@ from sinks.failover.arrival import arrivals
 from sinks.failover.cut_reader import AsItWas, all_records
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fencing import Fence, NoAuthorizer
-from sinks.failover.scene import Scene, WaitLines
+from sinks.failover.scene import Scene
 from sinks.failover.unreplicated import not_among
 from sinks.faults import NoAnswer, RightsMissing
 from sinks.flow_settings import FlowSettings
@@ -32,7 +32,7 @@ from streaming.errors import LockstepError, WrongUsage
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.valid_topic_names import topic_name_fault
 
-DRILL_POLL_INTERVAL = 0.25
+GAVE_UP = ". If that takes longer here, run the drill again with a longer --within"
 
 DRILL_PREFIX = "failover-drill-"
 """Prefix of the topic and the groups that a drill makes, unless another name is given."""
@@ -254,15 +254,7 @@ class Drill:
         self.scene.say(f"{name}: {result.seconds[name]:.1f} s")
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        lines = WaitLines(self.scene.say, self.scene.waiting.clock, self.within)
-        while not condition():
-            if lines.is_over:
-                raise LockstepError(
-                    f"gave up after {self.within:g} s of waiting for {what}. If that takes longer here, run the drill "
-                    "again with a longer --within"
-                )
-            lines.go_on(what)
-            self.scene.waiting.sleep(DRILL_POLL_INTERVAL)
+        self.scene.wait_until(condition, self.within, what, GAVE_UP)
 
 
 # The topic that a drill makes, with its copy. Only what the drill made itself is deleted.

@@ -26,6 +26,8 @@ from streaming.errors import LockstepError
 from streaming.message_words import first_names
 from streaming.mm2.records import TopicPartition
 
+POLL_INTERVAL_S = 0.5
+
 LINE_INTERVAL = 10.0
 """Seconds between two lines of one wait."""
 
@@ -166,6 +168,15 @@ class Scene:
     def readers(self) -> AbstractContextManager[tuple[RecordReader, RecordReader]]:
         """Opens both readers: the source as MM2 reads it, and the target's committed records."""
         return both_readers(self.settings, self.source, self.target)
+
+    def wait_until(self, condition: Callable[[], bool], within: float, what: str, advice: str) -> None:
+        """Waits until the condition holds. Raises LockstepError after `within` seconds, with what it waited for."""
+        lines = WaitLines(self.say, self.waiting.clock, within)
+        while not condition():
+            if lines.is_over:
+                raise LockstepError(f"gave up after {within:g} s of waiting for {what}{advice}")
+            lines.go_on(what)
+            self.waiting.sleep(POLL_INTERVAL_S)
 
     def topics(self, listed: Listed) -> list[str]:
         """Returns the topics of this failover: the fenced ones, or all that producers write."""

@@ -26,7 +26,7 @@ from sinks.failover.lost_before_copying import by_topic, lost_by_now, lost_numbe
 from sinks.failover.open_transactions import NotDrained, await_decided, check_decided, last_writers, tell_open
 from sinks.failover.predicted_loss import Prediction, counted, predict
 from sinks.failover.records_since_drain import WrittenSince, written_on_target
-from sinks.failover.scene import Scene, WaitLines
+from sinks.failover.scene import POLL_INTERVAL_S, Scene, WaitLines
 from sinks.failover.uncopied_records import Pairs
 from sinks.failover.unplanned import divergences_now
 from sinks.kafka.ports.record_reader import RecordReader
@@ -44,8 +44,6 @@ from streaming.mm2.records import TopicPartition
 
 SHOWN_WITHIN = 30.0
 """Seconds until the source shows a fence."""
-
-ARRIVAL_POLL_INTERVAL = 0.5
 
 
 def failover_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
@@ -75,7 +73,8 @@ def _deny_writes(scene: Scene) -> None:
     topics = scene.topics(scene.listed())
     with open_fence(scene) as fence:
         denial = fence.deny(topics)
-    _wait(scene, partial(_shows, scene, topics), SHOWN_WITHIN, "the source to show the fence")
+    shown = partial(_shows, scene, topics)
+    scene.wait_until(shown, SHOWN_WITHIN, "the source to show the fence", "; run the command again")
     denied = f"{number_of(len(topics), 'topic')} ({number_of(denial.acls, 'ACL')} made)"
     scene.say(f"on {scene.settings.flow.source} all clients are denied to write {denied}")
     name_left(scene, {acl.resource_name for acl in denial.left})
@@ -231,7 +230,7 @@ def _await_last(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) ->
             raise NotDrained(describe_missing(missing, scene.choices.drain_within, label))
         lines.go_on(f"{scene.settings.copier.label}, since {count_missing(missing)}")
         left = {one.where: pairs[one.where] for one in missing}
-        scene.waiting.sleep(ARRIVAL_POLL_INTERVAL)
+        scene.waiting.sleep(POLL_INTERVAL_S)
 
 
 def _keep_divergence(scene: Scene) -> None:
@@ -351,14 +350,6 @@ def grant_writes(scene: Scene) -> None:
     granted = number_of(len(bindings), "ALLOW WRITE is", "ALLOW WRITE are")
     named = first_names(sorted(f"{acl.principal} on {acl.pattern_type} {acl.resource_name}" for acl in bindings))
     scene.say(f"{granted} granted on {scene.settings.flow.target}: {named}")
-
-
-def _wait(scene: Scene, condition: Callable[[], bool], seconds: float, what: str) -> None:
-    deadline = scene.waiting.clock() + seconds
-    while not condition():
-        if scene.waiting.clock() > deadline:
-            raise LockstepError(f"gave up after {seconds:g} s of waiting for {what}; run the command again")
-        scene.waiting.sleep(ARRIVAL_POLL_INTERVAL)
 
 
 def with_all_copies(scene: Scene, prediction: Prediction) -> Prediction:
