@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from sinks.engine import reconcile
 from sinks.engine.deletion_checks import SECOND_LOOK_AFTER_S
 from sinks.flow_settings import AclRules
 from sinks.kafka.jvm.jvm_acls import RECENT
@@ -240,7 +241,8 @@ def test_source_of_a_flow_that_has_ended_is_asked_for_no_epoch() -> None:
     assert world.run_pass().ended is not None
 
 
-def test_command_waits_until_the_epoch_grew_between_its_two_looks() -> None:
+def test_command_waits_until_the_epoch_grew_between_its_two_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconcile, "EPOCHS_GROW_WITHIN_S", 0.7)
     world, epochs = in_step(), iter(range(100, 1000))
     lose_alice(world)
     world.reviewed = True

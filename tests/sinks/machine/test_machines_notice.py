@@ -13,7 +13,7 @@ from sinks.engine import flow_ledger, reconcile
 from sinks.every_kind.controller import PassContext, Sighting
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
-from sinks.kafka.ports.cluster import Faults
+from sinks.kafka.ports.cluster import Faults, TopicSpec
 from sinks.kafka.ports.groups import GroupFaults, Offsets
 from sinks.kinds.offsets import memory
 from sinks.kinds.polled_controller import PolledController
@@ -57,10 +57,11 @@ class TooWide(FaultyAcls):
 
 @dataclass
 class Forgetful(FaultyCluster):
-    """A deletion of topics is acknowledged, and takes other clients' topics along."""
+    """A creation of topics is acknowledged, and other topics are gone."""
 
-    def delete_topics(self, topics: Collection[str], ids: Mapping[str, str] | None = None) -> Faults:
-        return super().delete_topics({*topics, *(name for name in self.topics if name.startswith("a."))}, ids)
+    def create_topics(self, specs: Mapping[str, TopicSpec]) -> Faults:
+        super().delete_topics([name for name in self.topics if name.startswith("a.")])
+        return super().create_topics(specs)
 
 
 class SkippingMachine(GroupsMachine):
@@ -82,7 +83,7 @@ class RevokingMachine(ListsMachine):
 
 
 class DroppingMachine(TopicsMachine):
-    """Topics that the source has go along."""
+    """Topics that the source has are gone."""
 
     def populate(self) -> None:
         self.target = self.world.target = Forgetful("b", "id-of-b", hazard=self.hazard)

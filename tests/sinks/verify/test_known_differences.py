@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
@@ -32,7 +32,8 @@ def missing(*offsets: int) -> list[FoundDifference]:
     return [FoundDifference(Difference.MISSING, offset, None) for offset in offsets]
 
 
-@given(st.integers(0, 2 * MOST_SPOTS), st.integers(1, 400))
+@given(st.integers(0, 2 * MOST_SPOTS), st.integers(20, 400))
+@example(MOST_SPOTS + 2, 1)
 def test_however_many_differ_so_many_are_kept_and_all_are_counted(count: int, at_once: int) -> None:
     known = KnownDifferences()
     for start in range(0, count, at_once):
