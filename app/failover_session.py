@@ -164,7 +164,8 @@ def write_groups(
 ) -> str:
     """Writes the groups' offsets first, on all topics. `accepted`: groups that stay where they are.
 
-    Then raises LockstepError for a group on the `copies` whose offsets could not be read, or that is held in ERROR.
+    Then raises LockstepError for a group on the `copies` whose offsets could not be read, or that is held in ERROR, on
+    any topic.
     Raises it too for more partitions than `most_skipping` in which a group has no offset on the target.
     """
     compared = reconcile.compare(everything=True)
@@ -181,8 +182,9 @@ def write_groups(
         said = number_of(len(failed), "last offset was", "last offsets were")
         raise LockstepError(f"{said} refused: {failed[0].change.label}: {failed[0].error}")
     rows = group_offsets(controllers)
-    # A group that cannot be read may have offsets on any topic.
-    others = [row for row in rows if row.group not in accepted and (row.unseen or row.topic in copies)]
+    # A group that cannot be read may have offsets on any topic. A group moves as a whole, with its other topics.
+    moving = {row.group for row in rows if row.unseen or row.topic in copies} - set(accepted)
+    others = [row for row in rows if row.group in moving]
     _refuse_held(others)
     _refuse_skipping(others, most_skipping)
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(rows).items() if count)

@@ -373,6 +373,7 @@ NEXT = (
 
 HEAD = """# {reverse}, made by `lockstep failback` from {path}. Look at it before MM2 and Lockstep get it:
 # - {flow} is off. Stop the MM2 that runs it.
+# - lockstep.acl.principal.mapping is as it was: turn it round.
 # - Under the default policy MM2 never copies topics {source}.* back: producers on {target} must write to others.
 # - Under the identity policy the fence on {source} keeps MM2 away, too: `lockstep unfence`, or make it a super user.
 """

@@ -27,7 +27,7 @@ from sinks.engine.report import Compared, KindTrouble, Report, Stopwatch, notify
 from sinks.every_kind.comparison import Comparison, ControllerStatus
 from sinks.every_kind.controller import Controller, PassContext, Sighting, StreamFollower
 from sinks.every_kind.listing import NOTHING_LISTED
-from sinks.every_kind.moved_copies import refuse_moved
+from sinks.every_kind.moved_copies import refuse_beside, refuse_moved
 from sinks.failover.preflight import FailoverStatus
 from sinks.failover.source_end_offsets import Positions
 from sinks.faults import NotLeading
@@ -229,6 +229,8 @@ class FlowReconcile:
                 comparison = comparison.with_plan(comparison.plan.refusing_kinds(kept, passing=True))
             if moved:
                 comparison = comparison.with_plan(refuse_moved(comparison.plan, moved, in_batches=in_batches))
+            if beside := self._claims.drained - {self.settings.flow}:
+                comparison = comparison.with_plan(refuse_beside(comparison.plan, beside))
             found.append((controller, agenda.hold_back(comparison, context.ledger.owned, context.now)))
         return found
 

@@ -40,7 +40,8 @@ class Claims:
         self._claimed: dict[Kind, dict[Flow, frozenset[Key] | None]] = {}
         self._owned: dict[tuple[Kind, Flow], frozenset[Key]] = {}
         self._stopped: set[tuple[Kind, Flow]] = set()
-        self._moved: set[Flow] = set()
+        self.drained: set[Flow] = set()
+        """Flows that drained topics: what their sources show no longer tells what their clients need on the target."""
         self._waiting: set[Flow] = set()
 
     def expect(self, flow: Flow, kind: Kind) -> None:
@@ -79,14 +80,13 @@ class Claims:
     def stop(self, flow: Flow, stopped: Collection[Kind], ledger: Ledger) -> None:
         """Note that these kinds are paused, or that the flow has ended: it will not publish its wishes.
 
-        Its claims in this process stay. If it has none, and its ledger knows of none either, it claims nothing. Where
-        it has drained topics, what it wants now no longer tells what its clients need on the target.
+        Its claims in this process stay. If it has none, and its ledger knows of none either, it claims nothing.
         """
         with self._lock:
             if ledger.values(Entry.DIVERGENCE):
-                self._moved.add(flow)
+                self.drained.add(flow)
             else:
-                self._moved.discard(flow)
+                self.drained.discard(flow)
             for kind, flows in self._claimed.items():
                 self._stopped.discard((kind, flow))
                 if kind in stopped and flow in flows and flows[flow] is None:
@@ -150,7 +150,7 @@ class Claims:
         unknown = [other.name for other, keys in others.items() if keys is None and other.name not in stopped]
         if wanting:
             return WANTED.format(" and ".join(sorted(wanting)))
-        if moved := [other.name for other in others if other in self._moved]:
+        if moved := [other.name for other in others if other in self.drained]:
             return MOVED.format(" and ".join(sorted(moved)))
         if unknown:
             self._waiting.add(flow)

@@ -5,11 +5,12 @@ Drained topics are in the ledger (`sinks.ledger.kept_divergences`) until the flo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from sinks.ledger.kept_divergences import Divergence, takeover_ends
 from sinks.model.changes import ALLOW, Change, Kind, Op
 from sinks.model.plan import SEE_PLAN, Plan
+from streaming.flow import Flow
 from streaming.message_words import first_names
 from streaming.mm2.records import MAX_INT64, TopicPartition
 
@@ -17,15 +18,16 @@ MOVED = (
     "the flow drained the topic, so its clients may have moved to the target and write it there. Lockstep changes it "
     "no more until `lockstep unfence`, or until `lockstep failback --done`"
 )
-MOVED_DEFAULTS = (
-    "the flow drained {}, so clients may write copies there, and the brokers' configs hold for these as well. Lockstep "
-    "changes them no more until `lockstep unfence`, or until `lockstep failback --done`"
+KEPT_DEFAULTS = (
+    "{}, so clients may write copies there, and the brokers' configs hold for these as well. Lockstep changes them no "
+    "more until {}"
 )
-MOVED_PRINCIPALS = (
-    "the flow drained {}, so clients may have moved to the target, and what goes on the source is no longer theirs. "
-    "Lockstep takes no access away until `lockstep unfence`, or until `lockstep failback --done`. If it is meant, take "
-    "it away on the target by hand"
+KEPT_ACCESS = (
+    "{}, so clients may have moved to the target, and what goes on the source is no longer theirs. Lockstep takes no "
+    "access away until {}. If it is meant, take it away on the target by hand"
 )
+OWN_END = "`lockstep unfence`, or until `lockstep failback --done`"
+OTHERS_END = "that flow is unfenced, leads again, or is out of the properties file"
 BEHIND_TAKEOVER = "clients could move to the target before Lockstep read where the copy ends; it reads that again"
 
 
@@ -44,16 +46,27 @@ def refuse_moved(plan: Plan, known: Mapping[str, Divergence], *, in_batches: boo
         return plan
     copies, ends = {one.remote for one in known.values()}, takeover_ends(known)
     plan = plan.refusing([one for one in plan.changes if _topic_of(one) in copies], MOVED, remedy=SEE_PLAN)
-    named = first_names(sorted(known), 3)
-    access = [one for one in plan.changes if _takes_access(one)]
-    plan = plan.refusing(access, MOVED_PRINCIPALS.format(named), remedy=SEE_PLAN)
-    defaults = [one for one in plan.changes if one.kind is Kind.BROKER_CONFIG]
-    plan = plan.refusing(defaults, MOVED_DEFAULTS.format(named), remedy=SEE_PLAN)
+    plan = _keep_access(plan, f"the flow drained {first_names(sorted(known), 3)}", OWN_END)
     offsets = [one for one in plan.changes if one.kind is Kind.GROUP_OFFSET]
     own = [one for one in offsets if in_batches and one.before is not None and one.key[1] in copies]
     plan = plan.refusing(own, GROUPS_OWN, passing=True)
     behind = [one for one in offsets if one not in own and _lies_behind(one, ends)]
     return plan.refusing(behind, BEHIND_TAKEOVER, passing=True)
+
+
+def refuse_beside(plan: Plan, drained: Collection[Flow]) -> Plan:
+    """Refuse what would take access away from clients of other flows that drained topics. Returns the rest of the plan,
+    with deletions, which the claims of these flows hold (`sinks.every_kind.claims`)."""
+    flows = " and ".join(sorted(one.name for one in drained))
+    return _keep_access(plan, f"{flows} drained topics", OTHERS_END, frozenset(Op) - {Op.DELETE})
+
+
+def _keep_access(plan: Plan, why: str, until: str, ops: Collection[Op] = frozenset(Op)) -> Plan:
+    """`why`, `until`: clauses of the reason. `ops`: of changes to what principals may do."""
+    access = [one for one in plan.changes if _takes_access(one) and one.op in ops]
+    defaults = [one for one in plan.changes if one.kind is Kind.BROKER_CONFIG]
+    plan = plan.refusing(access, KEPT_ACCESS.format(why, until), remedy=SEE_PLAN)
+    return plan.refusing(defaults, KEPT_DEFAULTS.format(why, until), remedy=SEE_PLAN)
 
 
 def _takes_access(change: Change) -> bool:

@@ -94,11 +94,13 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
     """
     there = _tails(target, pairs.values())
     here = _tails(source, pairs)
+    # Of an empty log nothing is missing, whether its copy exists or not.
+    empty = {where for where, log in here.logs.items() if log.start == log.end and where not in here.problems}
+    pairs = {where: copy for where, copy in pairs.items() if where not in empty}
     found: dict[TopicPartition, Arrival] = {}
     deep: list[TopicPartition] = []
     for where, copy in pairs.items():
-        problem = here.problems.get(where) or there.problems.get(copy)
-        if problem:
+        if problem := here.problems.get(where) or there.problems.get(copy):
             found[where] = Arrival(where, problem=problem)
             continue
         tail, whole = there.tails[copy], where in here.whole
@@ -106,10 +108,14 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
         if known is not None and known.exact:
             found[where] = Arrival(where, known)
         elif not here.tails[where]:
-            found[where] = Arrival(where, Behind(0, None, True))
+            found[where] = Arrival(where, ALL_THERE)
         else:
             deep.append(where)
     found |= _searched(source, {where: there.tails[pairs[where]] for where in deep}, here.logs)
+    for where in deep:
+        # The target's retention took all that it had.
+        if (known := found[where].behind) and not there.tails[pairs[where]] and there.logs[pairs[where]].end:
+            found[where] = Arrival(where, known._replace(exact=not known.records))
     counted = {
         where: one.behind for where, one in found.items() if one.behind and not _is_appended(there.tails[pairs[where]])
     }
@@ -122,6 +128,7 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
         records, first = exact[where].records + len(holes[where]), holes[where][0]
         known = Behind(records, first.timestamp, exact=False, since=first.offset)
         found[where] = replace(found[where], behind=known)
+    found |= {where: Arrival(where, ALL_THERE) for where in empty}
     return {where: _with_hidden(one, here.hidden.get(where)) for where, one in found.items()}
 
 

@@ -88,7 +88,7 @@ def _with_known(scene: Scene, listed: Listed, topics: tuple[str, ...]) -> tuple[
     known = scene.journal.record
     if known.state not in (State.FENCED, State.DRAINED):
         return topics
-    return tuple(sorted({*known.topics, *(topics or scene.fenced(listed))})) if known.topics else ()
+    return tuple(sorted({*scene.topics(listed), *(topics or scene.fenced(listed))})) if known.topics else ()
 
 
 def check_fence(scene: Scene, topics: tuple[str, ...] = ()) -> None:
@@ -248,7 +248,7 @@ def cutover(
 def _drained_in_batches(scene: Scene, size: int, *, without_fence: bool) -> FailoverRecord:
     record = scene.journal.record
     if record.doing is Command.FENCE:
-        record = fence(scene, record.topics, without_fence=without_fence)
+        record = fence(scene, tuple(scene.topics(scene.listed())), without_fence=without_fence)
     elif record.state is State.FENCED:
         _check_closed(scene)
     while True:

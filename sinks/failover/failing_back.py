@@ -46,7 +46,10 @@ def failback(
     if record.doing is not Command.REVERSE:
         scene.journal.begin(Command.INVALIDATE)
         scene.journal.run(steps)
-        _deal_with(found[0], flow.source, flow.target, export, discard)
+    else:
+        # Records may have come since the run that died.
+        count()
+    _deal_with(found[0], flow.source, flow.target, export, discard)
     scene.journal.begin(Command.REVERSE)
     return scene.journal.run(steps)
 
@@ -133,7 +136,7 @@ def check_source_leads(scene: Scene, typed: str | None) -> None:
     except (LedgerUntrusted, RightsMissing) as error:
         record, why = None, str(error)
     # A reverse flow keeps the state of its last cutover until it is led back itself.
-    before = record is not None and record.begun.at < scene.journal.record.begun.at
+    before = record is not None and record.taken_over_at < scene.journal.record.taken_over_at
     if record is not None and record.state in LEADS and not before:
         scene.say(f"{flow.source} leads again: {reverse.name} is {record.describe()}")
         return

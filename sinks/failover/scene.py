@@ -180,17 +180,27 @@ class Scene:
 
     def topics(self, listed: Listed) -> list[str]:
         """Returns the topics of this failover: the fenced ones, or all that producers write."""
-        return self.fenced(listed, self.journal.record.topics)
+        fenced = self.fenced(listed)
+        if not (recorded := self.journal.record.topics):
+            return fenced
+        # A drained topic may be gone on the source, and out of the file.
+        settled = divergences(self.journal.ledger).keys() | self.choices.accepted
+        if left := sorted(set(recorded) - set(fenced) - settled):
+            raise LockstepError(
+                f"{first_names(left)}: fenced, not drained, and {self.settings.flow.name} does not replicate it any "
+                "more. See that the source has it and that the file names it, leave it behind with --accept, or go "
+                "back with `lockstep unfence`"
+            )
+        return sorted(set(recorded) & set(fenced))
 
     def fenced(self, listed: Listed, wanted: Collection[str] = ()) -> list[str]:
-        """Returns the topics to fence, or of these the `wanted`, without drained ones that the source has no more.
+        """Returns the topics to fence, or of these the `wanted`.
 
         Raises LockstepError for a wanted topic that is not among them, and where topics share a name on the target.
         """
         check_names(self.settings, listed.desired.shared)
         found = fenced_topics(self.settings, listed.desired.remote)
-        gone = divergences(self.journal.ledger).keys() - listed.source.keys()
-        return chosen(self.settings.flow, found, set(wanted) - gone) if wanted else found
+        return chosen(self.settings.flow, found, wanted) if wanted else found
 
     def pairs(self, listed: Listed) -> dict[TopicPartition, TopicPartition]:
         """Returns the topics' partitions with their copies. Raises LockstepError for a topic without listed copies."""

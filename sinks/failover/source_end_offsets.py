@@ -358,6 +358,8 @@ class SourceEndOffsetStore:
         """Returns the ledger's new entries for lost records, where they change."""
         if not self._unwritten:
             return {}
+        # An operator may have acknowledged losses meanwhile.
+        ledger.catch_up()
         lost = before = kept_lost(ledger)
         for read, gone in self._unwritten:
             others = read.others | {where for where in lost if where.topic in gone}

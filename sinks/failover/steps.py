@@ -211,6 +211,10 @@ def check_acknowledged(scene: Scene, listed: Listed) -> None:
     remote, now_ms = listed.desired.remote, milliseconds(scene.journal.now())
     with scene.readers() as (source, target):
         lost = unacknowledged(lost_by_now(scene.journal.ledger, source, target, remote, now_ms))
+        pairs = {where: TopicPartition(remote[where.topic], where.partition) for where in lost if where.topic in remote}
+        # Retention goes on in both logs after the drain.
+        whole = still_drained(scene.journal.ledger, source, target, pairs)
+        lost = {where: one for where, one in lost.items() if where not in whole}
     topics = [one for one in by_topic(lost) if not one.is_compacted and one.topic not in scene.choices.accepted]
     if topics:
         named = first_names([f"{lost_number(one)} of {one.topic}" for one in topics])
@@ -234,7 +238,8 @@ def _await_last(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) ->
 
 
 def _keep_divergence(scene: Scene) -> None:
-    """Keeps the divergences. Topics of an earlier batch have theirs from before their clients moved.
+    """Keeps the divergences. Topics of an earlier batch have theirs from before their clients moved. Without batches
+    they are kept anew for a topic that clients went on writing on the source.
 
     Unless the failover is unplanned, it raises NotDrained if a record came since the last check, and if the end of a
     copy is unknown.
@@ -245,7 +250,8 @@ def _keep_divergence(scene: Scene) -> None:
         keep_divergences(ledger, divergences_now(scene, prediction))
         return
     drains = record.doing is Command.DRAIN
-    topics = set(scene.topics(scene.listed())) - (divergences(ledger).keys() if drains else set())
+    kept = divergences(ledger).keys() if record.topics else set()
+    topics = set(scene.topics(scene.listed())) - (kept if drains else set())
     _refuse_open(scene)
     prediction = counted(scene, topics if drains or record.topics else None)
     _refuse_late(scene, prediction)
@@ -257,7 +263,7 @@ def _keep_divergence(scene: Scene) -> None:
             f"{scene.settings.flow.target} does not tell where its copies of {first_names(endless)} end. See that each "
             "partition there has a leader, and run the command again"
         )
-    keep_divergences(ledger, found)
+    keep_divergences(ledger, found, renews=not record.topics)
 
 
 CAME_LATE = (

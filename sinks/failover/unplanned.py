@@ -35,8 +35,9 @@ def divergences_now(scene: Scene, prediction: Prediction) -> dict[str, Divergenc
         found[topic] = Divergence(
             name,
             [
-                logs[where].end if (where := TopicPartition(name, number)) in logs else UNSEEN_END
-                for number in range(len(known))
+                # Of an empty log of the source nothing is in its copy.
+                logs[where].end if (where := TopicPartition(name, number)) in logs else UNSEEN_END if end else 0
+                for number, end in enumerate(known)
             ],
             list(known),
             [one.behind.records if one and one.behind else -1 for one in lost],

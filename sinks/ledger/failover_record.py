@@ -188,7 +188,7 @@ class FailoverRecord:
     """A flow's state, the command that is half done, and its finished steps.
 
     `without_fence`: no ACL keeps producers away; they were stopped in another way. `topics`: fenced topics; none: all
-    that are replicated.
+    that are replicated. `ended_at`: when the command that ended the flow began; "" in records of earlier versions.
     """
 
     state: State = State.MIRRORING
@@ -197,6 +197,12 @@ class FailoverRecord:
     begun: Begun = Begun()
     without_fence: bool = False
     topics: tuple[str, ...] = ()
+    ended_at: str = ""
+
+    @property
+    def taken_over_at(self) -> str:
+        """When the takeover began (UTC). Later commands on the way back do not change it."""
+        return self.ended_at or self.begun.at
 
     @property
     def has_ended(self) -> bool:
@@ -240,6 +246,7 @@ class FailoverRecord:
                 Begun(**fields["begun"]),
                 bool(fields["without_fence"]),
                 tuple(fields["topics"]),
+                fields.get("ended_at", ""),
             )
             record.check_texts()
             record.check_possible()
@@ -252,7 +259,7 @@ class FailoverRecord:
 
     def check_texts(self) -> None:
         """Raises TypeError for a text field of another type, because status shows these fields as they are."""
-        if not all(isinstance(text, str) for text in (*asdict(self.begun).values(), *self.topics)):
+        if not all(isinstance(text, str) for text in (*asdict(self.begun).values(), *self.topics, self.ended_at)):
             raise TypeError("a name, a time or a reason is no text")
 
     def check_possible(self) -> None:
@@ -266,15 +273,18 @@ class FailoverRecord:
 
 def begin(record: FailoverRecord, command: Command, begun: Begun) -> FailoverRecord:
     """Returns the record with which a command begins, or resumes. Raises NotNow."""
-    if record.doing is command:
-        return replace(record, begun=replace(begun, why=begun.why or record.begun.why))
+    resumes = record.doing is command
+    known = record.taken_over_at if record.state in ENDED and not resumes else record.ended_at
+    ended_at = begun.at if command in (Command.PROMOTE, Command.FAIL_OVER) else known
+    if resumes:
+        return replace(record, begun=replace(begun, why=begun.why or record.begun.why), ended_at=ended_at)
     if record.doing is not None and not may_interrupt(command, record.doing, record.done):
         raise NotNow(f"`{record.doing.typed}` is half done ({record.describe()}): {_way_out(record, command)}")
     transition = TRANSITIONS.get((record.state, command))
     if transition is None:
         allowed = ", ".join(dict.fromkeys(f"`{one.typed}`" for one in commands_from(record.state)))
         raise NotNow(f"the flow is {record.describe()}, where `{command.typed}` cannot begin; what can is {allowed}")
-    return replace(record, state=transition.during, doing=command, done=(), begun=begun)
+    return replace(record, state=transition.during, doing=command, done=(), begun=begun, ended_at=ended_at)
 
 
 def _way_out(record: FailoverRecord, command: Command) -> str:
@@ -310,6 +320,7 @@ def completed(record: FailoverRecord, step: Step) -> FailoverRecord:
         begun=replace(record.begun, claim=""),
         without_fence=record.without_fence and not fence,
         topics=() if fence else record.topics,
+        ended_at="" if fence else record.ended_at,
     )
 
 

@@ -34,10 +34,17 @@ class Divergence:
         return orjson.dumps(asdict(self)).decode()
 
 
-def keep_divergences(ledger: Ledger, found: Mapping[str, Divergence]) -> None:
-    """Keeps those that are not kept yet. At a second run clients may have written to the copies already."""
-    known = ledger.values(Entry.DIVERGENCE)
-    ledger.put({(Entry.DIVERGENCE, (topic,)): one.to_text() for topic, one in found.items() if (topic,) not in known})
+def keep_divergences(ledger: Ledger, found: Mapping[str, Divergence], *, renews: bool = False) -> None:
+    """Keeps those that are not kept yet: at a second run clients may have written to the copies already.
+
+    `renews`: keeps also topics whose source log has another end by now."""
+    known = divergences(ledger)
+    new = {
+        topic: one
+        for topic, one in found.items()
+        if topic not in known or (renews and [*one.known] != [*known[topic].known])
+    }
+    ledger.put({(Entry.DIVERGENCE, (topic,)): one.to_text() for topic, one in new.items()})
 
 
 def divergences(ledger: Ledger) -> dict[str, Divergence]:

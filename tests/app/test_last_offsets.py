@@ -15,6 +15,7 @@ from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.sinks.builders import World, drained_in_a_batch, flow_settings, put_topic
 
 X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)
+Y, AY = TopicPartition("y", 0), TopicPartition("a.y", 0)
 DENIED = ItemFault("GROUP_AUTHORIZATION_FAILED", "Group authorization failed.")
 
 
@@ -106,3 +107,15 @@ def test_group_whose_copy_lost_unread_records_ends_it_unless_it_is_accepted_by_n
         write(world)
     assert world.target_groups.offsets["h"] == {AX: 7}
     assert "1 TARGET_AHEAD" in write(world, "h")
+
+
+@pytest.mark.parametrize("copies", [("a.x", "a.y"), ("a.x",)], ids=["all topics", "the first batch"])
+def test_group_that_would_skip_records_of_another_topic_does_not_move_with_the_first(
+    world: World, copies: Collection[str]
+) -> None:
+    for cluster, groups, where in ((world.source, world.source_groups, Y), (world.target, world.target_groups, AY)):
+        put_topic(cluster, where.topic)
+        groups.logs[where] = LogRange(0, 9)
+    world.source_groups.offsets["h"] = {X: 9, Y: 4}
+    with pytest.raises(LockstepError, match=r"h may skip records on the target.*h on a\.y-0"):
+        write(world, copies=copies)

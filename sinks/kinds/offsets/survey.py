@@ -180,6 +180,9 @@ def ends_forward(
     alone = is_written_by_mm2_alone(settings.policy, settings.flow.source, where.topic)
     remote = settings.policy.format_remote_topic(settings.flow.source, where.topic)
     taken = memory.takeover_ends.get(TopicPartition(remote, where.partition))
+    if settings.keeps_offsets and taken is not None:
+        # What moved clients wrote behind it is no copy.
+        there = LogRange(min(there.start, taken), min(there.end, taken))
     return LogEnds(here, there, replication_alone=alone and not memory.lost_tail(where), taken_over_at=taken)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sinks.every_kind.claims import Claims
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kinds.acls.controller import REST
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.controller import REST as QUOTA_REST
@@ -19,7 +20,7 @@ from tests.memory.memory_acls import MemoryAcls
 from tests.memory.memory_cluster import MemoryCluster
 from tests.memory.memory_quotas import MemoryQuotas
 from tests.memory.memory_users import MemoryUsers, Stored
-from tests.sinks.builders import World, flow_settings, put_topic
+from tests.sinks.builders import World, drained_in_a_batch, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 
 AB, CB = Flow("a", "b"), Flow("c", "b")
@@ -254,3 +255,43 @@ def test_another_flow_takes_no_access_from_clients_that_may_have_moved(restarts:
     passes(one, other)
     passes(other, one)
     assert GROUP in one.target_acls.bindings
+
+
+def test_another_flow_adds_no_denial_where_clients_may_have_moved() -> None:
+    one, other = two_worlds()
+    passes(one, other)
+    drained_in_a_batch(one.ledger(), "x", 10)
+    passes(one, other)
+    denial = acl("DENY READ User:al GROUP g")
+    other.source_acls.bindings.add(denial)
+    passes(one, other)
+    assert denial not in one.target_acls.bindings
+    one.ledger().put({(Entry.DIVERGENCE, ("x",)): None})
+    passes(one, other)
+    assert denial in one.target_acls.bindings
+
+
+def test_another_flow_lowers_no_quota_where_clients_may_have_moved() -> None:
+    one, other = two_worlds(Kind.CLIENT_QUOTA)
+    passes(one, other)
+    drained_in_a_batch(one.ledger(), "x", 10)
+    passes(one, other)
+    one.others[PORT]["a"].quotas = other.others[PORT]["c"].quotas = {Entity(user="alice"): {"producer_byte_rate": 0.5}}
+    passes(one, other)
+    assert one.others[PORT]["b"].quotas == QUOTA
+
+
+def test_another_flow_changes_no_brokers_defaults_where_clients_may_have_moved() -> None:
+    one, other = two_worlds(Kind.BROKER_CONFIG)
+    one.settings = replace(one.settings, enabled={**one.settings.enabled, Kind.BROKER_CONFIG: False})
+    for world in (one, other):
+        world.target_levels = one.target_levels
+        world.restart()
+    source, target = other.source_levels.set_at, one.target_levels.set_at
+    source[DEFAULT_OF_ALL] = {"log.retention.ms": "1000000"}
+    passes(one, other)
+    drained_in_a_batch(one.ledger(), "x", 10)
+    passes(one, other)
+    source[DEFAULT_OF_ALL] = {"log.retention.ms": "1"}
+    passes(one, other)
+    assert target[DEFAULT_OF_ALL] == {"log.retention.ms": "1000000"}

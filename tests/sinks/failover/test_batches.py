@@ -13,12 +13,16 @@ from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.lost_before_copying import Lost, entries_of
 from sinks.failover.open_transactions import NotDrained
 from sinks.flow_settings import AclRules
+from sinks.kinds.offsets.stored_memory import store_histories
+from sinks.kinds.offsets.sync_history import History
 from sinks.ledger.failover_record import FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.kept_divergences import divergences
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
-from tests.sinks.failover.scenes import Died, Stage, mortal, stage
+from tests.memory.memory_records import MemoryLog
+from tests.sinks.builders import flow_settings
+from tests.sinks.failover.scenes import Died, Stage, look, mortal, stage
 
 COPY_OF_X = TopicPartition("a.x", 0)
 
@@ -225,7 +229,7 @@ def test_a_fenced_topic_that_is_deleted_before_it_is_drained_is_not_passed_over(
     built = stage()
     fence(built.scene(), ("x",))
     del built.world.source.topics["x"]
-    with pytest.raises(LockstepError, match="x cannot be fenced"):
+    with pytest.raises(LockstepError, match="x: fenced, not drained, and a->b does not replicate it any more"):
         drain(built.scene())
 
 
@@ -261,3 +265,79 @@ def test_a_drained_copy_that_lost_records_is_not_taken_for_a_whole_one(left: int
     built.mirrors = False
     with pytest.raises(NotDrained):
         cutover(built.scene(), batch=1)
+
+
+def drained_x_fenced_y() -> Stage:
+    """`cutover --batch 1` died while it waited for the records of y."""
+    built = stage()
+    with pytest.raises(Died):
+        cutover(mortal(built.scene(), Step.AWAIT_RECORDS, after=False, topic="y"), batch=1)
+    assert (list(divergences(built.ledger())), built.record().topics) == (["x"], ("x", "y"))
+    return built
+
+
+def leave_out(built: Stage, topic: str) -> None:
+    """Of the file."""
+    chosen = flow_settings({"topics.exclude": topic}).topic_filter
+    built.world.settings = replace(built.world.settings, topic_filter=chosen)
+
+
+def test_a_drained_topic_may_be_taken_out_of_the_file() -> None:
+    built = drained_x_fenced_y()
+    leave_out(built, "x")
+    assert cutover(built.scene(), batch=1).state is State.PROMOTED
+
+
+@pytest.mark.parametrize("how", ["deleted", "left out"])
+def test_a_fenced_topic_that_is_replicated_no_more_is_left_behind_by_name_alone(how: str) -> None:
+    built = drained_x_fenced_y()
+    if how == "deleted":
+        del built.world.source.topics["y"]
+    else:
+        leave_out(built, "y")
+    with pytest.raises(LockstepError, match=r"y: fenced, not drained.*--accept, or go back with `lockstep unfence`"):
+        cutover(built.scene(), batch=1)
+    built.choices = replace(built.choices, accepted=frozenset("y"))
+    assert cutover(built.scene(), batch=1).state is State.PROMOTED
+
+
+def test_an_empty_partition_that_a_drained_topic_gets_keeps_no_others_waiting() -> None:
+    built = drained_x_fenced_y()
+    built.world.source.topics["x"].partitions = 3
+    built.here.logs[TopicPartition("x", 2)] = MemoryLog()
+    assert cutover(built.scene(), batch=1).state is State.PROMOTED
+
+
+def test_what_retention_takes_from_both_logs_after_the_drain_is_no_loss() -> None:
+    built = stage()
+    where = [TopicPartition("x", 0), TopicPartition("x", 1), TopicPartition("y", 0)]
+    store_histories(built.ledger(), dict.fromkeys(where, History(4, 4, 0)))
+    look(built, 1000.0)
+    with pytest.raises(Died):
+        cutover(mortal(built.scene(), Step.AWAIT_RECORDS, after=False, topic="y"), batch=1)
+    built.here.logs[where[0]].cut(10)
+    built.there.logs[COPY_OF_X].cut(10)
+    assert cutover(built.scene(), batch=1).state is State.PROMOTED
+
+
+def test_a_second_drain_of_all_topics_keeps_where_the_copies_end_now() -> None:
+    built = stage()
+    fence(built.scene())
+    drain(built.scene())
+    built.world.source_acls.bindings.clear()
+    built.write("x", 0, 50)
+    built.copy()
+    fence(built.scene())
+    drain(built.scene())
+    assert list(divergences(built.ledger())["x"].ends) == [60, 10]
+
+
+def test_clients_that_a_hook_moves_once_all_topics_are_drained_write_behind_the_kept_ends() -> None:
+    built = stage()
+
+    def told(before: FailoverRecord, after: FailoverRecord) -> None:
+        if after.state is State.DRAINED:
+            built.there.logs[COPY_OF_X].append(b"moved", b"early", 9000)
+
+    assert cutover(built.scene(on_state=told)).state is State.PROMOTED
+    assert list(divergences(built.ledger())["x"].ends) == [10, 10]

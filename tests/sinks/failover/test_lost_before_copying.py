@@ -683,3 +683,23 @@ def test_copy_that_became_shorter_and_was_overtaken_lost_an_unknown_number() -> 
     mirror.expire(30)
     mirror.look(120.0)
     assert mirror.reported[X0].unknown
+
+
+def test_loss_that_the_operator_acknowledged_before_the_job_found_it_stays_acknowledged() -> None:
+    one = LossyMirror()
+    ledger, remote = one.built.ledger(), one.built.scene().listed().desired.remote
+
+    def look_with_what_was_read(seconds: float) -> None:
+        one.now += seconds
+        one.job.keep(PassContext(one.now, one.built.scene().listed(), ledger))
+
+    one.write(9)
+    look_with_what_was_read(5.0)
+    one.expire(15)
+    command = one.built.ledger()
+    shown = lost_by_now(command, one.built.here, one.built.there, remote, int(one.now * 1000))
+    assert unacknowledged(shown)
+    command.put(entries_of(acknowledged_as_shown(shown, {}, {}, ["x"])))
+    for seconds in (61.0, 5.0):
+        look_with_what_was_read(seconds)
+    assert not unacknowledged(one.reported)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from app.failover_session import write_groups
 from sinks.engine.status import FlowState, silence
 from sinks.failover.commands import cutover
 from sinks.failover.fencing import FenceCopied
@@ -30,7 +31,7 @@ from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.inline_work import inline
 from tests.memory.memory_groups import MemoryGroups
 from tests.memory.memory_records import MemoryLog
-from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config
+from tests.sinks.builders import World, drained_in_a_batch, flow_settings, overrides_of, put_topic, set_config
 from tests.sinks.failover.scenes import Stage, look
 
 X0, X1, Y0 = TopicPartition("x", 0), TopicPartition("x", 1), TopicPartition("y", 0)
@@ -263,3 +264,16 @@ def test_groups_are_not_led_back() -> None:
     ports = world._ports_of(world.source), world._ports_of_target()
     with pytest.raises(WrongUsage, match="leads back by its own means"):
         assemble(Assembly(world.settings, *ports, once=True, scope=GroupScope(back=True)), [Kind.GROUP_OFFSET])
+
+
+def test_what_moved_clients_write_stops_no_second_batch() -> None:
+    world = world_of_groups()
+    world.target_groups.logs[X0] = LogRange(0, 105)
+    for at in range(90, 105):
+        world.target_records.logs[X0].append(b"k", b"%d" % at if at < 100 else b"moved", timestamp=at)
+    drained_in_a_batch(world.ledger(), "x", 100, "x")
+    world.target_groups.offsets = {"g": {X0: 60}, "h": {X0: 103}}
+    with world.reconcile.leading():
+        said = write_groups(world.reconcile, world.controllers, (), ("x",))
+    assert said.endswith("1 SYNCED, 1 GROUP_ACTIVE")
+    assert world.target_groups.offsets["h"] == {X0: 103}

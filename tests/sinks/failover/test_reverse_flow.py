@@ -5,17 +5,21 @@ from __future__ import annotations
 import pytest
 
 from sinks.failover import cut_reader
-from sinks.failover.commands import cutover
+from sinks.failover.commands import cutover, unfence
 from sinks.failover.failing_back import failback, resume
+from sinks.failover.journal import Journal
 from sinks.failover.unplanned import ANY_LOSS, failover
 from sinks.failover.unreplicated import Unreplicated
-from sinks.ledger.failover_record import Begun, Command, FailoverRecord, NotNow, State
+from sinks.ledger.audit import Audit
+from sinks.ledger.failover_record import Begun, Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
+from sinks.model.times import utc_text
+from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import NOON, put_topic
-from tests.sinks.failover.scenes import Stage, stage
+from tests.sinks.failover.scenes import ME, Stage, stage
 
 COPY = TopicPartition("a.x", 0)
 
@@ -211,3 +215,45 @@ def test_where_nobody_can_tell_whether_the_source_leads_that_is_typed_back(there
     with pytest.raises(NotNow, match=r"it is unknown whether a leads again.*--yes unknown"):
         resume(built.scene())
     assert resume(built.scene(), typed="unknown").state is State.MIRRORING
+
+
+def test_commands_after_the_way_back_do_not_make_it_one_of_an_earlier_time() -> None:
+    built = reversing()
+    built.now += 600
+    way_back_is(built, FailoverRecord(State.PROMOTED, begun=Begun("al", utc_text(built.time()))))
+    built.now += 60
+    unfence(built.scene())
+    assert resume(built.scene()).state is State.MIRRORING
+
+
+@pytest.mark.parametrize("commands", [(Command.UNFENCE,), (Command.INVALIDATE, Command.REVERSE)])
+def test_what_is_made_up_for_after_an_earlier_way_back_is_no_way_back(commands: tuple[Command, ...]) -> None:
+    built = stage()
+    way_back_is(built, FailoverRecord(State.PROMOTED, begun=Begun("al", utc_text(built.time()))))
+    built.now += 86400
+    cutover(built.scene())
+    failback(built.scene(), export=None, discard=None, write_reverse=lambda: None)
+    built.now += 600
+    settings = built.world.settings
+    ledger = Ledger(settings.internal.reverse_ledger, built.world.source, built.world.source, 1, built.time)
+    audit = Audit(settings.internal.audit, built.world.source, 1, "me", built.time)
+    for command in commands:
+        journal = Journal(settings.flow.reverse, ledger, audit, ME, now=built.time)
+        journal.begin(command)
+        journal.run({step: (lambda: None) for step in Step})
+    with pytest.raises(NotNow, match="of an earlier time"):
+        resume(built.scene())
+
+
+def test_records_that_came_while_the_file_could_not_be_written_are_counted() -> None:
+    built = stage()
+    failover(built.scene(answers=True), accept_loss=ANY_LOSS, agreed=lambda prediction: None)
+
+    def refuse() -> None:
+        raise LockstepError("the file exists already")
+
+    with pytest.raises(LockstepError, match="exists already"):
+        failback(built.scene(), export=None, discard=None, write_reverse=refuse)
+    built.write("x", 0, 7)
+    with pytest.raises(NotNow, match="7 records"):
+        failback(built.scene(), export=None, discard=None, write_reverse=lambda: None)

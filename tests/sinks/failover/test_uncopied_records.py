@@ -196,3 +196,7 @@ def test_no_clock_and_no_compaction_makes_the_count_too_small(
     real = sum(record.offset >= copied for record in source.records)
     (found,) = arrivals(MemoryRecords("a", {HERE: source}), MemoryRecords("b", {THERE: target}), {HERE: THERE}).values()
     assert found.problem or (found.behind and found.behind.records >= real)
+
+
+def test_where_the_targets_retention_took_all_that_it_had_the_rest_is_an_upper_bound() -> None:
+    assert missing(log_of(1, 2), log_of(1, 2).cut(2)) == (2, 1, False)
