@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import Run
@@ -13,6 +12,7 @@ from sinks.verify.differences import Difference, Fields
 from sinks.verify.matching import Edges, Matched, MatchedRows
 from sinks.verify.windows import CELL, Window, cells
 from streaming.mm2.records import TopicPartition
+from streaming.verify.rows import Digest
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class PartitionCheck:
             [*(cell.window.downstream for cell in self.cells), last.downstream_end],
         )
 
-    def take_digests(self, digests: Mapping[int, tuple[Digest, Digest]]) -> list[Reread]:
+    def take_digests(self, digests: Mapping[int, Sequence[Digest]]) -> list[Reread]:
         """Returns what to match record by record. `digests`: of source and target, by the number of the cell."""
         again = [self._whole(number, times=True) for number in self._at_once]
         by_window: dict[int, list[tuple[Cell, Digest, Digest]]] = {}
@@ -228,44 +228,6 @@ def _within(cell: Window, window: Window) -> bool:
 
 
 # Digests of both sides of a window, and what they prove. Pure.
-
-
-class Digest(NamedTuple):
-    """Sums over the records of one side. Only `distance_*` depends on the order.
-
-    `content_*`: sums of a 64-bit digest of key, value and headers, in halves so that nothing overflows. `mixed`:
-    another such digest, by exclusive or. `time_*`: of content and timestamp. `distance_*`: of content and the distance
-    from the start of the window. `appended`: records with a timestamp by the broker (LogAppendTime). `first_ms`,
-    `last_ms`: the least and the greatest timestamp; None without records. `size`: bytes of keys, values and headers.
-    """
-
-    records: int = 0
-    content_high: int = 0
-    content_low: int = 0
-    mixed: int = 0
-    time_high: int = 0
-    time_low: int = 0
-    distance_high: int = 0
-    distance_low: int = 0
-    appended: int = 0
-    first_ms: int | None = None
-    last_ms: int | None = None
-    size: int = 0
-
-    @property
-    def content(self) -> tuple[int, ...]:
-        """The sums that say which records there are."""
-        return self.records, self.content_high, self.content_low, self.mixed
-
-    @property
-    def times(self) -> tuple[int, int]:
-        """The sums that say which timestamps they have."""
-        return self.time_high, self.time_low
-
-    @property
-    def distances(self) -> tuple[int, int]:
-        """The sums that say at which distances they are."""
-        return self.distance_high, self.distance_low
 
 
 NONE = Digest()

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from sinks.verify.differences import Difference, FoundDifference
 from sinks.verify.matching import matched_rows, of_cell
-from sinks.verify.partition_check import NONE, Digest, PartitionCheck, PartitionPlan, Reread
+from sinks.verify.partition_check import NONE, PartitionCheck, PartitionPlan, Reread
 from sinks.verify.partition_report import MOST_FINDINGS, NOTHING_LEFT, report
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.record_jobs import RecordJobs
 from streaming.message_words import number_of
 from streaming.mm2.records import TopicPartition
-from streaming.verify.rows import KeyRow, KeySums, PartitionRead, SoughtRecord
+from streaming.verify.rows import Digest, KeyRow, KeySums, LastRecord, PartitionRead, SoughtRecord
 
 MOST_ROWS = 50_000
 """Rows of one kind that a job brings to the driver for all windows together."""
@@ -68,11 +67,11 @@ class RecordChecks:
             theirs.append(PartitionRead(number, check.plan.remote.topic, check.plan.remote.partition, down))
         found: list[dict[int, list[Digest]]] = [{} for _ in checks]
         for row in jobs.digests(ours, theirs):
-            found[row.id].setdefault(row.cell, [NONE, NONE])[row.side] = Digest(*row[3:])
+            found[row.id].setdefault(row.cell, [NONE, NONE])[row.side] = row.digest
         return [
             _Window(number, reread)
             for number, check in enumerate(checks)
-            for reread in check.take_digests({cell: (one, other) for cell, (one, other) in found[number].items()})
+            for reread in check.take_digests(found[number])
         ]
 
     def _find_copies(self, jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> None:
@@ -136,14 +135,6 @@ def _alternating(windows: Iterable[_Window]) -> tuple[list[int], list[int]]:
 # order: once one record has arrived, all before it have.
 
 
-@dataclass(frozen=True)
-class _Read:
-    """What was read of some plans, by their numbers."""
-
-    keys: Mapping[int, Keys]
-    rows: Sequence[KeyRow]
-
-
 def last_records(
     jobs: RecordJobs,
     plans: Sequence[PartitionPlan],
@@ -151,20 +142,20 @@ def last_records(
     most: int,
 ) -> list[PartitionReport]:
     """A report of each partition."""
-    first = _read(jobs, plans, [number for number, plan in enumerate(plans) if plan.windows], most)
-    unproven = {number for number, keys in first.keys.items() if is_unproven(plans[number], keys)}
-    # A lost tombstone's older value may lie anywhere before, so the whole target is read for it.
-    second = _read(jobs, plans, sorted(unproven), most, older=True) if unproven else _Read({}, ())
-    keys = {**first.keys, **second.keys}
-    rows = [row for row in first.rows if row.id not in second.keys] + list(second.rows)
-    none = Keys(0, 0, None, None, times=True)
+    keys, rows = _read(jobs, plans, [number for number, plan in enumerate(plans) if plan.windows], most)
+    unproven = {number for number, found in keys.items() if is_unproven(plans[number], found)}
+    if unproven:
+        # A lost tombstone's older value may lie anywhere before, so the whole target is read for it.
+        again, more = _read(jobs, plans, sorted(unproven), most, older=True)
+        keys, rows = keys | again, [row for row in rows if row.id not in again] + more
+        unproven -= again.keys()
     return [
         compacted_report(
             plan,
-            keys.get(number, none),
-            [OddKey(row.source, row.target) for row in rows if row.id == number],
+            keys.get(number, KeySums(number, 0, 0, None, 0, None)),
+            [row for row in rows if row.id == number],
             notes[plan.where],
-            unproven=number in unproven - second.keys.keys(),
+            unproven=number in unproven,
         )
         for number, plan in enumerate(plans)
     ]
@@ -172,7 +163,7 @@ def last_records(
 
 def _read(
     jobs: RecordJobs, plans: Sequence[PartitionPlan], numbers: Sequence[int], most: int, older: bool = False
-) -> _Read:
+) -> tuple[dict[int, KeySums], list[KeyRow]]:
     """`older`: reads also what the target has before the windows."""
     ours, theirs = [], []
     for number in numbers:
@@ -182,11 +173,7 @@ def _read(
         ours.append(PartitionRead(number, plan.where.topic, plan.where.partition, [first.upstream, last.upstream_end]))
         theirs.append(PartitionRead(number, plan.remote.topic, plan.remote.partition, down))
     sums, rows = jobs.last_values(ours, theirs, most)
-    return _Read({one.id: _keys(one, plans[one.id]) for one in sums}, rows)
-
-
-def _keys(one: KeySums, plan: PartitionPlan) -> Keys:
-    return Keys(one.keys, one.different, one.agreed, one.last_ms, not one.appended, plan.resending, one.deletion)
+    return {one.id: one for one in sums}, list(rows)
 
 
 MAY_BE_LATE = "{} not agree; no more were brought, and nothing tells whether they are only late"
@@ -198,57 +185,13 @@ UNPROVEN_DELETION = (
 """A reason."""
 
 
-class Last(Protocol):
-    """The last record of a key on one side: digests, and its timestamp in ms."""
-
-    @property
-    def offset(self) -> int: ...
-
-    @property
-    def value(self) -> int: ...
-
-    @property
-    def headers(self) -> int: ...
-
-    @property
-    def ms(self) -> int: ...
-
-    @property
-    def tombstone(self) -> bool: ...
-
-
-@dataclass(frozen=True, slots=True)
-class OddKey:
-    """A key whose last records differ. None: this side has no record of the key."""
-
-    source: Last | None
-    target: Last | None
-
-
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """How many keys a partition has, how many differ (`odd`), and the greatest source offset that has arrived.
-
-    `times`: timestamps were compared. `resending`: MM2 sends records again, so older values come last for now.
-    `deletion`: the least source offset of a tombstone whose key the target lacks, as far as the target was read.
-    """
-
-    keys: int
-    odd: int
-    arrived: int | None
-    last_ms: int | None
-    times: bool
-    resending: bool = False
-    deletion: int | None = None
-
-
-def arrived_before(plan: PartitionPlan, keys: Keys) -> int:
+def arrived_before(plan: PartitionPlan, keys: KeySums) -> int:
     """Returns the source offset before which all records must have arrived."""
     known = max((window.upstream for window in plan.windows if not window.begins_open), default=0)
-    return max(known, -1 if keys.arrived is None else keys.arrived + 1)
+    return max(known, -1 if keys.agreed is None else keys.agreed + 1)
 
 
-def is_unproven(plan: PartitionPlan, keys: Keys) -> bool:
+def is_unproven(plan: PartitionPlan, keys: KeySums) -> bool:
     """Whether a tombstone must have arrived, but the target may still have an older value that was not read."""
     reaches_back = not plan.windows or plan.windows[0].downstream <= plan.target.start
     return keys.deletion is not None and not reaches_back and keys.deletion < arrived_before(plan, keys)
@@ -256,14 +199,14 @@ def is_unproven(plan: PartitionPlan, keys: Keys) -> bool:
 
 def compacted_report(
     plan: PartitionPlan,
-    keys: Keys,
-    odd: Iterable[OddKey],
+    keys: KeySums,
+    odd: Iterable[KeyRow],
     notes: Iterable[str] = (),
     unproven: bool = False,
 ) -> PartitionReport:
     """The verdict on a partition.
 
-    `odd` may be cut off, and keys that were not seen prove nothing; `keys.odd` counts all of them. `unproven`:
+    `odd` may be cut off, and keys that were not seen prove nothing; `keys.different` counts all of them. `unproven`:
     tombstones prove nothing either, because the target could not be read for them (`is_unproven`).
     """
     found = _sorted_out(plan, keys, odd)
@@ -272,7 +215,7 @@ def compacted_report(
         # Keys that were cut off are most likely of the same kinds.
         counts[Difference.CHANGED] += found.unseen
     reason = _reason(found.unseen, unproven)
-    if keys.odd == keys.keys and (found.expired or (found.pending and plan.may_have_expired)):
+    if keys.different == keys.keys and (found.expired or (found.pending and plan.may_have_expired)):
         reason = NOTHING_LEFT
     unsure = PartitionVerdict.UNVERIFIABLE if reason else PartitionVerdict.VERIFIED
     return PartitionReport(
@@ -288,7 +231,7 @@ def compacted_report(
         pending_ms=min((one.ms for one in found.pending), default=None),
         differences={kind: counts[kind] for kind in Difference if counts[kind]},
         findings=found.findings[:MOST_FINDINGS],
-        times=keys.times,
+        times=not keys.appended,
         notes=(*notes, *_notes(keys, found.expired, len(found.findings) - MOST_FINDINGS)),
     )
 
@@ -298,29 +241,29 @@ class _OddKeys:
     """Keys that differ, by what that means. `unseen`: how many were not brought."""
 
     findings: list[FoundDifference] = field(default_factory=list)
-    pending: list[Last] = field(default_factory=list)
+    pending: list[LastRecord] = field(default_factory=list)
     expired: int = 0
     unseen: int = 0
 
 
-def _sorted_out(plan: PartitionPlan, keys: Keys, odd: Iterable[OddKey]) -> _OddKeys:
-    arrived, found = arrived_before(plan, keys), _OddKeys(unseen=keys.odd)
+def _sorted_out(plan: PartitionPlan, keys: KeySums, odd: Iterable[KeyRow]) -> _OddKeys:
+    arrived, found = arrived_before(plan, keys), _OddKeys(unseen=keys.different)
     for key in odd:
         found.unseen -= 1
-        if key.source is not None and (key.source.offset >= arrived or keys.resending):
+        if key.source is not None and (key.source.offset >= arrived or plan.resending):
             found.pending.append(key.source)
-        elif keys.resending:
+        elif plan.resending:
             continue
         elif _is_expired(plan, key):
             found.expired += 1
         else:
-            found.findings.append(_finding(key, keys.times))
+            found.findings.append(_finding(key, times=not keys.appended))
     return found
 
 
-def _notes(keys: Keys, expired: int, left_out: int) -> Iterator[str]:
+def _notes(keys: KeySums, expired: int, left_out: int) -> Iterator[str]:
     yield f"compacted: the last record of each of {number_of(keys.keys, 'key')} was compared"
-    if not keys.times:
+    if keys.appended:
         yield "timestamps are left out: the target's brokers give them (LogAppendTime)"
     if expired:
         yield f"retention left {number_of(expired, 'key')} on one side only"
@@ -335,7 +278,7 @@ def _reason(unseen: int, unproven: bool) -> str | None:
     return UNPROVEN_DELETION if unproven else None
 
 
-def _is_expired(plan: PartitionPlan, key: OddKey) -> bool:
+def _is_expired(plan: PartitionPlan, key: KeyRow) -> bool:
     """Whether one side may have deleted by retention what the other one still has (`compact,delete`)."""
     head = plan.windows[0] if plan.windows else None
     if head is None or not head.begins_open:
@@ -345,7 +288,7 @@ def _is_expired(plan: PartitionPlan, key: OddKey) -> bool:
     return key.source is None and key.target is not None and plan.source.start > 0
 
 
-def _finding(key: OddKey, times: bool) -> FoundDifference:
+def _finding(key: KeyRow, *, times: bool) -> FoundDifference:
     ours, theirs = key.source, key.target
     if ours is None or theirs is None:
         only = Difference.MISSING if theirs is None else Difference.EXTRA

@@ -41,7 +41,7 @@ class MeteredJobs:
         """As the jobs do. The sizes are exact."""
         sizes: dict[tuple[int, int], int] = {}
         for row in self._jobs.digests(source, target):
-            sizes[row.side, row.id] = sizes.get((row.side, row.id), 0) + row.size
+            sizes[row.side, row.id] = sizes.get((row.side, row.id), 0) + row.digest.size
             yield row
         for one in source:
             self._budget.measured(one.topic, _offsets(one), sizes.get((SOURCE, one.id), 0))

@@ -15,6 +15,7 @@ from streaming.verify.rows import (
     TARGET,
     ContentRow,
     DifferingRecord,
+    Digest,
     DigestRow,
     KeyRow,
     KeySums,
@@ -40,13 +41,6 @@ LOW = 0xFFFFFFFF
 
 APPEND_TIME = 1
 """`timestampType` of a record whose timestamp the broker gave (LogAppendTime)."""
-
-
-DIGEST_COLUMNS = (
-    *("id", "cell", "side", "records", "content_high", "content_low", "mixed", "time_high", "time_low"),
-    *("distance_high", "distance_low", "appended", "first_ms", "last_ms", "size"),
-)
-"""Of `digest_cells`."""
 
 
 def _measured(bytes_: Column) -> list[Column]:
@@ -109,7 +103,7 @@ def digest_cells(frame: DataFrame, side: int) -> DataFrame:
             F.max("ms").alias("last_ms"),
             F.sum("size").alias("size"),
         )
-        .select(*(F.lit(side).alias("side") if name == "side" else F.col(name) for name in DIGEST_COLUMNS))
+        .select("id", "cell", F.lit(side).alias("side"), *Digest._fields)
     )
 
 
@@ -169,7 +163,7 @@ class SparkJobs:
         self._begin("digests of both sides", 1)
         # In one partition, so that both sides are read in one job, and none waits for the other.
         for row in reduce(DataFrame.unionByName, frames).coalesce(1).toLocalIterator():
-            yield DigestRow(*row)
+            yield DigestRow(row.id, row.cell, row.side, Digest(*row[3:]))
 
     def pairs(
         self, source: Sequence[PartitionRead], target: Sequence[PartitionRead], times: bool, most: int

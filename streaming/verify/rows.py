@@ -21,24 +21,51 @@ class PartitionRead:
     bounds: Sequence[int]
 
 
+class Digest(NamedTuple):
+    """Sums over the records of one side. Only `distance_*` depends on the order.
+
+    `content_*`: sums of a 64-bit digest of key, value and headers, in halves so that nothing overflows. `mixed`:
+    another such digest, by exclusive or. `time_*`: of content and timestamp. `distance_*`: of content and the distance
+    from the start of the window. `appended`: records with a timestamp by the broker (LogAppendTime). `first_ms`,
+    `last_ms`: the least and the greatest timestamp; None without records. `size`: bytes of keys, values and headers.
+    """
+
+    records: int = 0
+    content_high: int = 0
+    content_low: int = 0
+    mixed: int = 0
+    time_high: int = 0
+    time_low: int = 0
+    distance_high: int = 0
+    distance_low: int = 0
+    appended: int = 0
+    first_ms: int | None = None
+    last_ms: int | None = None
+    size: int = 0
+
+    @property
+    def content(self) -> tuple[int, ...]:
+        """The sums that say which records there are."""
+        return self.records, self.content_high, self.content_low, self.mixed
+
+    @property
+    def times(self) -> tuple[int, int]:
+        """The sums that say which timestamps they have."""
+        return self.time_high, self.time_low
+
+    @property
+    def distances(self) -> tuple[int, int]:
+        """The sums that say at which distances they are."""
+        return self.distance_high, self.distance_low
+
+
 class DigestRow(NamedTuple):
-    """The digest of a cell on one side: columns of `digest_cells`."""
+    """The digest of a cell on one side."""
 
     id: int
     cell: int
     side: int
-    records: int
-    content_high: int
-    content_low: int
-    mixed: int
-    time_high: int
-    time_low: int
-    distance_high: int
-    distance_low: int
-    appended: int
-    first_ms: int
-    last_ms: int
-    size: int = 0
+    digest: Digest
 
 
 class RunRow(NamedTuple):

@@ -9,11 +9,11 @@ from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from sinks.verify.partition_check import Digest
 from streaming.verify.rows import (
     SOURCE,
     TARGET,
     ContentRow,
+    Digest,
     DigestRow,
     KeyRow,
     KeySums,
@@ -81,7 +81,7 @@ class MemoryJobs:
     def digests(self, source: Reads, target: Reads) -> Iterator[DigestRow]:
         for side, reads in ((SOURCE, source), (TARGET, target)):
             for read, cell, records in self._cells(side, reads):
-                yield DigestRow(read.id, cell, side, *digest(records, read.bounds[cell]))  # type: ignore[arg-type]
+                yield DigestRow(read.id, cell, side, digest(records, read.bounds[cell]))
 
     def pairs(self, source: Reads, target: Reads, times: bool, most: int) -> RecordRows:
         cells: dict[tuple[int, int], dict[Record, tuple[list[int], list[int]]]] = defaultdict(dict)

@@ -15,7 +15,7 @@ from sinks.kinds.offsets.sync_history import Pair
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
-from sinks.verify.record_checks import Keys, OddKey, compacted_report, last_records
+from sinks.verify.record_checks import compacted_report, last_records
 from sinks.verify.record_jobs import MeteredJobs, RecordJobs
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition
@@ -31,7 +31,7 @@ def last(offset: int, value: int = 1, ms: int = 5, tombstone: bool = False) -> L
 
 
 def report(
-    odd: Sequence[OddKey],
+    odd: Sequence[KeyRow],
     arrived: int | None = 50,
     *,
     starts: tuple[int, int] = (0, 0),
@@ -43,8 +43,8 @@ def report(
     logs = LogRange(starts[0], 100), LogRange(starts[1], 90)
     windows = cut(pairs, (), *logs, least=1)
     where, remote = TopicPartition("profiles", 0), TopicPartition("a.profiles", 0)
-    keys = Keys(10, len(odd) + unseen, arrived, 9, times, resending)
-    return compacted_report(PartitionPlan(where, remote, *logs, windows), keys, odd)
+    keys = KeySums(0, 10, len(odd) + unseen, arrived, 0 if times else 1, 9)
+    return compacted_report(PartitionPlan(where, remote, *logs, windows, resending=resending), keys, odd)
 
 
 def named(found: PartitionReport) -> list[tuple[str, int | None, int | None, tuple[str, ...]]]:
@@ -52,48 +52,48 @@ def named(found: PartitionReport) -> list[tuple[str, int | None, int | None, tup
 
 
 def test_another_last_value_that_must_have_arrived_was_changed() -> None:
-    found = report([OddKey(last(40), last(35, value=2))])
+    found = report([KeyRow(0, last(40), last(35, value=2))])
     assert (found.verdict, named(found)) == (PartitionVerdict.DIFFERENT, [("CHANGED", 40, 35, ("value",))])
 
 
 def test_another_timestamp_is_a_change_only_where_timestamps_count() -> None:
-    assert named(report([OddKey(last(40), last(35, ms=6))])) == [("CHANGED", 40, 35, ("timestamp",))]
+    assert named(report([KeyRow(0, last(40), last(35, ms=6))])) == [("CHANGED", 40, 35, ("timestamp",))]
 
 
 def test_a_last_value_behind_all_that_arrived_is_pending() -> None:
-    found = report([OddKey(last(70), last(35, value=2)), OddKey(last(60), None)])
+    found = report([KeyRow(0, last(70), last(35, value=2)), KeyRow(0, last(60), None)])
     assert (found.verdict, found.pending, found.through) == (PartitionVerdict.VERIFIED, 2, 60)
 
 
 def test_a_key_on_one_side_alone_is_missing_or_extra() -> None:
-    found = report([OddKey(last(40), None), OddKey(None, last(30))])
+    found = report([KeyRow(0, last(40), None), KeyRow(0, None, last(30))])
     assert named(found) == [("MISSING", 40, None, ()), ("EXTRA", None, 30, ())]
 
 
 def test_what_retention_may_have_deleted_is_no_difference() -> None:
-    assert report([OddKey(last(15), None)], starts=(0, 10)).verdict is PartitionVerdict.VERIFIED
-    assert report([OddKey(last(25), None)], starts=(0, 10)).verdict is PartitionVerdict.DIFFERENT
-    assert report([OddKey(None, last(5))], starts=(10, 0)).verdict is PartitionVerdict.VERIFIED
+    assert report([KeyRow(0, last(15), None)], starts=(0, 10)).verdict is PartitionVerdict.VERIFIED
+    assert report([KeyRow(0, last(25), None)], starts=(0, 10)).verdict is PartitionVerdict.DIFFERENT
+    assert report([KeyRow(0, None, last(5))], starts=(10, 0)).verdict is PartitionVerdict.VERIFIED
 
 
 def test_where_one_side_has_deleted_all_it_had_nothing_is_verified() -> None:
-    late = report([OddKey(last(40), None)] * 10, None, starts=(0, 90), pairs=())
+    late = report([KeyRow(0, last(40), None)] * 10, None, starts=(0, 90), pairs=())
     assert (late.verdict, late.records, late.checked) == (PartitionVerdict.UNVERIFIABLE, 0, None)
-    old = report([OddKey(None, last(5))] * 10, None, starts=(100, 0), pairs=())
+    old = report([KeyRow(0, None, last(5))] * 10, None, starts=(100, 0), pairs=())
     assert old.verdict is PartitionVerdict.UNVERIFIABLE
-    assert report([OddKey(last(40), None)] * 10, None, pairs=()).verdict is PartitionVerdict.VERIFIED
+    assert report([KeyRow(0, last(40), None)] * 10, None, pairs=()).verdict is PartitionVerdict.VERIFIED
 
 
 def test_while_mm2_sends_again_older_values_come_last_and_nothing_is_wrong() -> None:
-    found = report([OddKey(last(40), last(35, value=2))], resending=True)
+    found = report([KeyRow(0, last(40), last(35, value=2))], resending=True)
     assert (found.verdict, found.pending) == (PartitionVerdict.VERIFIED, 1)
 
 
 def test_keys_that_were_not_brought_prove_nothing() -> None:
-    found = report([OddKey(last(70), last(35, value=2))], unseen=7)
+    found = report([KeyRow(0, last(70), last(35, value=2))], unseen=7)
     assert (found.verdict, found.is_whole, found.checked) == (PartitionVerdict.UNVERIFIABLE, False, None)
     assert "7 more keys do not agree" in (found.reason or "")
-    worse = report([OddKey(last(40), None)], unseen=7)
+    worse = report([KeyRow(0, last(40), None)], unseen=7)
     assert (worse.verdict, worse.is_whole) == (PartitionVerdict.DIFFERENT, False)
 
 
