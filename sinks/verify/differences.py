@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from streaming.message_words import Word
 
@@ -24,15 +24,6 @@ class Difference(Word):
     """On the target only: another client writes there, a transaction was aborted, or the source's topic recreated."""
     UNVERIFIABLE = "UNVERIFIABLE"
     """Left on one side alone, since the other one has deleted what is so old."""
-
-
-class Fields(NamedTuple):
-    """Digests of a record's fields; `timestamp` in ms, None where it is left out."""
-
-    key: int
-    value: int
-    headers: int
-    timestamp: int | None
 
 
 @dataclass(frozen=True, slots=True)

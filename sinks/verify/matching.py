@@ -1,8 +1,8 @@
 """Matches the records of a window that differs: which are missing, doubled, changed, out of order. Pure.
 
 Contents that are as often on both sides come as *runs* of successive offsets. Other contents come with all their
-offsets (`Content`). Between two runs in order lies a *gap*. If a record of the source and one of the target in the same
-gap have enough fields in common, they are one record that was changed.
+offsets (`ContentRow`). Between two runs in order lies a *gap*. If a record of the source and one of the target in the
+same gap have enough fields in common, they are one record that was changed.
 """
 
 from __future__ import annotations
@@ -15,19 +15,9 @@ from typing import NamedTuple
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import Run, joined_runs
-from sinks.verify.differences import Difference, Fields, FoundDifference, joined_findings
+from sinks.verify.differences import Difference, FoundDifference, joined_findings
 from streaming.mm2.records import MAX_INT64
-from streaming.verify.rows import ContentRow, PairSums, RecordRows, RunRow, Surplus
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """Equal records that one side has more often than the other: their offsets on each side, ascending, and their
-    fields."""
-
-    upstreams: Sequence[int]
-    downstreams: Sequence[int]
-    fields: Fields
+from streaming.verify.rows import ContentRow, Fields, PairSums, RecordRows, RunRow, Surplus
 
 
 class Edges(NamedTuple):
@@ -58,7 +48,7 @@ class Matched:
     unmatched_target: Mapping[int, Fields] = field(default_factory=dict)
 
 
-def match(runs: Iterable[Run], contents: Iterable[Content], edges: Edges = Edges()) -> Matched:  # noqa: B008 - a value
+def match(runs: Iterable[Run], contents: Iterable[ContentRow], edges: Edges = Edges()) -> Matched:  # noqa: B008 - a value
     """Names every record of the window that is not in its place."""
     in_order, moved = split_by_order(list(runs))
     alignment, rows = Alignment(in_order), list(contents)
@@ -87,7 +77,7 @@ Records = dict[int, Fields]
 
 
 def _put_in_gaps(
-    rows: Sequence[Content], alignment: Alignment, edges: Edges, findings: list[FoundDifference]
+    rows: Sequence[ContentRow], alignment: Alignment, edges: Edges, findings: list[FoundDifference]
 ) -> tuple[Records, Records]:
     """Returns what is on one side only, by offset. The first copy in its place counts; others are duplicates."""
     free = [list(row.upstreams) for row in rows]
@@ -109,7 +99,7 @@ def _put_in_gaps(
 
 
 def _left(
-    rows: Iterable[tuple[Content, list[int], list[int]]], first: int, findings: list[FoundDifference]
+    rows: Iterable[tuple[ContentRow, list[int], list[int]]], first: int, findings: list[FoundDifference]
 ) -> tuple[Records, Records]:
     """Returns what is left of each content on both sides. Copies before the target's offset `first` may be old."""
     missing: Records = {}
@@ -129,7 +119,7 @@ def _left(
     return missing, extra
 
 
-def _duplicate(row: Content, downstream: int) -> FoundDifference:
+def _duplicate(row: ContentRow, downstream: int) -> FoundDifference:
     return FoundDifference(Difference.DUPLICATE, row.upstreams[0], downstream, 1, (), row.fields.timestamp)
 
 
@@ -399,20 +389,16 @@ def of_cell(rows: RecordRows, cell: CellKey) -> CellRows:
     )
 
 
-def matched_rows(rows: CellRows, edges: Edges, times: bool) -> MatchedRows:
-    """`times`: timestamps count."""
-    contents = [
-        Content(row.upstreams, row.downstreams, Fields(row.key, row.value, row.headers, row.ms if times else None))
-        for row in rows.contents
-    ]
+def matched_rows(rows: CellRows, edges: Edges) -> MatchedRows:
+    """Matches the rows of a cell, and counts what was cut off."""
     runs, known = _known_runs(rows), edges
     uncounted = Counter[Difference]()
     if rows.cut_off and rows.sums.descents:
         # It is unknown which of them are in order, so no record is proven to be only late, or too old.
         uncounted[Difference.REORDERED], known = rows.sums.descents, Edges()
-    matched = match(runs, contents, known)
+    matched = match(runs, rows.contents, known)
     if (surplus := rows.cut_surplus) is not None:
-        seen = [(_more(one.upstreams, one.downstreams), _more(one.downstreams, one.upstreams)) for one in contents]
+        seen = [(_more(one.upstreams, one.downstreams), _more(one.downstreams, one.upstreams)) for one in rows.contents]
         uncounted[Difference.MISSING] = surplus.source - sum(ours for ours, _ in seen)
         uncounted[Difference.EXTRA] = surplus.target - sum(theirs for _, theirs in seen)
     return MatchedRows(matched, rows.sums, uncounted, rows.cut_off and _may_hide_order(rows))

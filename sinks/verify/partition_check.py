@@ -8,11 +8,11 @@ from enum import Enum
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import Run
-from sinks.verify.differences import Difference, Fields
+from sinks.verify.differences import Difference
 from sinks.verify.matching import Edges, Matched, MatchedRows
 from sinks.verify.windows import CELL, Window, cells
 from streaming.mm2.records import TopicPartition
-from streaming.verify.rows import Digest
+from streaming.verify.rows import Digest, Fields
 
 
 @dataclass(frozen=True)

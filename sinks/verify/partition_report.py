@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sinks.kinds.offsets.exact_runs import joined_runs
-from sinks.verify.differences import Difference, Fields, FoundDifference, joined_findings
+from sinks.verify.differences import Difference, FoundDifference, joined_findings
 from sinks.verify.matching import Matched
 from sinks.verify.partition_check import PartitionCheck, PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
 from streaming.message_words import number_of
+from streaming.verify.rows import Fields
 
 MOST_FINDINGS = 1000
 """Most findings of a partition that are named; more are only counted."""

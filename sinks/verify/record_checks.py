@@ -77,7 +77,7 @@ class RecordChecks:
     def _find_copies(self, jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> None:
         """Finds on the source what only the target has in a window. MM2 sent it again, and no sync shows that."""
         wanted = {
-            SoughtRecord(number, *fields): (check, fields)
+            SoughtRecord(number, fields): check
             for number, check in enumerate(checks)
             for fields in check.unmatched_on_target()
         }
@@ -89,8 +89,7 @@ class RecordChecks:
             for number, plan in plans
         ]
         for one, offset in jobs.find_on_source(reads, list(wanted)).items():
-            check, fields = wanted[one]
-            check.copies[fields] = offset
+            wanted[one].copies[one.fields] = offset
 
     def _match(
         self, jobs: RecordJobs, checks: Sequence[PartitionCheck], windows: Sequence[_Window], times: bool
@@ -114,7 +113,7 @@ class RecordChecks:
                 if times and brought.appended:
                     untimed.append(replace(one, reread=replace(one.reread, times=False)))
                     continue
-                checks[number].take_match(one.reread, matched_rows(brought, one.reread.edges, times))
+                checks[number].take_match(one.reread, matched_rows(brought, one.reread.edges))
         return untimed
 
 

@@ -17,6 +17,7 @@ from streaming.verify.rows import (
     DifferingRecord,
     Digest,
     DigestRow,
+    Fields,
     KeyRow,
     KeySums,
     LastRecord,
@@ -183,11 +184,11 @@ class SparkJobs:
             # Of both sides as many, so that there is what a changed record may have been.
             odd = first_of_each(unequal(contents), ["id", "cell", F.size("upstreams") > 0], first, most)
             rows = odd.select("id", "cell", "upstreams", "downstreams", *digests).collect()
-            found = equal.select("id", "cell", "upstream", "downstream", "length", "last_ms")
+            found = equal.select("id", "cell", "upstream", "downstream", "length")
             return RecordRows(
                 [PairSums(*row) for row in run_sums(equal).collect()],
                 _surplus(contents) if len(rows) == most else [],
-                [ContentRow(*row) for row in rows],
+                [_content(row, times) for row in rows],
                 [RunRow(*row) for row in first_of_each(found, ["id", "cell"], "upstream", most).collect()],
             )
         finally:
@@ -204,11 +205,11 @@ class SparkJobs:
         self._begin("records of the target that the source may have elsewhere", 1)
         digests = [column.alias(name) for name, column in field_digests().items()]
         rows = frame.select("id", "offset", F.unix_millis("timestamp").alias("ms"), *digests)
-        sought = F.broadcast(self.spark.createDataFrame([tuple(one) for one in wanted], SOUGHT))
+        sought = F.broadcast(self.spark.createDataFrame([(one.id, *one.fields) for one in wanted], SOUGHT))
         names = ["id", "key_digest", "value_digest", "headers_digest"]
         same_time = F.col("wanted_ms").isNull() | (F.col("wanted_ms") == F.col("ms"))
         found = rows.join(sought, names).where(same_time).groupBy(*names, "wanted_ms").agg(F.min("offset"))
-        return {SoughtRecord(*row[:5]): row[5] for row in found.collect()}
+        return {SoughtRecord(row[0], Fields(*row[1:5])): row[5] for row in found.collect()}
 
     def last_values(
         self, source: Sequence[PartitionRead], target: Sequence[PartitionRead], most: int
@@ -246,6 +247,11 @@ class SparkJobs:
         """Set the description that the Spark UI shows for the next jobs, and the number of tasks after a shuffle."""
         self.spark.conf.set("spark.sql.shuffle.partitions", str(shuffled_into))
         self.spark.sparkContext.setJobDescription(f"lockstep verify: {what}")
+
+
+def _content(row: Row, times: bool) -> ContentRow:
+    fields = Fields(row.key_digest, row.value_digest, row.headers_digest, row.ms if times else None)
+    return ContentRow(row.id, row.cell, row.upstreams, row.downstreams, fields, row.appended)
 
 
 def _surplus(contents: DataFrame) -> list[Surplus]:

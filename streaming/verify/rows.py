@@ -76,32 +76,34 @@ class RunRow(NamedTuple):
     upstream: int
     downstream: int
     length: int
-    last_ms: int
 
 
-class ContentRow(NamedTuple):
-    """A content whose counts differ between the sides, with the digests of its fields. `appended`: whether the target's
-    broker set a timestamp (LogAppendTime)."""
+class Fields(NamedTuple):
+    """Digests of a record's fields; `timestamp` in ms, None where it is left out."""
 
-    id: int
-    cell: int
-    upstreams: list[int]
-    downstreams: list[int]
     key: int
     value: int
     headers: int
-    ms: int
+    timestamp: int | None
+
+
+class ContentRow(NamedTuple):
+    """A content whose counts differ between the sides: its offsets on each side, ascending. `appended`: whether the
+    target's broker set a timestamp (LogAppendTime)."""
+
+    id: int
+    cell: int
+    upstreams: Sequence[int]
+    downstreams: Sequence[int]
+    fields: Fields
     appended: bool = False
 
 
 class SoughtRecord(NamedTuple):
-    """A record to look for on the source, by the digests of its fields. `ms` None: timestamps do not count."""
+    """A record to look for on the source."""
 
     id: int
-    key: int
-    value: int
-    headers: int
-    ms: int | None
+    fields: Fields
 
 
 class DifferingRecord(NamedTuple):

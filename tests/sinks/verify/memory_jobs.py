@@ -15,6 +15,7 @@ from streaming.verify.rows import (
     ContentRow,
     Digest,
     DigestRow,
+    Fields,
     KeyRow,
     KeySums,
     LastRecord,
@@ -104,9 +105,11 @@ class MemoryJobs:
                     pairs += list(zip(ours, theirs, strict=True))
                 else:
                     late = (number, cell, one) in appended
-                    rows.contents.append(ContentRow(number, cell, ours, theirs, *fields(one), one.ms, late))
+                    rows.contents.append(
+                        ContentRow(number, cell, ours, theirs, Fields(*fields(one), one.ms if times else None), late)
+                    )
             pairs.sort()
-            rows.runs.extend(RunRow(number, cell, upstream, downstream, 1, 0) for upstream, downstream in pairs)
+            rows.runs.extend(RunRow(number, cell, upstream, downstream, 1) for upstream, downstream in pairs)
             descents = sum(one[1] > other[1] for one, other in pairwise(pairs))
             ends = (*pairs[0], *pairs[-1]) if pairs else ()
             rows.sums.append(PairSums(number, cell, len(pairs), descents, 0, *ends))
@@ -132,7 +135,7 @@ class MemoryJobs:
         for read, _, records in self._cells(SOURCE, partitions):
             for record in reversed(records):
                 for ms in (record.ms, None):
-                    found[SoughtRecord(read.id, *fields(record), ms)] = record.offset
+                    found[SoughtRecord(read.id, Fields(*fields(record), ms))] = record.offset
         return {one: found[one] for one in wanted if one in found}
 
     def last_values(self, source: Reads, target: Reads, most: int) -> tuple[list[KeySums], list[KeyRow]]:

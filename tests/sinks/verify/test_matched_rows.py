@@ -11,19 +11,19 @@ from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, V
 from sinks.verify.record_checks import RecordChecks
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition
-from streaming.verify.rows import ContentRow, PairSums, RunRow
+from streaming.verify.rows import ContentRow, Fields, PairSums, RunRow
 from tests.sinks.verify.memory_jobs import MemoryJobs
 from tests.sinks.verify.mirrored_log import Record
 
 
 def content(upstreams: list[int], downstreams: list[int]) -> ContentRow:
-    return ContentRow(0, 0, upstreams, downstreams, 1, 2, 3, 50)
+    return ContentRow(0, 0, upstreams, downstreams, Fields(1, 2, 3, 50))
 
 
 def found(contents: list[ContentRow], runs: list[RunRow], edges: Edges, descents: int = 0) -> MatchedRows:
     """Of records 10 … 109 of the source, which are 60 … 159 of the target, and some more."""
     sums = PairSums(0, 0, 100, descents, 9, 10, 60, 109, 159)
-    return matched_rows(CellRows(sums, None, contents, runs), edges, times=True)
+    return matched_rows(CellRows(sums, None, contents, runs), edges)
 
 
 def kinds(of: MatchedRows) -> list[Difference]:
@@ -49,7 +49,7 @@ def test_where_pairs_are_out_of_order_nothing_is_late_or_too_old() -> None:
 
 
 def test_of_records_behind_the_runs_that_came_the_order_is_not_known() -> None:
-    runs = [RunRow(0, 0, 10, 60, 20, 9)]
+    runs = [RunRow(0, 0, 10, 60, 20)]
     assert found([content([40, 50], [90, 95, 100])], runs, Edges()).order_unknown
     assert not found([content([12, 13], [62, 63, 64])], runs, Edges()).order_unknown
     assert not found([content([50], [])], runs, Edges()).order_unknown

@@ -6,8 +6,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sinks.kinds.offsets.exact_runs import Run
-from sinks.verify.differences import Difference, Fields, FoundDifference
-from sinks.verify.matching import Content, Edges, Matched, match
+from sinks.verify.differences import Difference, FoundDifference
+from sinks.verify.matching import Edges, Matched, match
+from streaming.verify.rows import ContentRow, Fields
 
 Records = list[tuple[int, Fields]]
 """Offset and fields."""
@@ -39,7 +40,11 @@ def matched(source: Records, target: Records, edges: Edges = Edges()) -> Matched
             runs[-1] = Run(runs[-1].upstream, runs[-1].downstream, runs[-1].length + 1)
         else:
             runs.append(Run(upstream, downstream, 1))
-    odd = [Content(ours, theirs, fields) for fields, (ours, theirs) in contents.items() if len(ours) != len(theirs)]
+    odd = [
+        ContentRow(0, 0, ours, theirs, fields)
+        for fields, (ours, theirs) in contents.items()
+        if len(ours) != len(theirs)
+    ]
     return match(runs, odd, edges)
 
 
