@@ -31,7 +31,7 @@ from bench.saved_figures import FIGURES, save, say, table
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
-from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync
 
 RESULTS: Final = FIGURES / "benchmarks-bounces.json"
@@ -60,7 +60,7 @@ class BouncedPair:
         """Changes something of every kind on the source, as if MM2 had copied the topic. Raises LockstepError."""
         at = self.kinds.step + 1
         self.kinds.change(at)
-        self.clusters.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(HERE, at, at))])
+        self.clusters.source.append_log(SYNCS, [encode_record(OffsetSync(HERE, at, at))])
         self.kinds.offset = at
 
     def equal(self) -> bool:

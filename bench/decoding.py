@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own
 
 from streaming.decode import decode
 from streaming.flow import Flow
-from streaming.mm2.codec import encode_checkpoint, encode_heartbeat, encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.internal_topic_names import TopicOn, TopicRole
 from streaming.mm2.records import Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
 from streaming.source import role_of_topic
@@ -39,9 +39,9 @@ def _samples() -> list[tuple[int, str, str, bytes, bytes]]:
         remote = TopicPartition(f"a.{topic.topic}", topic.partition)
         offset = 10**9 + number
         records = (
-            encode_heartbeat(Heartbeat("b", "a", 1_700_000_000_000 + number)),
-            encode_checkpoint(Checkpoint(f"billing-{number % 40}", remote, offset, offset - 7, "")),
-            encode_offset_sync(OffsetSync(topic, offset, offset - 7)),
+            encode_record(Heartbeat("b", "a", 1_700_000_000_000 + number)),
+            encode_record(Checkpoint(f"billing-{number % 40}", remote, offset, offset - 7, "")),
+            encode_record(OffsetSync(topic, offset, offset - 7)),
         )
         rows += [(len(rows) + i, *on, *record) for i, (on, record) in enumerate(zip(ROLES, records, strict=True))]
     return rows

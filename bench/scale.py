@@ -37,7 +37,7 @@ from bench.scenario import WATCHED
 from bench.topic_changes import Changes, bench_topics, topic_name
 from sinks.kafka.kafka_cluster import KafkaCluster
 from streaming.errors import LockstepError
-from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
 
 # bench/figures/benchmarks-scale.md, from what was measured.
@@ -455,7 +455,7 @@ def copy_as_mm2_would(clusters: ScaleClusters) -> None:
     names = [topic_name(number) for number in range(clusters.topics)]
     one_record_each(clusters.target.bootstrap, [f"{alias}.{name}" for alias in clusters.sources for name in names])
     for bootstrap in clusters.source_bootstraps.values():
-        syncs = (encode_offset_sync(OffsetSync(TopicPartition(name, 0), 0, 0)) for name in names)
+        syncs = (encode_record(OffsetSync(TopicPartition(name, 0), 0, 0)) for name in names)
         produce_all(bootstrap, (PlainRecord(SYNCS, *sync) for sync in syncs))
 
 

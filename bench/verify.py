@@ -32,7 +32,7 @@ from bench.costs import cost
 from bench.pair import SYNCS, BenchPair, PlainRecord, make_topics, pair_of, produce_all
 from bench.saved_figures import FIGURES, read, save, table
 from sinks.kafka.ports.cluster import TopicSpec
-from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
 
 CONSOLE: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
@@ -256,7 +256,7 @@ def _syncs(written: WrittenLoad) -> Iterator[PlainRecord]:
     for partition, number in itertools.product(range(written.partitions), range(SYNCS_A_PARTITION)):
         offset = length * number // SYNCS_A_PARTITION
         sync = OffsetSync(TopicPartition(written.topic, partition), offset, offset)
-        yield PlainRecord(SYNCS, *encode_offset_sync(sync))
+        yield PlainRecord(SYNCS, *encode_record(sync))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from streaming.errors import MalformedRecord
@@ -86,58 +87,37 @@ LAYOUTS: Mapping[RecordKind, Layout] = {
 Fields = dict[str, int | bytes]
 
 
-def _write(layouts: tuple[FieldLayout, ...], fields: Mapping[str, int | str]) -> bytes:
+_ATTRIBUTES = {
+    "timestamp_ms": "timestamp",
+    "subject_topic": "topic_partition.topic",
+    "subject_partition": "topic_partition.partition",
+}
+"""Where a record has a field of another name."""
+
+_KINDS = {
+    Heartbeat: RecordKind.HEARTBEAT,
+    Checkpoint: RecordKind.CHECKPOINT,
+    OffsetSync: RecordKind.OFFSET_SYNC,
+}
+
+
+def encode_record(record: Heartbeat | Checkpoint | OffsetSync) -> tuple[bytes, bytes]:
+    """Returns key and value as MirrorHeartbeatTask, MirrorCheckpointTask and MirrorSourceTask write them."""
+    layout = LAYOUTS[_KINDS[type(record)]]
+    version = _VERSION_FORMAT.pack(RECORD_VERSION) if layout.versioned else b""
+    return _write(layout.key, record), version + _write(layout.value, record)
+
+
+def _write(layouts: tuple[FieldLayout, ...], record: object) -> bytes:
     written = bytearray()
     for name, width in layouts:
-        field = fields[name]
+        field = attrgetter(_ATTRIBUTES.get(name, name))(record)
         if isinstance(field, str):
             text = field.encode("utf-8")
             written += _FORMATS[width].pack(len(text)) + text
         else:
             written += _FORMATS[width].pack(field)
     return bytes(written)
-
-
-def _encode(kind: RecordKind, fields: Mapping[str, int | str]) -> tuple[bytes, bytes]:
-    layout = LAYOUTS[kind]
-    version = _VERSION_FORMAT.pack(RECORD_VERSION) if layout.versioned else b""
-    return _write(layout.key, fields), version + _write(layout.value, fields)
-
-
-def encode_heartbeat(heartbeat: Heartbeat) -> tuple[bytes, bytes]:
-    """Returns key and value as MirrorHeartbeatTask writes them."""
-    return _encode(
-        RecordKind.HEARTBEAT,
-        {"source": heartbeat.source, "target": heartbeat.target, "timestamp_ms": heartbeat.timestamp},
-    )
-
-
-def encode_checkpoint(checkpoint: Checkpoint) -> tuple[bytes, bytes]:
-    """Returns key and value as MirrorCheckpointTask writes them."""
-    return _encode(
-        RecordKind.CHECKPOINT,
-        {
-            "group": checkpoint.group,
-            "subject_topic": checkpoint.topic_partition.topic,
-            "subject_partition": checkpoint.topic_partition.partition,
-            "upstream_offset": checkpoint.upstream_offset,
-            "downstream_offset": checkpoint.downstream_offset,
-            "metadata": checkpoint.metadata,
-        },
-    )
-
-
-def encode_offset_sync(sync: OffsetSync) -> tuple[bytes, bytes]:
-    """Returns key and value as MirrorSourceTask writes them."""
-    return _encode(
-        RecordKind.OFFSET_SYNC,
-        {
-            "subject_topic": sync.topic_partition.topic,
-            "subject_partition": sync.topic_partition.partition,
-            "upstream_offset": sync.upstream_offset,
-            "downstream_offset": sync.downstream_offset,
-        },
-    )
 
 
 def _read(layouts: tuple[FieldLayout, ...], data: bytes, start: int, short: str, long: str) -> Fields:

@@ -10,7 +10,7 @@ from app.failover_session import write_groups
 from sinks.faults import ItemFault
 from sinks.kafka.ports.groups import LogRange
 from streaming.errors import LockstepError
-from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.sinks.builders import World, drained_in_a_batch, flow_settings, put_topic
 
@@ -101,7 +101,7 @@ def test_group_that_goes_on_at_an_earlier_offset_of_its_own_skips_nothing(world:
 def test_group_whose_copy_lost_unread_records_ends_it_unless_it_is_accepted_by_name(world: World) -> None:
     world.source_groups.offsets["h"] = {X: 3}
     world.source.create_log(world.settings.internal.offset_syncs, 1, {})
-    world.source.append_log(world.settings.internal.offset_syncs, [encode_offset_sync(OffsetSync(X, 1, 1))])
+    world.source.append_log(world.settings.internal.offset_syncs, [encode_record(OffsetSync(X, 1, 1))])
     world.target_groups.logs[AX] = LogRange(7, 9)
     with pytest.raises(LockstepError, match=r"h may skip records on the target: h on a\.x-0: the log on b begins at 7"):
         write(world)

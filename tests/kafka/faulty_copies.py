@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import mirror_properties
 from app.local.waiting import wait_for
-from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
 
 SOURCE, TARGET = "copied-a", "copied-b"
@@ -135,7 +135,7 @@ def write(a: LocalCluster, b: LocalCluster, prefix: str, copies: Mapping[str, Co
 
 def _syncs(topic: str, copied: Copied) -> list[tuple[bytes, bytes]]:
     where = TopicPartition(topic, 0)
-    return [encode_offset_sync(OffsetSync(where, up, down)) for up, down in copied.syncs]
+    return [encode_record(OffsetSync(where, up, down)) for up, down in copied.syncs]
 
 
 def make(cluster: LocalCluster, topics: Mapping[str, Mapping[str, str]]) -> None:

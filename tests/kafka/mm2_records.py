@@ -101,14 +101,14 @@ class Internal:
 
 INTERNAL: Mapping[RecordKind, Internal] = {
     RecordKind.HEARTBEAT: Internal(
-        "heartbeats", False, "HeartbeatFormatter", codec.decode_heartbeat, codec.encode_heartbeat, heartbeat_line
+        "heartbeats", False, "HeartbeatFormatter", codec.decode_heartbeat, codec.encode_record, heartbeat_line
     ),
     RecordKind.CHECKPOINT: Internal(
         f"{SOURCE}.checkpoints.internal",
         False,
         "CheckpointFormatter",
         codec.decode_checkpoint,
-        codec.encode_checkpoint,
+        codec.encode_record,
         checkpoint_line,
     ),
     RecordKind.OFFSET_SYNC: Internal(
@@ -116,7 +116,7 @@ INTERNAL: Mapping[RecordKind, Internal] = {
         True,
         "OffsetSyncFormatter",
         codec.decode_offset_sync,
-        codec.encode_offset_sync,
+        codec.encode_record,
         offset_sync_line,
     ),
 }

@@ -31,7 +31,7 @@ from app.settings import Settings, load
 from app.wiring import both_clusters
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.security.tls import trusted_certificates
-from streaming.mm2.codec import encode_heartbeat
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import Heartbeat
 from tests.kafka.kafka_tools import ACLS, KafkaTools
 from tests.kafka.markers import Markers, lines_of
@@ -102,7 +102,7 @@ class Stage:
 
     def beat(self) -> None:
         """A heartbeat, as MM2 writes one again and again: there is none here."""
-        self.target.append_log("a.heartbeats", [encode_heartbeat(Heartbeat("a", "b", int(time.time() * 1000)))])
+        self.target.append_log("a.heartbeats", [encode_record(Heartbeat("a", "b", int(time.time() * 1000)))])
 
     def kind(self, name: str) -> dict[str, Any]:
         """A kind in the job's own status, of a flow that MM2 was heard of a moment ago."""

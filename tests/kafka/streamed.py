@@ -93,7 +93,7 @@ class Topics:
         assert producer.flush(WITHIN) == 0
 
     def write_syncs(self, *names: str) -> None:
-        syncs = [codec.encode_offset_sync(OffsetSync(TopicPartition(name, 0), 1, 1)) for name in names]
+        syncs = [codec.encode_record(OffsetSync(TopicPartition(name, 0), 1, 1)) for name in names]
         self.write(self.clusters.a, self.syncs, *syncs)
 
     def plan(self, folder: Path, trigger_interval: float = 0.2) -> QueryPlan:

@@ -21,7 +21,7 @@ from app.settings import load
 from lockstep import translate_offsets
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.ledger.audit_events import read_audit
-from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.conftest import Clusters
 from tests.kafka.staging import client_of, create, write_properties
@@ -81,7 +81,7 @@ def stage(clusters: Clusters, spark: SparkSession, tmp_path_factory: pytest.Temp
         source.append_log(TOPIC, [(b"k%d" % number, b"v") for number in range(100)])
         target.append_log(THERE.topic, [(b"k%d" % number, b"v") for number in range(10, 100)])
         source.create_log(SYNCS, 1, {"cleanup.policy": "compact"})
-        source.append_log(SYNCS, [encode_offset_sync(OffsetSync(HERE, at, at - 10)) for at in (10, 50)])
+        source.append_log(SYNCS, [encode_record(OffsetSync(HERE, at, at - 10)) for at in (10, 50)])
         staged = Stage(config, source, target, spark)
         staged.commit(source, BEHIND, HERE, 60)
         staged.commit(source, AT_END, HERE, 100)

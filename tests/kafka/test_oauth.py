@@ -24,7 +24,7 @@ from sinks.kafka.jvm.jvm_watches import JvmWatch
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicConfigs, TopicSpec
 from streaming.flow import Flow
-from streaming.mm2.codec import encode_heartbeat
+from streaming.mm2.codec import encode_record
 from streaming.mm2.internal_topic_names import TopicRole
 from streaming.mm2.records import Heartbeat, RecordKind
 from streaming.query import collect_hints, start, why_it_ended
@@ -104,7 +104,7 @@ def test_the_jvms_admin_looks_with_a_token_by_either_name_of_the_handler(
 def test_sparks_source_reads_with_a_token(guarded: Guarded, spark: SparkSession, tmp_path: Path) -> None:
     with closing(guarded.client()) as client:
         make_topic(client, "heartbeats")
-        client.append_log("heartbeats", [encode_heartbeat(Heartbeat("a", "o", 1))])
+        client.append_log("heartbeats", [encode_record(Heartbeat("a", "o", 1))])
     role = TopicRole(RecordKind.HEARTBEAT, Flow("a", "o"))
     source = ClusterSource("o", guarded.properties(), {"heartbeats": role})
     rows: list[int] = []

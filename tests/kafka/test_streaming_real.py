@@ -48,7 +48,7 @@ def test_a_missing_topic_is_waited_for_and_read_from_its_first_record_on_and_no_
 def test_broken_records_are_counted_and_the_query_goes_on(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
     on, sink = topics.clusters.b, Noted()
     topics.create(on, topics.checkpoints)
-    key, value = codec.encode_checkpoint(Checkpoint("g", TopicPartition("a.t", 0), 5, 5, ""))
+    key, value = codec.encode_record(Checkpoint("g", TopicPartition("a.t", 0), 5, 5, ""))
     broken: list[Record] = [
         (key, None),
         (None, value),
@@ -78,7 +78,7 @@ def test_a_heartbeat_says_how_old_it_is(spark: SparkSession, topics: Topics, tmp
     with running(spark, topics.plan(tmp_path), sink):
         wait_for(lambda: len(sink.hints) >= 2, WITHIN, "the first batches")
         emitted = time.time_ns() // 1_000_000
-        topics.write(on, topics.heartbeats, codec.encode_heartbeat(Heartbeat("b", "a", emitted)))
+        topics.write(on, topics.heartbeats, codec.encode_record(Heartbeat("b", "a", emitted)))
         wait_for(lambda: sink.rows == 1, WITHIN, "the heartbeat")
     (seen,) = [hints.heartbeats[FLOW] for hints in sink.hints if hints.heartbeats]
     assert seen.timestamp_ms == emitted

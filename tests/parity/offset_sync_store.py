@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.parity.kafka_classes import MIRROR, Kafka
 
@@ -32,7 +32,7 @@ class OffsetSyncStore:
             method.setAccessible(True)
 
     def take(self, upstream: int, downstream: int) -> None:
-        key, value = encode_offset_sync(OffsetSync(WHERE, upstream, downstream))
+        key, value = encode_record(OffsetSync(WHERE, upstream, downstream))
         record = self._record_class("mm2-offset-syncs.b.internal", 0, 0, bytearray(key), bytearray(value))
         self._take.invoke(self._store, self._array("Object", [record]))
 

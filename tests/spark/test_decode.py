@@ -46,10 +46,10 @@ def sound(dice: random.Random) -> Input:
     up, down = number(dice, MAX_INT64), number(dice, MAX_INT64)
     kind = dice.choice(RECORD_KINDS)
     if kind is RecordKind.HEARTBEAT:
-        return kind, *codec.encode_heartbeat(Heartbeat(text(dice), text(dice), up))
+        return kind, *codec.encode_record(Heartbeat(text(dice), text(dice), up))
     if kind is RecordKind.CHECKPOINT:
-        return kind, *codec.encode_checkpoint(Checkpoint(text(dice), on, up, down, text(dice)))
-    return kind, *codec.encode_offset_sync(OffsetSync(on, up, down))
+        return kind, *codec.encode_record(Checkpoint(text(dice), on, up, down, text(dice)))
+    return kind, *codec.encode_record(OffsetSync(on, up, down))
 
 
 def mangled(dice: random.Random, data: bytes) -> bytes | None:
@@ -147,10 +147,10 @@ def test_one_record_of_each_kind_and_one_that_is_none(spark: SparkSession) -> No
     }
     on = TopicPartition("orders", 3)
     records = [
-        ("heartbeats", *codec.encode_heartbeat(Heartbeat("x", "b", 11))),
-        ("a.heartbeats", *codec.encode_heartbeat(Heartbeat("b", "a", 12))),
-        ("a.checkpoints.internal", *codec.encode_checkpoint(Checkpoint("g", on, 20, 10, "m"))),
-        ("mm2-offset-syncs.b.internal", *codec.encode_offset_sync(OffsetSync(on, 21, 12))),
+        ("heartbeats", *codec.encode_record(Heartbeat("x", "b", 11))),
+        ("a.heartbeats", *codec.encode_record(Heartbeat("b", "a", 12))),
+        ("a.checkpoints.internal", *codec.encode_record(Checkpoint("g", on, 20, 10, "m"))),
+        ("mm2-offset-syncs.b.internal", *codec.encode_record(OffsetSync(on, 21, 12))),
         ("a.checkpoints.internal", b"key", None),
     ]
     raw = [("b", topic, key, value, APPENDED) for topic, key, value in records]

@@ -48,7 +48,7 @@ from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import Unobserved, make_plan
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
-from streaming.mm2.codec import encode_checkpoint
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import Checkpoint, TopicPartition
 
 log = logging.getLogger(__name__)
@@ -391,7 +391,7 @@ class CheckpointEmitter:
         if not self._created:
             self._target.create_log(self._topic, self._factor, CHECKPOINTS_TOPIC_CONFIGS)
             self._created = True
-        records = [encode_checkpoint(Checkpoint(group, where, *pair, "")) for (group, where), pair in changed.items()]
+        records = [encode_record(Checkpoint(group, where, *pair, "")) for (group, where), pair in changed.items()]
         self._target.append_log(self._topic, records)
         known |= changed
 

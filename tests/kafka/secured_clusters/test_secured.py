@@ -15,7 +15,7 @@ import pytest
 from app.local.broker import RESTRICTED
 from app.local.waiting import wait_for
 from app.wiring import open_cluster
-from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.kafka.kafka_tools import KafkaTools
 from tests.kafka.markers import command_lines, files_since, listening, spark_says
@@ -60,7 +60,7 @@ def test_a_groups_record_is_found_again_over_sasl_ssl(stage: Stage) -> None:
     here, there = TopicPartition("orders", 0), TopicPartition("a.orders", 0)
     for alias, topic in (("a", here.topic), ("b", there.topic)):
         produce(stage.ends[alias], topic, 20)
-    syncs = [encode_offset_sync(OffsetSync(here, at, at)) for at in (0, 15)]
+    syncs = [encode_record(OffsetSync(here, at, at)) for at in (0, 15)]
     stage.source.append_log("mm2-offset-syncs.b.internal", syncs)
     commit = partial(stage.source.groups.commit, {"orders-reader": {here: 7}})
     wait_for(lambda: commit() == {"orders-reader": {here: None}}, SOON, "the group's offset to be committed")

@@ -21,7 +21,7 @@ from sinks.model.changes import ALLOW, DENY, Change, Kind, Op, ScramSpec
 from sinks.model.kind_row import ABSENT
 from sinks.model.plan import make_plan
 from streaming.errors import LockstepError
-from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.sinks.builders import (
@@ -192,7 +192,7 @@ def reading() -> World:
         put_topic(cluster, where.topic)
         groups.logs[where] = LogRange(0, 100)
     world.source.create_log("mm2-offset-syncs.b.internal", 1, {})
-    syncs = [encode_offset_sync(OffsetSync(X, offset, offset)) for offset in range(0, 100, 10)]
+    syncs = [encode_record(OffsetSync(X, offset, offset)) for offset in range(0, 100, 10)]
     world.source.append_log("mm2-offset-syncs.b.internal", syncs)
     world.source_groups.offsets = {"g": {X: 100}, "stays": {X: 50}}
     world.settle()
@@ -231,7 +231,7 @@ def test_a_group_is_led_back_past_the_end_that_a_copy_of_the_same_name_had() -> 
         put_topic(cluster, "x")
         groups.logs[X] = LogRange(0, 15)
     world.source.create_log("mm2-offset-syncs.b.internal", 1, {})
-    syncs = [encode_offset_sync(OffsetSync(X, offset, offset)) for offset in range(15)]
+    syncs = [encode_record(OffsetSync(X, offset, offset)) for offset in range(15)]
     world.source.append_log("mm2-offset-syncs.b.internal", syncs)
     world.source_groups.offsets, world.target_groups.offsets = {"g": {X: 8}}, {"g": {X: 15}}
     keep_divergences(world.ledger(), {"x": Divergence("x", [10], [10], [0], True)})

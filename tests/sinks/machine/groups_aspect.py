@@ -14,7 +14,7 @@ from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.model.changes import Kind
 from streaming.hints import CheckpointSeen, SyncSeen
-from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import Checkpoint, OffsetSync
 from tests.sinks.builders import World
 from tests.sinks.machine.hazards import Written
@@ -83,7 +83,7 @@ class GroupsAspect(Stage):
     def tell(self, sync: OffsetSync) -> None:
         """An offset-sync of MM2's, which the stream brings, too."""
         with self.upstream.aside():
-            self.source.append_log(SYNCS, [encode_offset_sync(sync)])
+            self.source.append_log(SYNCS, [encode_record(sync)])
         where, position = sync.topic_partition, len(self.source.topics[SYNCS].records) - 1
         self.syncs.append(
             SyncSeen(position, where.topic, where.partition, sync.upstream_offset, sync.downstream_offset)
@@ -163,7 +163,7 @@ class GroupsAspect(Stage):
         topic = self.world.settings.internal.checkpoints
         position = len(self.target.topics[topic].records)
         with self.hazard.aside():
-            self.target.topics[topic].records.append(encode_checkpoint(Checkpoint(group, one.there, at, safe, "")))
+            self.target.topics[topic].records.append(encode_record(Checkpoint(group, one.there, at, safe, "")))
         self.checkpoints.append(CheckpointSeen(position, group, one.there.topic, 0, at, safe))
 
     @rule(name=NAMES, count=st.integers(2, 20))

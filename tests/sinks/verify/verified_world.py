@@ -11,7 +11,7 @@ from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.continuous_comparison import ComparedFlow, ContinuousComparison
 from sinks.verify.flow_progress import FlowProgress
 from sinks.verify.what_to_compare import SurveyedSide
-from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import World, put_topic
@@ -81,7 +81,7 @@ class VerifiedWorld:
 
     def sync(self, topic: str, *pairs: tuple[int, int]) -> None:
         """MM2 writes these offset-syncs."""
-        syncs = [encode_offset_sync(OffsetSync(TopicPartition(topic, 0), *pair)) for pair in pairs]
+        syncs = [encode_record(OffsetSync(TopicPartition(topic, 0), *pair)) for pair in pairs]
         self.world.source.append_log(self.world.settings.internal.offset_syncs, syncs)
 
     def put_log(self, log: MirroredLog, source_end: int | None = None, target_end: int | None = None) -> None:

@@ -29,14 +29,14 @@ DECODERS: dict[RecordKind, Decode] = {
     RecordKind.OFFSET_SYNC: codec.decode_offset_sync,
 }
 ENCODERS: dict[RecordKind, Callable[..., Encoded]] = {
-    RecordKind.HEARTBEAT: codec.encode_heartbeat,
-    RecordKind.CHECKPOINT: codec.encode_checkpoint,
-    RecordKind.OFFSET_SYNC: codec.encode_offset_sync,
+    RecordKind.HEARTBEAT: codec.encode_record,
+    RecordKind.CHECKPOINT: codec.encode_record,
+    RecordKind.OFFSET_SYNC: codec.encode_record,
 }
 encoded_records = st.one_of(
-    st.tuples(st.just(RecordKind.HEARTBEAT), heartbeats.map(codec.encode_heartbeat)),
-    st.tuples(st.just(RecordKind.CHECKPOINT), checkpoints.map(codec.encode_checkpoint)),
-    st.tuples(st.just(RecordKind.OFFSET_SYNC), offset_syncs.map(codec.encode_offset_sync)),
+    st.tuples(st.just(RecordKind.HEARTBEAT), heartbeats.map(codec.encode_record)),
+    st.tuples(st.just(RecordKind.CHECKPOINT), checkpoints.map(codec.encode_record)),
+    st.tuples(st.just(RecordKind.OFFSET_SYNC), offset_syncs.map(codec.encode_record)),
 )
 
 
@@ -60,30 +60,30 @@ def is_record_or_has_reason(kind: RecordKind, key: bytes | None, value: bytes | 
 
 @given(heartbeats)
 def test_a_heartbeat_is_what_its_bytes_say(heartbeat: Heartbeat) -> None:
-    assert codec.decode_heartbeat(*codec.encode_heartbeat(heartbeat)) == heartbeat
+    assert codec.decode_heartbeat(*codec.encode_record(heartbeat)) == heartbeat
 
 
 @given(checkpoints)
 def test_a_checkpoint_is_what_its_bytes_say(checkpoint: Checkpoint) -> None:
-    assert codec.decode_checkpoint(*codec.encode_checkpoint(checkpoint)) == checkpoint
+    assert codec.decode_checkpoint(*codec.encode_record(checkpoint)) == checkpoint
 
 
 @given(offset_syncs)
 def test_an_offset_sync_is_what_its_bytes_say(sync: OffsetSync) -> None:
-    assert codec.decode_offset_sync(*codec.encode_offset_sync(sync)) == sync
+    assert codec.decode_offset_sync(*codec.encode_record(sync)) == sync
 
 
 def test_the_bytes_are_those_of_kafkas_schemas() -> None:
-    assert codec.encode_heartbeat(Heartbeat("a", "bé", 258)) == (
+    assert codec.encode_record(Heartbeat("a", "bé", 258)) == (
         b"\0\x01a\0\x03b\xc3\xa9",
         b"\0\0" + b"\0" * 6 + b"\1\2",
     )
     checkpoint = Checkpoint("g", TopicPartition("a.t", 3), 256, 7, "m")
-    assert codec.encode_checkpoint(checkpoint) == (
+    assert codec.encode_record(checkpoint) == (
         b"\0\x01g\0\x03a.t\0\0\0\x03",
         b"\0\0" + b"\0" * 6 + b"\1\0" + b"\0" * 7 + b"\x07" + b"\0\x01m",
     )
-    assert codec.encode_offset_sync(OffsetSync(TopicPartition("t", 3), 256, 7)) == (
+    assert codec.encode_record(OffsetSync(TopicPartition("t", 3), 256, 7)) == (
         b"\0\x01t\0\0\0\x03",
         b"\0" * 6 + b"\1\0" + b"\0" * 7 + b"\x07",
     )
@@ -137,9 +137,9 @@ def test_only_version_0_is_known(record: tuple[RecordKind, Encoded], version: in
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        (codec.encode_checkpoint(Checkpoint("é" * 256, TopicPartition("t" * 512, 0), 1, 1, "m" * 32_000)), None),
-        (codec.encode_checkpoint(Checkpoint("é" * 257, TopicPartition("t", 0), 1, 1, "")), codec.LONG_NAME),
-        (codec.encode_checkpoint(Checkpoint("g", TopicPartition("t" * 513, 0), 1, 1, "")), codec.LONG_NAME),
+        (codec.encode_record(Checkpoint("é" * 256, TopicPartition("t" * 512, 0), 1, 1, "m" * 32_000)), None),
+        (codec.encode_record(Checkpoint("é" * 257, TopicPartition("t", 0), 1, 1, "")), codec.LONG_NAME),
+        (codec.encode_record(Checkpoint("g", TopicPartition("t" * 513, 0), 1, 1, "")), codec.LONG_NAME),
     ],
 )
 def test_names_in_a_key_have_512_bytes_at_most(record: Encoded, reason: str | None) -> None:

@@ -20,9 +20,9 @@ DECODE: Mapping[RecordKind, Callable[[bytes, bytes], object]] = {
     RecordKind.OFFSET_SYNC: codec.decode_offset_sync,
 }
 ENCODE: Mapping[RecordKind, Callable[..., tuple[bytes, bytes]]] = {
-    RecordKind.HEARTBEAT: codec.encode_heartbeat,
-    RecordKind.CHECKPOINT: codec.encode_checkpoint,
-    RecordKind.OFFSET_SYNC: codec.encode_offset_sync,
+    RecordKind.HEARTBEAT: codec.encode_record,
+    RecordKind.CHECKPOINT: codec.encode_record,
+    RecordKind.OFFSET_SYNC: codec.encode_record,
 }
 CLASSES = {RecordKind.HEARTBEAT: Heartbeat, RecordKind.CHECKPOINT: Checkpoint, RecordKind.OFFSET_SYNC: OffsetSync}
 

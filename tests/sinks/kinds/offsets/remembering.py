@@ -7,7 +7,7 @@ from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.sync_history import Pair
 from sinks.ledger.ledger import Ledger
-from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
 from tests.memory.memory_cluster import MemoryCluster
 
@@ -28,7 +28,7 @@ class World:
         return Ledger("lockstep-ledger.a.internal", self.b, self.b, 1)
 
     def sync(self, *pairs: tuple[int, int]) -> None:
-        self.a.append_log(SYNCS, [encode_offset_sync(OffsetSync(X, *pair)) for pair in pairs])
+        self.a.append_log(SYNCS, [encode_record(OffsetSync(X, *pair)) for pair in pairs])
 
     def begun(self) -> OffsetMemory:
         memory = OffsetMemory()
@@ -43,4 +43,4 @@ def pairs(memory: OffsetMemory) -> list[Pair]:
 
 def checkpoints(world: World, *pairs: tuple[int, int]) -> None:
     world.b.create_log(CHECKPOINTS, 1, {})
-    world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, *pair, "")) for pair in pairs])
+    world.b.append_log(CHECKPOINTS, [encode_record(Checkpoint("g", AX, *pair, "")) for pair in pairs])

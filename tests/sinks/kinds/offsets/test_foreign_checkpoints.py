@@ -12,7 +12,7 @@ from sinks.kinds.offsets.controller import offset_memory
 from sinks.kinds.offsets.memory import KnownCheckpoints
 from sinks.kinds.offsets.sync_history import Pair
 from streaming.hints import CheckpointSeen
-from streaming.mm2.codec import encode_checkpoint
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import Checkpoint, TopicPartition
 from tests.sinks import builders
 from tests.sinks.builders import flow_settings, put_topic
@@ -41,7 +41,7 @@ def told(checkpoints: KnownCheckpoints, *keys: GroupPartition) -> None:
 def test_checkpoint_of_what_can_be_no_topic_is_left_out_whether_read_or_heard(name: str) -> None:
     world = World()
     world.b.create_log(CHECKPOINTS, 1, {})
-    world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", TopicPartition(name, 0), 10, 5, ""))])
+    world.b.append_log(CHECKPOINTS, [encode_record(Checkpoint("g", TopicPartition(name, 0), 10, 5, ""))])
     memory = world.begun()
     memory.drain()
     memory.take_in([], [CheckpointSeen(1, "g", name, 0, 20, 15)])
@@ -112,7 +112,7 @@ def test_job_forgets_foreign_checkpoints_and_keeps_those_of_its_groups() -> None
     world.source_groups.offsets["g"] = {TopicPartition("x", 0): 1}
     topic = world.settings.internal.checkpoints
     world.target.create_log(topic, 1, {})
-    forged = [encode_checkpoint(Checkpoint(group, where, 10, 5, "")) for group, where in (TRUE, *FOREIGN)]
+    forged = [encode_record(Checkpoint(group, where, 10, 5, "")) for group, where in (TRUE, *FOREIGN)]
     world.target.append_log(topic, forged)
     world.run_pass(everything=True)
     assert memory.checkpoints.newest.keys() == {TRUE, *FOREIGN}

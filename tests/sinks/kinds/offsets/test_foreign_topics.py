@@ -7,7 +7,7 @@ import pytest
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.sync_history import Pair
 from streaming.hints import SyncSeen
-from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
 from streaming.mm2.valid_topic_names import topic_name_fault
 from tests.sinks import builders
@@ -18,7 +18,7 @@ Y = TopicPartition("y", 0)
 
 
 def sync(world: World, topic: str, *pairs: tuple[int, int]) -> None:
-    world.a.append_log(SYNCS, [encode_offset_sync(OffsetSync(TopicPartition(topic, 0), *pair)) for pair in pairs])
+    world.a.append_log(SYNCS, [encode_record(OffsetSync(TopicPartition(topic, 0), *pair)) for pair in pairs])
 
 
 def of_y(memory: OffsetMemory) -> list[Pair]:
@@ -48,7 +48,7 @@ def test_topics_that_nobody_has_leave_nothing_in_the_ledger() -> None:
     world.source.create_log(SYNCS, 1, {})
     for number in range(4):
         named = [X, TopicPartition(f"nobody-{number}", 0), TopicPartition(f"x\x1b{number}", 0)]
-        world.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(one, number, number)) for one in named])
+        world.source.append_log(SYNCS, [encode_record(OffsetSync(one, number, number)) for one in named])
         world.run_pass(everything=True, after=70.0)
     keys = [key for key, _ in world.target.read_log(world.settings.internal.ledger)]
     assert [key for key in keys if b"nobody" in key or b"u001b" in key] == []
@@ -61,7 +61,7 @@ def test_partitions_that_a_topic_does_not_have_leave_nothing_in_the_ledger() -> 
     world.source.create_log(SYNCS, 1, {})
     for number in range(4):
         named = [TopicPartition("x", 2), TopicPartition("x", 3), TopicPartition("x", 9999 + number)]
-        world.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(one, number, number)) for one in named])
+        world.source.append_log(SYNCS, [encode_record(OffsetSync(one, number, number)) for one in named])
         world.run_pass(everything=True, after=70.0)
     world.run_pass(everything=True, after=70.0)
     keys = [key for key, _ in world.target.read_log(world.settings.internal.ledger)]
@@ -83,7 +83,7 @@ def test_partition_that_is_listed_later_than_its_syncs_come_keeps_them() -> None
 
 def test_saved_history_of_a_partition_that_its_topic_does_not_have_is_forgotten_in_the_ledger() -> None:
     world = World()
-    world.a.append_log(SYNCS, [encode_offset_sync(OffsetSync(one, 10, 5)) for one in (Y, TopicPartition("y", 1))])
+    world.a.append_log(SYNCS, [encode_record(OffsetSync(one, 10, 5)) for one in (Y, TopicPartition("y", 1))])
     memory = world.begun()
     memory.save(world.ledger, {"y": 2})
     for now in (0.0, 60.0):

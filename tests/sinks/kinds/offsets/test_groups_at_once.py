@@ -11,7 +11,7 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.group_schedule import LEAST_IN_A_PASS
 from sinks.kinds.offsets.polled_groups import COMMITS_TOPIC, POLL_LONGEST
 from streaming.hints import CheckpointSeen
-from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.memory.memory_groups import MemoryGroups
 from tests.sinks.builders import World, flow_settings, put_topic
@@ -60,7 +60,7 @@ def world() -> World:
     put_topic(built.target, "a.x")
     put_topic(built.source, COMMITS_TOPIC, PARTITIONS)
     built.source.create_log(SYNCS, 1, {})
-    built.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(X, at, at)) for at in (0, 40, 99)])
+    built.source.append_log(SYNCS, [encode_record(OffsetSync(X, at, at)) for at in (0, 40, 99)])
     for _ in range(20):
         if not built.run_pass().outcomes:
             break

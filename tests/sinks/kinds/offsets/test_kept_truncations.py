@@ -22,7 +22,7 @@ from sinks.kinds.shared_listings import list_both
 from sinks.ledger.kept_end_offsets import KeptEndOffsets, to_text
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
-from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.memory.memory_cluster import MemoryCluster
 from tests.memory.memory_groups import MemoryGroups
@@ -47,7 +47,7 @@ def world_of(group: int) -> World:
     put_topic(world.source, "x")
     put_topic(world.target, "a.x")
     world.source.create_log(SYNCS, 1, {})
-    world.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(X, 40, 40))])
+    world.source.append_log(SYNCS, [encode_record(OffsetSync(X, 40, 40))])
     world.run_pass()
     return world
 
@@ -223,7 +223,7 @@ class Rig:
         self.restart()
 
     def sync(self, upstream: int, downstream: int) -> None:
-        self.a.append_log("syncs", [encode_offset_sync(OffsetSync(X, upstream, downstream))])
+        self.a.append_log("syncs", [encode_record(OffsetSync(X, upstream, downstream))])
 
     def produce(self, count: int) -> None:
         self.source, self.target = self.source + count, self.target + count

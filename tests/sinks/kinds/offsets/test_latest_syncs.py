@@ -9,7 +9,7 @@ from sinks.kinds.offsets import controller
 from sinks.kinds.offsets.controller import offset_memory
 from sinks.kinds.offsets.histories import Histories
 from sinks.ledger.kept_end_offsets import LatestSync
-from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.offsets.remembering import SYNCS
@@ -24,7 +24,7 @@ def test_while_offset_syncs_are_being_read_none_is_the_last(monkeypatch: pytest.
     for topics, name in ((world.source, "x"), (world.target, "a.x")):
         put_topic(topics, name)
     world.source.create_log(SYNCS, 1, {})
-    world.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(X, at, at)) for at in range(CHUNK + 1)])
+    world.source.append_log(SYNCS, [encode_record(OffsetSync(X, at, at)) for at in range(CHUNK + 1)])
     seen = []
     for _ in range(3):
         world.run_pass(after=0.2)

@@ -17,7 +17,7 @@ from sinks.kinds.offsets.stored_memory import store_histories, stored_histories
 from sinks.kinds.offsets.sync_history import History, Pair
 from sinks.ledger.ledger import Ledger
 from streaming.hints import CheckpointSeen, SyncSeen
-from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import Checkpoint, OffsetSync
 from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.kinds.offsets.remembering import AX, CHECKPOINTS, SYNCS, World, X, pairs
@@ -61,7 +61,7 @@ def test_only_what_changed_is_saved_again() -> None:
 def test_newest_checkpoint_of_a_group_counts_whether_read_at_the_start_or_heard() -> None:
     world = World()
     world.b.create_log(CHECKPOINTS, 1, {})
-    world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, at, at - 5, "")) for at in (10, 20)])
+    world.b.append_log(CHECKPOINTS, [encode_record(Checkpoint("g", AX, at, at - 5, "")) for at in (10, 20)])
     memory = world.begun()
     assert memory.checkpoints.newest == {("g", AX): Pair(20, 15)}
     memory.take_in([], [CheckpointSeen(2, "g", "a.x", 0, 30, 25)])
@@ -88,7 +88,7 @@ class LongTopic:
             yield self.chunk(start)
 
     def chunk(self, start: int) -> LogChunk:
-        records = Chunk(Placed(at, *encode_offset_sync(OffsetSync(X, at, at))) for at in range(start, start + CHUNK))
+        records = Chunk(Placed(at, *encode_record(OffsetSync(X, at, at))) for at in range(start, start + CHUNK))
         self.made.append(weakref.ref(records))
         return LogChunk(records, whole=True)
 

@@ -13,7 +13,7 @@ from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.model.changes import Kind
 from streaming.hints import SyncSeen
-from streaming.mm2.codec import decode_checkpoint, encode_offset_sync
+from streaming.mm2.codec import decode_checkpoint, encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.memory.memory_groups import MemoryGroups
 from tests.sinks.builders import World, flow_settings, put_topic
@@ -36,7 +36,7 @@ def world_of_groups(target: MemoryGroups | None = None, **settings: bool) -> Wor
     put_topic(world.source, "x")
     put_topic(world.target, "a.x")
     world.source.create_log(SYNCS, 1, {})
-    world.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(X, 40, 30))])
+    world.source.append_log(SYNCS, [encode_record(OffsetSync(X, 40, 30))])
     return world
 
 

@@ -19,7 +19,7 @@ from sinks.kinds.offsets.verdicts import Verdict
 from sinks.kinds.shared_listings import list_both
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Kind
-from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.memory.memory_cluster import MemoryCluster
@@ -46,7 +46,7 @@ class Stage:
     def sync(self, upstream: int, downstream: int) -> None:
         topic = self.settings.internal.offset_syncs
         self.a.create_log(topic, 1, {})
-        self.a.append_log(topic, [encode_offset_sync(OffsetSync(X, upstream, downstream))])
+        self.a.append_log(topic, [encode_record(OffsetSync(X, upstream, downstream))])
 
     def rows(self, *groups: str, memory: OffsetMemory | None = None) -> list[GroupOffset]:
         direction = self.direction()
@@ -164,7 +164,7 @@ def test_mm2s_checkpoint_is_taken_where_it_lies_further_on(stage: Stage) -> None
     stage.sync(40, 30)
     topic = stage.settings.internal.checkpoints
     stage.b.create_log(topic, 1, {})
-    stage.b.append_log(topic, [encode_checkpoint(Checkpoint("g", AX, 60, 50, "")), (b"junk", b"junk")])
+    stage.b.append_log(topic, [encode_record(Checkpoint("g", AX, 60, 50, "")), (b"junk", b"junk")])
     row = stage.row()
     assert (row["downstream_offset"], row["method"]) == (50, "checkpoint")
 

@@ -19,7 +19,7 @@ from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.kinds.offsets.sync_history import Pair
 from sinks.model.changes import Kind
 from streaming.hints import SyncSeen
-from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
 from tests.memory.memory_cluster import MemoryCluster
 from tests.memory.memory_groups import MemoryGroups
@@ -44,8 +44,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     put_topic(world.source, "x")
     put_topic(world.target, "a.x")
     world.source.create_log(SYNCS, 1, {})
-    early = [encode_offset_sync(OffsetSync(X, 50, 50))] * CHUNK
-    world.source.append_log(SYNCS, [*early, *[encode_offset_sync(OffsetSync(X, 40, 130))] * CHUNK])
+    early = [encode_record(OffsetSync(X, 50, 50))] * CHUNK
+    world.source.append_log(SYNCS, [*early, *[encode_record(OffsetSync(X, 40, 130))] * CHUNK])
     return world
 
 
@@ -74,7 +74,7 @@ def test_groups_are_compared_as_soon_as_all_is_read_without_another_full_compari
 
 def test_checkpoints_are_read_in_pieces_as_well_and_the_reason_says_so(world: World) -> None:
     world.target.create_log(CHECKPOINTS, 1, {})
-    world.target.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, 55, 55, ""))] * (2 * CHUNK))
+    world.target.append_log(CHECKPOINTS, [encode_record(Checkpoint("g", AX, 55, 55, ""))] * (2 * CHUNK))
     said = []
     while reason := reasons(world.run_pass(after=0.2)):
         said += reason
@@ -109,7 +109,7 @@ def passes_until_read(world: World, report: Report) -> int:
 
 def test_full_comparison_reads_in_pieces_what_the_stream_missed_and_other_kinds_go_on(world: World) -> None:
     read_once(world)
-    world.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(X, 60, 150))] * (2 * CHUNK))
+    world.source.append_log(SYNCS, [encode_record(OffsetSync(X, 60, 150))] * (2 * CHUNK))
     put_topic(world.source, "y")
     world.source_groups.offsets["g"] = {X: 61}
     report = world.run_pass(everything=True, after=70.0)
@@ -121,7 +121,7 @@ def test_full_comparison_reads_in_pieces_what_the_stream_missed_and_other_kinds_
 
 def test_what_the_stream_told_too_much_of_is_read_in_pieces_and_other_kinds_go_on(world: World) -> None:
     read_once(world)
-    world.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(X, 60, 150))] * (2 * CHUNK))
+    world.source.append_log(SYNCS, [encode_record(OffsetSync(X, 60, 150))] * (2 * CHUNK))
     put_topic(world.source, "y")
     world.source_groups.offsets["g"] = {X: 61}
     world.reconcile.take_in([SyncSeen(SYNC, "x", 0, 60, 150)] * (MOST_WAITING_RECORDS + 1), [])
@@ -133,7 +133,7 @@ def test_what_the_stream_told_too_much_of_is_read_in_pieces_and_other_kinds_go_o
 
 def test_job_that_ends_in_the_middle_leaves_the_rest_to_the_next_one(world: World) -> None:
     read_once(world)
-    later = [encode_offset_sync(OffsetSync(X, 60, 150))] * CHUNK
+    later = [encode_record(OffsetSync(X, 60, 150))] * CHUNK
     world.source.append_log(SYNCS, [*later, *later])
     world.run_pass(everything=True, after=70.0)
     world.reconcile.take_in([SyncSeen(3 * SYNC, "x", 0, 80, 170)], [])
@@ -165,7 +165,7 @@ def test_checkpoints_go_on_where_their_reading_failed_unless_the_topic_is_anothe
     kept, goes = remembering.World(), Goes("b")
     kept.b = goes
     goes.create_log(CHECKPOINTS, 1, {})
-    goes.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("old", AX, 5, 5, ""))] * CHUNK)
+    goes.append_log(CHECKPOINTS, [encode_record(Checkpoint("old", AX, 5, 5, ""))] * CHUNK)
     remembering.checkpoints(kept, (20, 15))
     memory, goes.failures = OffsetMemory(), 1
     topics = MirrorTopics(SYNCS, kept.a, CHECKPOINTS, goes)
@@ -223,7 +223,7 @@ def test_too_much_that_is_told_during_a_reading_keeps_groups_from_being_judged_b
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read_once(world)
-    world.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(X, 60, 150))] * SYNC)
+    world.source.append_log(SYNCS, [encode_record(OffsetSync(X, 60, 150))] * SYNC)
     world.source_groups.offsets["g"] = {X: 61}
     read = world.source.read_log_in_chunks
     # A reading ends where the log ended when it began.
@@ -231,7 +231,7 @@ def test_too_much_that_is_told_during_a_reading_keeps_groups_from_being_judged_b
     world.run_pass(everything=True, after=70.0)
     # The target's log was truncated at 120, and MM2 went on from there.
     truncated = OffsetSync(X, 62, 120)
-    world.source.append_log(SYNCS, [encode_offset_sync(truncated)])
+    world.source.append_log(SYNCS, [encode_record(truncated)])
     told = [SyncSeen(2 * SYNC, "x", 0, 62, 120)]
     world.reconcile.take_in(told * (MOST_WAITING_RECORDS + 1), [])
     for _ in range(9):

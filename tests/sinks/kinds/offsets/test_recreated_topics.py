@@ -11,7 +11,7 @@ from sinks.kinds.offsets.stored_memory import TopicIds
 from sinks.kinds.offsets.sync_history import Pair
 from sinks.ledger.ledger import Entry
 from streaming.hints import CheckpointSeen, SyncSeen
-from streaming.mm2.codec import encode_checkpoint
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import Checkpoint
 from tests.sinks.kinds.offsets.remembering import AX, CHECKPOINTS, SYNCS, World, X, checkpoints, pairs
 
@@ -49,14 +49,14 @@ def test_checkpoints_topic_that_was_recreated_while_the_job_was_down_counts_from
     memory = world.begun()
     memory.recognize(remote, {"x": "1"}, {"a.x": "1"})
     world.b.create_log(CHECKPOINTS, 1, {})
-    world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, 7, 3, ""))] * 3)
+    world.b.append_log(CHECKPOINTS, [encode_record(Checkpoint("g", AX, 7, 3, ""))] * 3)
     memory = world.begun()
     memory.recognize(remote, {"x": "1"}, {"a.x": "1"})
     memory.recognize(remote, {"x": "2"}, {"a.x": "1"})
     memory.save(world.ledger, {"x": 1})
     world.b.delete_topics([CHECKPOINTS])
     world.b.create_log(CHECKPOINTS, 1, {})
-    world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, 900, 800, ""))] * 3)
+    world.b.append_log(CHECKPOINTS, [encode_record(Checkpoint("g", AX, 900, 800, ""))] * 3)
     world.sync((900, 800))
     memory = OffsetMemory()
     if broken_off:

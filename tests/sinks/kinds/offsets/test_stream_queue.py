@@ -12,7 +12,7 @@ from sinks.kinds.offsets.memory import RECORD_BYTES, OffsetMemory, StreamQueue
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.sync_history import Pair
 from streaming.hints import CheckpointSeen, SyncSeen
-from streaming.mm2.codec import encode_checkpoint
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import Checkpoint
 from tests.sinks.kinds.offsets.remembering import AX, CHECKPOINTS, World, X, pairs
 
@@ -92,7 +92,7 @@ def test_groups_and_restarts_are_told_of_although_they_were_let_go_of() -> None:
     world.sync((100, 100))
     memory, reading = loaded(world, most_waiting=0)
     world.sync((40, 140))
-    world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, 10, 5, ""))])
+    world.b.append_log(CHECKPOINTS, [encode_record(Checkpoint("g", AX, 10, 5, ""))])
     memory.take_in([SyncSeen(1, "x", 0, 40, 140)], [CheckpointSeen(0, "g", "a.x", 0, 10, 5)])
     reread(reading)
     assert memory.drain() == ({"g"}, {X})

@@ -23,7 +23,7 @@ from sinks.kinds.offsets.verdicts import Verdict
 from sinks.kinds.shared_listings import list_both
 from sinks.ledger.ledger import Ledger
 from streaming.hints import CheckpointSeen, SyncSeen
-from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
 from tests.memory.memory_cluster import MemoryCluster
 from tests.memory.memory_groups import MemoryGroups
@@ -54,7 +54,7 @@ class Truncated:
         self.memory.take_in([SyncSeen(self.told, "x", 0, upstream, downstream)], [])
         self.memory.drain()
         self.told += 1
-        self.a.append_log("syncs", [encode_offset_sync(OffsetSync(X, upstream, downstream))])
+        self.a.append_log("syncs", [encode_record(OffsetSync(X, upstream, downstream))])
 
     def ends(self, source: int, target: int) -> None:
         self.on_a.logs[X], self.on_b.logs[AX] = LogRange(0, source), LogRange(0, target)
@@ -154,7 +154,7 @@ def test_checkpoint_from_before_a_truncation_does_not_count_whether_heard_or_loa
     stale = Checkpoint("g", AX, 1000, 1000, "")
     topic = world.settings.internal.checkpoints
     world.b.create_log(topic, 1, {})
-    world.b.append_log(topic, [encode_checkpoint(stale)])
+    world.b.append_log(topic, [encode_record(stale)])
     world.memory.take_in([], [CheckpointSeen(0, "g", "a.x", 0, 1000, 1000)])
     world.ends(1000, 860)
     world.row()
