@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from sinks.engine.report import stops_flow, stops_flow_at_the_end
 from sinks.every_kind.controller import Writer
 from sinks.faults import CoordinatorUnavailable, ItemFault, JavaGone, NoAnswer
+from sinks.kafka.ports.cluster import chunks
 from sinks.ledger.audit import Audit
 from sinks.ledger.audit_events import is_event
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Op, Outcome
 from sinks.model.plan import Plan
 from streaming.errors import LockstepError
-
-T = TypeVar("T")
 
 CHANGES_IN_A_REQUEST = 500
 """Changes in one write request, of a kind whose row says nothing else."""
@@ -105,12 +104,6 @@ def _requests(plan: Plan) -> Iterator[tuple[Kind, Sequence[Change]]]:
 def _together(change: Change) -> tuple[Kind, int]:
     # Config changes of a topic go out together, whatever their operation: each topic is all or nothing.
     return change.kind, 0 if change.kind.row.together else change.order[0]
-
-
-def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """The items in order, at most `size` at a time."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
 
 
 class TopicIdReader(Protocol):

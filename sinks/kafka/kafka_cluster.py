@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from sinks.kafka.jvm.java_admin import Gateway, JavaAdmin
 from sinks.kafka.jvm.java_token import JavaToken
 from sinks.kafka.jvm.jvm_acls import JvmAcls
-from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_groups import JvmGroups
 from sinks.kafka.jvm.jvm_topics import JvmTopics
 from sinks.kafka.jvm.jvm_users import JvmUsers
@@ -39,13 +38,12 @@ class KafkaCluster(JvmTopics):
         # Before anything else it raises where these settings are wrong.
         self._clients = RdClients(alias, properties, self._token.now)
         super().__init__(self.admin)
-        self.acls, self.users, self.ends = JvmAcls(self.admin), JvmUsers(self.admin), JvmEnds(self.admin)
-        self.groups = JvmGroups(self.admin, self.ends, self)
+        self.acls, self.users, self.groups = JvmAcls(self.admin), JvmUsers(self.admin), JvmGroups(self.admin)
         self._log = Log(alias, self._clients, self.admin.timeout)
 
     def records(self, isolation: str = "read_uncommitted") -> KafkaRecords:
         """Returns a reader of records. The caller closes it."""
-        return KafkaRecords(self.alias, self._clients, self.ends, self, isolation)
+        return KafkaRecords(self.alias, self._clients, self.groups, self, isolation)
 
     def create_log(self, topic: str, replication_factor: int | None, configs: Mapping[str, str]) -> None:
         if topic in self.names():

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from itertools import islice
 
-from sinks.kafka.ports.cluster import Cluster, Record
+from sinks.kafka.ports.cluster import Cluster, Record, chunks
 from sinks.ledger.ledger import LEDGER_TOPIC_CONFIGS
 from sinks.model.changes import compact_json
 
@@ -82,8 +81,7 @@ class KeyedLog:
         changed += [(key, value) for key, value in sorted(wanted.items()) if self._values.get(key) != value]
         if changed and not self._values:
             self._cluster.create_log(self._topic, self._factor, LEDGER_TOPIC_CONFIGS)
-        left = iter(changed)
-        while part := list(islice(left, RECORDS_IN_A_WRITE)):
+        for part in chunks(changed, RECORDS_IN_A_WRITE):
             self._cluster.append_log(self._topic, part)
 
     def _refresh(self) -> None:

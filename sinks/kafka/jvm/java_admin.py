@@ -388,14 +388,10 @@ def gone(alias: str, api: str, error: Py4JError) -> JavaGone:
     return JavaGone(f"cluster {alias}: {api}: the Java process that asks clusters gave no answer ({said})")
 
 
-def timeout_ms(alias: str, properties: Mapping[str, str]) -> int:
-    """Returns how long a call may take. Raises LockstepError, see `request_timeout`."""
-    return int(request_timeout(alias, properties) * 1000)
-
-
 def java_properties(alias: str, properties: Mapping[str, str]) -> dict[str, str]:
-    """Returns the properties of a Java client that gives up on a silent cluster within its `timeout_ms`."""
-    limit = timeout_ms(alias, properties)
+    """Returns the properties of a Java client that gives up on a silent cluster within its
+    `request_timeout`."""
+    limit = int(request_timeout(alias, properties) * 1000)
     # Java refuses a request that may take longer than the call that it is part of.
     limits = {WHOLE: str(limit), ONE: str(min(int(properties.get(ONE, limit * 2 // 3)), limit))}
     return dict.fromkeys(LOGIN_LIMITS, str(limit // len(LOGIN_LIMITS))) | RETRIES_AFTER | dict(properties) | limits

@@ -50,7 +50,10 @@ class JavaToken:
                 if self._login is None:
                     self._login = self._logged_in()
                 subject = self._login.subject()
-            tokens = [_token(one, subject, self._class) for one in subject.getPrivateCredentials(self._class(TOKEN))]
+            tokens = [
+                _token(one, subject, self._admin.rows.type)
+                for one in subject.getPrivateCredentials(self._admin.rows.type(TOKEN))
+            ]
         except Py4JJavaError as error:
             raise unmade(self._admin.alias, self._admin.properties, error, time.monotonic() - began) from None
         except Py4JError as error:
@@ -68,13 +71,9 @@ class JavaToken:
         config = jvm.org.apache.kafka.clients.admin.AdminClientConfig(java)
         java.putAll(config.values())
         context = security.JaasContext.loadClientContext(java)
-        return security.authenticator.LoginManager.acquireLoginManager(context, MECHANISM, self._class(LOGIN), java)
-
-    def _class(self, name: str) -> Any:
-        """Returns the class as the thread's class loader finds it. In Spark, Kafka's classes are not on the JVM's class
-        path."""
-        jvm = self._admin.jvm
-        return jvm.java.lang.Class.forName(name, True, jvm.java.lang.Thread.currentThread().getContextClassLoader())
+        return security.authenticator.LoginManager.acquireLoginManager(
+            context, MECHANISM, self._admin.rows.type(LOGIN), java
+        )
 
     def close(self) -> None:
         """Release the login. It ends with the last client that uses it."""

@@ -22,6 +22,7 @@ from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
 from sinks.kafka.jvm.java_rows import TEXT, Make
 from sinks.kafka.ports.acl_binding import OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES, UNKNOWN, AclBinding
 from sinks.kafka.ports.acls import AclFaults, AclList
+from sinks.kafka.ports.cluster import chunks
 from sinks.kafka.ports.permitted import ask_again
 from streaming.errors import LockstepError
 
@@ -117,7 +118,7 @@ class JvmAcls:
         # An UNKNOWN in a filter for deletion would be sent as it is, and match more than one.
         faults: AclFaults = {one: None if one.is_known else UNWRITABLE for one in bindings}
         try:
-            for batch in _batches([one for one, fault in faults.items() if fault is None]):
+            for batch in chunks([one for one, fault in faults.items() if fault is None], ACLS_IN_A_REQUEST):
                 ask_again()
                 for one, fault in self._settled(api, batch, write).faults.items():
                     if fault.code == NO_AUTHORIZER:
@@ -177,11 +178,6 @@ def _binding(pattern: dict[str, str], entry: dict[str, str]) -> AclBinding:
 
 def _known(word: str, words: frozenset[str]) -> str:
     return sys.intern(word) if word in words else UNKNOWN
-
-
-def _batches(bindings: list[AclBinding]) -> Iterator[list[AclBinding]]:
-    for start in range(0, len(bindings), ACLS_IN_A_REQUEST):
-        yield bindings[start : start + ACLS_IN_A_REQUEST]
 
 
 class SharedJvmAcls:

@@ -15,8 +15,9 @@ from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
 from sinks.kafka.jvm.java_errors import item_fault, java_error
 from sinks.kafka.jvm.java_rows import TEXT, TOPIC_PARTITION, WORD, Make
 from sinks.kafka.jvm.jvm_ends import JvmEnds
-from sinks.kafka.jvm.jvm_topics import NODE, JvmTopics
-from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
+from sinks.kafka.jvm.jvm_topics import NODE
+from sinks.kafka.ports.cluster import chunks
+from sinks.kafka.ports.groups import GroupFaults, Offsets
 from sinks.kafka.ports.permitted import ask_again
 from streaming.mm2.records import MAX_INT64, TopicPartition
 
@@ -63,10 +64,10 @@ def about_groups(ask: Callable[[], T]) -> T:
         raise CoordinatorUnavailable(str(error)) from error
 
 
-def in_requests(groups: Collection[str]) -> list[list[str]]:
+def in_requests(groups: Collection[str]) -> list[Sequence[str]]:
     """Returns the groups sorted, in lists of as many as one request asks for."""
     names = sorted(group for group in groups if group)
-    return [names[start : start + GROUPS_IN_A_REQUEST] for start in range(0, len(names), GROUPS_IN_A_REQUEST)]
+    return list(chunks(names, GROUPS_IN_A_REQUEST))
 
 
 def described(admin: JavaAdmin, groups: Sequence[str], *, operations: bool = False) -> Settled[str]:
@@ -90,18 +91,18 @@ def allowed_on_groups(admin: JavaAdmin, groups: Sequence[str]) -> dict[str, froz
     return denied | {group: frozenset(one["authorizedOperations"] or ()) for group, one in found.items()}
 
 
-class JvmGroups:
+class JvmGroups(JvmEnds):
     """`Groups` of one cluster. Thread-safe."""
 
-    def __init__(self, admin: JavaAdmin, ends: JvmEnds, topics: JvmTopics) -> None:
-        self._admin, self._ends, self._topics = admin, ends, topics
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        return self._topics.topic_ids(topics)
 
     def names(self) -> set[str]:
         # All of it fails where one broker does: its groups are not gone.
-        return about_groups(lambda: self._names(self._options("ListConsumerGroupsOptions")))
+        return about_groups(lambda: self._names(self._listing()))
 
-    def _options(self, name: str) -> Any:
-        return getattr(self._admin.jvm.org.apache.kafka.clients.admin, name)()
+    def _listing(self) -> Any:
+        return self._admin.jvm.org.apache.kafka.clients.admin.ListConsumerGroupsOptions()
 
     def _names(self, options: Any) -> set[str]:
         found = self._admin.call("ListGroups", lambda client: client.listConsumerGroups(options).all())
@@ -154,9 +155,7 @@ class JvmGroups:
 
     def _empty(self) -> set[str]:
         state = self._admin.jvm.org.apache.kafka.common.ConsumerGroupState.EMPTY
-        return self._names(
-            self._options("ListConsumerGroupsOptions").inStates(self._admin.jvm.java.util.Collections.singleton(state))
-        )
+        return self._names(self._listing().inStates(self._admin.jvm.java.util.Collections.singleton(state)))
 
     def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
         faults: GroupFaults = {group: dict.fromkeys(of_group) for group, of_group in offsets.items()}
@@ -207,17 +206,6 @@ class JvmGroups:
             one: item_fault(java_error(text)) if text is not None else None if done else whole
             for one, text, done in told
         }
-
-    def ends(
-        self, partitions: Collection[TopicPartition], committed: bool = False
-    ) -> Observed[TopicPartition, LogRange]:
-        return self._ends.ends(partitions, committed)
-
-    def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
-        return self._ends.latest(partitions)
-
-    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
-        return self._topics.topic_ids(topics)
 
 
 def offsets_of(committed: Mapping[str, Any]) -> dict[str, Offsets]:

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sinks.faults import IncrementalUnsupported, ItemFault, NotSupported, Observed
+from sinks.faults import ItemFault, Observed
 from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.java_errors import DENIED_CLUSTER
-from sinks.kafka.jvm.jvm_topics import ADMIN, ALTERATION, CONFIG_RESOURCE, ORIGINS
+from sinks.kafka.jvm.jvm_topics import ADMIN, DESCRIBE_CONFIGS, INCREMENTAL, ORIGINS, altered_configs, described_configs
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import (
     DEFAULT_OF_ALL,
@@ -29,7 +29,6 @@ from sinks.kafka.ports.config_levels import (
 from sinks.kafka.ports.permitted import ask_again
 from sinks.secret_values import secret_values, without_secrets
 
-DESCRIBE, ALTER, CLUSTER = "DescribeConfigs", "IncrementalAlterConfigs", "DescribeCluster"
 LEFT_OUT = {ADMIN + "ConfigEntry": ("name", "type", "documentation")}
 
 
@@ -45,22 +44,16 @@ class JvmLevels:
         asked = [entity for entity in dict.fromkeys(entities) if entity not in missing]
         if not asked:
             return Observed({}, missing)
-        rows = self._admin.rows
-        resources = rows.made(CONFIG_RESOURCE, ([one.type.value, one.name] for one in asked))
         options = self._admin.jvm.org.apache.kafka.clients.admin.DescribeConfigsOptions().includeSynonyms(True)
-        settled = self._admin.settle(
-            DESCRIBE,
-            asked,
-            lambda client: rows.of_map(client.describeConfigs(resources, options).values(), resources),
-        )
-        self._check(DESCRIBE, settled.faults.values())
+        settled = described_configs(self._admin, asked, options)
+        self._check(DESCRIBE_CONFIGS, settled.faults.values())
         found = self._admin.answers(settled, LEFT_OUT)
         levels = {one: _levels(one, config["entries"]) for one, config in found.items()}
         return Observed(levels, {**missing, **settled.faults})
 
     def brokers(self) -> list[str]:
         """The ids of the brokers that are up. Raises ClusterUnreachable, RightsMissing."""
-        nodes = self._admin.call(CLUSTER, lambda client: client.describeCluster().nodes())
+        nodes = self._admin.call("DescribeCluster", lambda client: client.describeCluster().nodes())
         ids = self._admin.rows.each(nodes, "org.apache.kafka.common.Node", "idString")
         return sorted(self._admin.rows.read(ids), key=int)
 
@@ -72,28 +65,9 @@ class JvmLevels:
         asked = [entity for entity in wanted if entity not in missing]
         if not asked:
             return dict(missing)
-        rows = self._admin.rows
-        resources = rows.made(CONFIG_RESOURCE, ([one.type.value, one.name] for one in asked))
-        changes = rows.groups(
-            CONFIG_RESOURCE,
-            ALTERATION,
-            (
-                [one.type.value, one.name, name, value, "SET" if value is not None else "DELETE"]
-                for one in asked
-                for name, value in wanted[one].items()
-            ),
-        )
-        options = self._admin.jvm.org.apache.kafka.clients.admin.AlterConfigsOptions().validateOnly(validate_only)
         ask_again()
-        try:
-            settled = self._admin.write(
-                ALTER,
-                asked,
-                lambda client: rows.of_map(client.incrementalAlterConfigs(changes, options).values(), resources),
-            )
-        except NotSupported as error:
-            raise IncrementalUnsupported(str(error)) from error
-        self._check(ALTER, settled.faults.values())
+        settled = altered_configs(self._admin, {entity: wanted[entity] for entity in asked}, validate_only)
+        self._check(INCREMENTAL, settled.faults.values())
         hidden = {one: fault_without_secrets(fault, wanted[one]) for one, fault in settled.faults.items()}
         return {entity: missing.get(entity) or hidden.get(entity) for entity in wanted}
 
@@ -109,8 +83,6 @@ class JvmLevels:
         for fault in faults:
             if fault.code == DENIED_CLUSTER:
                 raise self._admin.raised(api, fault)
-            if fault.code == "UNSUPPORTED_VERSION" and api == ALTER:
-                raise IncrementalUnsupported(f"cluster {self._admin.alias}: {api}: {fault}")
 
 
 def _levels(entity: ConfigEntity, entries: Mapping[str, Any]) -> Levels:

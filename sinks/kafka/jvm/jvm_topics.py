@@ -5,18 +5,27 @@ from __future__ import annotations
 import struct
 import time
 from base64 import b64encode
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, NotSupported, Observed, where_it_is
 from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
-from sinks.kafka.jvm.java_errors import UNKNOWN_TOPIC
+from sinks.kafka.jvm.java_errors import TOO_OLD, UNKNOWN_TOPIC
 from sinks.kafka.jvm.java_rows import TEXT, WORD, LeftOut, Make
 from sinks.kafka.ports.brokers import Replicas
-from sinks.kafka.ports.cluster import Alterations, ConfigEntry, Faults, Origin, TopicConfigs, TopicFound, TopicSpec
+from sinks.kafka.ports.cluster import (
+    Alterations,
+    ConfigEntry,
+    Faults,
+    Origin,
+    TopicConfigs,
+    TopicFound,
+    TopicSpec,
+    chunks,
+)
+from sinks.kafka.ports.config_levels import ConfigEntity, ConfigValues, ResourceType
 from sinks.kafka.ports.permitted import ask_again
-from streaming.errors import prefixed
 from streaming.mm2.records import TopicPartition
 
 ADMIN, CONFIG = "org.apache.kafka.clients.admin.", "org.apache.kafka.common.config."
@@ -25,7 +34,6 @@ NEW_PARTITIONS = Make(ADMIN + "NewPartitions", ("int",), by="increaseTo")
 CONFIG_RESOURCE = Make(CONFIG + "ConfigResource", (CONFIG + "ConfigResource$Type", TEXT))
 ALTERATION = Make(ADMIN + "AlterConfigOp", (Make(ADMIN + "ConfigEntry", (TEXT, TEXT)), ADMIN + "AlterConfigOp$OpType"))
 UUID = Make("org.apache.kafka.common.Uuid", (TEXT,), by="fromString")
-TOPIC = "TOPIC"
 
 NODES = {"org.apache.kafka.common.Node": ("hash", "idString", "isFenced", "rack")}
 NODE = {"org.apache.kafka.common.Node": ("hash", "host", "idString", "isFenced", "port", "rack")}
@@ -186,22 +194,15 @@ class JvmTopics:
     def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
         items: dict[str, TopicConfigs] = {}
         errors: dict[str, ItemFault] = {}
-        for some in _batches(list(dict.fromkeys(topics))):
-            settled = self._described_configs(some)
-            errors |= settled.faults
-            for name, config in self._admin.answers(settled, ENTRIES).items():
-                items[name] = {
-                    key: _entry(one["value"], one["source"], one["isReadOnly"], one["isSensitive"])
-                    for key, one in config["entries"].items()
+        for some in chunks(list(dict.fromkeys(topics)), TOPICS_IN_A_REQUEST):
+            settled = described_configs(self._admin, [ConfigEntity(ResourceType.TOPIC, name) for name in some])
+            errors |= {one.name: fault for one, fault in settled.faults.items()}
+            for one, config in self._admin.answers(settled, ENTRIES).items():
+                items[one.name] = {
+                    key: _entry(entry["value"], entry["source"], entry["isReadOnly"], entry["isSensitive"])
+                    for key, entry in config["entries"].items()
                 }
         return Observed(items, errors)
-
-    def _described_configs(self, topics: Sequence[str]) -> Settled[str]:
-        rows = self._admin.rows
-        asked = rows.made(CONFIG_RESOURCE, ([TOPIC, name] for name in topics))
-        return self._admin.settle(
-            DESCRIBE_CONFIGS, topics, lambda client: rows.of_map(client.describeConfigs(asked).values(), asked)
-        )
 
     def create_topics(self, specs: Mapping[str, TopicSpec], validate_only: bool = False) -> Faults:
         if not specs:
@@ -268,38 +269,16 @@ class JvmTopics:
     def alter_topic_configs(self, alterations: Alterations) -> Faults:
         if not alterations:
             return {}
-        names, rows = list(alterations), self._admin.rows
-        wanted = rows.groups(
-            CONFIG_RESOURCE,
-            ALTERATION,
-            (
-                [TOPIC, topic, name, value, "SET" if value is not None else "DELETE"]
-                for topic, changes in alterations.items()
-                for name, value in changes.items()
-            ),
-        )
-        asked = rows.made(CONFIG_RESOURCE, ([TOPIC, name] for name in names))
-        try:
-            settled = self._admin.write(
-                INCREMENTAL,
-                names,
-                lambda client: rows.of_map(client.incrementalAlterConfigs(wanted).values(), asked),
-            )
-        except NotSupported as error:
-            raise IncrementalUnsupported(str(error)) from error
-        for fault in settled.faults.values():
-            if fault.code == "UNSUPPORTED_VERSION":
-                raise IncrementalUnsupported(prefixed(f"cluster {self._admin.alias}", fault.message))
-        return _faults(settled)
+        wanted = {ConfigEntity(ResourceType.TOPIC, topic): changes for topic, changes in alterations.items()}
+        faults = altered_configs(self._admin, wanted).faults
+        return {one.name: faults.get(one) for one in wanted}
 
     def replace_topic_configs(self, overrides: Mapping[str, Mapping[str, str]]) -> Faults:
         if not overrides:
             return {}
         names, rows, client = list(overrides), self._admin.rows, self._admin.jvm.org.apache.kafka.clients.admin
-        asked, wanted = (
-            rows.made(CONFIG_RESOURCE, ([TOPIC, name] for name in names)),
-            self._admin.jvm.java.util.HashMap(),
-        )
+        asked = config_resources(self._admin, [ConfigEntity(ResourceType.TOPIC, name) for name in names])
+        wanted = self._admin.jvm.java.util.HashMap()
         for at, entries in enumerate(overrides.values()):
             made = rows.made(Make(ADMIN + "ConfigEntry", (TEXT, TEXT)), entries.items())
             wanted.put(asked[at], client.Config(made))
@@ -307,6 +286,49 @@ class JvmTopics:
             "AlterConfigs", names, lambda java: rows.of_map(java.alterConfigs(wanted).values(), asked)
         )
         return _faults(settled)
+
+
+def config_resources(admin: JavaAdmin, entities: Iterable[ConfigEntity]) -> Any:
+    """Returns a Java list of ConfigResources."""
+    return admin.rows.made(CONFIG_RESOURCE, ([one.type.value, one.name] for one in entities))
+
+
+def described_configs(admin: JavaAdmin, entities: Sequence[ConfigEntity], *options: Any) -> Settled[ConfigEntity]:
+    """Returns the configs of each entity, which stay in the JVM."""
+    rows, asked = admin.rows, config_resources(admin, entities)
+    return admin.settle(
+        DESCRIBE_CONFIGS, entities, lambda client: rows.of_map(client.describeConfigs(asked, *options).values(), asked)
+    )
+
+
+def altered_configs(
+    admin: JavaAdmin, wanted: Mapping[ConfigEntity, ConfigValues], validate_only: bool = False
+) -> Settled[ConfigEntity]:
+    """Alters each entity all or nothing. Raises as `JavaAdmin.write`, and IncrementalUnsupported."""
+    rows, entities = admin.rows, list(wanted)
+    changes = rows.groups(
+        CONFIG_RESOURCE,
+        ALTERATION,
+        (
+            [one.type.value, one.name, name, value, "SET" if value is not None else "DELETE"]
+            for one in entities
+            for name, value in wanted[one].items()
+        ),
+    )
+    asked = config_resources(admin, entities)
+    options = admin.jvm.org.apache.kafka.clients.admin.AlterConfigsOptions().validateOnly(validate_only)
+    try:
+        settled = admin.write(
+            INCREMENTAL,
+            entities,
+            lambda client: rows.of_map(client.incrementalAlterConfigs(changes, options).values(), asked),
+        )
+    except NotSupported as error:
+        raise IncrementalUnsupported(str(error)) from error
+    for fault in settled.faults.values():
+        if fault.code == TOO_OLD:
+            raise IncrementalUnsupported(f"cluster {admin.alias}: {INCREMENTAL}: {fault}")
+    return settled
 
 
 def has_leader(partition: Mapping[str, Any]) -> bool:
@@ -317,11 +339,6 @@ def has_leader(partition: Mapping[str, Any]) -> bool:
 
 def _faults(settled: Settled[str]) -> Faults:
     return {name: settled.faults.get(name) for name in settled.keys}
-
-
-def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(names), TOPICS_IN_A_REQUEST):
-        yield names[start : start + TOPICS_IN_A_REQUEST]
 
 
 def _id_of(uuid: Mapping[str, int]) -> str:

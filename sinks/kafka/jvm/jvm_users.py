@@ -14,7 +14,7 @@ from typing import Any
 from sinks.faults import NotSupported
 from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.java_rows import TEXT, JavaRows, LeftOut, Make
-from sinks.kafka.ports.cluster import Key
+from sinks.kafka.ports.cluster import Key, chunks
 from sinks.kafka.ports.permitted import ask_again
 from sinks.kafka.ports.users import Mechanism, Upsertion, UserFaults
 from streaming.errors import prefixed
@@ -48,7 +48,7 @@ class JvmUsers:
                 listed = self._admin.call(DESCRIBE, lambda client: client.describeUserScramCredentials().users())
                 users = list(listed)
             described: dict[str, dict[str, int]] = {}
-            for batch in _batches(sorted(set(users))):
+            for batch in chunks(sorted(set(users)), USERS_IN_A_REQUEST):
                 described |= self._described(batch)
             return described
 
@@ -79,7 +79,7 @@ class JvmUsers:
     def _alter(self, make: Make, by_key: Mapping[Key, Sequence[str]]) -> UserFaults:
         faults: UserFaults = {}
         for mechanism in sorted({key[1] for key in by_key}):
-            for batch in _batches(sorted(user for user, other in by_key if other == mechanism)):
+            for batch in chunks(sorted(user for user, other in by_key if other == mechanism), USERS_IN_A_REQUEST):
                 rows = self._admin.rows
                 names, wanted = rows.texts(batch), rows.made(make, [by_key[user, mechanism] for user in batch])
                 ask_again()
@@ -108,11 +108,6 @@ def too_old(alias: str, said: str) -> NotSupported:
 
 def _altered(client: Any, *, rows: JavaRows, names: Any, wanted: Any) -> Any:
     return rows.of_map(client.alterUserScramCredentials(wanted).values(), names)
-
-
-def _batches(users: list[str]) -> Iterator[list[str]]:
-    for start in range(0, len(users), USERS_IN_A_REQUEST):
-        yield users[start : start + USERS_IN_A_REQUEST]
 
 
 def _iterations(infos: Sequence[Mapping[str, Any]]) -> dict[str, int]:

@@ -15,7 +15,8 @@ from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.java_errors import UNKNOWN_TOPIC
 from sinks.kafka.jvm.java_rows import TEXT
 from sinks.kafka.jvm.jvm_groups import OFFSETS_RESULT, about_groups, in_requests
-from sinks.kafka.jvm.jvm_topics import CONFIG_RESOURCE, DESCRIBE_CONFIGS, TOPIC
+from sinks.kafka.jvm.jvm_topics import CONFIG_RESOURCE, DESCRIBE_CONFIGS, config_resources
+from sinks.kafka.ports.config_levels import ConfigEntity, ResourceType
 from streaming.errors import LockstepError
 
 TOPIC_FAULTS = frozenset({UNKNOWN_TOPIC, "TOPIC_AUTHORIZATION_FAILED", "TOPIC_EXCEPTION"})
@@ -96,7 +97,7 @@ class JvmWatch:
         if key not in self._lists:
             if len(self._lists) >= LISTS_KEPT:
                 self._lists.clear()
-            self._lists[key] = self._admin.rows.made(CONFIG_RESOURCE, ([TOPIC, name] for name in shard))
+            self._lists[key] = config_resources(self._admin, [ConfigEntity(ResourceType.TOPIC, name) for name in shard])
             self._polled.update(shard)
         return self._lists[key]
 

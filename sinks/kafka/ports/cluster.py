@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from sinks.faults import ItemFault, Observed
+
+T = TypeVar("T")
 
 Key = tuple[str, ...]
 """What names an item of a cluster, in parts: an ACL, a user with its mechanism, a topic with a config."""
@@ -105,6 +107,12 @@ def in_chunks(records: Iterable[Placed]) -> Iterator[list[Placed]]:
         chunk.append(record)
         held += size
     yield chunk
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items in order, at most `size` at a time."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
 class Tail(Protocol):

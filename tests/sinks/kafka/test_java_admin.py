@@ -18,7 +18,6 @@ from app.local import java_gateway
 from app.local.java_gateway import GatewayProcess, process_jvm
 from sinks.faults import ClusterUnreachable, JavaGone
 from sinks.kafka.jvm.java_admin import ANSWER_GRACE_S, LOOK_AFTER_MS, JavaAdmin, java_properties
-from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_groups import JvmGroups
 from sinks.kafka.jvm.jvm_topics import JvmTopics
 from sinks.kafka.jvm.jvm_watches import JvmGroupWatch, JvmWatch
@@ -99,7 +98,7 @@ CALLS: dict[str, Callable[[JavaAdmin], object]] = {
 
 
 def groups_of(admin: JavaAdmin) -> JvmGroups:
-    return JvmGroups(admin, JvmEnds(admin), JvmTopics(admin))
+    return JvmGroups(admin)
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())

@@ -15,9 +15,7 @@ from sinks.faults import ClusterUnreachable, NotLeading
 from sinks.kafka.jvm.java_admin import JavaAdmin, K, Settled
 from sinks.kafka.jvm.java_token import Token
 from sinks.kafka.jvm.jvm_acls import ACLS_IN_A_REQUEST, JvmAcls
-from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_groups import GROUPS_IN_A_REQUEST, JvmGroups
-from sinks.kafka.jvm.jvm_topics import JvmTopics
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.permitted import ask_again, permitted
 from sinks.kafka.records.rd_clients import RdClients
@@ -96,7 +94,7 @@ def test_log_that_does_not_answer_is_given_up_after_the_time_of_a_request() -> N
 
 def test_groups_beyond_one_request_are_not_committed_once_another_leads() -> None:
     admin = Counting()
-    groups, where = JvmGroups(admin, JvmEnds(admin), JvmTopics(admin)), TopicPartition("t", 0)
+    groups, where = JvmGroups(admin), TopicPartition("t", 0)
     many = {f"g{number}": {where: 1} for number in range(3 * GROUPS_IN_A_REQUEST)}
     with pytest.raises(NotLeading):
         permitted(groups, LeadsFor(2)).commit(many)
