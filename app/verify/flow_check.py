@@ -25,7 +25,7 @@ from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_report import counted
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.record_checks import RecordChecks
-from sinks.verify.what_to_compare import ComparisonScope, LogSurvey, SurveyedSide, changed_meanwhile, survey_logs
+from sinks.verify.what_to_compare import ComparisonScope, SurveyedSide, changed_meanwhile, survey_logs
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.verify.rows import SOURCE, TARGET, DifferingRecord, PartitionRead
@@ -119,7 +119,7 @@ class _FlowCheck:
                 if only is None:
                     reports += found.reports
                 plans = [plan for plan in found.plans if only is None or plan.where in only]
-                done = self._compare(plans, found)
+                done = self._compare(plans)
                 read = scope.level is not VerifyLevel.COUNTS
                 only = changed_meanwhile(plans, *sides, found.ids) if read else set()
                 stayed = [one for one in done if one.where not in only]
@@ -142,12 +142,11 @@ class _FlowCheck:
             found = lost_by_now(opened, ours, theirs, wanted, round(time.time() * 1000))
         return {where: one for where, one in unacknowledged(found).items() if where.topic in wanted}
 
-    def _compare(self, plans: Sequence[PartitionPlan], found: LogSurvey) -> Iterable[PartitionReport]:
-        notes = {plan.where: _notes(plan, found) for plan in plans}
+    def _compare(self, plans: Sequence[PartitionPlan]) -> Iterable[PartitionReport]:
         if self._scope.level is VerifyLevel.COUNTS:
             markers = self._settings.plugin_properties[self._flow.flow].get(EXACTLY_ONCE, "") == "enabled"
-            return [counted(plan, markers, notes[plan.where]) for plan in plans]
-        return RecordChecks(self._scope.level, partial(self._jobs, _offsets(plans))).run(plans, found.compacted, notes)
+            return [counted(plan, markers) for plan in plans]
+        return RecordChecks(self._scope.level, partial(self._jobs, _offsets(plans))).run(plans)
 
     def _jobs(self, offsets: int) -> SparkJobs:
         return record_jobs(self._settings, self._flow, self._spark(offsets))
@@ -173,15 +172,6 @@ def _remember(opened: Ledger, reports: Iterable[PartitionReport], memory: Offset
         remember(opened, verified, memory.histories.exact, memory.histories.position, checked)
     except LockstepError as error:
         log.warning("exact offsets were not written down: %s", error)
-
-
-def _notes(plan: PartitionPlan, found: LogSurvey) -> list[str]:
-    notes = []
-    if plan.where in found.truncated:
-        notes.append("the target's log is shorter than MM2's newest offset-sync says: it has lost its tail")
-    if plan.where.topic in found.recreated:
-        notes.append("the topic was recreated on one side since the offset-syncs that are remembered")
-    return notes
 
 
 def _expires_too_fast(plan: PartitionPlan) -> PartitionReport:

@@ -129,8 +129,8 @@ class ContinuousComparison:
         if not chosen:
             return
         position = self._memory.histories.position
-        plans = {one.progress.where: _plan(one) for one in chosen}
-        reports = self._reports(chosen, plans, compacted)
+        plans = {one.progress.where: _plan(one, compacted) for one in chosen}
+        reports = self._reports(chosen, plans)
         moved = changed_meanwhile(plans.values(), self._both.source, self._both.target, self._ids)
         for one in chosen:
             where = one.progress.where
@@ -140,20 +140,19 @@ class ContinuousComparison:
                 self._newly.keep(report, self._memory.histories.exact.of(where), position)
 
     def _reports(
-        self, chosen: Sequence[SelectedPiece], plans: Mapping[TopicPartition, PartitionPlan], compacted: Collection[str]
+        self, chosen: Sequence[SelectedPiece], plans: Mapping[TopicPartition, PartitionPlan]
     ) -> dict[TopicPartition, PartitionReport]:
         jobs = MeteredJobs(self._open_jobs(), self._budget)
-        notes: dict[TopicPartition, Sequence[str]] = dict.fromkeys(plans, ())
-        found = RecordChecks(VerifyLevel.DIGESTS, lambda: jobs).run(list(plans.values()), compacted, notes)
+        found = RecordChecks(VerifyLevel.DIGESTS, lambda: jobs).run(list(plans.values()))
         reports = {report.where: report for report in found}
         again = [
-            plans[one.progress.where]
-            for one in chosen
-            if reports[one.progress.where].verdict is PartitionVerdict.DIFFERENT
+            plan
+            for one, plan in zip(chosen, plans.values(), strict=True)
+            if reports[plan.where].verdict is PartitionVerdict.DIFFERENT
             and not one.piece.is_slice
-            and one.progress.where.topic not in compacted
+            and not plan.compacted
         ]
-        closer = RecordChecks(VerifyLevel.RECORDS, lambda: jobs).run(again, compacted, notes) if again else []
+        closer = RecordChecks(VerifyLevel.RECORDS, lambda: jobs).run(again) if again else []
         return reports | {report.where: report for report in closer}
 
     def _cut(self, one: PartitionProgress) -> Cut:
@@ -185,11 +184,11 @@ class ContinuousComparison:
         self._newly.write(self._both.ledger, self._memory.histories.exact)
 
 
-def _plan(one: SelectedPiece) -> PartitionPlan:
-    progress = one.progress
-    return PartitionPlan(
-        progress.where, progress.remote, progress.log, progress.copy, one.piece.windows, progress.log.start
-    )
+def _plan(one: SelectedPiece, compacted: Collection[str]) -> PartitionPlan:
+    progress, windows = one.progress, one.piece.windows
+    where, log = progress.where, progress.log
+    keyed = where.topic in compacted
+    return PartitionPlan(where, progress.remote, log, progress.copy, windows, log.start, compacted=keyed)
 
 
 def _windows(

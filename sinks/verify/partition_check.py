@@ -20,7 +20,8 @@ class PartitionPlan:
     """A partition on both clusters: the readable part of its logs, and its windows (`windows.cut`).
 
     `since`: earlier source offsets do not count, unless a window has to begin before. `resending`: MM2 sends records
-    again, and is not yet as far as it was. `cell`: offsets of a cell.
+    again, and is not yet as far as it was. `compacted`: on either side, so that the last record of each key counts.
+    `notes`: for the report. `cell`: offsets of a cell.
     """
 
     where: TopicPartition
@@ -30,6 +31,8 @@ class PartitionPlan:
     windows: Sequence[Window]
     since: int = 0
     resending: bool = False
+    compacted: bool = False
+    notes: tuple[str, ...] = ()
     cell: int = CELL
 
     @property

@@ -26,7 +26,7 @@ NOTHING_LEFT = "each side has deleted what the other one still has: nothing is l
 NOT_DIFFERENT = frozenset({Difference.UNVERIFIABLE})
 
 
-def report(check: PartitionCheck, notes: Iterable[str] = (), most: int = MOST_FINDINGS) -> PartitionReport:
+def report(check: PartitionCheck, most: int = MOST_FINDINGS) -> PartitionReport:
     """The report, after all digests and matches were taken."""
     plan, results = check.plan, check.results
     findings = _across_windows([result.matched for result in results if result.matched], check.copies)
@@ -56,7 +56,7 @@ def report(check: PartitionCheck, notes: Iterable[str] = (), most: int = MOST_FI
         findings=findings[:most],
         times=not any(result.appended for result in results),
         runs=joined_runs(run for result in results if not result.differs for run in result.runs),
-        notes=tuple(_notes(check, findings, expired, most, notes)),
+        notes=tuple(_notes(check, findings, expired, most)),
     )
 
 
@@ -74,10 +74,8 @@ def _verdict(
     return PartitionVerdict.VERIFIED, None
 
 
-def _notes(
-    check: PartitionCheck, findings: list[FoundDifference], expired: int, most: int, notes: Iterable[str]
-) -> Iterable[str]:
-    yield from notes
+def _notes(check: PartitionCheck, findings: list[FoundDifference], expired: int, most: int) -> Iterable[str]:
+    yield from check.plan.notes
     if any(result.appended for result in check.results):
         yield "timestamps are left out: the target's brokers give them (LogAppendTime)"
     if expired:
@@ -145,7 +143,7 @@ def _renamed(finding: FoundDifference, moved: Mapping[int, int], doubled: Mappin
     return finding
 
 
-def counted(plan: PartitionPlan, target_markers: bool, notes: Iterable[str] = ()) -> PartitionReport:
+def counted(plan: PartitionPlan, target_markers: bool) -> PartitionReport:
     """What offsets alone say. The target's end was read first, so it has no more than the source at an open end.
 
     `target_markers`: MM2's own transactions (exactly once) take offsets there too.
@@ -171,5 +169,5 @@ def counted(plan: PartitionPlan, target_markers: bool, notes: Iterable[str] = ()
         start=plan.windows[0].upstream if plan.windows else plan.source.start,
         through=plan.source.end - behind,
         pending=behind,
-        notes=tuple(notes),
+        notes=plan.notes,
     )

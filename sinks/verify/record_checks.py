@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from sinks.verify.differences import Difference, FoundDifference
@@ -13,7 +13,6 @@ from sinks.verify.partition_report import MOST_FINDINGS, NOTHING_LEFT, report
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.record_jobs import RecordJobs
 from streaming.message_words import number_of
-from streaming.mm2.records import TopicPartition
 from streaming.verify.rows import Digest, KeyRow, KeySums, LastRecord, PartitionRead, SoughtRecord
 
 MOST_ROWS = 50_000
@@ -35,18 +34,16 @@ class RecordChecks:
         """`open_jobs`: called only if there is something to read. `most`: rows of one kind that a job brings."""
         self._level, self._open_jobs, self._most = level, open_jobs, most
 
-    def run(
-        self, plans: Sequence[PartitionPlan], compacted: Collection[str], notes: Mapping[TopicPartition, Sequence[str]]
-    ) -> list[PartitionReport]:
-        """A report of each partition. `compacted`: in these topics the last record of each key counts."""
+    def run(self, plans: Sequence[PartitionPlan]) -> list[PartitionReport]:
+        """A report of each partition."""
         if not any(plan.windows for plan in plans):
-            return [report(PartitionCheck(plan), notes[plan.where]) for plan in plans]
+            return [report(PartitionCheck(plan)) for plan in plans]
         jobs = self._open_jobs()
-        checks = [PartitionCheck(plan) for plan in plans if plan.where.topic not in compacted]
+        checks = [PartitionCheck(plan) for plan in plans if not plan.compacted]
         self._read(jobs, checks)
-        found = [report(check, notes[check.plan.where]) for check in checks]
-        keyed = [plan for plan in plans if plan.where.topic in compacted]
-        return found + (last_records(jobs, keyed, notes, self._most) if keyed else [])
+        found = [report(check) for check in checks]
+        keyed = [plan for plan in plans if plan.compacted]
+        return found + (last_records(jobs, keyed, self._most) if keyed else [])
 
     def _read(self, jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> None:
         due = [one for one in self._digests(jobs, checks) if self._is_due(one.reread)]
@@ -134,12 +131,7 @@ def _alternating(windows: Iterable[_Window]) -> tuple[list[int], list[int]]:
 # order: once one record has arrived, all before it have.
 
 
-def last_records(
-    jobs: RecordJobs,
-    plans: Sequence[PartitionPlan],
-    notes: Mapping[TopicPartition, Sequence[str]],
-    most: int,
-) -> list[PartitionReport]:
+def last_records(jobs: RecordJobs, plans: Sequence[PartitionPlan], most: int) -> list[PartitionReport]:
     """A report of each partition."""
     keys, rows = _read(jobs, plans, [number for number, plan in enumerate(plans) if plan.windows], most)
     unproven = {number for number, found in keys.items() if is_unproven(plans[number], found)}
@@ -153,7 +145,6 @@ def last_records(
             plan,
             keys.get(number, KeySums(number, 0, 0, None, 0, None)),
             [row for row in rows if row.id == number],
-            notes[plan.where],
             unproven=number in unproven,
         )
         for number, plan in enumerate(plans)
@@ -197,11 +188,7 @@ def is_unproven(plan: PartitionPlan, keys: KeySums) -> bool:
 
 
 def compacted_report(
-    plan: PartitionPlan,
-    keys: KeySums,
-    odd: Iterable[KeyRow],
-    notes: Iterable[str] = (),
-    unproven: bool = False,
+    plan: PartitionPlan, keys: KeySums, odd: Iterable[KeyRow], unproven: bool = False
 ) -> PartitionReport:
     """The verdict on a partition.
 
@@ -231,7 +218,7 @@ def compacted_report(
         differences={kind: counts[kind] for kind in Difference if counts[kind]},
         findings=found.findings[:MOST_FINDINGS],
         times=not keys.appended,
-        notes=(*notes, *_notes(keys, found.expired, len(found.findings) - MOST_FINDINGS)),
+        notes=(*plan.notes, *_notes(keys, found.expired, len(found.findings) - MOST_FINDINGS)),
     )
 
 

@@ -100,16 +100,11 @@ class ComparisonScope:
 class LogSurvey:
     """`plans`: partitions to compare. `reports`: partitions that cannot be compared.
 
-    `ids`: of topics, before anything is read. `compacted`: topics with compaction on either side, by their names on the
-    source. `truncated`: partitions whose target log lost its tail since MM2 wrote its newest offset-sync. `recreated`:
-    topics that were recreated since they were remembered.
+    `ids`: of topics, before anything is read.
     """
 
     plans: list[PartitionPlan] = field(default_factory=list)
     reports: list[PartitionReport] = field(default_factory=list)
-    compacted: set[str] = field(default_factory=set)
-    truncated: set[TopicPartition] = field(default_factory=set)
-    recreated: set[str] = field(default_factory=set)
     ids: IdsOnBoth = NO_IDS
 
 
@@ -131,8 +126,8 @@ def survey_logs(
     theirs = target.records.readable([TopicPartition(remote[where.topic], where.partition) for where in there])
     ours = source.records.readable(there)
     remembered = {topic: name for topic, name in remote.items() if topic in memory.topics()}
-    found.recreated = memory.recognize(remembered, found.ids.source, found.ids.target)
-    found.compacted = compacted_topics(source, target, remote)
+    recreated = memory.recognize(remembered, found.ids.source, found.ids.target)
+    compacted = compacted_topics(source, target, remote)
     since = _since(source.records, {where: ours.items[where] for where in there if where in ours.items}, memory, scope)
     for where in there:
         across = TopicPartition(remote[where.topic], where.partition)
@@ -143,14 +138,19 @@ def survey_logs(
             )
             continue
         log, copy = ours.items[where], theirs.items[across]
-        history = memory.histories.of(where)
+        history, notes = memory.histories.of(where), list[str]()
         if history is not None and without_truncated(history, copy) is None:
-            found.truncated.add(where)
+            notes.append("the target's log is shorter than MM2's newest offset-sync says: it has lost its tail")
             history = None
+        if where.topic in recreated:
+            notes.append("the topic was recreated on one side since the offset-syncs that are remembered")
         pairs, restarts = known_pairs(settings, history, log, copy)
         windows = cut(pairs, restarts, log, copy, since[where])
         resending = history is not None and history.resending_since(copy.end) is not None
-        found.plans.append(PartitionPlan(where, across, log, copy, windows, since[where], resending))
+        keyed = where.topic in compacted
+        found.plans.append(
+            PartitionPlan(where, across, log, copy, windows, since[where], resending, keyed, tuple(notes))
+        )
     return found
 
 

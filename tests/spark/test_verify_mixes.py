@@ -67,7 +67,7 @@ def test_every_fault_of_every_mix_is_found_under_its_name_and_offset(spark: Spar
     logs = mixes(13)
     jobs = jobs_on(spark, logs)
     plans = [log.plan(least=(1, 5, 10_000)[log.number % 3], cell=(7, 1_000_000)[log.number % 2]) for log in logs]
-    reports = RecordChecks(VerifyLevel.RECORDS, lambda: jobs).run(plans, (), {plan.where: () for plan in plans})
+    reports = RecordChecks(VerifyLevel.RECORDS, lambda: jobs).run(plans)
     for log, report in zip(logs, reports, strict=True):
         assert report.verdict is log.verdict, (log.number, report)
         assert named(report.findings, log) == log.expected, (log.number, report)
@@ -78,7 +78,7 @@ def test_of_few_rows_that_come_no_fault_of_a_mix_is_called_whole(spark: SparkSes
     logs = mixes(13)
     jobs = jobs_on(spark, logs)
     plans = [log.plan(least=10_000, cell=1_000_000) for log in logs]
-    reports = RecordChecks(VerifyLevel.RECORDS, lambda: jobs, 300).run(plans, (), {plan.where: () for plan in plans})
+    reports = RecordChecks(VerifyLevel.RECORDS, lambda: jobs, 300).run(plans)
     for log, report in zip(logs, reports, strict=True):
         if {name for name, _ in log.found} - {"DUPLICATE"}:
             assert not report.is_whole, (log.number, report)
@@ -97,7 +97,7 @@ def test_lost_values_and_deletions_of_compacted_topics_are_found_wherever_the_co
         [row(f"a.c{log.number}", record) for log in logs for record in log.target],
     )
     plans = [log.plan() for log in logs]
-    reports = last_records(jobs, plans, {plan.where: () for plan in plans}, 1000)
+    reports = last_records(jobs, plans, 1000)
     assert 10 < sum(log.differs for log in logs) < 50
     for log, report in zip(logs, reports, strict=True):
         assert report.verdict is (PartitionVerdict.DIFFERENT if log.differs else PartitionVerdict.VERIFIED), (

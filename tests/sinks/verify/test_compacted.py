@@ -107,7 +107,7 @@ def test_one_partition_with_many_keys_that_differ_leaves_those_of_another_to_be_
         PartitionPlan(TopicPartition(name, 0), TopicPartition(f"a.{name}", 0), log, log, cut([], (), log, log))
         for name in ("t0", "t1")
     ]
-    found = last_records(jobs, plans, {plan.where: () for plan in plans}, 50)
+    found = last_records(jobs, plans, 50)
     assert [one.verdict for one in found] == [PartitionVerdict.UNVERIFIABLE, PartitionVerdict.DIFFERENT]
     assert named(found[1]) == [("MISSING", 50, None, ())]
 
@@ -131,7 +131,7 @@ def test_a_lost_value_or_deletion_is_found_wherever_the_comparison_begins_and_no
 
 
 def last_records_of(log: CompactedLog, jobs: RecordJobs) -> list[PartitionReport]:
-    return last_records(jobs, [log.plan()], {log.plan().where: ()}, 50)
+    return last_records(jobs, [log.plan()], 50)
 
 
 def test_the_job_reads_no_more_for_a_deletion_than_at_once_and_says_that_it_is_not_proven() -> None:
@@ -143,7 +143,7 @@ def test_the_job_reads_no_more_for_a_deletion_than_at_once_and_says_that_it_is_n
     plan = replace(plan, windows=cut([Pair(50, 50)], (), plan.source, plan.target, 50, 1))
     for largest, verdict in ((100, PartitionVerdict.DIFFERENT), (10, PartitionVerdict.UNVERIFIABLE)):
         metered = MeteredJobs(jobs, ByteBudget(1, 1.0, 0.0, cautious=largest))
-        (found,) = last_records(metered, [plan], {plan.where: ()}, 50)
+        (found,) = last_records(metered, [plan], 50)
         assert (found.verdict, found.is_whole) == (verdict, False)
 
 

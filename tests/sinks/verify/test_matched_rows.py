@@ -66,9 +66,7 @@ def test_one_partition_with_many_runs_leaves_a_loss_in_another_missing() -> None
     }
     jobs = MemoryJobs({"t0": full, "t1": full}, copied)
     reports = RecordChecks(VerifyLevel.RECORDS, lambda: jobs, most).run(
-        [plan(name, len(full), len(copied[f"a.{name}"])) for name in ("t0", "t1")],
-        (),
-        {TopicPartition(name, 0): () for name in ("t0", "t1")},
+        [plan(name, len(full), len(copied[f"a.{name}"])) for name in ("t0", "t1")]
     )
     assert [one.verdict for one in reports] == [PartitionVerdict.VERIFIED, PartitionVerdict.DIFFERENT]
     assert places(reports[1]) == [(Difference.MISSING, 40)]

@@ -18,7 +18,7 @@ def checked(logs: list[MirroredLog], level: VerifyLevel, seed: int, most: int = 
     dice = random.Random(seed)
     jobs = MemoryJobs({f"t{log.number}": log.source for log in logs}, {f"a.t{log.number}": log.target for log in logs})
     plans = [log.plan(least=dice.choice((1, 5, 10_000)), cell=dice.choice((7, 1_000_000))) for log in logs]
-    return RecordChecks(level, lambda: jobs, most).run(plans, (), {plan.where: () for plan in plans})
+    return RecordChecks(level, lambda: jobs, most).run(plans)
 
 
 def check(logs: list[MirroredLog], level: VerifyLevel, seed: int) -> None:
