@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, auto
 from typing import Final
 
@@ -42,43 +42,36 @@ def addresses(servers: str) -> list[tuple[str, int]]:
     return list(dict.fromkeys(found))
 
 
-def trouble(servers: str, within: float) -> str | None:
-    """Returns why no address accepts a connection; None if one does. `within`: seconds for each."""
-    reasons = []
+def _tried(servers: str) -> Iterator[tuple[str, OSError | None]]:
+    """Yields each address, and why it accepts no connection; None if it accepts one."""
     for host, port in addresses(servers):
         try:
-            socket.create_connection((host, port), within).close()
+            socket.create_connection((host, port), CONNECTS_WITHIN).close()
         except OSError as error:
-            reasons.append(f"{host}:{port}: {_said(error)}")
+            yield f"{host}:{port}", error
         else:
+            yield f"{host}:{port}", None
+
+
+def trouble(servers: str) -> str | None:
+    """Returns why no address accepts a connection; None if one does."""
+    reasons = []
+    for where, error in _tried(servers):
+        if error is None:
             return None
+        reasons.append(f"{where}: {_said(error)}")
     return ", ".join(reasons) or None
 
 
 def refusal(servers: str) -> str | None:
     """Returns why all addresses refuse connections; None if one of them accepts one or does not answer."""
-    for host, port in addresses(servers):
-        try:
-            socket.create_connection((host, port), CONNECTS_WITHIN).close()
-        except (ConnectionRefusedError, socket.gaierror):
-            continue
-        except OSError:
-            return None
-        return None
-    return trouble(servers, CONNECTS_WITHIN)
+    all_refuse = all(isinstance(error, (ConnectionRefusedError, socket.gaierror)) for _, error in _tried(servers))
+    return trouble(servers) if all_refuse else None
 
 
 def refusing(servers: str) -> list[str]:
     """Returns the addresses that refuse connections now: a broker among others that is down."""
-    found = []
-    for host, port in addresses(servers):
-        try:
-            socket.create_connection((host, port), CONNECTS_WITHIN).close()
-        except ConnectionRefusedError:
-            found.append(f"{host}:{port}")
-        except OSError:
-            continue
-    return found
+    return [where for where, error in _tried(servers) if isinstance(error, ConnectionRefusedError)]
 
 
 def _said(error: OSError) -> str:
@@ -162,7 +155,7 @@ class Reachability:
             return
         self._raise_if_just_given_up()
         if self._last is _Last.SILENT:
-            reason = trouble(self._addresses(), CONNECTS_WITHIN)
+            reason = trouble(self._addresses())
         else:
             reason = self._refused_for(min(within, REFUSED_FOR))
         if reason is not None:

@@ -14,7 +14,7 @@ from sinks.engine.verify_status import STALLED
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import Stretch, joined_stretches, without
 from sinks.kinds.offsets.sync_history import Pair
-from sinks.verify.differences import Difference
+from sinks.verify.differences import Difference, FoundDifference
 from sinks.verify.partition_report import NOT_DIFFERENT
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
 from sinks.verify.windows import Window
@@ -22,22 +22,6 @@ from streaming.mm2.records import TopicPartition
 
 MOST_SPOTS = 1000
 """Differences of a partition that are known by place; as many as one report names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """`count` records that differ, from these offsets on."""
-
-    difference: Difference
-    upstream: int | None
-    downstream: int | None
-    count: int
-
-    def is_deleted(self, log: LogRange, copy: LogRange) -> bool:
-        """Whether both sides have deleted its first record."""
-        return (self.upstream is None or self.upstream < log.start) and (
-            self.downstream is None or self.downstream < copy.start
-        )
 
 
 @dataclass
@@ -48,8 +32,8 @@ class KnownDifferences:
     everything is compared once more.
     """
 
-    spots: list[Spot] = field(default_factory=list)
-    dropped: dict[Difference, Spot] = field(default_factory=dict)
+    spots: list[FoundDifference] = field(default_factory=list)
+    dropped: dict[Difference, FoundDifference] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.spots or self.dropped)
@@ -69,8 +53,8 @@ class KnownDifferences:
 
     def forget_deleted(self, log: LogRange, copy: LogRange) -> None:
         """Forgets what both sides have deleted."""
-        self.spots = [one for one in self.spots if not one.is_deleted(log, copy)]
-        self.dropped = {kind: one for kind, one in self.dropped.items() if not one.is_deleted(log, copy)}
+        self.spots = [one for one in self.spots if not _is_deleted(one, log, copy)]
+        self.dropped = {kind: one for kind, one in self.dropped.items() if not _is_deleted(one, log, copy)}
 
     def clear(self) -> None:
         """The topic was recreated, or lost records."""
@@ -84,24 +68,20 @@ class KnownDifferences:
         """Replaces what was known of these windows by what was found."""
         first, last = windows[0], windows[-1]
         self.spots = [one for one in self.spots if not _is_within(one, first, last)]
-        found = [
-            Spot(one.difference, one.upstream, one.downstream, one.count)
-            for one in report.findings
-            if one.difference not in NOT_DIFFERENT
-        ]
+        found = [one for one in report.findings if one.difference not in NOT_DIFFERENT]
         named = Counter[Difference]()
         for one in found:
             named[one.difference] += one.count
         more = {kind: count - named[kind] for kind, count in report.differences.items() if kind not in NOT_DIFFERENT}
-        found += [Spot(kind, first.upstream, None, count) for kind, count in more.items() if count > 0]
+        found += [FoundDifference(kind, first.upstream, None, count) for kind, count in more.items() if count > 0]
         self.spots += found
         for one in self.spots[MOST_SPOTS:]:
             self._drop(one)
         del self.spots[MOST_SPOTS:]
 
-    def _drop(self, spot: Spot) -> None:
+    def _drop(self, spot: FoundDifference) -> None:
         known = self.dropped.get(spot.difference, replace(spot, count=0))
-        self.dropped[spot.difference] = Spot(
+        self.dropped[spot.difference] = FoundDifference(
             spot.difference,
             _later(known.upstream, spot.upstream),
             _later(known.downstream, spot.downstream),
@@ -109,11 +89,18 @@ class KnownDifferences:
         )
 
 
+def _is_deleted(spot: FoundDifference, log: LogRange, copy: LogRange) -> bool:
+    """Whether both sides have deleted its first record."""
+    return (spot.upstream is None or spot.upstream < log.start) and (
+        spot.downstream is None or spot.downstream < copy.start
+    )
+
+
 def _later(one: int | None, other: int | None) -> int | None:
     return max((at for at in (one, other) if at is not None), default=None)
 
 
-def _is_within(spot: Spot, first: Window, last: Window) -> bool:
+def _is_within(spot: FoundDifference, first: Window, last: Window) -> bool:
     of_target = spot.difference in (Difference.DUPLICATE, Difference.EXTRA) and spot.downstream is not None
     if spot.upstream is not None and not of_target:
         return first.upstream <= spot.upstream < last.upstream_end

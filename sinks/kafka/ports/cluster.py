@@ -41,7 +41,7 @@ class Origin(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One config of a topic: the value in force, and what sets it. A sensitive value is `None`."""
+    """One config: the value in force, and what sets it. A sensitive value is `None`."""
 
     value: str | None
     origin: Origin

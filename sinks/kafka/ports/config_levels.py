@@ -11,7 +11,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from sinks.faults import ItemFault, Observed
-from sinks.kafka.ports.cluster import Origin
+from sinks.kafka.ports.cluster import ConfigEntry, Origin
 
 
 class ResourceType(str, Enum):
@@ -42,17 +42,13 @@ class Synonym:
 
 
 @dataclass(frozen=True, slots=True)
-class LevelledEntry:
-    """A config's value in force, and what sets it. A sensitive value is `None`.
+class LevelledEntry(ConfigEntry):
+    """A config's value in force, and what sets it.
 
     `synonyms`: every level that is set, in the order of precedence, the one in force first. The cluster-wide default
     has only its own level.
     """
 
-    value: str | None
-    origin: Origin
-    read_only: bool = False
-    sensitive: bool = False
     synonyms: tuple[Synonym, ...] = ()
 
 

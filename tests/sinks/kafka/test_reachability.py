@@ -87,7 +87,7 @@ def test_what_waited_its_whole_time_is_not_waited_for_again_right_afterwards(lis
 
 
 def test_one_address_that_listens_is_enough(listening: str) -> None:
-    assert trouble(f"{refusing()},{listening}", 1) is None
+    assert trouble(f"{refusing()},{listening}") is None
     Reachability("a", f"{refusing()},{listening}").check()
 
 

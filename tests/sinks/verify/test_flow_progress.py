@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.verify.differences import Difference
+from sinks.verify.differences import Difference, FoundDifference
 from sinks.verify.flow_progress import FlowProgress
-from sinks.verify.partition_progress import Spot
 from streaming.mm2.records import TopicPartition
 
 PLACE = (TopicPartition("t", 0), TopicPartition("a.t", 0))
@@ -17,7 +16,7 @@ def with_a_difference() -> FlowProgress:
     progress = FlowProgress()
     progress.recognize({"t": ("1", "2")})
     progress.see(LOGS, [PLACE], 0, 0.0, 0.0)
-    progress.partitions[PLACE[0]].known.spots.append(Spot(Difference.MISSING, 4, None, 3))
+    progress.partitions[PLACE[0]].known.spots.append(FoundDifference(Difference.MISSING, 4, None, 3))
     return progress
 
 
