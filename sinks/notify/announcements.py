@@ -6,8 +6,6 @@ called in a thread of its own. One that raises, hangs or is slow is counted and 
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
@@ -20,13 +18,11 @@ from sinks.flow_settings import FlowSettings
 from sinks.kinds.offsets.direction import ClusterGroups, forward
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import replicated_offsets
-from sinks.notify.notifier import CallResult, Notifier, Patience
+from sinks.notify.notifier import CallResult, Notifier, Patience, end_together
 from sinks.plugins.listeners import GroupListener, TopicListener, wants_nothing
 from streaming.flow import Flow
 
 T = TypeVar("T")
-
-log = logging.getLogger(__name__)
 
 TOPIC, GROUP = "topic", "group"
 """What the two listeners of a flow are called in metrics and logs, after `topic.listener.class` and its sister."""
@@ -83,19 +79,10 @@ class Announcements:
         """Deliver what waits, and close both listeners. Returns whether both were closed within so many seconds; None:
         as long as one call may take.
 
-        0 returns at once: what waits is dropped, and a running call goes on by itself. A listener that hangs is left
-        behind, and closed if it comes back.
+        `within`: see `end_together`.
         """
         seconds = self._patience.limit if within is None else within
-        deadline = time.monotonic() + seconds
-        notifiers = [notifier for notifier in (self._topics, self._groups) if notifier is not None]
-        for notifier in notifiers:
-            notifier.end(drop=seconds <= 0)
-        left = [notifier.name for notifier in notifiers if not notifier.join(max(0.0, deadline - time.monotonic()))]
-        if seconds > 0:
-            for name in left:
-                log.warning("%s did not end within %g s and is left behind", name, seconds)
-        return not left
+        return not end_together(filter(None, (self._topics, self._groups)), seconds)
 
 
 def _closing(listener: object) -> Callable[[], object]:

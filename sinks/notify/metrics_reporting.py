@@ -6,22 +6,18 @@ A reporter is called in a thread of its own. One that raises is counted and logg
 
 from __future__ import annotations
 
-import logging
-import time
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from sinks.notify.notifier import CallResult, Notifier, Patience
+from sinks.notify.notifier import CallResult, Notifier, Patience, end_together
 from sinks.secret_values import without_secrets
 from streaming.errors import LockstepError
 from streaming.reconfiguration import Reconfigurable
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
-
-log = logging.getLogger(__name__)
 
 CountFailure = Callable[[str], None]
 """Called with the class as the file names it, for every call that failed or took too long, from any thread."""
@@ -89,13 +85,10 @@ class Reporters:
 
     def _end(self, names: Iterable[str]) -> bool:
         gone = {name: self._running.pop(name) for name in names}
-        for one in gone.values():
-            one.notifier.end(drop=False)
-        deadline = time.monotonic() + self._patience.limit
-        left = [name for name, one in gone.items() if not one.notifier.join(max(0.0, deadline - time.monotonic()))]
-        for name in left:
-            self._count(name)
-            log.warning("the metrics reporter %s did not end within %g s; left behind", name, self._patience.limit)
+        left = end_together((one.notifier for one in gone.values()), self._patience.limit)
+        for name, one in gone.items():
+            if one.notifier.name in left:
+                self._count(name)
         return not left
 
 

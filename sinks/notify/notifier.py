@@ -6,10 +6,10 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sinks.secret_values import without_secrets
 from streaming.errors import LockstepError
@@ -177,6 +177,21 @@ class Notifier(Generic[T]):
         """Returns an error's text in one line, without secrets."""
         plain = str(error) if isinstance(error, LockstepError) else "".join(traceback.format_exception_only(error))
         return " ".join(without_secrets(plain, self._secrets).split())[:LONGEST_TEXT]
+
+
+def end_together(notifiers: Iterable[Notifier[Any]], within: float) -> list[str]:
+    """End all. Returns the names of those that are not closed within so many seconds, and warns of them.
+
+    0 returns at once: what waits is dropped. A listener that hangs is left behind, and closed if it comes back.
+    """
+    deadline, ending = time.monotonic() + within, list(notifiers)
+    for notifier in ending:
+        notifier.end(drop=within <= 0)
+    left = [one.name for one in ending if not one.join(max(0.0, deadline - time.monotonic()))]
+    if within > 0:
+        for name in left:
+            log.warning("%s did not end within %g s and is left behind", name, within)
+    return left
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,7 +183,7 @@ def test_one_that_hangs_is_counted_and_left_behind_and_holds_up_no_other(
     called(other, "init")
     assert not reporters.close()
     assert hanging.entered.wait(SOON)
-    assert "the metrics reporter acme:R did not end within 0.05 s; left behind" in caplog.text
+    assert "the metrics reporter acme:R did not end within 0.05 s and is left behind" in caplog.text
     assert counts["acme:R"] >= 1
     hanging.go.set()
     called(reporter, "init", "close")
