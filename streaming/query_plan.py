@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -96,10 +96,6 @@ class QueryPlan:
         parts = [CHECKPOINT_FORMAT, *(text for source in self.sources for text in (source.alias, source.pattern))]
         digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         return self.checkpoint_dir / re.sub(r"[^A-Za-z0-9._-]", "_", self.target) / digest[:12]
-
-    def without(self, alias: str) -> QueryPlan:
-        """Returns the query without a cluster that cannot be reached, so that the other flows go on."""
-        return replace(self, sources=tuple(source for source in self.sources if source.alias != alias))
 
 
 class FlowTopics(NamedTuple):

@@ -12,8 +12,7 @@ from app.properties.value_types import items
 from app.settings.job_settings import ClusterSettings
 from streaming.flow import Flow
 from streaming.message_words import nearest
-from streaming.mm2.replication_cycles import PROBED_TOPIC
-from streaming.mm2.replication_policy import ReplicationPolicy
+from streaming.mm2.replication_policy import PROBED_TOPIC, ReplicationPolicy
 
 LEGAL_ALIAS = re.compile(r"[a-zA-Z0-9._-]+")
 RESERVED = frozenset({"lockstep"})

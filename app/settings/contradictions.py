@@ -47,8 +47,8 @@ from app.properties.scoped_keys import Properties
 from sinks.flow_settings import Copier, FlowSettings
 from sinks.model.changes import Kind
 from streaming.flow import Flow
-from streaming.mm2.replication_cycles import endless_cycles
 from streaming.mm2.replication_filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
+from streaming.mm2.replication_policy import endless_cycles
 
 READ_BY: Mapping[Key[str], tuple[Key[Any], ...]] = {
     POLICY: (SEPARATOR, INTERNAL_SEPARATOR),

@@ -6,11 +6,11 @@ own are: `DesiredTopics.created_by_mm2`.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from streaming.errors import NamingError
+from streaming.flow import Flow
 from streaming.mm2.replication_filters import TopicFilter
 
 SEPARATOR_KEY = "replication.policy.separator"
@@ -55,17 +55,9 @@ class ReplicationPolicy(Protocol):
         """Whether it is internal to MM2 or Kafka, and so never replicated."""
 
 
-class BaseReplicationPolicy(ABC):
-    """The defaults of Kafka's interface. A policy that extends it has to write three methods."""
-
-    @abstractmethod
-    def format_remote_topic(self, source_alias: str, topic: str) -> str: ...
-
-    @abstractmethod
-    def topic_source(self, topic: str) -> str | None: ...
-
-    @abstractmethod
-    def upstream_topic(self, topic: str) -> str | None: ...
+class BaseReplicationPolicy(ReplicationPolicy):
+    """The defaults of Kafka's interface. A policy that extends it has to write `format_remote_topic`, `topic_source`
+    and `upstream_topic`."""
 
     def original_topic(self, topic: str) -> str:
         """Follow the upstream names to their end. Raises NamingError if a policy's names make a cycle."""
@@ -166,7 +158,7 @@ class IdentityReplicationPolicy(DefaultReplicationPolicy):
         return topic.endswith(self.heartbeats_topic())
 
 
-def _upstream_names(policy: ReplicationPolicy | BaseReplicationPolicy, topic: str) -> Iterator[str]:
+def _upstream_names(policy: ReplicationPolicy, topic: str) -> Iterator[str]:
     """Yields the topic, its name one hop upstream, and so on, up to the first name that stays the same."""
     seen = [topic]
     while True:
@@ -217,3 +209,49 @@ def is_written_by_mm2_alone(policy: ReplicationPolicy, source_alias: str, topic:
         and policy.upstream_topic(remote) == topic
         and policy.topic_source(topic) != source_alias
     )
+
+
+# Replication cycles: flows by which a topic would come back to its own cluster, and be replicated there again.
+
+
+PROBED_TOPIC = "topic"
+"""Any name that no policy treats apart."""
+
+
+def endless_cycles(policies: Mapping[Flow, ReplicationPolicy]) -> list[tuple[Flow, ...]]:
+    """The cycles that no policy ends, each once, sorted; of those through a flow the shortest.
+
+    A policy that puts the alias into the name sees where a topic has been. IdentityReplicationPolicy cannot, so there
+    only the topic filters keep a topic from going round for ever.
+    """
+    cycles = set()
+    for flow in policies:
+        back = _shortest(policies, flow.target, flow.source)
+        if back and _is_endless((flow, *back), policies):
+            whole = (flow, *back)
+            first = whole.index(min(whole))
+            cycles.add(whole[first:] + whole[:first])
+    return sorted(cycles)
+
+
+def _shortest(flows: Iterable[Flow], start: str, end: str) -> tuple[Flow, ...]:
+    """The fewest flows from one cluster to another; none where no way leads there."""
+    ordered = sorted(flows)
+    ways: list[tuple[Flow, ...]] = [(flow,) for flow in ordered if flow.source == start]
+    reached = {start}
+    for way in ways:
+        if way[-1].target == end:
+            return way
+        if way[-1].target not in reached:
+            reached.add(way[-1].target)
+            ways += [(*way, flow) for flow in ordered if flow.source == way[-1].target]
+    return ()
+
+
+def _is_endless(whole: tuple[Flow, ...], policies: Mapping[Flow, ReplicationPolicy]) -> bool:
+    topic = PROBED_TOPIC
+    for flow in whole:
+        if is_cycle(policies[flow], topic, flow.target):
+            return False
+        topic = policies[flow].format_remote_topic(flow.source, topic)
+    return True

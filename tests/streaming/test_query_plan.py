@@ -51,7 +51,7 @@ def test_other_sources_or_topics_never_meet_an_old_checkpoint() -> None:
     whole = plan(source("a"), source("b"))
     other_topics = {"heartbeats": HEARTBEATS["heartbeats"], "x.heartbeats": HEARTBEATS["heartbeats"]}
     others = [
-        whole.without("a"),
+        plan(source("b")),
         plan(source("a"), source("c")),
         plan(source("a"), source("b", other_topics)),
         replace(whole, target="c"),
@@ -66,7 +66,7 @@ def test_a_checkpoint_stays_inside_its_directory_whatever_the_alias() -> None:
 
 
 def test_a_plan_without_any_cluster_is_the_clock_alone() -> None:
-    assert plan(source("a")).without("a").sources == ()
+    assert plan().sources == ()
 
 
 def test_sources_out_of_order_are_refused_because_spark_finds_offsets_by_place() -> None:

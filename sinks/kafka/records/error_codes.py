@@ -6,7 +6,7 @@ import re
 
 from confluent_kafka import KafkaError, KafkaException
 
-from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing, broker_text, where_it_is
+from sinks.faults import ClusterUnreachable, RightsMissing, broker_text, where_it_is
 from streaming.errors import LockstepError
 
 UNREACHABLE = frozenset(
@@ -31,36 +31,12 @@ NO_COORDINATOR = frozenset(
 NO_LEADER = frozenset({KafkaError._UNKNOWN_PARTITION, KafkaError.LEADER_NOT_AVAILABLE})
 """librdkafka says the first of a partition that the metadata shows without a leader."""
 
-RETRIABLE_CODES = (
-    UNREACHABLE
-    | NO_COORDINATOR
-    | {
-        KafkaError.NOT_CONTROLLER,
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError.NOT_ENOUGH_REPLICAS,
-        KafkaError.THROTTLING_QUOTA_EXCEEDED,
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-    }
-)
-"""UNKNOWN_TOPIC_OR_PART: metadata lags behind creation, so a topic that is missing now may be there in a moment."""
-
-UNKNOWN_RESULT = UNREACHABLE | {KafkaError.REQUEST_TIMED_OUT, KafkaError.NETWORK_EXCEPTION}
-"""What was asked for may have happened. All others are answers: nothing did."""
-
 
 def error_of(exception: BaseException) -> KafkaError | None:
     """The KafkaError inside, if there is one."""
     if isinstance(exception, KafkaException) and exception.args and isinstance(exception.args[0], KafkaError):
         return exception.args[0]
     return None
-
-
-def item_fault(error: KafkaError) -> ItemFault:
-    """What became of one item."""
-    code = error.code()
-    return ItemFault(
-        error.name(), broker_text(error.str()), code in RETRIABLE_CODES or error.retriable(), code in UNKNOWN_RESULT
-    )
 
 
 def raised(alias: str, doing: str, error: KafkaError) -> LockstepError:

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterable, Mapping
 
 import confluent_kafka as rd
 
-from sinks.faults import Observed
+from sinks.faults import ItemFault, Observed, broker_text
 from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_topics import JvmTopics
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, Span, Stamp, Why
-from sinks.kafka.records.error_codes import UNREACHABLE, error_of, item_fault, raised
+from sinks.kafka.records.error_codes import UNREACHABLE, error_of, raised
 from sinks.kafka.records.rd_clients import RdClients
 from sinks.kafka.records.rd_logs import READING
 from sinks.kafka.sweep import Sweep, sweeps_of, within_logs
@@ -182,7 +182,8 @@ def _take(message: rd.Message, busy: Mapping[tuple[str, int], Sweep]) -> None:
     elif error.code() == rd.KafkaError._PARTITION_EOF:
         sweep.end(message.offset() or 0)
     else:
-        sweep.finish(Ending(Why.FAULT, sweep.position, item_fault(error)))
+        fault = ItemFault(error.name(), broker_text(error.str()))
+        sweep.finish(Ending(Why.FAULT, sweep.position, fault))
 
 
 def _record(message: rd.Message) -> Record:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streaming.flow import Flow
-from streaming.mm2.replication_cycles import endless_cycles
-from streaming.mm2.replication_policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy
+from streaming.mm2.replication_policy import (
+    DefaultReplicationPolicy,
+    IdentityReplicationPolicy,
+    ReplicationPolicy,
+    endless_cycles,
+)
 
 
 def policies(policy: type[DefaultReplicationPolicy], *names: str) -> Mapping[Flow, ReplicationPolicy]:
