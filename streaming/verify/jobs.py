@@ -356,21 +356,35 @@ def last_of_each(sides: Iterable[tuple[int, DataFrame]]) -> DataFrame:
     key.
     """
     records = reduce(DataFrame.unionByName, [_records(frame, side) for side, frame in sides])
-    return _last_of_each(records).withColumn("agrees", _agrees())
+    last = F.struct(*_LAST)
+    keys = records.groupBy("id", "key_digest", "key_digest_2").agg(
+        F.max(F.when(F.col("side") == SOURCE, last)).alias("ours"),
+        F.max(F.when(F.col("side") == TARGET, last)).alias("theirs"),
+        F.max("appended").alias("appended"),
+    )
+    counts = ~F.col("theirs.older") | F.col("ours.tombstone")
+    counted = keys.withColumn("theirs", F.when(counts, F.col("theirs")))
+    known = counted.where(F.col("ours").isNotNull() | F.col("theirs").isNotNull())
+    return known.withColumn("agrees", _agrees())
 
 
 def key_sums(keys: DataFrame) -> DataFrame:
     """Of each partition, the columns of `KeySums`."""
-    return keys.groupBy("id").agg(*_sums())
+    both = F.col("agrees") & F.col("ours").isNotNull() & F.col("theirs").isNotNull()
+    return keys.groupBy("id").agg(
+        F.count(F.lit(1)),
+        F.count(F.when(~F.col("agrees"), 1)),
+        F.max(F.when(both & ~F.col("appended"), F.col("ours.offset"))),
+        F.count(F.when(F.col("appended"), 1)),
+        F.max("ours.ms"),
+        F.min(F.when(F.col("ours.tombstone") & F.col("theirs").isNull(), F.col("ours.offset"))),
+    )
 
 
 def key_row(row: Row) -> KeyRow:
     """Of `id`, `ours`, `theirs`."""
-    return KeyRow(row[0], _record(row[1]), _record(row[2]))
-
-
-def _record(row: Sequence[int] | None) -> LastRecord | None:
-    return None if row is None else LastRecord(row[0], row[1], row[2], row[3], bool(row[4]))
+    ours, theirs = (None if one is None else LastRecord(*one[:5]) for one in row[1:])
+    return KeyRow(row[0], ours, theirs)
 
 
 def _records(frame: DataFrame, side: int) -> DataFrame:
@@ -390,18 +404,6 @@ def _records(frame: DataFrame, side: int) -> DataFrame:
     )
 
 
-def _last_of_each(records: DataFrame) -> DataFrame:
-    last = F.struct(*_LAST)
-    keys = records.groupBy("id", "key_digest", "key_digest_2").agg(
-        F.max(F.when(F.col("side") == SOURCE, last)).alias("ours"),
-        F.max(F.when(F.col("side") == TARGET, last)).alias("theirs"),
-        F.max("appended").alias("appended"),
-    )
-    counts = ~F.col("theirs.older") | F.col("ours.tombstone")
-    counted = keys.withColumn("theirs", F.when(counts, F.col("theirs")))
-    return counted.where(F.col("ours").isNotNull() | F.col("theirs").isNotNull())
-
-
 def _agrees() -> Column:
     ours_gone = F.col("ours").isNull() | F.col("ours.tombstone")
     theirs_gone = F.col("theirs").isNull() | F.col("theirs.tombstone")
@@ -411,18 +413,6 @@ def _agrees() -> Column:
         & (F.col("appended") | (F.col("ours.ms") == F.col("theirs.ms")))
     )
     return (ours_gone & theirs_gone) | F.coalesce(same, F.lit(False))
-
-
-def _sums() -> list[Column]:
-    both = F.col("agrees") & F.col("ours").isNotNull() & F.col("theirs").isNotNull()
-    return [
-        F.count(F.lit(1)),
-        F.count(F.when(~F.col("agrees"), 1)),
-        F.max(F.when(both & ~F.col("appended"), F.col("ours.offset"))),
-        F.count(F.when(F.col("appended"), 1)),
-        F.max("ours.ms"),
-        F.min(F.when(F.col("ours.tombstone") & F.col("theirs").isNull(), F.col("ours.offset"))),
-    ]
 
 
 DIFFERENCE_COLUMNS = "id int, offset bigint, difference string, fields string"
