@@ -72,7 +72,6 @@ class QueryPlan:
 
     @property
     def topics(self) -> frozenset[TopicOn]:
-        """All that is read."""
         return frozenset(TopicOn(source.alias, topic) for source in self.sources for topic in source.topics)
 
     @property

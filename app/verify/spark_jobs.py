@@ -28,7 +28,6 @@ def refuse_transforms(settings: Settings, flow: FlowSettings) -> None:
 
 
 def record_jobs(settings: Settings, flow: FlowSettings, spark: Session) -> SparkJobs:
-    """Jobs in a session of their own."""
     # A second of imports, only where records are read.
     from streaming.verify.bounded_read import SideRead
     from streaming.verify.jobs import SparkJobs, own_session
@@ -57,6 +56,5 @@ class SparkOnDemand:
         return self._started
 
     def close(self) -> None:
-        """Ends Spark, where it was started."""
         if self._started is not None:
             self._started.stop()

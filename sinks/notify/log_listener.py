@@ -57,7 +57,6 @@ class LogListener:
         return self._logs.setdefault(topic, KeyedLog(topic, self._target, self._factor))
 
     def close(self) -> None:
-        """Closes the connection."""
         if self._target is not None:
             self._target.close()
 

@@ -41,7 +41,6 @@ class FoundDifference:
     timestamp: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """One row of the report."""
         return {
             "difference": self.difference.value,
             "upstream_offset": self.upstream,

@@ -189,7 +189,6 @@ NULL = 0
 
 
 def changed_fields(ours: Fields, theirs: Fields) -> tuple[str, ...]:
-    """Names of the fields that differ."""
     return tuple(name for name in Fields._fields if not _same(getattr(ours, name), getattr(theirs, name)))
 
 
@@ -311,7 +310,6 @@ class Alignment:
 
     @property
     def runs(self) -> list[Run]:
-        """All of them, by offset."""
         return self._runs
 
     def gap_at_downstream(self, offset: int) -> int:
@@ -319,7 +317,6 @@ class Alignment:
         return bisect_right(self._down, offset)
 
     def gap_at_upstream(self, offset: int) -> int:
-        """The number of the gap with this source offset."""
         return bisect_right(self._up, offset)
 
     def between(self, gap: int) -> LogRange:
@@ -344,8 +341,6 @@ CellKey = tuple[int, int]
 
 @dataclass(frozen=True)
 class CellRows:
-    """Of one cell."""
-
     sums: PairSums
     surplus: Surplus | None
     contents: Sequence[ContentRow]
@@ -380,7 +375,6 @@ class MatchedRows:
 
 
 def of_cell(rows: RecordRows, cell: CellKey) -> CellRows:
-    """The rows of one cell."""
     return CellRows(
         next((one for one in rows.sums if (one.id, one.cell) == cell), PairSums(*cell, 0, 0, None)),
         next((one for one in rows.surplus if (one.id, one.cell) == cell), None),

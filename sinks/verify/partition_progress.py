@@ -40,7 +40,6 @@ class KnownDifferences:
 
     @property
     def counts(self) -> Mapping[Difference, int]:
-        """How many records differ."""
         counts = Counter[Difference]()
         for one in (*self.spots, *self.dropped.values()):
             counts[one.difference] += one.count
@@ -52,7 +51,6 @@ class KnownDifferences:
         return sum(one.count for one in self.dropped.values())
 
     def forget_deleted(self, log: LogRange, copy: LogRange) -> None:
-        """Forgets what both sides have deleted."""
         self.spots = [one for one in self.spots if not _is_deleted(one, log, copy)]
         self.dropped = {kind: one for kind, one in self.dropped.items() if not _is_deleted(one, log, copy)}
 
@@ -346,7 +344,6 @@ class Piece:
 
     @property
     def last(self) -> Window:
-        """Its last window."""
         return self.windows[-1]
 
 
@@ -410,7 +407,6 @@ class Stall:
         self._grew_at: float | None = None
 
     def see(self, source_end: int, copy_end: int, now: float) -> None:
-        """Takes in both ends."""
         if copy_end != self._copy_end:
             self._source_end, self._copy_end, self._grew_at = source_end, copy_end, None
         elif source_end > self._source_end and self._grew_at is None:
@@ -422,5 +418,4 @@ class Stall:
             self._source_end, self._grew_at = source_end, None
 
     def is_stalled(self, now: float) -> bool:
-        """Whether the target stands still for too long."""
         return self._grew_at is not None and now - self._grew_at >= STALLS_AFTER

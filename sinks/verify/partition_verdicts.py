@@ -90,7 +90,6 @@ class PartitionReport:
         return Checked(Stretch(self.start, max(self.start, self.through)), self.is_whole)
 
     def as_json(self) -> dict[str, Any]:
-        """One row of the report."""
         return {
             "topic": self.where.topic,
             "partition": self.where.partition,
@@ -130,7 +129,6 @@ class FlowReport:
 
     @property
     def counts(self) -> dict[PartitionVerdict, int]:
-        """How many partitions have each verdict."""
         return {verdict: sum(one.verdict is verdict for one in self.partitions) for verdict in PartitionVerdict}
 
     @property
@@ -139,7 +137,6 @@ class FlowReport:
         return sum(one.records for one in self.partitions)
 
     def as_json(self) -> dict[str, Any]:
-        """One flow of the document."""
         return {
             "source": self.flow.source,
             "target": self.flow.target,

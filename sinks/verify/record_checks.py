@@ -35,7 +35,6 @@ class RecordChecks:
         self._level, self._open_jobs, self._most = level, open_jobs, most
 
     def run(self, plans: Sequence[PartitionPlan]) -> list[PartitionReport]:
-        """A report of each partition."""
         if not any(plan.windows for plan in plans):
             return [report(PartitionCheck(plan)) for plan in plans]
         jobs = self._open_jobs()
@@ -132,7 +131,6 @@ def _alternating(windows: Iterable[_Window]) -> tuple[list[int], list[int]]:
 
 
 def last_records(jobs: RecordJobs, plans: Sequence[PartitionPlan], most: int) -> list[PartitionReport]:
-    """A report of each partition."""
     keys, rows = _read(jobs, plans, [number for number, plan in enumerate(plans) if plan.windows], most)
     unproven = {number for number, found in keys.items() if is_unproven(plans[number], found)}
     if unproven:

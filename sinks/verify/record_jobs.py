@@ -49,7 +49,6 @@ class MeteredJobs:
         self._budget.spend(max(sides))
 
     def pairs(self, source: Reads, target: Reads, times: bool, most: int) -> RecordRows:
-        """As the jobs do."""
         self._estimate(source)
         return self._jobs.pairs(source, target, times, most)
 

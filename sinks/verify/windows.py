@@ -51,7 +51,6 @@ class Window:
 
     @property
     def is_empty(self) -> bool:
-        """Whether neither side has an offset in it."""
         return self.upstream == self.upstream_end and self.downstream == self.downstream_end
 
     def even_core(self, since: int = 0) -> Window:

@@ -78,7 +78,6 @@ class _NameFilter:
         self._exclude = _patterns(properties, f"{self._key}.exclude", exclude)
 
     def is_excluded(self, name: str) -> bool:
-        """Whether it is an exception."""
         return _matches(self._exclude, name)
 
     def _lets_through(self, name: str) -> bool:

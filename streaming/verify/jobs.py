@@ -136,7 +136,6 @@ SOUGHT = "id int, key_digest bigint, value_digest bigint, headers_digest bigint,
 
 
 def own_session(spark: SparkSession) -> SparkSession:
-    """Returns another session of the same Spark, with its own settings."""
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     return session
@@ -157,7 +156,6 @@ class SparkJobs:
         return read_cells(self.spark, read, partitions, self._tasks(partitions))
 
     def digests(self, source: Sequence[PartitionRead], target: Sequence[PartitionRead]) -> Iterator[DigestRow]:
-        """Returns a row for each cell and side that has records."""
         frames = [digest_cells(frame, side) for side, frame in self._both(source, target)]
         if not frames:
             return
@@ -198,7 +196,6 @@ class SparkJobs:
     def find_on_source(
         self, partitions: Sequence[PartitionRead], wanted: Sequence[SoughtRecord]
     ) -> dict[SoughtRecord, int]:
-        """Returns the first offset in these partitions of each sought record."""
         frame = self.cells(SOURCE, partitions)
         if frame is None or not wanted:
             return {}
@@ -214,7 +211,6 @@ class SparkJobs:
     def last_values(
         self, source: Sequence[PartitionRead], target: Sequence[PartitionRead], most: int
     ) -> tuple[list[KeySums], list[KeyRow]]:
-        """The last record of each key, compared."""
         both = list(self._both(source, target))
         if not both:
             return [], []
@@ -295,7 +291,6 @@ def by_content(records: DataFrame) -> DataFrame:
 
 
 def unequal(contents: DataFrame) -> DataFrame:
-    """Returns the rows of `by_content` whose counts differ between the sides."""
     return contents.where(F.size("upstreams") != F.size("downstreams"))
 
 

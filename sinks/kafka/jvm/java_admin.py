@@ -101,12 +101,10 @@ class JavaAdmin:
 
     @property
     def jvm(self) -> Any:
-        """Java's packages and classes."""
         return self.rows.jvm
 
     @property
     def gateway(self) -> Any:
-        """py4j's."""
         return self._gateway()
 
     @property

@@ -72,7 +72,6 @@ class JavaNames:
     __slots__ = ("_client", "_known", "_name")
 
     def __init__(self, client: Any, name: str = "") -> None:
-        """`client`: py4j's, of a gateway."""
         self._client, self._name = client, name
         # Not attributes: CPython 3.11 ends with SIGSEGV where threads add attributes to objects of one class.
         self._known: dict[str, Any] = {}
@@ -92,7 +91,6 @@ class KnownClass(JavaClass):  # type: ignore[misc]  # py4j brings no types
     """A class whose static methods, constants and inner classes are looked up once."""
 
     def __init__(self, name: str, client: Any) -> None:
-        """`client`: as of `JavaNames`."""
         super().__init__(name, client)
         self._known: dict[str, Any] = {}
 
@@ -181,7 +179,6 @@ class JavaRows:
         return self._mapper.readValue(orjson.dumps(list(words)).decode(), self.type(LIST))
 
     def _read_rows(self, rows: Iterable[Row]) -> Any:
-        """A Java list of arrays of words."""
         return self._mapper.readValue(orjson.dumps(list(rows)).decode(), self._rows)
 
     def made(self, make: Make, rows: Iterable[Row]) -> Any:
@@ -249,7 +246,6 @@ class JavaRows:
         return self._of_futures["all"].apply(futures)
 
     def done(self, futures: Any) -> list[bool]:
-        """Which of them are."""
         found: list[bool] = self.read(self.each(futures, FUTURE, "isDone"))
         return found
 
@@ -326,7 +322,6 @@ class JavaRows:
         return self._lookup.findStatic(self.type("java.util.Objects"), "toString", self._method_type(TEXT, [OBJECT]))
 
     def _waiter(self) -> Any:
-        """Returns a handle from a list of futures to `KafkaFuture.allOf`."""
         many, none = f"[L{FUTURE};", self.jvm.java.lang.reflect.Array.newInstance(self.type(FUTURE), 0)
         collected = self._given(self._virtual(COLLECTION, "toArray", OBJECTS, OBJECTS), OBJECTS, none)
         typed = collected.asType(self._method_type(many, [COLLECTION]))
@@ -358,14 +353,12 @@ class JavaRows:
         return self._proxies.asInterfaceInstance(self.type(OPERATOR), handle)
 
     def _generic(self, arguments: int) -> Any:
-        """Returns the type of a handle from so many objects to one object."""
         if arguments not in self._generics:
             self._generics[arguments] = self._types.genericMethodType(arguments)
         return self._generics[arguments]
 
 
 def _descriptor(name: str) -> str:
-    """Returns the descriptor of a type, as in the name of an array's class."""
     if name.startswith("["):
         return name.replace(".", "/")
     return DESCRIPTORS.get(name) or f"L{name.replace('.', '/')};"

@@ -147,7 +147,6 @@ class JvmAcls:
         return NotSupported(f"{said}; its brokers have no authorizer")
 
     def close(self) -> None:
-        """Close the client, if it has one of its own."""
         self._admin.close()
 
 
@@ -214,11 +213,9 @@ class JvmAclWatch:
         self._last: AclList | None = None
 
     def changed(self) -> bool:
-        """Whether the ACLs differ from the last poll. The first poll returns True. Raises as `JvmAcls`."""
         seen = self._acls.within(0.0)
         differs, self._last = seen is not self._last, seen
         return differs
 
     def forget(self) -> None:
-        """The next poll reports a change."""
         self._last = None

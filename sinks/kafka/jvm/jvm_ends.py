@@ -87,7 +87,6 @@ class JvmEnds:
         return Observed(question.ranges(starts, ends), faults)
 
     def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
-        """The end alone, for half of what `ends` costs."""
         left, faults = self._without_troubled(partitions)
         if not left:
             return Observed({}, faults)
@@ -96,7 +95,6 @@ class JvmEnds:
         return Observed(found, faults)
 
     def for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
-        """Returns the first offset whose record has this timestamp or a later one; None if there is none."""
         found: dict[PartitionTime, int | None] = {}
         faults: dict[PartitionTime, ItemFault] = {}
         left = set(times)

@@ -52,7 +52,6 @@ class JvmLevels:
         return Observed(levels, {**missing, **settled.faults})
 
     def brokers(self) -> list[str]:
-        """The ids of the brokers that are up. Raises ClusterUnreachable, RightsMissing."""
         nodes = self._admin.call("DescribeCluster", lambda client: client.describeCluster().nodes())
         ids = self._admin.rows.each(nodes, "org.apache.kafka.common.Node", "idString")
         return sorted(self._admin.rows.read(ids), key=int)

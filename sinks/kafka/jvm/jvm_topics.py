@@ -94,7 +94,6 @@ class JvmTopics:
         return str(found)
 
     def broker_count(self) -> int:
-        """How many brokers are up."""
         return int(self._admin.call("DescribeCluster", lambda client: client.describeCluster().nodes()).size())
 
     def ping(self) -> None:
@@ -105,7 +104,6 @@ class JvmTopics:
         self._admin.call("DescribeCluster", lambda client: client.describeCluster(options).clusterId())
 
     def names(self) -> list[str]:
-        """All topics that may be seen, in order."""
         options = self._admin.jvm.org.apache.kafka.clients.admin.ListTopicsOptions().listInternal(True)
         found = self._admin.call("Metadata", lambda client: client.listTopics(options).names())
         listed: list[str] = self._admin.rows.read(found)
@@ -126,7 +124,6 @@ class JvmTopics:
         return {name: _id_of(one["topicId"]) for name, one in found.items()}
 
     def replicas(self) -> Replicas:
-        """Of all topics that may be seen. Raises ClusterUnreachable, RightsMissing."""
         brokers, found = self.broker_count(), self._described(self.names(), REPLICAS)
         factors, in_sync, counts = dict[str, int](), dict[str, int](), dict[str, int]()
         offline, lagging = set[TopicPartition](), set[TopicPartition]()

@@ -67,17 +67,14 @@ class JvmMetadataSignal:
 
     @property
     def works(self) -> bool:
-        """Whether no signal means that nothing changed."""
         return self._works
 
     def take_signalled(self) -> int:
-        """Returns how many records beyond the beat came since the last call."""
         with self._lock:
             records, self._records = self._records, 0
         return records
 
     def close(self) -> None:
-        """Ends the thread."""
         self._end.set()
         self._thread.join(TIMEOUT_MS / 1000)
 

@@ -50,7 +50,6 @@ class ClusterPorts:
 
     @property
     def alias(self) -> str:
-        """The cluster's alias in the properties file."""
         return self.cluster.alias
 
     def port(self, name: str, make: Callable[[ClusterPorts], T], reader: type) -> T:

@@ -33,7 +33,6 @@ class Upsertion:
 
     @property
     def key(self) -> Key:
-        """User and mechanism."""
         return self.user, self.mechanism
 
 

@@ -49,7 +49,6 @@ class LoginModule:
 
     @property
     def simple_name(self) -> str:
-        """The class without its package."""
         return self.name.rpartition(".")[2]
 
 
