@@ -67,7 +67,8 @@ def summarize(batch: DataFrame) -> DataFrame:
     tells = F.col("error").isNull() & F.col("subject_topic").isNotNull()
     # Plain numbers come over to Python far cheaper than rows do.
     numbers = F.array(*[F.col(name).cast(LongType()) for name in NUMBERS])
-    by: list[Column | str] = ["record", "source", "target", "replicated", "topic", _name().alias("name"), "error"]
+    name = F.coalesce("group", "subject_topic").alias("name")
+    by: list[Column | str] = ["record", "source", "target", "replicated", "topic", name, "error"]
     return (
         batch.coalesce(1)
         .groupBy(*by)
@@ -79,11 +80,6 @@ def summarize(batch: DataFrame) -> DataFrame:
             F.collect_list(F.when(tells & F.col("group").isNotNull(), F.col("subject_topic"))).alias("topics"),
         )
     )
-
-
-def _name() -> Column:
-    """Returns a checkpoint's group or an offset-sync's topic; null for other rows."""
-    return F.coalesce("group", "subject_topic")
 
 
 def collect_hints(batch: DataFrame) -> Hints:

@@ -6,12 +6,14 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from app.settings import Settings
 from app.verify.spark_jobs import record_jobs, refuse_transforms
-from app.wiring import FlowClusters, both_clusters, guard, ledger
+from app.wiring import both_clusters, guard, ledger
 from sinks.failover.cut_reader import AsItWas
 from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
 from sinks.flow_settings import FlowSettings
@@ -58,12 +60,18 @@ def verify_flow(
     """
     began = time.monotonic()
     refuse_transforms(settings, flow)
-    with both_clusters(settings, flow) as clusters:
+    with (
+        both_clusters(settings, flow) as clusters,
+        closing(clusters.source.records(flow.isolation)) as ours,
+        closing(clusters.target.records("read_committed")) as theirs,
+    ):
         guarded = guard(flow, clusters.source, clusters.target)
         opened = guarded.open(partial(ledger, flow, clusters.target, to_write=True))
-        check = _FlowCheck(settings, flow, clusters, scope, spark, ends or {})
-        reports, lost = check.run(opened), check.lost(opened)
-    return FlowReport(flow.flow, scope.level, sorted(reports, key=_order), time.monotonic() - began, lost)
+        sides = SurveyedSide(clusters.source, ours), SurveyedSide(clusters.target, theirs)
+        check = _FlowCheck(settings, flow, scope, spark, *sides)
+        reports, lost = check.run(opened, ends or {}), check.lost(opened)
+    reports.sort(key=attrgetter("where"))
+    return FlowReport(flow.flow, scope.level, reports, time.monotonic() - began, lost)
 
 
 def verify_rest(
@@ -84,72 +92,56 @@ def verify_rest(
     )
 
 
-def _order(one: PartitionReport) -> TopicPartition:
-    return one.where
-
-
+@dataclass(frozen=True)
 class _FlowCheck:
-    def __init__(
-        self,
-        settings: Settings,
-        flow: FlowSettings,
-        clusters: FlowClusters,
-        scope: ComparisonScope,
-        spark: OpenSession,
-        ends: Mapping[TopicPartition, int],
-    ) -> None:
-        self._settings, self._flow, self._clusters, self._scope, self._spark = settings, flow, clusters, scope, spark
-        self._ends = ends
+    settings: Settings
+    flow: FlowSettings
+    scope: ComparisonScope
+    spark: OpenSession
+    source: SurveyedSide
+    target: SurveyedSide
 
-    def run(self, opened: Ledger) -> list[PartitionReport]:
-        """Survey and compare. Partitions that lost records meanwhile are compared once more."""
+    def run(self, opened: Ledger, ends: Mapping[TopicPartition, int]) -> list[PartitionReport]:
+        """Survey and compare. Partitions that lost records meanwhile are compared once more. `ends`: see
+        `verify_flow`."""
         reports: list[PartitionReport] = []
-        scope = self._scope
-        source, target = self._clusters.source, self._clusters.target
-        with (
-            closing(source.records(self._flow.isolation)) as ours,
-            closing(AsItWas(target.records("read_committed"), self._ends)) as theirs,
-        ):
-            sides = SurveyedSide(source, ours), SurveyedSide(target, theirs)
-            only: set[TopicPartition] | None = None
-            for _ in range(COMPARISON_TRIES):
-                listed = list_both(self._flow, source, target)
-                memory = read_memory(opened, mirror_topics(self._flow, source, target))
-                found = survey_logs(self._flow, *sides, listed, memory, scope)
-                if only is None:
-                    reports += found.reports
-                plans = [plan for plan in found.plans if only is None or plan.where in only]
-                done = self._compare(plans)
-                read = scope.level is not VerifyLevel.COUNTS
-                only = changed_meanwhile(plans, *sides, found.ids) if read else set()
-                stayed = [one for one in done if one.where not in only]
-                reports += stayed
-                _remember(opened, stayed, memory)
-                if not only:
-                    return reports
+        scope, source, target = self.scope, self.source.reader, self.target.reader
+        sides = self.source, SurveyedSide(target, AsItWas(self.target.records, ends))
+        only: set[TopicPartition] | None = None
+        for _ in range(COMPARISON_TRIES):
+            listed = list_both(self.flow, source, target)
+            memory = read_memory(opened, mirror_topics(self.flow, source, target))
+            found = survey_logs(self.flow, *sides, listed, memory, scope)
+            if only is None:
+                reports += found.reports
+            plans = [plan for plan in found.plans if only is None or plan.where in only]
+            done = self._compare(plans)
+            read = scope.level is not VerifyLevel.COUNTS
+            only = changed_meanwhile(plans, *sides, found.ids) if read else set()
+            stayed = [one for one in done if one.where not in only]
+            reports += stayed
+            _remember(opened, stayed, memory)
+            if not only:
+                return reports
         return reports + [_expires_too_fast(one) for one in plans if one.where in (only or ())]
 
     def lost(self, opened: Ledger) -> LostRecords:
         """What the source lost before MM2 copied it, of the compared topics."""
-        source, target = self._clusters.source, self._clusters.target
-        with (
-            closing(source.records(self._flow.isolation)) as ours,
-            closing(target.records("read_committed")) as theirs,
-        ):
-            remote = list_both(self._flow, source, target).desired.remote
-            names = self._scope.topics or remote.keys()
-            wanted = {topic: remote[topic] for topic in names if topic in remote}
-            found = lost_by_now(opened, ours, theirs, wanted, round(time.time() * 1000))
+        remote = list_both(self.flow, self.source.reader, self.target.reader).desired.remote
+        names = self.scope.topics or remote.keys()
+        wanted = {topic: remote[topic] for topic in names if topic in remote}
+        now_ms = round(time.time() * 1000)
+        found = lost_by_now(opened, self.source.records, self.target.records, wanted, now_ms)
         return {where: one for where, one in unacknowledged(found).items() if where.topic in wanted}
 
     def _compare(self, plans: Sequence[PartitionPlan]) -> Iterable[PartitionReport]:
-        if self._scope.level is VerifyLevel.COUNTS:
-            markers = self._settings.plugin_properties[self._flow.flow].get(EXACTLY_ONCE, "") == "enabled"
+        if self.scope.level is VerifyLevel.COUNTS:
+            markers = self.settings.plugin_properties[self.flow.flow].get(EXACTLY_ONCE, "") == "enabled"
             return [counted(plan, markers) for plan in plans]
-        return RecordChecks(self._scope.level, partial(self._jobs, _offsets(plans))).run(plans)
+        return RecordChecks(self.scope.level, partial(self._jobs, _offsets(plans))).run(plans)
 
     def _jobs(self, offsets: int) -> SparkJobs:
-        return record_jobs(self._settings, self._flow, self._spark(offsets))
+        return record_jobs(self.settings, self.flow, self.spark(offsets))
 
 
 def _offsets(plans: Iterable[PartitionPlan]) -> int:

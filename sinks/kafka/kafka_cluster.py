@@ -14,6 +14,7 @@ from sinks.kafka.ports.cluster import (
     MOST_REPLICAS,
     CountRequest,
     LogChunk,
+    Record,
     Tail,
     TopicSpec,
     count_nothing,
@@ -54,10 +55,10 @@ class KafkaCluster(JvmTopics):
         if fault is not None and fault.code != "TOPIC_ALREADY_EXISTS":
             raise LockstepError(f"cluster {self.alias}: creating {topic}: {fault}")
 
-    def append_log(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> list[int]:
+    def append_log(self, topic: str, records: Sequence[Record]) -> list[int]:
         return self._log.append(topic, records)
 
-    def read_log(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
+    def read_log(self, topic: str, last: int | None = None) -> list[Record]:
         return self._log.read(topic, last) if self.find_topic(topic) is not None else []
 
     def read_log_from(self, topic: str, position: int) -> LogChunk:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
-from enum import Enum, auto
 from typing import Final
 
 from sinks.faults import ClusterUnreachable, where_it_is
@@ -80,14 +79,6 @@ def _said(error: OSError) -> str:
     return "refuses connections" if isinstance(error, ConnectionRefusedError) else str(error.strerror or error)
 
 
-class _Last(Enum):
-    """What the last request came to."""
-
-    NONE = auto()
-    ANSWERED = auto()
-    SILENT = auto()
-
-
 class Reachability:
     """Whether one cluster can be reached, for all clients of this process. Thread-safe."""
 
@@ -99,7 +90,8 @@ class Reachability:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._alias, self._servers, self._clock, self._sleep = alias, servers, clock, sleep
-        self._last = _Last.NONE
+        self._answered: bool | None = None
+        """Whether the last request was; None: there was none."""
         self._gave_up: tuple[float, str] | None = None
         self._nodes: list[str] = []
 
@@ -133,11 +125,11 @@ class Reachability:
 
     def answered(self) -> None:
         """Note that a request was answered. The next one needs no check."""
-        self._last, self._gave_up = _Last.ANSWERED, None
+        self._answered, self._gave_up = True, None
 
     def gave_up(self, reason: str) -> None:
         """Note that a request waited its whole time limit. The next one fails at once for a moment."""
-        self._last, self._gave_up = _Last.SILENT, (self._clock(), reason)
+        self._answered, self._gave_up = False, (self._clock(), reason)
 
     def refusal(self) -> str | None:
         """Returns why all addresses refuse connections now; None if one of them accepts one or does not answer."""
@@ -151,15 +143,12 @@ class Reachability:
         not answered, it raises as soon as no address accepts a connection. For JUST_NOW after `gave_up` it raises at
         once.
         """
-        if self._last is _Last.ANSWERED and not look:
+        if self._answered and not look:
             return
         self._raise_if_just_given_up()
-        if self._last is _Last.SILENT:
-            reason = trouble(self._addresses())
-        else:
-            reason = self._refused_for(min(within, REFUSED_FOR))
+        reason = trouble(self._addresses()) if self._answered is False else self._refused_for(min(within, REFUSED_FOR))
         if reason is not None:
-            self._last = _Last.SILENT
+            self._answered = False
             raise ClusterUnreachable(prefixed(f"cluster {self._alias}", f"{reason}; {where_it_is(self._alias)}"))
 
     def _refused_for(self, seconds: float) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from sinks.kafka.ports.groups import LogRange
@@ -55,19 +55,13 @@ def match(runs: Iterable[Run], contents: Iterable[ContentRow], edges: Edges = Ed
     findings = [FoundDifference(Difference.REORDERED, run.upstream, run.downstream, run.length) for run in moved]
     missing, extra = _put_in_gaps(rows, alignment, edges, findings)
     for upstream, downstream, fields in _changed(missing, extra, alignment, edges):
-        findings.append(
-            FoundDifference(Difference.CHANGED, upstream, downstream, 1, fields, missing.pop(upstream).timestamp)
-        )
+        findings.append(replace(_one(Difference.CHANGED, missing.pop(upstream), upstream, downstream), fields=fields))
         del extra[downstream]
         alignment.put(upstream, downstream)
     pending, expired = _at_edges(missing, extra, alignment, edges, findings)
     lost = {offset: fields for offset, fields in missing.items() if offset not in pending}
-    findings += [
-        FoundDifference(Difference.MISSING, offset, None, 1, (), fields.timestamp) for offset, fields in lost.items()
-    ]
-    findings += [
-        FoundDifference(Difference.EXTRA, None, offset, 1, (), fields.timestamp) for offset, fields in extra.items()
-    ]
+    findings += [_one(Difference.MISSING, fields, upstream=offset) for offset, fields in lost.items()]
+    findings += [_one(Difference.EXTRA, fields, downstream=offset) for offset, fields in extra.items()]
     changed = {finding.upstream for finding in findings if finding.difference is Difference.CHANGED}
     equal = [run for run in alignment.runs if run.upstream not in changed]
     return Matched(joined_runs([*equal, *moved]), joined_findings(findings), pending, expired, lost, extra)
@@ -110,17 +104,14 @@ def _left(
         del downstreams[:gone]
         both = min(len(upstreams), len(downstreams))
         for upstream, downstream in zip(upstreams, downstreams, strict=False):
-            findings.append(FoundDifference(Difference.REORDERED, upstream, downstream, 1, (), row.fields.timestamp))
+            findings.append(_one(Difference.REORDERED, row.fields, upstream, downstream))
         missing |= dict.fromkeys(upstreams[both:], row.fields)
         if row.upstreams:
-            findings += [_duplicate(row, downstream) for downstream in downstreams[both:]]
+            first_up = row.upstreams[0]
+            findings += [_one(Difference.DUPLICATE, row.fields, first_up, offset) for offset in downstreams[both:]]
         else:
             extra |= dict.fromkeys(downstreams, row.fields)
     return missing, extra
-
-
-def _duplicate(row: ContentRow, downstream: int) -> FoundDifference:
-    return FoundDifference(Difference.DUPLICATE, row.upstreams[0], downstream, 1, (), row.fields.timestamp)
 
 
 def _changed(
@@ -159,11 +150,11 @@ def _at_edges(
     if edges.target_lost:
         old = sorted(offset for offset in missing if not runs or offset < runs[0].upstream)
         old = [] if not runs and edges.ends_open and not extra else old
-        findings += [_expired(upstream=offset, fields=missing.pop(offset)) for offset in old]
+        findings += [_one(Difference.UNVERIFIABLE, missing.pop(offset), upstream=offset) for offset in old]
         expired += len(old)
     if edges.source_lost:
         old = sorted(offset for offset in extra if not runs or offset < runs[0].downstream)
-        findings += [_expired(downstream=offset, fields=extra.pop(offset)) for offset in old]
+        findings += [_one(Difference.UNVERIFIABLE, extra.pop(offset), downstream=offset) for offset in old]
         expired += len(old)
     if not edges.ends_open:
         return [], expired
@@ -171,8 +162,10 @@ def _at_edges(
     return sorted(offset for offset in missing if offset >= last), expired
 
 
-def _expired(fields: Fields, upstream: int | None = None, downstream: int | None = None) -> FoundDifference:
-    return FoundDifference(Difference.UNVERIFIABLE, upstream, downstream, 1, (), fields.timestamp)
+def _one(
+    difference: Difference, fields: Fields, upstream: int | None = None, downstream: int | None = None
+) -> FoundDifference:
+    return FoundDifference(difference, upstream, downstream, timestamp=fields.timestamp)
 
 
 # Whether two records are one record that was changed on its way.

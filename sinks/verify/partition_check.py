@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import Run
@@ -167,7 +166,9 @@ class PartitionCheck:
         result.last_ms, result.records = ours.last_ms, ours.records
         result.first = found[0][0].window.upstream
         result.through = self._pending_from.get(number, found[-1][0].window.upstream_end)
-        odd = [cell for cell, one, other in found if compare(one, other) is not Agreement.SAME]
+        odd = [
+            cell for cell, one, other in found if not (same_records(one, other) and one.distances == other.distances)
+        ]
         result.runs = [
             Run(cell.window.upstream, cell.window.downstream, cell.window.upstream_end - cell.window.upstream)
             for cell, one, _ in found
@@ -178,7 +179,7 @@ class PartitionCheck:
         if window.ends_open and self.pending:
             # Pending records are matched with the rest of the window.
             self.pending, self.pending_ms = 0, None
-        differs = compare(ours, theirs) is Agreement.DIFFERENT
+        differs = not same_records(ours, theirs)
         reread = self._whole(number, times=not theirs.appended, differs=differs)
         first, last = odd[0].window, odd[-1].window
         narrowed = replace(
@@ -236,19 +237,9 @@ def _within(cell: Window, window: Window) -> bool:
 NONE = Digest()
 
 
-class Agreement(Enum):
-    """What two digests say."""
-
-    SAME = "the same records at the same distances"
-    SAME_RECORDS = "the same records; their order is not known"
-    DIFFERENT = "other records"
-
-
-def compare(source: Digest, target: Digest) -> Agreement:
-    """Compares two digests. Timestamps count unless the target's broker set them."""
-    if source.content != target.content or (not target.appended and source.times != target.times):
-        return Agreement.DIFFERENT
-    return Agreement.SAME if source.distances == target.distances else Agreement.SAME_RECORDS
+def same_records(source: Digest, target: Digest) -> bool:
+    """Whether both have the same records, in any order. Timestamps count unless the target's brokers set them."""
+    return source.content == target.content and bool(target.appended or source.times == target.times)
 
 
 def total(digests: Iterable[Digest]) -> Digest:

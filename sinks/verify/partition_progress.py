@@ -300,17 +300,14 @@ class PartitionProgress:
         """How many of these were compared."""
         return self.history_offsets if self.history_done_at is not None else self.history_offsets - self._history_left
 
-    @property
-    def _has_offsets(self) -> bool:
-        return self.log.end > self.log.start or self.copy.end > self.copy.start
-
     def verdict(self, now: float) -> str:
         """The worst verdict that applies."""
         if self.stall.is_stalled(now):
             return STALLED
         if self.known:
             return PartitionVerdict.DIFFERENT.value
-        if self.left_out or (self.expired and not self.has_compared and self._has_offsets):
+        has_offsets = self.log.end > self.log.start or self.copy.end > self.copy.start
+        if self.left_out or (self.expired and not self.has_compared and has_offsets):
             return PartitionVerdict.UNVERIFIABLE.value
         return NOT_COMPARED_YET if self.through is None else PartitionVerdict.VERIFIED.value
 

@@ -259,22 +259,23 @@ def _since(
 ) -> dict[TopicPartition, int]:
     """The source offset from which each partition is compared."""
     if scope.unverified:
-        known = {where: memory.histories.exact.of(where) for where in logs}
         return {
             where: unverified_from(
-                log, found.verified if (found := known[where]) else (), scope.last or LAST, whole=scope.whole
+                log,
+                found.verified if (found := memory.histories.exact.of(where)) else (),
+                scope.last or LAST,
+                whole=scope.whole,
             )
             for where, log in logs.items()
         }
     if scope.since_ms is not None:
         times = [PartitionTime(where, scope.since_ms) for where in logs]
         # None: no record is as young. If that is unknown, everything is compared.
-        seen = {time.where: offset for time, offset in records.offsets_for_times(times).items.items()}
-        return {where: _or(seen[where], log.end) if where in seen else log.start for where, log in logs.items()}
+        seen = {
+            time.where: logs[time.where].end if offset is None else offset
+            for time, offset in records.offsets_for_times(times).items.items()
+        }
+        return {where: seen.get(where, log.start) for where, log in logs.items()}
     if scope.last is not None:
         return {where: max(log.start, log.end - scope.last) for where, log in logs.items()}
     return {where: log.start for where, log in logs.items()}
-
-
-def _or(offset: int | None, otherwise: int) -> int:
-    return otherwise if offset is None else offset

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from sinks.faults import ItemFault, NotSupported
-from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
+from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.java_rows import TEXT, Make
 from sinks.kafka.ports.acl_binding import OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES, UNKNOWN, AclBinding
 from sinks.kafka.ports.acls import AclFaults, AclList
@@ -120,7 +120,9 @@ class JvmAcls:
         try:
             for batch in chunks([one for one, fault in faults.items() if fault is None], ACLS_IN_A_REQUEST):
                 ask_again()
-                for one, fault in self._settled(api, batch, write).faults.items():
+                rows = self._admin.rows
+                made = rows.made(BINDING, (one.key for one in batch))
+                for one, fault in self._admin.write(api, batch, partial(write, rows, made)).faults.items():
                     if fault.code == NO_AUTHORIZER:
                         raise self._no_authorizer(f"cluster {self._admin.alias}: {api}: {fault}")
                     faults[one] = fault
@@ -128,13 +130,6 @@ class JvmAcls:
             # What was asked for before is not recent any more.
             self._written_at = self._clock()
         return faults
-
-    def _settled(
-        self, api: str, batch: Sequence[AclBinding], write: Callable[[Any, Any, Any], Any]
-    ) -> Settled[AclBinding]:
-        rows = self._admin.rows
-        made = rows.made(BINDING, (one.key for one in batch))
-        return self._admin.write(api, batch, partial(write, rows, made))
 
     def _create(self, rows: Any, made: Any, client: Any) -> Any:
         return rows.of_map(client.createAcls(made).values(), made)

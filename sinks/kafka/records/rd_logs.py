@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.ports.cluster import UNKNOWN_OFFSET, LogChunk, Placed, in_chunks
+from sinks.kafka.ports.cluster import UNKNOWN_OFFSET, LogChunk, Placed, Record, in_chunks
 from sinks.kafka.records.error_codes import error_of, raised
 from sinks.kafka.records.rd_clients import RdClients
 from streaming.errors import LockstepError
@@ -49,7 +49,7 @@ class LogTail:
         self._error: KafkaError | None = None
         consumer.assign([TopicPartition(topic, 0, position or OFFSET_BEGINNING)])
 
-    def next(self, timeout: float) -> list[tuple[bytes, bytes | None]]:
+    def next(self, timeout: float) -> list[Record]:
         """Returns new records. Raises ClusterUnreachable (also after `close`), RightsMissing. Records that came before
         an error are returned first."""
         with self._using:
@@ -61,8 +61,8 @@ class LogTail:
             raise raised(self._alias, f"following {self._topic}", error)
         return records
 
-    def _come(self, timeout: float) -> list[tuple[bytes, bytes | None]]:
-        records: list[tuple[bytes, bytes | None]] = []
+    def _come(self, timeout: float) -> list[Record]:
+        records: list[Record] = []
         for message in self._consumer.consume(num_messages=1000, timeout=0 if self._error else timeout):
             error = message.error()
             if error is None:
@@ -86,9 +86,6 @@ ROOM_POLL_S = 0.1
 
 AT_ONCE_WITHIN = 2.0
 """Seconds for what is read by a client that is kept; where that is not enough, a new one tries."""
-
-LogRecord = tuple[bytes, bytes | None]
-"""Key and value."""
 
 Delivered = Callable[[KafkaError | None, Message], None]
 """Told what became of a record."""
@@ -131,7 +128,7 @@ class Log:
         self._reader: Consumer | None = None
         self._closed = False
 
-    def append(self, topic: str, records: Sequence[LogRecord]) -> list[int]:
+    def append(self, topic: str, records: Sequence[Record]) -> list[int]:
         """See Cluster.append_log. Raises ClusterUnreachable, which says how many records are missing."""
         with self._writing:
             if self._closed:
@@ -140,7 +137,7 @@ class Log:
                 )
             return self._append(topic, records)
 
-    def _append(self, topic: str, records: Sequence[LogRecord]) -> list[int]:
+    def _append(self, topic: str, records: Sequence[Record]) -> list[int]:
         if self._producer is None:
             # A log that was deleted is not recreated by a write, with whatever the broker's defaults are.
             fixed = {"acks": "all", "enable.idempotence": True, "linger.ms": 5, "allow.auto.create.topics": False}
@@ -171,7 +168,7 @@ class Log:
             raise self._missing(topic, missing, len(records))
         return offsets
 
-    def _queue(self, producer: Producer, topic: str, records: Sequence[LogRecord], delivered: Delivered) -> None:
+    def _queue(self, producer: Producer, topic: str, records: Sequence[Record], delivered: Delivered) -> None:
         """Wait for room in the client's queue. Raises ClusterUnreachable, and LockstepError for a record that the
         client refuses."""
         for number, (key, value) in enumerate(records):
@@ -209,7 +206,7 @@ class Log:
         producer.flush(0)
         self._producer = None
 
-    def read(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
+    def read(self, topic: str, last: int | None = None) -> list[Record]:
         """Every record, or only the records at the last offsets. Raises ClusterUnreachable when nothing comes."""
 
         def start(first: int, end: int) -> int:
