@@ -26,7 +26,7 @@ from sinks.ledger.ledger import Ledger
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_report import counted
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport, PartitionVerdict, VerifyLevel
-from sinks.verify.record_checks import RecordChecks
+from sinks.verify.record_checks import compare_records
 from sinks.verify.what_to_compare import ComparisonScope, SurveyedSide, changed_meanwhile, survey_logs
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
@@ -138,7 +138,7 @@ class _FlowCheck:
         if self.scope.level is VerifyLevel.COUNTS:
             markers = self.settings.plugin_properties[self.flow.flow].get(EXACTLY_ONCE, "") == "enabled"
             return [counted(plan, markers) for plan in plans]
-        return RecordChecks(self.scope.level, partial(self._jobs, _offsets(plans))).run(plans)
+        return compare_records(plans, self.scope.level, partial(self._jobs, _offsets(plans)))
 
     def _jobs(self, offsets: int) -> SparkJobs:
         return record_jobs(self.settings, self.flow, self.spark(offsets))

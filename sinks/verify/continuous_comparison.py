@@ -22,7 +22,7 @@ from sinks.verify.flow_progress import FlowProgress, PartitionPair
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_progress import Cut, PartitionProgress, Piece
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
-from sinks.verify.record_checks import RecordChecks
+from sinks.verify.record_checks import compare_records
 from sinks.verify.record_jobs import MeteredJobs, RecordJobs
 from sinks.verify.what_to_compare import (
     NO_IDS,
@@ -143,7 +143,7 @@ class ContinuousComparison:
         self, chosen: Sequence[SelectedPiece], plans: Mapping[TopicPartition, PartitionPlan]
     ) -> dict[TopicPartition, PartitionReport]:
         jobs = MeteredJobs(self._open_jobs(), self._budget)
-        found = RecordChecks(VerifyLevel.DIGESTS, lambda: jobs).run(list(plans.values()))
+        found = compare_records(list(plans.values()), VerifyLevel.DIGESTS, lambda: jobs)
         reports = {report.where: report for report in found}
         again = [
             plan
@@ -152,7 +152,7 @@ class ContinuousComparison:
             and not one.piece.is_slice
             and not plan.compacted
         ]
-        closer = RecordChecks(VerifyLevel.RECORDS, lambda: jobs).run(again) if again else []
+        closer = compare_records(again, VerifyLevel.RECORDS, lambda: jobs) if again else []
         return reports | {report.where: report for report in closer}
 
     def _cut(self, one: PartitionProgress) -> Cut:

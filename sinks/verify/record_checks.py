@@ -27,90 +27,88 @@ class _Window:
     reread: Reread
 
 
-class RecordChecks:
-    """Compares partitions of one flow."""
+def compare_records(
+    plans: Sequence[PartitionPlan], level: VerifyLevel, open_jobs: Callable[[], RecordJobs], most: int = MOST_ROWS
+) -> list[PartitionReport]:
+    """Compares partitions of one flow.
 
-    def __init__(self, level: VerifyLevel, open_jobs: Callable[[], RecordJobs], most: int = MOST_ROWS) -> None:
-        """`open_jobs`: called only if there is something to read. `most`: rows of one kind that a job brings."""
-        self._level, self._open_jobs, self._most = level, open_jobs, most
+    `open_jobs`: called only if there is something to read. `most`: rows of one kind that a job brings.
+    """
+    if not any(plan.windows for plan in plans):
+        return [report(PartitionCheck(plan)) for plan in plans]
+    jobs = open_jobs()
+    checks = [PartitionCheck(plan) for plan in plans if not plan.compacted]
+    due = [one for one in _digests(jobs, checks) if _is_due(one.reread, level)]
+    for times in (True, False):
+        if chosen := [one for one in due if one.reread.times is times]:
+            due += _match(jobs, checks, chosen, times, most)
+    _find_copies(jobs, checks)
+    found = [report(check) for check in checks]
+    keyed = [plan for plan in plans if plan.compacted]
+    return found + (last_records(jobs, keyed, most) if keyed else [])
 
-    def run(self, plans: Sequence[PartitionPlan]) -> list[PartitionReport]:
-        if not any(plan.windows for plan in plans):
-            return [report(PartitionCheck(plan)) for plan in plans]
-        jobs = self._open_jobs()
-        checks = [PartitionCheck(plan) for plan in plans if not plan.compacted]
-        self._read(jobs, checks)
-        found = [report(check) for check in checks]
-        keyed = [plan for plan in plans if plan.compacted]
-        return found + (last_records(jobs, keyed, self._most) if keyed else [])
 
-    def _read(self, jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> None:
-        due = [one for one in self._digests(jobs, checks) if self._is_due(one.reread)]
-        for times in (True, False):
-            if chosen := [one for one in due if one.reread.times is times]:
-                due += self._match(jobs, checks, chosen, times)
-        self._find_copies(jobs, checks)
+def _is_due(reread: Reread, level: VerifyLevel) -> bool:
+    """Digests alone cannot tell the order of records, nor where an open window ends."""
+    return level is VerifyLevel.RECORDS or not reread.differs or not reread.window.closed
 
-    def _is_due(self, reread: Reread) -> bool:
-        """Digests alone cannot tell the order of records, nor where an open window ends."""
-        return self._level is VerifyLevel.RECORDS or not reread.differs or not reread.window.closed
 
-    def _digests(self, jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> list[_Window]:
-        ours, theirs = [], []
-        for number, check in enumerate(checks):
-            up, down = check.bounds()
-            ours.append(PartitionRead(number, check.plan.where.topic, check.plan.where.partition, up))
-            theirs.append(PartitionRead(number, check.plan.remote.topic, check.plan.remote.partition, down))
-        found: list[dict[int, list[Digest]]] = [{} for _ in checks]
-        for row in jobs.digests(ours, theirs):
-            found[row.id].setdefault(row.cell, [NONE, NONE])[row.side] = row.digest
-        return [
-            _Window(number, reread)
-            for number, check in enumerate(checks)
-            for reread in check.take_digests(found[number])
-        ]
+def _digests(jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> list[_Window]:
+    ours, theirs = [], []
+    for number, check in enumerate(checks):
+        up, down = check.bounds()
+        ours.append(PartitionRead(number, check.plan.where.topic, check.plan.where.partition, up))
+        theirs.append(PartitionRead(number, check.plan.remote.topic, check.plan.remote.partition, down))
+    found: list[dict[int, list[Digest]]] = [{} for _ in checks]
+    for row in jobs.digests(ours, theirs):
+        found[row.id].setdefault(row.cell, [NONE, NONE])[row.side] = row.digest
+    return [
+        _Window(number, reread) for number, check in enumerate(checks) for reread in check.take_digests(found[number])
+    ]
 
-    def _find_copies(self, jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> None:
-        """Finds on the source what only the target has in a window. MM2 sent it again, and no sync shows that."""
-        wanted = {
-            SoughtRecord(number, fields): check
-            for number, check in enumerate(checks)
-            for fields in check.unmatched_on_target()
-        }
-        if not wanted:
-            return
-        plans = [(number, checks[number].plan) for number in sorted({one.id for one in wanted})]
-        reads = [
-            PartitionRead(number, plan.where.topic, plan.where.partition, [plan.source.start, plan.source.end])
-            for number, plan in plans
-        ]
-        for one, offset in jobs.find_on_source(reads, list(wanted)).items():
-            wanted[one].copies[one.fields] = offset
 
-    def _match(
-        self, jobs: RecordJobs, checks: Sequence[PartitionCheck], windows: Sequence[_Window], times: bool
-    ) -> list[_Window]:
-        """Returns the windows to match once more without timestamps, because the target's brokers set their own."""
-        of_check: dict[int, list[_Window]] = {}
-        for one in windows:
-            of_check.setdefault(one.check, []).append(one)
-        ours, theirs = [], []
-        for number, found in of_check.items():
-            found.sort(key=lambda one: one.reread.window.upstream)
-            up, down = _alternating(found)
-            plan = checks[number].plan
-            ours.append(PartitionRead(number, plan.where.topic, plan.where.partition, up))
-            theirs.append(PartitionRead(number, plan.remote.topic, plan.remote.partition, down))
-        rows = jobs.pairs(ours, theirs, times, self._most)
-        untimed: list[_Window] = []
-        for number, found in of_check.items():
-            for at, one in enumerate(found):
-                brought = of_cell(rows, (number, 2 * at))
-                if times and brought.appended:
-                    untimed.append(replace(one, reread=replace(one.reread, times=False)))
-                    continue
-                checks[number].take_match(one.reread, matched_rows(brought, one.reread.edges))
-        return untimed
+def _find_copies(jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> None:
+    """Finds on the source what only the target has in a window. MM2 sent it again, and no sync shows that."""
+    wanted = {
+        SoughtRecord(number, fields): check
+        for number, check in enumerate(checks)
+        for fields in check.unmatched_on_target()
+    }
+    if not wanted:
+        return
+    plans = [(number, checks[number].plan) for number in sorted({one.id for one in wanted})]
+    reads = [
+        PartitionRead(number, plan.where.topic, plan.where.partition, [plan.source.start, plan.source.end])
+        for number, plan in plans
+    ]
+    for one, offset in jobs.find_on_source(reads, list(wanted)).items():
+        wanted[one].copies[one.fields] = offset
+
+
+def _match(
+    jobs: RecordJobs, checks: Sequence[PartitionCheck], windows: Sequence[_Window], times: bool, most: int
+) -> list[_Window]:
+    """Returns the windows to match once more without timestamps, because the target's brokers set their own."""
+    of_check: dict[int, list[_Window]] = {}
+    for one in windows:
+        of_check.setdefault(one.check, []).append(one)
+    ours, theirs = [], []
+    for number, found in of_check.items():
+        found.sort(key=lambda one: one.reread.window.upstream)
+        up, down = _alternating(found)
+        plan = checks[number].plan
+        ours.append(PartitionRead(number, plan.where.topic, plan.where.partition, up))
+        theirs.append(PartitionRead(number, plan.remote.topic, plan.remote.partition, down))
+    rows = jobs.pairs(ours, theirs, times, most)
+    untimed: list[_Window] = []
+    for number, found in of_check.items():
+        for at, one in enumerate(found):
+            brought = of_cell(rows, (number, 2 * at))
+            if times and brought.appended:
+                untimed.append(replace(one, reread=replace(one.reread, times=False)))
+                continue
+            checks[number].take_match(one.reread, matched_rows(brought, one.reread.edges))
+    return untimed
 
 
 def _alternating(windows: Iterable[_Window]) -> tuple[list[int], list[int]]:

@@ -259,13 +259,9 @@ def _since(
 ) -> dict[TopicPartition, int]:
     """The source offset from which each partition is compared."""
     if scope.unverified:
+        exact, last = memory.histories.exact, scope.last or LAST
         return {
-            where: unverified_from(
-                log,
-                found.verified if (found := memory.histories.exact.of(where)) else (),
-                scope.last or LAST,
-                whole=scope.whole,
-            )
+            where: unverified_from(log, found.verified if (found := exact.of(where)) else (), last, whole=scope.whole)
             for where, log in logs.items()
         }
     if scope.since_ms is not None:

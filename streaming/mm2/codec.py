@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from streaming.errors import MalformedRecord
 from streaming.mm2.records import Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
@@ -150,18 +150,8 @@ def _check_version(value: bytes) -> None:
         raise MalformedRecord(UNKNOWN_VERSION)
 
 
-def _texts_and_numbers(fields: Fields) -> tuple[dict[str, str], dict[str, int]]:
-    try:
-        texts = {name: field.decode("utf-8") for name, field in fields.items() if isinstance(field, bytes)}
-    except UnicodeDecodeError as error:
-        raise MalformedRecord(NOT_UTF8) from error
-    numbers = {name: field for name, field in fields.items() if isinstance(field, int)}
-    if any(number < 0 for number in numbers.values()):
-        raise MalformedRecord(NEGATIVE)
-    return texts, numbers
-
-
-def _decode(kind: RecordKind, key: bytes | None, value: bytes | None) -> tuple[dict[str, str], dict[str, int]]:
+def _decode(kind: RecordKind, key: bytes | None, value: bytes | None) -> dict[str, Any]:
+    """Returns texts and numbers by the names of their fields."""
     layout = LAYOUTS[kind]
     if value is None:
         raise MalformedRecord(TOMBSTONE)
@@ -173,7 +163,12 @@ def _decode(kind: RecordKind, key: bytes | None, value: bytes | None) -> tuple[d
     start = VERSION_SIZE if layout.versioned else 0
     names = [field for field in fields.values() if isinstance(field, bytes)]
     fields.update(_read(layout.value, value, start, SHORT_VALUE, LONG_VALUE))
-    decoded = _texts_and_numbers(fields)
+    try:
+        decoded = {name: field.decode() if isinstance(field, bytes) else field for name, field in fields.items()}
+    except UnicodeDecodeError as error:
+        raise MalformedRecord(NOT_UTF8) from error
+    if any(isinstance(field, int) and field < 0 for field in fields.values()):
+        raise MalformedRecord(NEGATIVE)
     if any(len(name) > LONGEST_NAME for name in names):
         raise MalformedRecord(LONG_NAME)
     return decoded
@@ -181,29 +176,29 @@ def _decode(kind: RecordKind, key: bytes | None, value: bytes | None) -> tuple[d
 
 def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat:
     """Raises only MalformedRecord, with one of `REASONS`."""
-    texts, numbers = _decode(RecordKind.HEARTBEAT, key, value)
-    return Heartbeat(texts["source"], texts["target"], numbers["timestamp_ms"])
+    fields = _decode(RecordKind.HEARTBEAT, key, value)
+    return Heartbeat(fields["source"], fields["target"], fields["timestamp_ms"])
 
 
 def decode_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
     """Raises only MalformedRecord, with one of `REASONS`."""
-    texts, numbers = _decode(RecordKind.CHECKPOINT, key, value)
+    fields = _decode(RecordKind.CHECKPOINT, key, value)
     return Checkpoint(
-        texts["group"],
-        TopicPartition(texts["subject_topic"], numbers["subject_partition"]),
-        numbers["upstream_offset"],
-        numbers["downstream_offset"],
-        texts["metadata"],
+        fields["group"],
+        TopicPartition(fields["subject_topic"], fields["subject_partition"]),
+        fields["upstream_offset"],
+        fields["downstream_offset"],
+        fields["metadata"],
     )
 
 
 def decode_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
     """Raises only MalformedRecord, with one of `REASONS`."""
-    texts, numbers = _decode(RecordKind.OFFSET_SYNC, key, value)
+    fields = _decode(RecordKind.OFFSET_SYNC, key, value)
     return OffsetSync(
-        TopicPartition(texts["subject_topic"], numbers["subject_partition"]),
-        numbers["upstream_offset"],
-        numbers["downstream_offset"],
+        TopicPartition(fields["subject_topic"], fields["subject_partition"]),
+        fields["upstream_offset"],
+        fields["downstream_offset"],
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from streaming.errors import LockstepError
 from streaming.mm2.java_regex import compile_java
@@ -64,11 +64,13 @@ class _NameFilter:
     """A list of names and patterns, and a list of exceptions. It lets through nothing until `configure` was called.
     `plain_names`: literal names in the list."""
 
-    def __init__(self, key: str, default: str, default_exclude: str) -> None:
-        self._key, self._defaults = key, (default, default_exclude)
-        self._include: re.Pattern[str] | None = None
-        self._exclude: re.Pattern[str] | None = None
-        self.plain_names: tuple[str, ...] = ()
+    _key: ClassVar[str]
+    _defaults: ClassVar[tuple[str, str]]
+    """Of the list, and of the exceptions."""
+
+    _include: re.Pattern[str] | None = None
+    _exclude: re.Pattern[str] | None = None
+    plain_names: tuple[str, ...] = ()
 
     def configure(self, properties: Mapping[str, str]) -> None:
         """Raises LockstepError for a malformed list; the error names the pattern."""
@@ -87,8 +89,8 @@ class _NameFilter:
 class DefaultTopicFilter(_NameFilter):
     """Kafka's `DefaultTopicFilter`: `topics` without `topics.exclude`."""
 
-    def __init__(self) -> None:
-        super().__init__("topics", DEFAULT_TOPICS, DEFAULT_TOPICS_EXCLUDE)
+    _key = "topics"
+    _defaults = DEFAULT_TOPICS, DEFAULT_TOPICS_EXCLUDE
 
     def should_replicate_topic(self, topic: str) -> bool:
         return self._lets_through(topic)
@@ -97,8 +99,8 @@ class DefaultTopicFilter(_NameFilter):
 class DefaultGroupFilter(_NameFilter):
     """Kafka's `DefaultGroupFilter`: `groups` without `groups.exclude`."""
 
-    def __init__(self) -> None:
-        super().__init__("groups", DEFAULT_GROUPS, DEFAULT_GROUPS_EXCLUDE)
+    _key = "groups"
+    _defaults = DEFAULT_GROUPS, DEFAULT_GROUPS_EXCLUDE
 
     def should_replicate_group(self, group: str) -> bool:
         return self._lets_through(group)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
-from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
 
 from streaming.mm2.records import MAX_INT64
 from streaming.source import SPARKS_OWN
@@ -29,14 +28,7 @@ READ_OPTIONS: Mapping[str, str] = {
 `max.poll.records`, `max.partition.fetch.bytes`: long reads of one partition after the other.
 """
 
-BOUNDS = StructType(
-    [
-        StructField("topic", StringType()),
-        StructField("partition", IntegerType()),
-        StructField("id", IntegerType()),
-        StructField("bounds", ArrayType(LongType())),
-    ]
-)
+BOUNDS = "topic string, partition int, id int, bounds array<bigint>"
 """Of a partition: where its cells begin, rising; filled up to a power of two."""
 
 
@@ -84,7 +76,8 @@ def read_cells(
 
 def with_cells(frame: DataFrame, partitions: Sequence[PartitionRead]) -> DataFrame:
     """Adds `id`, `cell` and `base`, the offset at which the cell begins, to records of these partitions."""
-    size = _power_of_two(max(len(one.bounds) - 1 for one in partitions))
+    most = max(len(one.bounds) - 1 for one in partitions)
+    size = 1 << max(0, most - 1).bit_length()
     rows = [
         (one.topic, one.partition, one.id, [*one.bounds[:-1], *[MAX_INT64] * (size - len(one.bounds) + 1)])
         for one in partitions
@@ -101,10 +94,6 @@ def with_cells(frame: DataFrame, partitions: Sequence[PartitionRead]) -> DataFra
 def _partition_hash() -> Column:
     """Returns one number for a partition. A join by a number costs a fraction of a join by a text and a number."""
     return F.xxhash64("topic", "partition").alias("partition_hash")
-
-
-def _power_of_two(count: int) -> int:
-    return 1 << max(0, count - 1).bit_length()
 
 
 def _with_cell(frame: DataFrame, size: int) -> DataFrame:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 
 from sinks.verify.partition_verdicts import PartitionVerdict, VerifyLevel
-from sinks.verify.record_checks import RecordChecks, last_records
+from sinks.verify.record_checks import compare_records, last_records
 from streaming.verify.bounded_read import SideRead, with_cells
 from streaming.verify.jobs import SparkJobs, own_session, with_digests
 from streaming.verify.rows import SOURCE, PartitionRead
@@ -67,7 +67,7 @@ def test_every_fault_of_every_mix_is_found_under_its_name_and_offset(spark: Spar
     logs = mixes(13)
     jobs = jobs_on(spark, logs)
     plans = [log.plan(least=(1, 5, 10_000)[log.number % 3], cell=(7, 1_000_000)[log.number % 2]) for log in logs]
-    reports = RecordChecks(VerifyLevel.RECORDS, lambda: jobs).run(plans)
+    reports = compare_records(plans, VerifyLevel.RECORDS, lambda: jobs)
     for log, report in zip(logs, reports, strict=True):
         assert report.verdict is log.verdict, (log.number, report)
         assert named(report.findings, log) == log.expected, (log.number, report)
@@ -78,7 +78,7 @@ def test_of_few_rows_that_come_no_fault_of_a_mix_is_called_whole(spark: SparkSes
     logs = mixes(13)
     jobs = jobs_on(spark, logs)
     plans = [log.plan(least=10_000, cell=1_000_000) for log in logs]
-    reports = RecordChecks(VerifyLevel.RECORDS, lambda: jobs, 300).run(plans)
+    reports = compare_records(plans, VerifyLevel.RECORDS, lambda: jobs, 300)
     for log, report in zip(logs, reports, strict=True):
         if {name for name, _ in log.found} - {"DUPLICATE"}:
             assert not report.is_whole, (log.number, report)

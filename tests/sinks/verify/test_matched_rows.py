@@ -8,7 +8,7 @@ from sinks.verify.differences import Difference
 from sinks.verify.matching import CellRows, Edges, MatchedRows, matched_rows
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
-from sinks.verify.record_checks import RecordChecks
+from sinks.verify.record_checks import compare_records
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition
 from streaming.verify.rows import ContentRow, Fields, PairSums, RunRow
@@ -65,8 +65,11 @@ def test_one_partition_with_many_runs_leaves_a_loss_in_another_missing() -> None
         for name, records in copies.items()
     }
     jobs = MemoryJobs({"t0": full, "t1": full}, copied)
-    reports = RecordChecks(VerifyLevel.RECORDS, lambda: jobs, most).run(
-        [plan(name, len(full), len(copied[f"a.{name}"])) for name in ("t0", "t1")]
+    reports = compare_records(
+        [plan(name, len(full), len(copied[f"a.{name}"])) for name in ("t0", "t1")],
+        VerifyLevel.RECORDS,
+        lambda: jobs,
+        most,
     )
     assert [one.verdict for one in reports] == [PartitionVerdict.VERIFIED, PartitionVerdict.DIFFERENT]
     assert places(reports[1]) == [(Difference.MISSING, 40)]

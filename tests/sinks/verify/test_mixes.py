@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
-from sinks.verify.record_checks import MOST_ROWS, RecordChecks
+from sinks.verify.record_checks import MOST_ROWS, compare_records
 from tests.sinks.verify.memory_jobs import MemoryJobs
 from tests.sinks.verify.mirrored_log import MIXES, MirroredLog, mixes, named
 
@@ -18,7 +18,7 @@ def checked(logs: list[MirroredLog], level: VerifyLevel, seed: int, most: int = 
     dice = random.Random(seed)
     jobs = MemoryJobs({f"t{log.number}": log.source for log in logs}, {f"a.t{log.number}": log.target for log in logs})
     plans = [log.plan(least=dice.choice((1, 5, 10_000)), cell=dice.choice((7, 1_000_000))) for log in logs]
-    return RecordChecks(level, lambda: jobs, most).run(plans)
+    return compare_records(plans, level, lambda: jobs, most)
 
 
 def check(logs: list[MirroredLog], level: VerifyLevel, seed: int) -> None:
