@@ -32,8 +32,7 @@ from sinks.faults import ItemFault, NoAnswer, NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
-from sinks.kafka.ports.brokers import Replicas
-from sinks.kafka.ports.cluster import TopicConfigs
+from sinks.kafka.ports.cluster import Replicas, TopicConfigs
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.acls.survey import left_out, source_topics

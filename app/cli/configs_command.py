@@ -37,7 +37,7 @@ from app.wiring import admin_of
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.jvm.jvm_topics import JvmTopics
-from sinks.kafka.ports.brokers import Partitions
+from sinks.kafka.ports.cluster import Partitions
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ConfigValues, ResourceType
 from sinks.kafka.request_timeout import WHOLE
 from sinks.ledger.overrides import InLedger, OverrideLevel, texts_at

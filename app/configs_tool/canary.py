@@ -26,7 +26,7 @@ from app.configs_tool.alter import (
 )
 from app.configs_tool.precedence import own_levels
 from sinks.faults import RightsMissing
-from sinks.kafka.ports.brokers import Partitions, Replicas
+from sinks.kafka.ports.cluster import Partitions, Replicas
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ConfigValues, ResourceType
 from streaming.errors import LockstepError, WrongUsage
 from streaming.message_words import first_names, number_of

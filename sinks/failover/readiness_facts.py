@@ -11,7 +11,7 @@ from sinks.failover.arrival import Arrival
 from sinks.failover.lost_before_copying import LostRecords
 from sinks.failover.open_transactions import Undecided
 from sinks.flow_settings import Copier, FailoverRules
-from sinks.kafka.ports.brokers import Replicas
+from sinks.kafka.ports.cluster import Replicas
 from sinks.ledger.failover_record import FailoverRecord
 from sinks.model.changes import Kind
 from sinks.model.times import utc_text

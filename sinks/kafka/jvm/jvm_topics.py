@@ -13,12 +13,12 @@ from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, 
 from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
 from sinks.kafka.jvm.java_errors import TOO_OLD, UNKNOWN_TOPIC
 from sinks.kafka.jvm.java_rows import TEXT, WORD, LeftOut, Make
-from sinks.kafka.ports.brokers import Replicas
 from sinks.kafka.ports.cluster import (
     Alterations,
     ConfigEntry,
     Faults,
     Origin,
+    Replicas,
     TopicConfigs,
     TopicFound,
     TopicSpec,

@@ -10,7 +10,7 @@ import pytest
 from app.configs_tool import canary
 from app.configs_tool.canary import Canary, NotTakenBack, TakenBack
 from sinks.faults import ItemFault, NoAnswer, Observed
-from sinks.kafka.ports.brokers import Replicas
+from sinks.kafka.ports.cluster import Replicas
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, Levels, ResourceType
 from streaming.errors import WrongUsage
 from streaming.mm2.records import TopicPartition

@@ -22,7 +22,7 @@ from sinks.failover.readiness_checks import GOES_ON
 from sinks.failover.readiness_facts import FailoverLoss, NotChecked, ReadinessFacts, TopicLoss
 from sinks.faults import ItemFault
 from sinks.flow_settings import FailoverRules
-from sinks.kafka.ports.brokers import Replicas
+from sinks.kafka.ports.cluster import Replicas
 from sinks.ledger.failover_record import Begun, Command, FailoverRecord, State
 from sinks.model.changes import Kind, Op, Outcome
 from sinks.model.effective_drift import DifferingConfig, DriftGroup

@@ -14,8 +14,7 @@ from sinks.failover.readiness import ReadinessAnswer, readiness
 from sinks.failover.readiness_checks import HARMLESS_TO_READERS, QUESTIONS, Check, CheckResult, Takeover
 from sinks.failover.readiness_facts import FailoverLoss, GroupsUnseen, InStep, ReadinessFacts, TopicLoss
 from sinks.flow_settings import FailoverRules
-from sinks.kafka.ports.brokers import Replicas
-from sinks.kafka.ports.cluster import ConfigEntry, Origin
+from sinks.kafka.ports.cluster import ConfigEntry, Origin, Replicas
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.model.changes import Kind
 from sinks.verify.differences import Difference
