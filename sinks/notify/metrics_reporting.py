@@ -7,7 +7,7 @@ A reporter is called in a thread of its own. One that raises is counted and logg
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -53,9 +53,9 @@ class Reporters:
     def __init__(
         self, registry: CollectorRegistry, count: CountFailure = count_no_failure, patience: Patience | None = None
     ) -> None:
-        self._registry, self._count, self._patience = registry, count, patience or Patience()
+        self.registry, self.count, self.patience = registry, count, patience or Patience()
         self._running: dict[str, _Running] = {}
-        self._secrets: set[str] = set()
+        self.secrets: set[str] = set()
 
     def adopt(
         self,
@@ -68,16 +68,13 @@ class Reporters:
 
         `properties`: of all reporters. `secrets`: texts that no log may show, from now on.
         """
-        self._secrets |= set(secrets)
+        self.secrets |= set(secrets)
         self._end([name for name, one in self._running.items() if wanted.get(name) is not one.reporter])
         values = dict(properties or {})
         for name, reporter in wanted.items():
             if name not in self._running:
-                self._running[name] = self._begin(name, reporter, values)
+                self._running[name] = _Running(self, name, reporter, values)
             self._running[name].notifier.deliver(values)
-
-    def _begin(self, name: str, reporter: MetricsReporter, properties: Mapping[str, str]) -> _Running:
-        return _Running(name, reporter, properties, self._registry, self._count, self._patience, self._secrets)
 
     def close(self) -> bool:
         """Close all reporters. Returns whether all were closed within the time of one call."""
@@ -85,39 +82,30 @@ class Reporters:
 
     def _end(self, names: Iterable[str]) -> bool:
         gone = {name: self._running.pop(name) for name in names}
-        left = end_together((one.notifier for one in gone.values()), self._patience.limit)
+        left = end_together((one.notifier for one in gone.values()), self.patience.limit)
         for name, one in gone.items():
             if one.notifier.name in left:
-                self._count(name)
+                self.count(name)
         return not left
 
 
 class _Running:
     """One reporter, and the thread in which it is called."""
 
-    def __init__(
-        self,
-        name: str,
-        reporter: MetricsReporter,
-        properties: Mapping[str, str],
-        registry: CollectorRegistry,
-        count: CountFailure,
-        patience: Patience,
-        secrets: Collection[str],
-    ) -> None:
-        """`properties`: with which it was configured. `secrets` may grow."""
+    def __init__(self, owner: Reporters, name: str, reporter: MetricsReporter, properties: Mapping[str, str]) -> None:
+        """`properties`: with which it was configured."""
         self.reporter = reporter
-        self._name, self._registry, self._count, self._secrets = name, registry, count, secrets
+        self._owner, self._name = owner, name
         self._begun = False
         self._known: Mapping[str, str] | None = properties
         self.notifier: Notifier[Mapping[str, str]] = Notifier(
-            f"the metrics reporter {name}", self._take, self._close, self._counted, patience
+            f"the metrics reporter {name}", self._take, self._close, self._counted, owner.patience
         )
 
     def _take(self, properties: Mapping[str, str]) -> None:
         with self._in_plain_words():
             if not self._begun:
-                self.reporter.init(self._registry)
+                self.reporter.init(self._owner.registry)
                 self._begun = True
             if isinstance(self.reporter, Reconfigurable) and self._concerned(self.reporter, properties):
                 # Should it raise, it may have taken some of them.
@@ -137,12 +125,12 @@ class _Running:
             with self._in_plain_words():
                 self.reporter.close()
         except ReporterFailed:
-            self._count(self._name)
+            self._owner.count(self._name)
             raise
 
     def _counted(self, result: CallResult) -> None:
         if result is not CallResult.OK:
-            self._count(self._name)
+            self._owner.count(self._name)
 
     @contextmanager
     def _in_plain_words(self) -> Iterator[None]:
@@ -151,4 +139,4 @@ class _Running:
         except BaseException as error:  # noqa: BLE001 - a reporter of the user's may raise anything, SystemExit too
             plain = "".join(traceback.format_exception_only(error))
             shown = str(error) if isinstance(error, LockstepError) else plain
-            raise ReporterFailed(without_secrets(shown, tuple(self._secrets))) from None
+            raise ReporterFailed(without_secrets(shown, tuple(self._owner.secrets))) from None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import xor
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import Run
@@ -242,22 +244,16 @@ def same_records(source: Digest, target: Digest) -> bool:
     return source.content == target.content and bool(target.appended or source.times == target.times)
 
 
+SUMMED = ("records", "content_high", "content_low", "time_high", "time_low", "appended", "size")
+
+
 def total(digests: Iterable[Digest]) -> Digest:
     """The digest of several cells together, without distances."""
     found = list(digests)
-    mixed = 0
-    for one in found:
-        mixed ^= one.mixed
     times = [time for one in found for time in (one.first_ms, one.last_ms) if time is not None]
     return Digest(
-        records=sum(one.records for one in found),
-        content_high=sum(one.content_high for one in found),
-        content_low=sum(one.content_low for one in found),
-        mixed=mixed,
-        time_high=sum(one.time_high for one in found),
-        time_low=sum(one.time_low for one in found),
-        appended=sum(one.appended for one in found),
+        **{name: sum(getattr(one, name) for one in found) for name in SUMMED},
+        mixed=reduce(xor, (one.mixed for one in found), 0),
         first_ms=min(times, default=None),
         last_ms=max(times, default=None),
-        size=sum(one.size for one in found),
     )

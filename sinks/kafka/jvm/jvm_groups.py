@@ -70,6 +70,19 @@ def in_requests(groups: Collection[str]) -> list[Sequence[str]]:
     return list(chunks(names, GROUPS_IN_A_REQUEST))
 
 
+def of_all_partitions(admin: JavaAdmin, names: Any) -> Any:
+    """Returns a Java map that asks for the offsets of all partitions of each group."""
+    request = admin.jvm.java.util.concurrent.ConcurrentHashMap()
+    # A set that is a view of a map puts the same value to every key: a few calls for any number of groups.
+    request.keySet(admin.jvm.org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec()).addAll(names)
+    return request
+
+
+def offsets_by_group(admin: JavaAdmin, result: Any, names: Any) -> Any:
+    """Returns a Java list of the futures of each group's offsets."""
+    return admin.rows.by(result, OFFSETS_RESULT, "partitionsToOffsetAndMetadata", names, TEXT)
+
+
 def described(admin: JavaAdmin, groups: Sequence[str], *, operations: bool = False) -> Settled[str]:
     """Returns descriptions, which stay in the JVM. `operations`: with the allowed operations."""
     rows, options = admin.rows, admin.jvm.org.apache.kafka.clients.admin.DescribeConsumerGroupsOptions()
@@ -123,17 +136,12 @@ class JvmGroups(JvmEnds):
 
     def _committed(self, groups: Sequence[str]) -> Settled[str]:
         """Returns the committed offsets of these groups, which stay in the JVM."""
-        rows, jvm = self._admin.rows, self._admin.jvm
-        names, request = rows.texts(groups), jvm.java.util.concurrent.ConcurrentHashMap()
-        # A set that is a view of a map puts the same value to every key: a few calls for any number of groups.
-        every = jvm.org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec()
-        request.keySet(every).addAll(names)
+        names = self._admin.rows.texts(groups)
+        request = of_all_partitions(self._admin, names)
         return self._admin.settle(
             "OffsetFetch",
             groups,
-            lambda client: rows.by(
-                client.listConsumerGroupOffsets(request), OFFSETS_RESULT, "partitionsToOffsetAndMetadata", names, TEXT
-            ),
+            lambda client: offsets_by_group(self._admin, client.listConsumerGroupOffsets(request), names),
         )
 
     def members(self, groups: Collection[str]) -> Observed[str, int]:

@@ -13,8 +13,7 @@ from typing import Any
 
 from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.java_errors import UNKNOWN_TOPIC
-from sinks.kafka.jvm.java_rows import TEXT
-from sinks.kafka.jvm.jvm_groups import OFFSETS_RESULT, about_groups, in_requests
+from sinks.kafka.jvm.jvm_groups import about_groups, in_requests, of_all_partitions, offsets_by_group
 from sinks.kafka.jvm.jvm_topics import CONFIG_RESOURCE, DESCRIBE_CONFIGS, config_resources
 from sinks.kafka.ports.config_levels import ConfigEntity, ResourceType
 from streaming.errors import LockstepError
@@ -127,7 +126,7 @@ class JvmGroupWatch:
         sent = []
         for names in in_requests(some):
             keys = rows.texts(names)
-            sent.append((names, keys, client.listConsumerGroupOffsets(self._request(keys))))
+            sent.append((names, keys, client.listConsumerGroupOffsets(of_all_partitions(self._admin, keys))))
         found, troubled = set[str](), set[str]()
         try:
             for names, keys, result in sent:
@@ -141,20 +140,8 @@ class JvmGroupWatch:
         self.troubled = frozenset(troubled)
         return found | troubled
 
-    def _request(self, keys: Any) -> Any:
-        """A map that asks for all partitions of each."""
-        jvm = self._admin.jvm
-        request = jvm.java.util.concurrent.ConcurrentHashMap()
-        # A set that is a view of a map puts the same value to every key: a few calls for any number of groups.
-        every = jvm.org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec()
-        request.keySet(every).addAll(keys)
-        return request
-
     def _compared(self, keys: Any, result: Any) -> tuple[Any, list[int]]:
-        def each() -> Any:
-            return self._admin.rows.by(result, OFFSETS_RESULT, "partitionsToOffsetAndMetadata", keys, TEXT)
-
-        return self._last.compare(result.all(), keys, each)
+        return self._last.compare(result.all(), keys, lambda: offsets_by_group(self._admin, result, keys))
 
     def _forget(self, groups: Collection[str]) -> None:
         if groups:
