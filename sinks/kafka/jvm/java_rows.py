@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from threading import Lock
 from typing import Any
 
@@ -135,20 +135,15 @@ class JavaRows:
         self._collectors, self._list = self.jvm.java.util.stream.Collectors, self.jvm.java.util.ArrayList
         self._mapper = _field_mapper(self.jvm.com.fasterxml.jackson)
         self._writers: dict[Any, Any] = {(): self._mapper}
-        self._types_known: dict[str, Any] = {}
-        self._generics: dict[int, Any] = {}
-        self._parts: dict[tuple[Make, int, int], Any] = {}
-        self._methods: dict[tuple[str, ...], Any] = {}
-        self._virtuals: dict[tuple[str, str], Any] = {}
+        self.type, self._generic = cache(self._class), cache(self._new_generic)
+        self._part, self._method, self._getter = cache(self._new_part), cache(self._handle), cache(self._new_getter)
         self._of_futures: dict[str, Any] = {}
         factory = self._mapper.getTypeFactory()
         self._rows = factory.constructCollectionType(self.type(LIST), self.type(OBJECTS))
 
-    def type(self, name: str) -> Any:
-        """Returns Java's Class. Only the context class loader knows Spark's jars."""
-        if name not in self._types_known:
-            self._types_known[name] = self.jvm.java.lang.Class.forName(name, True, self._loader)
-        return self._types_known[name]
+    def _class(self, name: str) -> Any:
+        # Only the context class loader knows Spark's jars.
+        return self.jvm.java.lang.Class.forName(name, True, self._loader)
 
     def text(self, value: Any, left_out: LeftOut = NOTHING) -> str:
         """Returns a Java value as JSON, by its fields. Kafka's classes lack the getters that Jackson looks for, or have
@@ -234,9 +229,10 @@ class JavaRows:
 
     def each(self, items: Any, owner: str, method: str) -> Any:
         """Returns a Java list of `item.method()` for each item."""
-        if (owner, method, OPERATOR) not in self._methods:
-            self._methods[owner, method, OPERATOR] = self._operator(self._method(owner, method))
-        return self._mapped(items, self._methods[owner, method, OPERATOR])
+        return self._mapped(items, self._getter(owner, method))
+
+    def _new_getter(self, owner: str, method: str) -> Any:
+        return self._operator(self._method(owner, method))
 
     def all_of(self, futures: Any) -> Any:
         """Returns a future that is done once all of a Java list are done."""
@@ -268,23 +264,18 @@ class JavaRows:
             self._of_futures[name] = self._operator(make())
         return self._of_futures[name]
 
-    def _method(self, owner: str, method: str, *parameters: str) -> Any:
+    def _handle(self, owner: str, method: str, *parameters: str) -> Any:
         """A handle from objects to an object."""
-        key = (owner, method, *parameters)
-        if key not in self._methods:
-            found = self.type(owner).getMethod(method, self._method_type("void", parameters).parameterArray())
-            self._methods[key] = self._lookup.unreflect(found).asType(self._generic(1 + len(parameters)))
-        return self._methods[key]
+        found = self.type(owner).getMethod(method, self._method_type("void", parameters).parameterArray())
+        return self._lookup.unreflect(found).asType(self._generic(1 + len(parameters)))
 
-    def _part(self, make: Make, at: int, width: int) -> Any:
+    def _new_part(self, make: Make, at: int, width: int) -> Any:
         """Returns a function that builds an object from the words of a row, from `at` on."""
-        if (make, at, width) not in self._parts:
-            whole = self._built(make).asType(self._generic(make.words))
-            for place, count in ((0, at), (at + make.words, width - at - make.words)):
-                if count:
-                    whole = self._handles.dropArguments(whole, place, self._generic(count).parameterList())
-            self._parts[make, at, width] = self._operator(whole.asSpreader(self.type(OBJECTS), width))
-        return self._parts[make, at, width]
+        whole = self._built(make).asType(self._generic(make.words))
+        for place, count in ((0, at), (at + make.words, width - at - make.words)):
+            if count:
+                whole = self._handles.dropArguments(whole, place, self._generic(count).parameterList())
+        return self._operator(whole.asSpreader(self.type(OBJECTS), width))
 
     def _built(self, make: Make) -> Any:
         """A handle that takes words."""
@@ -339,10 +330,7 @@ class JavaRows:
         return self._handles.collectArguments(handle, 1, self._handles.constant(self.type(type_name), value))
 
     def _virtual(self, owner: str, method: str, returned: str, *parameters: str) -> Any:
-        if (owner, method) not in self._virtuals:
-            found = self._lookup.findVirtual(self.type(owner), method, self._method_type(returned, parameters))
-            self._virtuals[owner, method] = found
-        return self._virtuals[owner, method]
+        return self._lookup.findVirtual(self.type(owner), method, self._method_type(returned, parameters))
 
     def _method_type(self, returned: str, parameters: Iterable[str]) -> Any:
         descriptor = f"({''.join(map(_descriptor, parameters))}){_descriptor(returned)}"
@@ -352,10 +340,9 @@ class JavaRows:
         """Returns a function for streams and lists. `handle`: has one argument."""
         return self._proxies.asInterfaceInstance(self.type(OPERATOR), handle)
 
-    def _generic(self, arguments: int) -> Any:
-        if arguments not in self._generics:
-            self._generics[arguments] = self._types.genericMethodType(arguments)
-        return self._generics[arguments]
+    def _new_generic(self, arguments: int) -> Any:
+        """Returns the type of a handle from so many objects to one object."""
+        return self._types.genericMethodType(arguments)
 
 
 def _descriptor(name: str) -> str:
