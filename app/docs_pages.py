@@ -11,7 +11,7 @@ from app.cli.lazy_commands import COMMANDS
 from app.http.openapi import API_BASE, OPERATIONS, Operation
 from app.local.jars import PROJECT
 from app.overrides.overridable import ADDRESS_ENDINGS, CLASS_ENDINGS, CLOSED, REFERENCES, closed
-from app.properties.keys import OPENABLE, TABLE, Acts, Key, KeyScope, Live
+from app.properties.keys import OPENABLE, TABLE, Key, KeyScope, Live
 from app.properties.value_types import BOOLEAN, CLASS, DURATION_SECONDS, PATTERNS, TEXT, WORDS
 from app.rights.flow_rights import DRILL_RULES, FAILOVER_RULES, RIGHT_RULES, RightRule
 from sinks.engine.metrics import EFFECTIVE, WORST, WORST_ROWS, Family, Metrics
@@ -80,9 +80,9 @@ def configuration_page() -> str:
 
 
 def _key_row(key: Key[object]) -> str:
-    meaning = key.doc if key.acts is Acts.ALWAYS else f"{key.doc} Holds {key.acts.value}"
+    meaning = f"{key.doc} Holds only with the prefix lockstep." if key.prefixed else key.doc
     live = CHANGES.get(key.live, key.live.value.removeprefix("at once; "))
-    source = "" if key.source == "Lockstep" else key.source
+    source = key.kip or ("" if key.name.startswith("lockstep.") else "MM2")
     allowed = SHORT.get(key.type.allowed, key.type.allowed)
     cells = (f"`{key.name}`", allowed, _default(key), meaning, source, live)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

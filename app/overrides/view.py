@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from app.overrides.overridable import can_be_overridden, is_hidden, permitted
-from app.properties.keys import TABLE, Acts
+from app.properties.keys import TABLE
 from app.properties.mistakes import PropertyLine
 from app.properties.scoped_keys import Properties, scoped_key
 from sinks.ledger.audit_events import SettingChange
@@ -145,9 +145,7 @@ def _default_view(
 
 def _static(name: str, properties: Properties, flow: Flow | None, file: str) -> Iterator[OwnLevel]:
     entry, key = properties.entry(name, flow), TABLE.get(name)
-    if entry is not None and not (
-        key and key.acts is Acts.PREFIXED and not scoped_key(entry.key, properties.aliases).ours
-    ):
+    if entry is not None and not (key and key.prefixed and not scoped_key(entry.key, properties.aliases).ours):
         yield OwnLevel(Source.FILE, _shown_value(name, _text_of(entry)), f"{file}:{entry.line}")
     if key is not None:
         yield OwnLevel(Source.DEFAULT, _default(key.default), SOURCE_WORDS[Source.DEFAULT])

@@ -19,7 +19,6 @@ from app.properties.value_types import (
     DURATION_SECONDS,
     FOLDER,
     PATTERNS,
-    SECRET_LENGTH,
     TEXT,
     TOKEN,
     TOPIC_PART,
@@ -27,9 +26,9 @@ from app.properties.value_types import (
     ValueType,
     integer,
     items,
-    long_text,
     number,
     one_of,
+    secret,
     some_of,
 )
 from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
@@ -39,7 +38,6 @@ from streaming.mm2 import replication_filters
 T = TypeVar("T")
 
 MIRROR = "org.apache.kafka.connect.mirror."
-POLL_INTERVAL_TEXT, NO_REST = "Seconds between two polls of", "Unset: Lockstep polls at its own pace."
 
 
 class KeyScope(Enum):
@@ -48,13 +46,6 @@ class KeyScope(Enum):
     JOB = "the whole job"
     FLOW = "a flow, or all of them"
     CLUSTER = "one cluster, behind its alias"
-
-
-class Acts(Enum):
-    """When a key makes a difference to Lockstep."""
-
-    ALWAYS = "always"
-    PREFIXED = "only with the prefix lockstep."
 
 
 class Live(Enum):
@@ -73,17 +64,30 @@ REPLACES_FLOWS = frozenset({Live.FLOW, Live.QUERY})
 
 @dataclass(frozen=True)
 class Key(Generic[T]):
-    """One key. `source`: where it comes from (MM2, a KIP, or Lockstep)."""
+    """One key. `kip`: Kafka's proposal or issue that it comes from. Without one it is MM2's, or Lockstep's own if it
+    begins with `lockstep.`. `prefixed`: Lockstep reads it only with the prefix `lockstep.`."""
 
     name: str
     type: ValueType[T]
     default: T
     doc: str
     scope: KeyScope = KeyScope.FLOW
-    acts: Acts = Acts.ALWAYS
+    prefixed: bool = False
     live: Live = Live.FLOW
-    source: str = "Lockstep"
+    kip: str = ""
 
+
+def _interval(name: str, polled: str) -> Key[int | None]:
+    doc = f"Seconds between two polls of {polled}. Unset: Lockstep polls at its own pace."
+    return Key(name, integer(1, unit="seconds"), None, doc, prefixed=True)
+
+
+def _own_factor(name: str, topic: str) -> Key[int | None]:
+    doc = f"Replicas of the {topic} when it is created. -1: the broker's default. Unset: one per broker, 3 at most."
+    return Key(name, REPLICAS, None, doc)
+
+
+REPLICAS = integer(1, 32767, besides=(-1,))
 
 # Which clusters and flows there are, what is replicated, and how it is named.
 
@@ -94,7 +98,6 @@ CLUSTERS: Key[tuple[str, ...]] = Key(
     "Aliases of all clusters. A cluster's settings begin with its alias, as in a.bootstrap.servers.",
     KeyScope.JOB,
     live=Live.JOB,
-    source="MM2",
 )
 CONFIG_PROVIDERS: Key[tuple[str, ...]] = Key(
     "config.providers",
@@ -103,38 +106,33 @@ CONFIG_PROVIDERS: Key[tuple[str, ...]] = Key(
     "Names of further config providers. env, file and dir always exist.",
     KeyScope.JOB,
     live=Live.JOB,
-    source="MM2",
 )
-ENABLED = Key("enabled", BOOLEAN, False, "Keep the flow in step; written as a->b.enabled.", live=Live.JOB, source="MM2")
-TOPICS = Key("topics", PATTERNS, (".*",), "Topics that are replicated, by their names on the source.", source="MM2")
+ENABLED = Key("enabled", BOOLEAN, False, "Keep the flow in step; written as a->b.enabled.", live=Live.JOB)
+TOPICS = Key("topics", PATTERNS, (".*",), "Topics that are replicated, by their names on the source.")
 TOPICS_EXCLUDE = Key(
     "topics.exclude",
     PATTERNS,
     items(replication_filters.DEFAULT_TOPICS_EXCLUDE),
     "Topics that are left out although `topics` matches them.",
-    source="MM2",
 )
 TOPIC_FILTER = Key(
     "topic.filter.class",
     CLASS,
     f"{MIRROR}DefaultTopicFilter",
     "Class that decides which topics are replicated. The default follows `topics` and `topics.exclude`.",
-    source="MM2",
 )
-GROUPS = Key("groups", PATTERNS, (".*",), "Consumer groups whose offsets are kept in step.", source="MM2")
+GROUPS = Key("groups", PATTERNS, (".*",), "Consumer groups whose offsets are kept in step.")
 GROUPS_EXCLUDE = Key(
     "groups.exclude",
     PATTERNS,
     items(replication_filters.DEFAULT_GROUPS_EXCLUDE),
     "Groups that are left out although `groups` matches them.",
-    source="MM2",
 )
 GROUP_FILTER = Key(
     "group.filter.class",
     CLASS,
     f"{MIRROR}DefaultGroupFilter",
     "Class that decides which groups are kept in step. The default follows `groups` and `groups.exclude`.",
-    source="MM2",
 )
 POLICY = Key(
     "replication.policy.class",
@@ -142,7 +140,7 @@ POLICY = Key(
     f"{MIRROR}DefaultReplicationPolicy",
     "Class that names remote topics (orders of a is a.orders on b) and MM2's internal topics. Use the same as MM2.",
     live=Live.QUERY,
-    source="KIP-690",
+    kip="KIP-690",
 )
 SEPARATOR = Key(
     "replication.policy.separator",
@@ -150,7 +148,7 @@ SEPARATOR = Key(
     ".",
     "Text between the alias and the topic in the name of a remote topic.",
     live=Live.QUERY,
-    source="KIP-690",
+    kip="KIP-690",
 )
 INTERNAL_SEPARATOR = Key(
     "replication.policy.internal.topic.separator.enabled",
@@ -158,7 +156,7 @@ INTERNAL_SEPARATOR = Key(
     True,
     "Use replication.policy.separator in the names of MM2's internal topics too. false: a dot.",
     live=Live.QUERY,
-    source="KAFKA-15102",
+    kip="KAFKA-15102",
 )
 COPIER = Key(
     "lockstep.copier",
@@ -180,7 +178,6 @@ OFFSET_SYNCS_LOCATION = Key(
     "source",
     "Cluster on which MM2 keeps its offset-syncs topic.",
     live=Live.QUERY,
-    source="MM2",
 )
 
 
@@ -191,28 +188,26 @@ SYNC_TOPIC_CONFIGS = Key(
     BOOLEAN,
     True,
     "Keep the configs of remote topics as they are on the source.",
-    source="KIP-894",
+    kip="KIP-894",
 )
 CONFIG_EXCLUDE = Key(
     "config.properties.exclude",
     PATTERNS,
     items(replication_filters.CONFIG_PROPERTIES_EXCLUDE),
     "Topic configs that Lockstep never touches on the target.",
-    source="MM2",
 )
 CONFIG_FILTER = Key(
     "config.property.filter.class",
     CLASS,
     f"{MIRROR}DefaultConfigPropertyFilter",
     "Class that decides which topic configs are kept in step. The default follows `config.properties.exclude`.",
-    source="MM2",
 )
 USE_DEFAULTS_FROM = Key(
     "use.defaults.from",
     one_of("source", "target"),
     "target",
     "Whose default holds on the target for a config that the source topic does not set.",
-    source="KIP-894",
+    kip="KIP-894",
 )
 USE_INCREMENTAL = Key(
     "use.incremental.alter.configs",
@@ -221,41 +216,23 @@ USE_INCREMENTAL = Key(
     "How configs are written. requested: one by one, or all of a topic at once on old brokers. required: "
     "one by one, else the flow is in ERROR. never: all at once, which undoes what another client changes "
     "in the same moment.",
-    source="KIP-894",
+    kip="KIP-894",
 )
-REFRESH_TOPICS = Key(
-    "refresh.topics.enabled", BOOLEAN, True, "Create missing remote topics and grow their partitions.", source="MM2"
-)
+REFRESH_TOPICS = Key("refresh.topics.enabled", BOOLEAN, True, "Create missing remote topics and grow their partitions.")
 REPLICATION_FACTOR = Key(
     "replication.factor",
-    integer(1, 32767, besides=(-1,)),
+    REPLICAS,
     2,
     "Replicas of remote topics when they are created. -1: the broker's default.",
-    source="MM2",
 )
 HEARTBEATS_REPLICATION = Key(
     "heartbeats.replication.enabled",
     BOOLEAN,
     True,
     "MM2 copies heartbeats topics, even if `topics` does not match them. Lockstep reads the copies.",
-    source="MM2",
 )
-REFRESH_TOPICS_INTERVAL: Key[int | None] = Key(
-    "refresh.topics.interval.seconds",
-    integer(1, unit="seconds"),
-    None,
-    f"{POLL_INTERVAL_TEXT} topics. {NO_REST}",
-    acts=Acts.PREFIXED,
-    source="MM2",
-)
-SYNC_TOPIC_CONFIGS_INTERVAL: Key[int | None] = Key(
-    "sync.topic.configs.interval.seconds",
-    integer(1, unit="seconds"),
-    None,
-    f"{POLL_INTERVAL_TEXT} configs. {NO_REST}",
-    acts=Acts.PREFIXED,
-    source="MM2",
-)
+REFRESH_TOPICS_INTERVAL = _interval("refresh.topics.interval.seconds", "topics")
+SYNC_TOPIC_CONFIGS_INTERVAL = _interval("sync.topic.configs.interval.seconds", "configs")
 TOPIC_DELETES = Key(
     "lockstep.sync.topic.deletes.enabled",
     BOOLEAN,
@@ -283,23 +260,14 @@ SYNC_GROUP_OFFSETS = Key(
     BOOLEAN,
     False,
     "Commit the source's group offsets on the target, for groups without members there.",
-    source="MM2",
 )
-SYNC_GROUP_OFFSETS_INTERVAL: Key[int | None] = Key(
-    "sync.group.offsets.interval.seconds",
-    integer(1, unit="seconds"),
-    None,
-    f"{POLL_INTERVAL_TEXT} groups. {NO_REST}",
-    acts=Acts.PREFIXED,
-    source="MM2",
-)
+SYNC_GROUP_OFFSETS_INTERVAL = _interval("sync.group.offsets.interval.seconds", "groups")
 EMIT_CHECKPOINTS = Key(
     "emit.checkpoints.enabled",
     BOOLEAN,
     False,
     "Write checkpoints as MM2 does, so that MM2's connector for them can be switched off.",
-    acts=Acts.PREFIXED,
-    source="MM2",
+    prefixed=True,
 )
 OFFSET_TRANSLATION = Key(
     "lockstep.offset.translation",
@@ -317,14 +285,14 @@ TOPIC_LISTENER = Key(
     CLASS,
     f"{MIRROR}DefaultTopicListener",
     "Class that is told which topics are replicated (listeners.md).",
-    source="KAFKA-14903",
+    kip="KAFKA-14903",
 )
 GROUP_LISTENER = Key(
     "group.listener.class",
     CLASS,
     f"{MIRROR}DefaultGroupListener",
     "Class that is told which groups are kept in step (listeners.md).",
-    source="KAFKA-14903",
+    kip="KAFKA-14903",
 )
 LISTENER_TIMEOUT = Key(
     "lockstep.listener.timeout", DURATION_SECONDS, 10.0, "Longest time that one call of a listener may take."
@@ -349,7 +317,7 @@ METRIC_REPORTERS: Key[tuple[str, ...]] = Key(
     "Classes that get the job's metrics (plugins.md).",
     KeyScope.JOB,
     live=Live.REPORTERS,
-    source="KIP-226",
+    kip="KIP-226",
 )
 PUSH_URL: Key[str | None] = Key(
     "lockstep.metric.push.url",
@@ -479,14 +447,13 @@ SYNC_TOPIC_ACLS = Key(
     BOOLEAN,
     True,
     "Keep literal ACLs of replicated topics on the target, without ALLOW WRITE, as MM2 does.",
-    source="MM2",
 )
 SYNC_FULL_ACL = Key(
     "sync.full.acl.enabled",
     BOOLEAN,
     False,
     "Keep all ACLs of replicated topics: also prefixes, WRITE, groups and transactional ids, and their SCRAM users.",
-    source="KIP-965",
+    kip="KIP-965",
 )
 ACL_DELETES = Key(
     "lockstep.sync.acl.deletes.enabled",
@@ -553,11 +520,11 @@ CREDENTIAL_STORE = Key(
 )
 ENCODER_SECRET: Key[str | None] = Key(
     "password.encoder.secret",
-    long_text(SECRET_LENGTH, "; a shorter one from before may stay as password.encoder.old.secret"),
+    secret("; a shorter one from before may stay as password.encoder.old.secret"),
     None,
     "Secret that encrypts the credential store and passwords among overrides.",
     KeyScope.JOB,
-    source="KIP-226",
+    kip="KIP-226",
 )
 ENCODER_OLD_SECRET: Key[str | None] = Key(
     "password.encoder.old.secret",
@@ -565,7 +532,7 @@ ENCODER_OLD_SECRET: Key[str | None] = Key(
     None,
     "The secret before, while passwords are being encrypted with the new one.",
     KeyScope.JOB,
-    source="KIP-226",
+    kip="KIP-226",
 )
 ENCODER_KEYFACTORY = Key(
     "password.encoder.keyfactory.algorithm",
@@ -573,7 +540,7 @@ ENCODER_KEYFACTORY = Key(
     "PBKDF2WithHmacSHA512",
     "How the key is derived from password.encoder.secret.",
     KeyScope.JOB,
-    source="KIP-226",
+    kip="KIP-226",
 )
 ENCODER_CIPHER = Key(
     "password.encoder.cipher.algorithm",
@@ -581,7 +548,7 @@ ENCODER_CIPHER = Key(
     "AES/GCM/NoPadding",
     "The cipher for these passwords. The default is GCM, which binds a password to its user or key; KIP-226 has CBC.",
     KeyScope.JOB,
-    source="KIP-226",
+    kip="KIP-226",
 )
 ENCODER_KEY_LENGTH = Key(
     "password.encoder.key.length",
@@ -589,7 +556,7 @@ ENCODER_KEY_LENGTH = Key(
     256,
     "Length of that key in bits. Kafka's default is 128.",
     KeyScope.JOB,
-    source="KIP-226",
+    kip="KIP-226",
 )
 ENCODER_ITERATIONS = Key(
     "password.encoder.iterations",
@@ -597,18 +564,13 @@ ENCODER_ITERATIONS = Key(
     210_000,
     "Rounds that derive that key. KIP-226 has 4096.",
     KeyScope.JOB,
-    source="KIP-226",
+    kip="KIP-226",
 )
 
 
 # What protects the target: which clusters are meant, who may write the ledger, and what a plan may delete.
 
 OPENABLE = ("addresses", "classes", "deletions", "limits", "mappings", "references")
-
-
-def _groups(text: str) -> tuple[str, ...]:
-    return tuple(OPENABLE[OPENABLE.index(word)] for word in items(text))
-
 
 CLUSTER_ID: Key[str | None] = Key(
     "lockstep.cluster.id",
@@ -619,25 +581,15 @@ CLUSTER_ID: Key[str | None] = Key(
 )
 LEDGER_SECRET: Key[str | None] = Key(
     "lockstep.ledger.secret",
-    long_text(SECRET_LENGTH),
+    secret(),
     None,
     "Secret that signs each entry of the ledger. Entries without that signature are refused (safety.md).",
 )
-LEDGER_REPLICATION_FACTOR: Key[int | None] = Key(
-    "lockstep.ledger.replication.factor",
-    integer(1, 32767, besides=(-1,)),
-    None,
-    "Replicas of the ledger when it is created. -1: the broker's default. Unset: one per broker, 3 at most.",
-)
-AUDIT_REPLICATION_FACTOR: Key[int | None] = Key(
-    "lockstep.audit.replication.factor",
-    integer(1, 32767, besides=(-1,)),
-    None,
-    "Replicas of the audit topic when it is created. -1: the broker's default. Unset: one per broker, 3 at most.",
-)
+LEDGER_REPLICATION_FACTOR = _own_factor("lockstep.ledger.replication.factor", "ledger")
+AUDIT_REPLICATION_FACTOR = _own_factor("lockstep.audit.replication.factor", "audit topic")
 OVERRIDES_ALLOWED: Key[tuple[str, ...]] = Key(
     "lockstep.overrides.allowed",
-    ValueType(_groups, f"a list of {', '.join(OPENABLE)}", OPENABLE),
+    some_of(*OPENABLE),
     (),
     "What overrides in the ledger may set besides harmless keys: safety.md lists the keys of each word (configs.md).",
     KeyScope.JOB,
@@ -745,7 +697,7 @@ VERIFY_RATE = Key(
 def switches(declared: Collection[str]) -> dict[str, Key[bool]]:
     """Returns the switches of kinds by name, without the names in `declared`."""
     return {
-        switch.name: Key(switch.name, BOOLEAN, switch.default, switch.doc, source=switch.source)
+        switch.name: Key(switch.name, BOOLEAN, switch.default, switch.doc)
         for kind in Kind
         for switch in kind.row.enabled_by
         if switch.name not in declared

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.properties.keys import METRIC_REPORTERS, TABLE, Acts, Key, KeyScope, Live, T
+from app.properties.keys import METRIC_REPORTERS, TABLE, Key, KeyScope, Live, T
 from app.properties.known import OUR_KEYS, flow_names, kafka_names, role_names, top_names
 from app.properties.mistakes import Findings, PropertyLine
 from streaming.flow import Flow
@@ -96,7 +96,7 @@ class Properties:
     def get(self, key: Key[T], flow: Flow | None = None) -> T:
         """Returns the value that Lockstep uses; the default if there is none, or if it is a mistake."""
         entry = self.entry(key.name, flow)
-        if entry is None or (key.acts is Acts.PREFIXED and not scoped_key(entry.key, self.aliases).ours):
+        if entry is None or (key.prefixed and not scoped_key(entry.key, self.aliases).ours):
             return key.default
         return parsed(key, entry)
 

@@ -15,9 +15,7 @@ from streaming.mm2.java_regex import compile_java
 
 T_co = TypeVar("T_co", covariant=True)
 
-CLASS_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*([:$][A-Za-z_]\w*)?")
-HEADER_WORD = re.compile(r"[!-~]+")
-TOPIC_CHARACTERS = re.compile(r"[a-zA-Z0-9._-]+")
+WORD = r"[A-Za-z_]\w*"
 WHOLE = re.compile(r"[+-]?[0-9]+")
 COMMA_AND_SPACE = re.compile(r"\s*,\s*")
 
@@ -46,33 +44,22 @@ def _boolean(text: str) -> bool:
     return not ("true", "false").index(text.lower())
 
 
-def _text(text: str) -> str:
-    if not text:
-        raise ValueError("empty")
-    return text
-
-
-def long_text(least: int, note: str = "") -> ValueType[str]:
-    """A secret of at least so many characters. `note`: added to a complaint."""
+def matching(pattern: str, allowed: str) -> ValueType[str]:
+    """Text that matches the pattern as a whole."""
+    compiled = re.compile(pattern, re.DOTALL)
 
     def parse(text: str) -> str:
-        if len(text) < least:
-            raise ValueError("too short")
+        if not compiled.fullmatch(text):
+            # The text may be a secret.
+            raise ValueError(f"not {allowed}")
         return text
 
-    return ValueType(parse, f"text of at least {least} characters{note}")
+    return ValueType(parse, allowed)
 
 
-def _token(text: str) -> str:
-    if len(text) < SECRET_LENGTH or not HEADER_WORD.fullmatch(text):
-        raise ValueError("no token")
-    return text
-
-
-def _topic_part(text: str) -> str:
-    if not TOPIC_CHARACTERS.fullmatch(text):
-        raise ValueError(text)
-    return text
+def secret(note: str = "") -> ValueType[str]:
+    """A secret of Lockstep's own. `note`: added to a complaint."""
+    return matching(f".{{{SECRET_LENGTH},}}", f"text of at least {SECRET_LENGTH} characters{note}")
 
 
 def _patterns(text: str) -> tuple[str, ...]:
@@ -84,12 +71,6 @@ def _patterns(text: str) -> tuple[str, ...]:
     except LockstepError as error:
         raise ValueError(str(error)) from error
     return items(text)
-
-
-def _class_name(text: str) -> str:
-    if not CLASS_NAME.fullmatch(text):
-        raise ValueError(text)
-    return text
 
 
 def _folder(text: str) -> Path:
@@ -141,12 +122,14 @@ SECRET_LENGTH = 16
 """Characters that a secret of Lockstep's own has at least."""
 
 BOOLEAN = ValueType(_boolean, "true, false", ("true", "false"))
-TEXT = ValueType(_text, "some text")
-TOKEN = ValueType(_token, f"at least {SECRET_LENGTH} characters of ASCII, without spaces")
-TOPIC_PART = ValueType(_topic_part, "characters that a topic's name can have: a-z A-Z 0-9 . _ -")
+TEXT = matching(".+", "some text")
+TOKEN = matching(f"[!-~]{{{SECRET_LENGTH},}}", f"at least {SECRET_LENGTH} characters of ASCII, without spaces")
+TOPIC_PART = matching("[a-zA-Z0-9._-]+", "characters that a topic's name can have: a-z A-Z 0-9 . _ -")
 WORDS = ValueType(items, "a list, separated by commas")
 PATTERNS = ValueType(_patterns, "names and regular expressions, separated by commas")
-CLASS = ValueType(_class_name, "package.module:Class, or one of the Java classes that Kafka ships")
+CLASS = matching(
+    rf"{WORD}(\.{WORD})*([:$]{WORD})?", "package.module:Class, or one of the Java classes that Kafka ships"
+)
 FOLDER = ValueType(_folder, "a folder on this machine")
 DURATION_SECONDS = ValueType(
     seconds_of, 'a time above zero, such as "1 second", "500 milliseconds", "2 minutes", or plain seconds'

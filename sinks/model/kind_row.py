@@ -71,7 +71,6 @@ class Switch:
 
     name: str
     default: bool = False
-    source: str = "Lockstep"
     doc: str = ""
 
 

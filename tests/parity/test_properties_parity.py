@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
 
 from app.properties.config_providers import DirectoryConfigProvider, FileConfigProvider, resolve
-from app.properties.keys import TABLE, Acts
+from app.properties.keys import TABLE
 from app.properties.known import ROLES, kafka_names
 from app.properties.mistakes import Findings, PropertyLine
 from app.properties.parse import parse
@@ -89,7 +89,7 @@ def test_defaults_of_mm2s_keys_are_mm2s(kafka: Kafka) -> None:
     compared = 0
     for key in TABLE.values():
         # enabled: false, because MirrorMakerConfig says so in its own map; there is no definition to compare.
-        if key.name in theirs and key.acts is Acts.ALWAYS and key.name not in ("enabled", "config.providers"):
+        if key.name in theirs and not key.prefixed and key.name not in ("enabled", "config.providers"):
             default = theirs[key.name]
             if isinstance(key.default, tuple):
                 default = tuple(default)

@@ -193,17 +193,8 @@ def test_the_nearest_word_of_a_list_that_has_it_is_itself_letter_case_apart(word
 def test_every_key_says_what_it_means_and_whose_it_is() -> None:
     for name, key in TABLE.items():
         assert key.doc.endswith((".", "trigger.")), name
-        assert key.source in (
-            "MM2",
-            "Lockstep",
-            "KIP-690",
-            "KIP-226",
-            "KIP-894",
-            "KIP-965",
-            "KAFKA-15102",
-            "KAFKA-14903",
-        ), name
-        assert name.startswith("lockstep.") == (key.source == "Lockstep"), name
+        assert key.kip in ("", "KIP-690", "KIP-226", "KIP-894", "KIP-965", "KAFKA-15102", "KAFKA-14903"), name
+        assert not (name.startswith("lockstep.") and key.kip), name
         assert key.scope is not KeyScope.FLOW or name in flow_names()
 
 
