@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 import javaproperties
 
@@ -29,41 +28,30 @@ class ProviderError(LockstepError):
     """Why a reference cannot be resolved. The message shows no value."""
 
 
-class ConfigProvider(Protocol):
-    """Kafka's `ConfigProvider`."""
-
-    def get(self, path: str, key: str) -> str:
-        """Returns the value. Raises ProviderError if there is none."""
-        ...
+ConfigProvider = Callable[[str, str], str]
+"""Returns the value of a path and a key, as Kafka's `ConfigProvider`. Raises ProviderError if there is none."""
 
 
-@dataclass(frozen=True)
-class EnvVarConfigProvider:
+def environment_provider(environ: Mapping[str, str], allowlist: str = ".*") -> ConfigProvider:
     """Environment variables whose whole name matches `allowlist.pattern`."""
 
-    environ: Mapping[str, str] = field(repr=False)
-    allowlist: str = ".*"
-
-    def get(self, path: str, key: str) -> str:
-        """Kafka refuses a path here."""
+    def get(path: str, key: str) -> str:
         if path:
             raise ProviderError("environment variables have no path: write ${env:NAME}")
-        if not compile_java(self.allowlist).fullmatch(key):
-            raise ProviderError(f"the allowlist.pattern {self.allowlist} does not let {key} through")
-        if key not in self.environ:
+        if not compile_java(allowlist).fullmatch(key):
+            raise ProviderError(f"the allowlist.pattern {allowlist} does not let {key} through")
+        if key not in environ:
             raise ProviderError(f"the environment variable {key} is not set")
-        return self.environ[key]
+        return environ[key]
+
+    return get
 
 
-@dataclass(frozen=True)
-class FileConfigProvider:
+def file_provider(allowed: tuple[Path, ...] = ()) -> ConfigProvider:
     """Keys of a properties file, read as UTF-8. `allowed`: folders where it may be; none: anywhere."""
 
-    allowed: tuple[Path, ...] = ()
-
-    def get(self, path: str, key: str) -> str:
-        """The value as `java.util.Properties` reads it."""
-        file = _allowed_path(path, self.allowed)
+    def get(path: str, key: str) -> str:
+        file = _allowed_path(path, allowed)
         try:
             with file.open(encoding="utf-8") as opened:
                 values = javaproperties.load(opened)
@@ -73,16 +61,14 @@ class FileConfigProvider:
             raise ProviderError(f"{path} has no key {key}")
         return str(values[key])
 
+    return get
 
-@dataclass(frozen=True)
-class DirectoryConfigProvider:
-    """Files of a folder, one value a file, as Kubernetes mounts secrets. `allowed`: as for files."""
 
-    allowed: tuple[Path, ...] = ()
+def directory_provider(allowed: tuple[Path, ...] = ()) -> ConfigProvider:
+    """Files of a folder, one value a file, as Kubernetes mounts secrets. UTF-8, read whole. `allowed`: as for files."""
 
-    def get(self, path: str, key: str) -> str:
-        """Returns the whole content of the file `key`, as UTF-8."""
-        folder = _allowed_path(path, self.allowed)
+    def get(path: str, key: str) -> str:
+        folder = _allowed_path(path, allowed)
         file = folder / key
         if not folder.is_dir() or file.parent != folder or not file.is_file():
             raise ProviderError(f"there is no directory {path}, or no file {key} in it")
@@ -91,17 +77,17 @@ class DirectoryConfigProvider:
         except (OSError, ValueError) as error:
             raise ProviderError(f"{file} cannot be read: {_reason(error)}") from None
 
+    return get
 
-@dataclass(frozen=True)
-class ForeignConfigProvider:
+
+def foreign_provider(class_name: str) -> ConfigProvider:
     """A declared class that Lockstep does not have. It is a mistake only where a reference uses it."""
 
-    class_name: str
-
-    def get(self, path: str, key: str) -> str:
-        """Always raises ProviderError."""
+    def get(path: str, key: str) -> str:
         known = ", ".join(f"{KAFKA_PACKAGE}{name}" for name in CLASSES)
-        raise ProviderError(f"the class {self.class_name} is not known here; known: {known}")
+        raise ProviderError(f"the class {class_name} is not known here; known: {known}")
+
+    return get
 
 
 CLASSES: Mapping[str, str] = {
@@ -132,9 +118,9 @@ def config_providers(
 ) -> dict[str, ConfigProvider]:
     """Returns the providers by the name that references use."""
     found: dict[str, ConfigProvider] = {
-        "env": EnvVarConfigProvider(environ),
-        "file": FileConfigProvider(),
-        "dir": DirectoryConfigProvider(),
+        "env": environment_provider(environ),
+        "file": file_provider(),
+        "dir": directory_provider(),
     }
     declared = entries.get(DECLARED)
     for name in filter(None, map(str.strip, declared.value.split(","))) if declared else ():
@@ -144,39 +130,25 @@ def config_providers(
             continue
         class_name = chosen.value if chosen else name
         kind = CLASSES.get(class_name.removeprefix(KAFKA_PACKAGE)) if chosen else name
-        found[name] = _configured(kind, class_name, name, entries, environ, findings)
+        param = f"{DECLARED}.{name}.param."
+        if kind == "env":
+            found[name] = environment_provider(environ, _allowlist(entries.get(f"{param}allowlist.pattern"), findings))
+        elif kind is None:
+            found[name] = foreign_provider(class_name)
+        else:
+            allowed = _allowed(entries.get(f"{param}allowed.paths"), findings)
+            found[name] = file_provider(allowed) if kind == "file" else directory_provider(allowed)
     return found
 
 
-def _configured(
-    kind: str | None,
-    class_name: str,
-    name: str,
-    entries: Mapping[str, PropertyLine],
-    environ: Mapping[str, str],
-    findings: Findings,
-) -> ConfigProvider:
-    if kind == "env":
-        return EnvVarConfigProvider(environ, _allowlist(entries.get(_param(name, "allowlist.pattern")), findings))
-    if kind is None:
-        return ForeignConfigProvider(class_name)
-    allowed = _allowed(entries.get(_param(name, "allowed.paths")), findings)
-    return FileConfigProvider(allowed) if kind == "file" else DirectoryConfigProvider(allowed)
-
-
-def _param(name: str, param: str) -> str:
-    return f"{DECLARED}.{name}.param.{param}"
-
-
 def _allowlist(entry: PropertyLine | None, findings: Findings) -> str:
-    if entry is None:
-        return EnvVarConfigProvider.allowlist
-    try:
-        compile_java(entry.value)
-    except LockstepError as error:
-        findings.mistake(entry, str(error))
-        return EnvVarConfigProvider.allowlist
-    return entry.value
+    if entry is not None:
+        try:
+            compile_java(entry.value)
+            return entry.value
+        except LockstepError as error:
+            findings.mistake(entry, str(error))
+    return ".*"
 
 
 def _allowed(entry: PropertyLine | None, findings: Findings) -> tuple[Path, ...]:
@@ -204,7 +176,7 @@ def resolve(entry: PropertyLine, providers: Mapping[str, ConfigProvider], findin
             problems.append(f"there is no config provider {written}; there are {', '.join(sorted(providers))}")
             return match[0]
         try:
-            return providers[name].get(path, key)
+            return providers[name](path, key)
         except ProviderError as error:
             problems.append(f"{match[0]}: {error}")
             return match[0]

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
 
-from app.properties.config_providers import DirectoryConfigProvider, FileConfigProvider, resolve
+from app.properties.config_providers import directory_provider, file_provider, resolve
 from app.properties.keys import TABLE
 from app.properties.known import ROLES, kafka_names
 from app.properties.mistakes import Findings, PropertyLine
@@ -152,7 +152,7 @@ def references(secrets: Path) -> st.SearchStrategy[str]:
 def test_references_are_resolved_as_kafkas_transformer_does(kafka: Kafka, secrets: Path, data: st.DataObject) -> None:
     """Where we see a problem, Kafka leaves the reference as it is, or fails."""
     text = data.draw(references(secrets))
-    providers = {"file": FileConfigProvider(), "dir": DirectoryConfigProvider()}
+    providers = {"file": file_provider(), "dir": directory_provider()}
     entry = resolve(PropertyLine("k", text, 1, text), providers, Findings("f"))
     package = kafka.jvm.org.apache.kafka.common.config
     theirs = {"file": package.provider.FileConfigProvider(), "dir": package.provider.DirectoryConfigProvider()}

@@ -9,7 +9,7 @@ import pytest
 
 from app.cli.configs_command import cluster_access
 from app.configs_tool.flags import EntityType, Flags, check_flags, entity_of, resolved, wanted_configs
-from app.properties.config_providers import ConfigProvider, EnvVarConfigProvider, FileConfigProvider
+from app.properties.config_providers import ConfigProvider, environment_provider, file_provider
 from app.properties.mistakes import ConfigurationError
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
 from streaming.errors import WrongUsage
@@ -20,8 +20,8 @@ DEFAULTS: dict[str, Any] = {"alter": True, "cluster": "a", "broker_defaults": Tr
 OWN: dict[str, Any] = {"describe": True, "entity_type": EntityType.LOCKSTEP}
 OWN_ALTER: dict[str, Any] = OWN | {"describe": False, "alter": True, "entity_name": "a->b", "added": ("topics=t",)}
 PROVIDERS: dict[str, ConfigProvider] = {
-    "env": EnvVarConfigProvider({"PASSWORD": "hush,[hush]"}),
-    "file": FileConfigProvider(),
+    "env": environment_provider({"PASSWORD": "hush,[hush]"}),
+    "file": file_provider(),
 }
 
 
