@@ -25,7 +25,7 @@ from app.configs_tool.flags import EntityType, Flags, check_flags, entity_of, re
 from app.configs_tool.precedence import ConfigView, views
 from app.overrides.ledgers import Unreadable, each, open_ledgers, read_overrides
 from app.overrides.overridable import checked_overrides, permitted
-from app.overrides.view import OverrideAlteration, OwnView, default_views, flow_views
+from app.overrides.view import OverrideAlteration, default_views, flow_views
 from app.overrides.with_overrides import in_plain, override_of
 from app.properties.config_providers import ConfigProvider, config_providers, resolve_all
 from app.properties.mistakes import Findings, PropertyLine
@@ -192,7 +192,7 @@ def _print_altered(
     print_line(told)
 
 
-def _print_views(title: str, rows: Iterable[ConfigView | OwnView]) -> None:
+def _print_views(title: str, rows: Iterable[ConfigView]) -> None:
     print_line(title)
     for row in rows:
         for line in row.lines():
@@ -363,16 +363,16 @@ def _describe_own(selection: Selection, every: bool, output: Output) -> int:
 
 def _views(
     selection: Selection, stored: Mapping[Flow, InLedger], every: bool
-) -> tuple[dict[str, list[OwnView]], list[Failed]]:
+) -> tuple[dict[str, list[ConfigView]], list[Failed]]:
     """The configs by the entity's name, "" for the default of all flows, and the entities that are damaged."""
     file = str(selection.config)
     properties = read_properties(selection.config, os.environ, Findings(file))
-    ways: dict[str, Callable[[], list[OwnView]]] = {}
+    ways: dict[str, Callable[[], list[ConfigView]]] = {}
     if not selection.name:
         ways[""] = partial(default_views, stored, properties, file, every)
     if selection.name != "":
         ways |= {flow.name: partial(flow_views, flow, own, properties, file, every) for flow, own in stored.items()}
-    views: dict[str, list[OwnView]] = {}
+    views: dict[str, list[ConfigView]] = {}
     damaged: list[Failed] = []
     for name, view in ways.items():
         try:

@@ -15,7 +15,7 @@ from typing import Any
 
 from app.configs_tool.config_groups import GROUP_OF, LISTENER, base_name
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import ConfigEntity, LevelledEntry, Levels, ResourceType, Synonym
+from sinks.kafka.ports.config_levels import ConfigEntity, LevelledEntry, Levels, ResourceType
 from sinks.secret_values import IN_PLACE_OF_SECRET, is_secret
 
 LEVEL_WORDS = {
@@ -29,46 +29,64 @@ LEVEL_WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
+class LevelView:
+    """One level of a config. `value`: None for a secret, and if there is none. `where`: for people. `name`: that of the
+    config at this level; None for a property of Lockstep, whose name is the same at each."""
+
+    source: str
+    value: str | None
+    where: str
+    hidden: bool
+    name: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """One of `levels`."""
+        beside = {"where": self.where} if self.name is None else {"name": self.name}
+        return {"source": self.source, "value": self.value, **beside}
+
+    def __str__(self) -> str:
+        return IN_PLACE_OF_SECRET if self.hidden else "-" if self.value is None else self.value
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigView:
-    """One config of an entity. Hidden values are None, in each level too."""
+    """One config of an entity. `levels`: `in_force` first. `own`: the source of the entity's own level."""
 
     name: str
-    value: str | None
-    origin: Origin
-    read_only: bool
+    in_force: LevelView
+    levels: tuple[LevelView, ...]
+    own: str
     sensitive: bool
-    levels: tuple[Synonym, ...]
-    falls_back_to: Synonym | None
-    """What holds once the entity's own level is deleted; None where it has none, or where nothing is beneath."""
+    read_only: bool = False
+
+    @property
+    def falls_back_to(self) -> LevelView | None:
+        """What holds once the entity's own level is deleted; None if it has none, or if nothing is beneath."""
+        beneath = [one for one in self.levels if one.source != self.own or one.name not in (None, self.name)]
+        return beneath[0] if len(beneath) < len(self.levels) and beneath else None
 
     def as_json(self) -> dict[str, Any]:
         """Values of secrets are null."""
+        back = self.falls_back_to
         return {
             "name": self.name,
-            "value": self.value,
-            "source": self.origin.value,
+            "value": self.in_force.value,
+            "source": self.in_force.source,
             "read_only": self.read_only,
             "sensitive": self.sensitive,
-            "levels": [_level(one) | {"in_force": not number} for number, one in enumerate(self.levels)],
-            "falls_back_to": _level(self.falls_back_to) if self.falls_back_to else None,
+            "levels": [one.as_json() | {"in_force": not number} for number, one in enumerate(self.levels)],
+            "falls_back_to": back.as_json() if back else None,
         }
 
     def lines(self) -> Iterator[str]:
         """Lines for people: the value, then its levels, with the one in force marked."""
-        marks = "".join(f"  ({mark})" for mark, on in self._marks() if on)
-        yield f"{self.name}={self._shown(self.value)}{marks}"
+        marks = {"read-only": self.read_only, "sensitive": self.sensitive}
+        yield f"{self.name}={self.in_force}" + "".join(f"  ({mark})" for mark, on in marks.items() if on)
         for number, one in enumerate(self.levels):
-            name = f"  {one.name}" if one.name != self.name else ""
-            yield f"  {'*' if not number else ' '} {LEVEL_WORDS[one.origin]}: {self._shown(one.value)}{name}"
-        if self.falls_back_to is not None:
-            back = self.falls_back_to
-            yield f"    deleted here, it falls back to {self._shown(back.value)} ({LEVEL_WORDS[back.origin]})"
-
-    def _marks(self) -> tuple[tuple[str, bool], ...]:
-        return ("read-only", self.read_only), ("sensitive", self.sensitive)
-
-    def _shown(self, value: str | None) -> str:
-        return IN_PLACE_OF_SECRET if self.sensitive else "-" if value is None else value
+            name = "" if one.name in (None, self.name) else f"  {one.name}"
+            yield f"  {' ' if number else '*'} {one.where}: {one}{name}"
+        if (back := self.falls_back_to) is not None:
+            yield f"    deleted here, it falls back to {back} ({back.where})"
 
 
 def own_origin(entity: ConfigEntity) -> Origin:
@@ -98,28 +116,18 @@ def views(entity: ConfigEntity, levels: Levels, every: bool = False) -> list[Con
 
 
 def _view(own: Origin, name: str, entry: LevelledEntry, sensitive: bool) -> ConfigView:
-    levels = tuple(Synonym(one.name, None, one.origin) if sensitive else one for one in entry.synonyms)
-    beneath = [one for one in levels if (one.name, one.origin) != (name, own)]
-    is_set = len(beneath) < len(levels)
-    return ConfigView(
-        name=name,
-        value=None if sensitive else entry.value,
-        origin=entry.origin,
-        read_only=_is_read_only(name, entry),
-        sensitive=sensitive,
-        levels=levels,
-        falls_back_to=beneath[0] if is_set and beneath else None,
-    )
+    def level(name: str, value: str | None, origin: Origin) -> LevelView:
+        return LevelView(origin.value, None if sensitive else value, LEVEL_WORDS[origin], sensitive, name)
+
+    levels = tuple(level(one.name, one.value, one.origin) for one in entry.synonyms)
+    in_force = level(name, entry.value, entry.origin)
+    return ConfigView(name, in_force, levels, own.value, sensitive, _is_read_only(name, entry))
 
 
 def _is_read_only(name: str, entry: LevelledEntry) -> bool:
     # Brokers call listeners' configs and custom ones read-only, even those that were set at run time.
     static = entry.origin in (Origin.STATIC, Origin.DEFAULT)
     return entry.read_only and static and not LISTENER.fullmatch(name)
-
-
-def _level(one: Synonym) -> dict[str, str | None]:
-    return {"name": one.name, "value": one.value, "source": one.origin.value}
 
 
 def is_hidden(name: str, known: Levels) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
 
+from app.configs_tool.precedence import ConfigView, LevelView
 from app.overrides.overridable import can_be_overridden, is_hidden, permitted
 from app.properties.keys import TABLE
-from app.properties.mistakes import PropertyLine
 from app.properties.scoped_keys import Properties, scoped_key
 from sinks.ledger.audit_events import SettingChange
 from sinks.ledger.overrides import InLedger, Override, OverrideLevel, altered, at_level, texts_at
@@ -36,68 +35,14 @@ SOURCE_WORDS = {
 LEVELS = {Source.FLOW: OverrideLevel.FLOW, Source.ALL_FLOWS: OverrideLevel.ALL}
 
 
-@dataclass(frozen=True, slots=True)
-class OwnLevel:
-    """One level of a property. `value`: None for a secret, and if there is none. `where`: for people."""
-
-    source: Source
-    value: str | None
-    where: str
-
-    def as_json(self) -> dict[str, Any]:
-        """One of `levels`."""
-        return {"source": self.source.value, "value": self.value, "where": self.where}
-
-
-@dataclass(frozen=True, slots=True)
-class OwnView:
-    """One property. `own`: the level of the described place."""
-
-    name: str
-    sensitive: bool
-    levels: tuple[OwnLevel, ...]
-    own: Source
-
-    @property
-    def falls_back_to(self) -> OwnLevel | None:
-        """What holds once the place's own level is deleted; None if it has none."""
-        beneath = [one for one in self.levels if one.source is not self.own]
-        return beneath[0] if len(beneath) < len(self.levels) and beneath else None
-
-    def as_json(self) -> dict[str, Any]:
-        """In the shape that configs of brokers have."""
-        back = self.falls_back_to
-        return {
-            "name": self.name,
-            "value": self.levels[0].value,
-            "source": self.levels[0].source.value,
-            "read_only": False,
-            "sensitive": self.sensitive,
-            "levels": [one.as_json() | {"in_force": not number} for number, one in enumerate(self.levels)],
-            "falls_back_to": back.as_json() if back else None,
-        }
-
-    def lines(self) -> Iterator[str]:
-        """Lines for people: the value, then its levels, with the one in force marked."""
-        yield f"{self.name}={self._shown(self.levels[0])}" + ("  (sensitive)" if self.sensitive else "")
-        for number, one in enumerate(self.levels):
-            yield f"  {'*' if not number else ' '} {one.where}: {self._shown(one)}"
-        if (back := self.falls_back_to) is not None:
-            yield f"    deleted here, it falls back to {self._shown(back)} ({back.where})"
-
-    def _shown(self, level: OwnLevel) -> str:
-        hidden = self.sensitive and level.source is not Source.DEFAULT
-        return IN_PLACE_OF_SECRET if hidden else "-" if level.value is None else level.value
-
-
-def flow_views(flow: Flow, stored: InLedger, properties: Properties, file: str, every: bool) -> list[OwnView]:
+def flow_views(flow: Flow, stored: InLedger, properties: Properties, file: str, every: bool) -> list[ConfigView]:
     """Returns the overrides of a flow; with `every`, all keys that can be overridden."""
     overrides = {source: at_level(stored, level) for source, level in LEVELS.items()}
     names = {name for at in overrides.values() for name in at} | _all_names(every, properties)
     return [_view(name, overrides, properties, flow, file, Source.FLOW) for name in sorted(names)]
 
 
-def default_views(stored: Mapping[Flow, InLedger], properties: Properties, file: str, every: bool) -> list[OwnView]:
+def default_views(stored: Mapping[Flow, InLedger], properties: Properties, file: str, every: bool) -> list[ConfigView]:
     """Returns the default of all flows. A flow whose ledger has another one, or none, is named beside the value."""
     found = {flow: at_level(entries, OverrideLevel.ALL) for flow, entries in sorted(stored.items())}
     names = {name for at in found.values() for name in at} | _all_names(every, properties)
@@ -116,43 +61,42 @@ def _view(
     flow: Flow,
     file: str,
     own: Source,
-) -> OwnView:
-    dynamic = [
-        OwnLevel(source, _value_of(name, at[name]), SOURCE_WORDS[source])
-        for source, at in overrides.items()
-        if name in at
-    ]
-    return OwnView(name, is_hidden(name), (*dynamic, *_static(name, properties, flow, file)), own)
+) -> ConfigView:
+    dynamic = [_level(name, source, _value_of(name, at[name])) for source, at in overrides.items() if name in at]
+    return _of_levels(name, [*dynamic, *_static(name, properties, flow, file)], own)
+
+
+def _of_levels(name: str, levels: Sequence[LevelView], own: Source) -> ConfigView:
+    return ConfigView(name, levels[0], tuple(levels), own.value, is_hidden(name))
+
+
+def _level(name: str, source: Source, value: str | None, where: str = "") -> LevelView:
+    hidden = is_hidden(name) and source is not Source.DEFAULT
+    return LevelView(source.value, value, where or SOURCE_WORDS[source], hidden)
 
 
 def _default_view(
     name: str, found: Mapping[Flow, Mapping[str, Override]], properties: Properties, file: str
-) -> OwnView:
+) -> ConfigView:
+    of_all = Source.ALL_FLOWS
     here = {flow: at[name] for flow, at in found.items() if name in at}
     # One password is encoded in another way each time.
     alike = len(here) == len(found) and (is_hidden(name) or len(set(here.values())) == 1)
     shown = list(here.items())[:1] if alike else here.items()
     dynamic = [
-        OwnLevel(
-            Source.ALL_FLOWS,
-            _value_of(name, one),
-            SOURCE_WORDS[Source.ALL_FLOWS] + ("" if alike else f", in {flow.name}"),
-        )
+        _level(name, of_all, _value_of(name, one), "" if alike else f"{SOURCE_WORDS[of_all]}, in {flow.name}")
         for flow, one in shown
     ]
-    return OwnView(name, is_hidden(name), (*dynamic, *_static(name, properties, None, file)), Source.ALL_FLOWS)
+    return _of_levels(name, [*dynamic, *_static(name, properties, None, file)], of_all)
 
 
-def _static(name: str, properties: Properties, flow: Flow | None, file: str) -> Iterator[OwnLevel]:
+def _static(name: str, properties: Properties, flow: Flow | None, file: str) -> Iterator[LevelView]:
     entry, key = properties.entry(name, flow), TABLE.get(name)
     if entry is not None and not (key and key.prefixed and not scoped_key(entry.key, properties.aliases).ours):
-        yield OwnLevel(Source.FILE, _shown_value(name, _text_of(entry)), f"{file}:{entry.line}")
+        text = entry.raw.strip() if entry.is_referred else entry.value
+        yield _level(name, Source.FILE, _shown_value(name, text), f"{file}:{entry.line}")
     if key is not None:
-        yield OwnLevel(Source.DEFAULT, _default(key.default), SOURCE_WORDS[Source.DEFAULT])
-
-
-def _text_of(entry: PropertyLine) -> str:
-    return entry.raw.strip() if entry.is_referred else entry.value
+        yield _level(name, Source.DEFAULT, _default(key.default))
 
 
 def _value_of(name: str, override: Override) -> str | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.configs_tool.precedence import ConfigView, views
+from app.configs_tool.precedence import ConfigView, LevelView, views
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType, Synonym
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
 from tests.memory.memory_levels import MemoryLevels
 
 ONE = ConfigEntity(ResourceType.BROKER, "1")
@@ -43,7 +43,9 @@ def test_a_topic_shows_the_brokers_synonym() -> None:
     assert row.falls_back_to is None
     assert "  * cluster-wide default: 9  log.retention.ms" in list(row.lines())
     levels.alter({TOPIC: {"retention.ms": "5"}})
-    assert view(levels, TOPIC, "retention.ms").falls_back_to == Synonym("log.retention.ms", "9", Origin.CLUSTER)
+    assert view(levels, TOPIC, "retention.ms").falls_back_to == LevelView(
+        Origin.CLUSTER.value, "9", "cluster-wide default", False, "log.retention.ms"
+    )
 
 
 def test_read_only_and_sensitive_ones_are_marked_and_secrets_never_shown() -> None:
@@ -67,4 +69,7 @@ def test_a_deletion_comes_to_what_it_was_said_to_fall_back_to(
     after = view(levels, ONE, name)
     assert (before.falls_back_to is not None) is (own is not None)
     if before.falls_back_to:
-        assert (after.value, after.origin) == (before.falls_back_to.value, before.falls_back_to.origin)
+        assert (after.in_force.value, after.in_force.source) == (
+            before.falls_back_to.value,
+            before.falls_back_to.source,
+        )

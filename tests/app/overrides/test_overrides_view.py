@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from app.configs_tool.precedence import ConfigView
 from app.overrides.overridable import can_be_overridden
-from app.overrides.view import OwnView, Source, default_views, flow_views
+from app.overrides.view import Source, default_views, flow_views
 from app.overrides.with_overrides import SECRET, override_of
 from app.properties.mistakes import Findings
 from app.properties.scoped_keys import Properties
@@ -42,12 +43,12 @@ def stored(flow: dict[str, str] | None = None, all_flows: dict[str, str] | None 
     }
 
 
-def of_flow(ledger: InLedger, properties: Properties, name: str, every: bool = False) -> OwnView:
+def of_flow(ledger: InLedger, properties: Properties, name: str, every: bool = False) -> ConfigView:
     views = {view.name: view for view in flow_views(AB, ledger, properties, FILE, every)}
     return views[name]
 
 
-def told(view: OwnView) -> list[tuple[str, str | None]]:
+def told(view: ConfigView) -> list[tuple[str, str | None]]:
     return [(level.where, level.value) for level in view.levels]
 
 
@@ -60,7 +61,7 @@ def test_levels_come_the_one_in_force_first_each_with_its_place(tmp_path: Path) 
         ("m.properties:6", "9"),
         ("built-in default", "0"),
     ]
-    assert [level.source.value for level in view.levels] == ["FLOW", "ALL_FLOWS", "FILE", "DEFAULT"]
+    assert [level.source for level in view.levels] == ["FLOW", "ALL_FLOWS", "FILE", "DEFAULT"]
 
 
 def test_people_see_the_value_its_levels_and_what_a_deletion_falls_back_to(tmp_path: Path) -> None:
