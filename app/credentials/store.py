@@ -47,7 +47,7 @@ class CredentialStore:
     """Passwords by user. Reads the file again if it has changed, and writes it as a whole."""
 
     def __init__(self, path: Path, settings: EncoderSettings, now: Callable[[], datetime] = utc_now) -> None:
-        """Raises LockstepError for unusable settings of the encoder. The file need not exist."""
+        """The file need not exist."""
         self.path, self._now = path, now
         self._encoder = PasswordEncoder(settings.secret, settings)
         self._old = PasswordEncoder(settings.old_secret, settings) if settings.old_secret else None
