@@ -45,7 +45,7 @@ def translate_offsets(flow: str, group: str, config: Path | str = CONFIG) -> dic
     with closing(load_with_overrides(Path(config), (flow,))) as settings:
         one = settings.flows[0]
         try:
-            return offsets_to_use(group_offsets_now(settings, one, [group], obeys_failover=False))
+            return offsets_to_use(group_offsets_now(settings, one, [group]))
         except ClusterUnreachable:
             with both_clusters(settings, one) as clusters:
                 return _from_checkpoints(one, clusters, group)

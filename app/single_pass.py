@@ -142,12 +142,10 @@ def single_pass(
         yield SinglePass(flow, clusters, reconcile, tuple(made.controllers), tuple(kinds), reviewed)
 
 
-def group_offsets_now(
-    settings: Settings, flow: FlowSettings, groups: Collection[str], *, obeys_failover: bool = True
-) -> list[GroupOffset]:
-    """Where these groups would continue; writes nothing. Raises LockstepError."""
+def group_offsets_now(settings: Settings, flow: FlowSettings, groups: Collection[str]) -> list[GroupOffset]:
+    """Where these groups would continue, also of a flow that has ended; writes nothing. Raises LockstepError."""
     scope = GroupScope(groups, shown=True)
-    with single_pass(settings, flow, kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=obeys_failover) as one:
+    with single_pass(settings, flow, kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False) as one:
         one.compare_groups()
         return one.group_offsets
 

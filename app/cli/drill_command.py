@@ -46,7 +46,7 @@ def drill(
     check_drill_name(chosen, name)
 
     def drill_of(scene: Scene) -> Drill:
-        rows = partial(group_offsets_now, settings, chosen, obeys_failover=False)
+        rows = partial(group_offsets_now, settings, chosen)
         return Drill(scene, name, rows, records, within)
 
     if dry:

@@ -103,7 +103,7 @@ def _of_groups(settings: Settings, flow: FlowSettings, pattern: str) -> list[dic
         names = [name for name in chosen_groups(flow, clusters.source.groups.names()) if matches(name)]
     if not names:
         raise WrongUsage(f"--groups {pattern}: no replicated group of {flow.flow.source} has such a name")
-    return [row.as_json() for row in group_offsets_now(settings, flow, names, obeys_failover=False)]
+    return [row.as_json() for row in group_offsets_now(settings, flow, names)]
 
 
 def _row(found: Translated, upstream: int) -> dict[str, object]:

@@ -44,31 +44,18 @@ def _of_kind(kind: Kind, right: RequiredRight) -> RightRule:
     return RightRule(right.side, right.on, right.operations, right.why, condition, when)
 
 
-def _tells_groups(settings: FlowSettings) -> bool:
-    return not wants_nothing(settings.listeners.groups)
-
-
-def _verifies(settings: FlowSettings) -> bool:
-    return settings.verifying.enabled
-
-
-VERIFY = "lockstep.verify.enabled"
-
-
-def _makes_preflights(settings: FlowSettings) -> bool:
-    return settings.failover.preflight_interval > 0
-
-
-PREFLIGHT = "lockstep.failover.preflight.interval.seconds > 0, the default"
-
-
-MM2_ALONE = "lockstep.copier=mm2, the default"
+VERIFY: tuple[str, When] = ("lockstep.verify.enabled", lambda settings: settings.verifying.enabled)
+PREFLIGHT: tuple[str, When] = (
+    "lockstep.failover.preflight.interval.seconds > 0, the default",
+    lambda settings: settings.failover.preflight_interval > 0,
+)
+MM2_ALONE: tuple[str, When] = ("lockstep.copier=mm2, the default", lambda settings: bool(settings.told_in))
 
 
 RIGHT_RULES: tuple[RightRule, ...] = (
     RightRule(FlowSide.SOURCE, On.UPSTREAM, ("DESCRIBE", "DESCRIBE_CONFIGS"), "sees topics, partitions and configs"),
     *(
-        RightRule(side, on, ("READ",), why, MM2_ALONE, lambda settings: bool(settings.told_in))
+        RightRule(side, on, ("READ",), why, *MM2_ALONE)
         for side, on, why in (
             (FlowSide.OFFSET_SYNCS, On.OFFSET_SYNCS, "reads which topics' records arrive"),
             (FlowSide.TARGET, On.CHECKPOINTS, "reads where groups stand"),
@@ -104,17 +91,10 @@ RIGHT_RULES: tuple[RightRule, ...] = (
         "lockstep.emit.checkpoints.enabled",
         lambda settings: settings.emit_checkpoints,
     ),
-    RightRule(FlowSide.SOURCE, On.UPSTREAM, ("READ",), "compares records", VERIFY, _verifies),
-    RightRule(FlowSide.TARGET, On.REMOTE, ("READ",), "compares records", VERIFY, _verifies),
-    RightRule(
-        FlowSide.SOURCE,
-        On.UPSTREAM,
-        ("READ",),
-        "counts the records that are missing on the target",
-        PREFLIGHT,
-        _makes_preflights,
-    ),
-    RightRule(FlowSide.TARGET, On.REMOTE, ("READ",), "sees which records are there", PREFLIGHT, _makes_preflights),
+    RightRule(FlowSide.SOURCE, On.UPSTREAM, ("READ",), "compares records", *VERIFY),
+    RightRule(FlowSide.TARGET, On.REMOTE, ("READ",), "compares records", *VERIFY),
+    RightRule(FlowSide.SOURCE, On.UPSTREAM, ("READ",), "counts the records that are missing on the target", *PREFLIGHT),
+    RightRule(FlowSide.TARGET, On.REMOTE, ("READ",), "sees which records are there", *PREFLIGHT),
     RightRule(
         FlowSide.TARGET,
         On.TOPICS_LOG,
@@ -129,7 +109,7 @@ RIGHT_RULES: tuple[RightRule, ...] = (
         ("DESCRIBE",),
         "tells which groups are replicated",
         "group.listener.class",
-        _tells_groups,
+        lambda settings: not wants_nothing(settings.listeners.groups),
     ),
     RightRule(
         FlowSide.TARGET,
@@ -183,21 +163,23 @@ def _alias(settings: FlowSettings, side: FlowSide) -> str:
     return settings.flow.source if side is FlowSide.SOURCE else settings.flow.target
 
 
+ANY_FLOW: Mapping[On, tuple[str, str, str]] = {
+    On.CLUSTER: ("CLUSTER", CLUSTER_NAME, "LITERAL"),
+    On.GROUPS: ("GROUP", EVERY, "LITERAL"),
+    On.TRANSACTIONAL_IDS: ("TRANSACTIONAL_ID", EVERY, "LITERAL"),
+    On.UPSTREAM: ("TOPIC", EVERY, "LITERAL"),
+    On.COMMITS: ("TOPIC", COMMITS_TOPIC, "LITERAL"),
+    On.DRILL_GROUPS: ("GROUP", DRILL_PREFIX, "PREFIXED"),
+    On.DRILL_TOPIC: ("TOPIC", DRILL_PREFIX, "PREFIXED"),
+}
+"""Resource type, name and pattern type of what has one name whatever the flow."""
+
+
 def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
     """Kafka's resource type, name and pattern type."""
     internal = settings.internal
-    if on is On.CLUSTER:
-        return "CLUSTER", CLUSTER_NAME, "LITERAL"
-    if on is On.GROUPS:
-        return "GROUP", EVERY, "LITERAL"
-    if on is On.TRANSACTIONAL_IDS:
-        return "TRANSACTIONAL_ID", EVERY, "LITERAL"
-    if on is On.UPSTREAM:
-        return "TOPIC", EVERY, "LITERAL"
-    if on is On.DRILL_GROUPS:
-        return "GROUP", DRILL_PREFIX, "PREFIXED"
-    if on is On.DRILL_TOPIC:
-        return "TOPIC", DRILL_PREFIX, "PREFIXED"
+    if on in ANY_FLOW:
+        return ANY_FLOW[on]
     if on is On.DRILL_COPY:
         return "TOPIC", drill_copy_prefix(settings), "PREFIXED"
     if on is On.REMOTE:
@@ -212,7 +194,6 @@ def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
         On.AUDIT: internal.audit,
         On.TOPICS_LOG: internal.topics,
         On.GROUPS_LOG: internal.groups,
-        On.COMMITS: COMMITS_TOPIC,
     }
     return "TOPIC", names[on], "LITERAL"
 
@@ -322,10 +303,9 @@ def drill_rights(settings: FlowSettings) -> list[Right]:
 
 def rights_on_names(settings: FlowSettings, names: Mapping[On, Collection[str]]) -> list[Right]:
     """Returns the rights that a drill needs on its topics and groups, by name. The names need not match a prefix."""
-    flow = settings.flow
     of_drill = [
         Right(
-            flow.source if rule.side is FlowSide.SOURCE else flow.target,
+            _alias(settings, rule.side),
             "GROUP" if rule.on is On.DRILL_GROUPS else "TOPIC",
             name,
             "LITERAL",
@@ -336,7 +316,7 @@ def rights_on_names(settings: FlowSettings, names: Mapping[On, Collection[str]])
         for name in names[rule.on]
         for operation in rule.operations
     ]
-    fences = [right for right in failover_rights(settings) if right.cluster == flow.source]
+    fences = [right for right in failover_rights(settings) if right.cluster == settings.flow.source]
     return [*of_drill, *(right for right in fences if right.resource_type == "CLUSTER")]
 
 
