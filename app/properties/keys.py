@@ -77,6 +77,18 @@ class Key(Generic[T]):
     kip: str = ""
 
 
+def _at_start(name: str, type: ValueType[T], default: T, doc: str) -> Key[T]:
+    return Key(name, type, default, doc, KeyScope.JOB, live=Live.JOB)
+
+
+def _of_push(name: str, type: ValueType[T], default: T, doc: str) -> Key[T]:
+    return Key(name, type, default, doc, KeyScope.JOB, live=Live.REPORTERS)
+
+
+def _of_encoder(name: str, type: ValueType[T], default: T, doc: str) -> Key[T]:
+    return Key(name, type, default, doc, KeyScope.JOB, kip="KIP-226")
+
+
 def _interval(name: str, polled: str) -> Key[int | None]:
     doc = f"Seconds between two polls of {polled}. Unset: Lockstep polls at its own pace."
     return Key(name, integer(1, unit="seconds"), None, doc, prefixed=True)
@@ -91,21 +103,14 @@ REPLICAS = integer(1, 32767, besides=(-1,))
 
 # Which clusters and flows there are, what is replicated, and how it is named.
 
-CLUSTERS: Key[tuple[str, ...]] = Key(
+CLUSTERS: Key[tuple[str, ...]] = _at_start(
     "clusters",
     WORDS,
     (),
     "Aliases of all clusters. A cluster's settings begin with its alias, as in a.bootstrap.servers.",
-    KeyScope.JOB,
-    live=Live.JOB,
 )
-CONFIG_PROVIDERS: Key[tuple[str, ...]] = Key(
-    "config.providers",
-    WORDS,
-    (),
-    "Names of further config providers. env, file and dir always exist.",
-    KeyScope.JOB,
-    live=Live.JOB,
+CONFIG_PROVIDERS: Key[tuple[str, ...]] = _at_start(
+    "config.providers", WORDS, (), "Names of further config providers. env, file and dir always exist."
 )
 ENABLED = Key("enabled", BOOLEAN, False, "Keep the flow in step; written as a->b.enabled.", live=Live.JOB)
 TOPICS = Key("topics", PATTERNS, (".*",), "Topics that are replicated, by their names on the source.")
@@ -319,80 +324,49 @@ METRIC_REPORTERS: Key[tuple[str, ...]] = Key(
     live=Live.REPORTERS,
     kip="KIP-226",
 )
-PUSH_URL: Key[str | None] = Key(
-    "lockstep.metric.push.url",
-    TEXT,
-    None,
-    "Prometheus Pushgateway of PushGatewayReporter: http or https.",
-    KeyScope.JOB,
-    live=Live.REPORTERS,
+PUSH_URL: Key[str | None] = _of_push(
+    "lockstep.metric.push.url", TEXT, None, "Prometheus Pushgateway of PushGatewayReporter: http or https."
 )
-PUSH_INTERVAL = Key(
+PUSH_INTERVAL = _of_push(
     "lockstep.metric.push.interval",
     DURATION_SECONDS,
     15.0,
     "Time between two pushes. The last one comes when the job ends.",
-    KeyScope.JOB,
-    live=Live.REPORTERS,
 )
-PUSH_JOB = Key(
+PUSH_JOB = _of_push(
     "lockstep.metric.push.job",
     TEXT,
     "lockstep",
     "Label `job` of pushed metrics. Give each job that pushes to one gateway its own.",
-    KeyScope.JOB,
-    live=Live.REPORTERS,
 )
-PUSH_USERNAME: Key[str | None] = Key(
-    "lockstep.metric.push.username", TEXT, None, "User name for the gateway.", KeyScope.JOB, live=Live.REPORTERS
-)
-PUSH_PASSWORD: Key[str | None] = Key(
-    "lockstep.metric.push.password", TEXT, None, "Password for the gateway.", KeyScope.JOB, live=Live.REPORTERS
-)
+PUSH_USERNAME: Key[str | None] = _of_push("lockstep.metric.push.username", TEXT, None, "User name for the gateway.")
+PUSH_PASSWORD: Key[str | None] = _of_push("lockstep.metric.push.password", TEXT, None, "Password for the gateway.")
 
 
 # Where the job keeps what is its own, listens and logs.
 
-CHECKPOINT_DIR = Key(
+CHECKPOINT_DIR = _at_start(
     "lockstep.checkpoint.dir",
     FOLDER,
     Path(".lockstep/checkpoints"),
     "Folder of Spark's checkpoint and of the local copy of the clusters' ids (safety.md).",
-    KeyScope.JOB,
-    live=Live.JOB,
 )
-HTTP_HOST = Key(
-    "lockstep.http.host",
-    TEXT,
-    "127.0.0.1",
-    "Address of the job's page, API and metrics (http.md).",
-    KeyScope.JOB,
-    live=Live.JOB,
+HTTP_HOST = _at_start("lockstep.http.host", TEXT, "127.0.0.1", "Address of the job's page, API and metrics (http.md).")
+HTTP_PORT = _at_start(
+    "lockstep.http.port", integer(0, 65535), 9464, "Port of the page, the API and the metrics. 0: a free one."
 )
-HTTP_PORT = Key(
-    "lockstep.http.port",
-    integer(0, 65535),
-    9464,
-    "Port of the page, the API and the metrics. 0: a free one.",
-    KeyScope.JOB,
-    live=Live.JOB,
-)
-HTTP_TOKEN: Key[str | None] = Key(
+HTTP_TOKEN: Key[str | None] = _at_start(
     "lockstep.http.token",
     TOKEN,
     None,
     "Token that every request must carry (`Authorization: Bearer`). Required unless lockstep.http.host is "
     "a loopback address.",
-    KeyScope.JOB,
-    live=Live.JOB,
 )
-LOG_FORMAT = Key(
+LOG_FORMAT = _at_start(
     "lockstep.log.format",
     one_of("text", "json"),
     "text",
     "Format of log lines on stderr. json: an object a line, with flow and pass.",
-    KeyScope.JOB,
-    live=Live.JOB,
 )
 
 
@@ -518,53 +492,38 @@ CREDENTIAL_STORE = Key(
     "Encrypted file of FileCredentialProvider, or the folder of DirectoryCredentialProvider.",
     KeyScope.JOB,
 )
-ENCODER_SECRET: Key[str | None] = Key(
+ENCODER_SECRET: Key[str | None] = _of_encoder(
     "password.encoder.secret",
     secret("; a shorter one from before may stay as password.encoder.old.secret"),
     None,
     "Secret that encrypts the credential store and passwords among overrides.",
-    KeyScope.JOB,
-    kip="KIP-226",
 )
-ENCODER_OLD_SECRET: Key[str | None] = Key(
+ENCODER_OLD_SECRET: Key[str | None] = _of_encoder(
     "password.encoder.old.secret",
     TEXT,
     None,
     "The secret before, while passwords are being encrypted with the new one.",
-    KeyScope.JOB,
-    kip="KIP-226",
 )
-ENCODER_KEYFACTORY = Key(
+ENCODER_KEYFACTORY = _of_encoder(
     "password.encoder.keyfactory.algorithm",
     one_of(*(f"PBKDF2WithHmacSHA{bits}" for bits in (512, 384, 256, 224, 1))),
     "PBKDF2WithHmacSHA512",
     "How the key is derived from password.encoder.secret.",
-    KeyScope.JOB,
-    kip="KIP-226",
 )
-ENCODER_CIPHER = Key(
+ENCODER_CIPHER = _of_encoder(
     "password.encoder.cipher.algorithm",
     one_of("AES/CBC/PKCS5Padding", "AES/GCM/NoPadding"),
     "AES/GCM/NoPadding",
     "The cipher for these passwords. The default is GCM, which binds a password to its user or key; KIP-226 has CBC.",
-    KeyScope.JOB,
-    kip="KIP-226",
 )
-ENCODER_KEY_LENGTH = Key(
+ENCODER_KEY_LENGTH = _of_encoder(
     "password.encoder.key.length",
     ValueType(lambda text: int(KEY_LENGTHS[KEY_LENGTHS.index(text)]), ", ".join(KEY_LENGTHS), KEY_LENGTHS),
     256,
     "Length of that key in bits. Kafka's default is 128.",
-    KeyScope.JOB,
-    kip="KIP-226",
 )
-ENCODER_ITERATIONS = Key(
-    "password.encoder.iterations",
-    integer(1024, 1_000_000),
-    210_000,
-    "Rounds that derive that key. KIP-226 has 4096.",
-    KeyScope.JOB,
-    kip="KIP-226",
+ENCODER_ITERATIONS = _of_encoder(
+    "password.encoder.iterations", integer(1024, 1_000_000), 210_000, "Rounds that derive that key. KIP-226 has 4096."
 )
 
 
@@ -587,13 +546,11 @@ LEDGER_SECRET: Key[str | None] = Key(
 )
 LEDGER_REPLICATION_FACTOR = _own_factor("lockstep.ledger.replication.factor", "ledger")
 AUDIT_REPLICATION_FACTOR = _own_factor("lockstep.audit.replication.factor", "audit topic")
-OVERRIDES_ALLOWED: Key[tuple[str, ...]] = Key(
+OVERRIDES_ALLOWED: Key[tuple[str, ...]] = _at_start(
     "lockstep.overrides.allowed",
     some_of(*OPENABLE),
     (),
     "What overrides in the ledger may set besides harmless keys: safety.md lists the keys of each word (configs.md).",
-    KeyScope.JOB,
-    live=Live.JOB,
 )
 MAX_DELETE_PERCENT = Key(
     "lockstep.limits.max.delete.percent",
@@ -618,7 +575,7 @@ MAX_CREATE = Key(
 
 # The failover: what makes a flow ready for it, how a fence is proven, and who is notified.
 
-FAILOVER_MAX_LOSS: Key[int | None] = Key(
+FAILOVER_MAX_LOSS = Key(
     "lockstep.failover.max.loss.records",
     integer(0),
     0,
@@ -631,13 +588,13 @@ FAILOVER_MAX_LOSS_AGE = Key(
     "`preflight` also calls a flow ready while no uncopied record is older than this. A busy flow always "
     "has some under way.",
 )
-FAILOVER_MAX_DRIFT: Key[int | None] = Key(
+FAILOVER_MAX_DRIFT = Key(
     "lockstep.failover.max.drift",
     integer(0),
     0,
     "`preflight` and the page call a flow ready while no kind has more differences than this.",
 )
-FAILOVER_MAX_GROUPS_SKIPPING: Key[int | None] = Key(
+FAILOVER_MAX_GROUPS_SKIPPING = Key(
     "lockstep.failover.max.groups.skipping",
     integer(0),
     0,
@@ -656,7 +613,7 @@ FAILOVER_ENDS_INTERVAL = Key(
     "Shortest time between two readings of the source's ends. A failover without the source predicts its "
     "loss from the last one.",
 )
-FAILOVER_PREFLIGHT_INTERVAL: Key[int | None] = Key(
+FAILOVER_PREFLIGHT_INTERVAL = Key(
     "lockstep.failover.preflight.interval.seconds",
     integer(0),
     60,

@@ -244,13 +244,13 @@ def safety(properties: Properties, flow: Flow) -> Safety:
 def failover_rules(properties: Properties, flow: Flow, listener: FailoverListener) -> FailoverRules:
     """Returns the limits of `preflight`, the proof of a fence, and who is notified."""
     return FailoverRules(
-        max_loss=properties.get(keys.FAILOVER_MAX_LOSS, flow) or 0,
+        max_loss=properties.get(keys.FAILOVER_MAX_LOSS, flow),
         max_loss_age=properties.get(keys.FAILOVER_MAX_LOSS_AGE, flow),
-        max_drift=properties.get(keys.FAILOVER_MAX_DRIFT, flow) or 0,
-        max_groups_skipping=properties.get(keys.FAILOVER_MAX_GROUPS_SKIPPING, flow) or 0,
+        max_drift=properties.get(keys.FAILOVER_MAX_DRIFT, flow),
+        max_groups_skipping=properties.get(keys.FAILOVER_MAX_GROUPS_SKIPPING, flow),
         proof_seconds=properties.get(keys.FAILOVER_FENCE_PROOF, flow),
         ends_interval=properties.get(keys.FAILOVER_ENDS_INTERVAL, flow),
-        preflight_interval=properties.get(keys.FAILOVER_PREFLIGHT_INTERVAL, flow) or 0,
+        preflight_interval=properties.get(keys.FAILOVER_PREFLIGHT_INTERVAL, flow),
         listener=listener,
         program=properties.get(keys.FAILOVER_PROGRAM, flow),
         hook_seconds=properties.get(keys.LISTENER_TIMEOUT, flow),
