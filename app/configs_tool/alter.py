@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from sinks.kafka.security.jaas import parse_jaas
 from sinks.kafka.security.sasl import JAAS
 from sinks.secret_values import without_secrets
 from streaming.errors import LockstepError, WrongUsage
+from streaming.message_words import nearest_hint
 
 Wait = Callable[[float], bool]
 """Waits so many seconds; returns True at once when it is to end."""
@@ -77,25 +78,19 @@ def known_configs(levels: ConfigLevels, entity: ConfigEntity) -> KnownConfigs:
     """Returns what is there before an alteration. Raises WrongUsage for an entity that does not exist,
     LockstepError."""
     brokers = levels.brokers()
-    before = _first_description(levels, entity)
+    before = described(levels, entity, absent=WrongUsage)
     if entity.type is ResourceType.TOPIC or entity.name:
         return KnownConfigs(before, before, brokers)
     # The cluster-wide default knows what is set there; which configs there are, a broker knows.
     return KnownConfigs(before, described(levels, ConfigEntity(ResourceType.BROKER, brokers[0])), brokers)
 
 
-def _first_description(levels: ConfigLevels, entity: ConfigEntity) -> Levels:
+def described(levels: ConfigLevels, entity: ConfigEntity, absent: type[LockstepError] = LockstepError) -> Levels:
+    """Returns an entity's configs. Raises LockstepError that says what is wrong with it, `absent` if there is none."""
     seen = levels.describe([entity])
-    if entity in seen.errors and seen.errors[entity].code in ABSENT_ENTITY:
-        raise WrongUsage(f"{named(entity)}: {said(seen.errors[entity])}")
-    return described(levels, entity) if entity in seen.errors else seen.items[entity]
-
-
-def described(levels: ConfigLevels, entity: ConfigEntity) -> Levels:
-    """Returns an entity's configs. Raises LockstepError that says what is wrong with the entity."""
-    seen = levels.describe([entity])
-    if entity in seen.errors:
-        raise LockstepError(f"{named(entity)}: {said(seen.errors[entity])}")
+    if (fault := seen.errors.get(entity)) is not None:
+        kind = absent if fault.code in ABSENT_ENTITY else LockstepError
+        raise kind(f"{named(entity)}: {said(fault)}")
     return seen.items[entity]
 
 
@@ -268,8 +263,7 @@ def notes(entity: ConfigEntity, wanted: ConfigValues, known: KnownConfigs) -> li
     found = []
     for name, value in wanted.items():
         if value is None and name not in own:
-            near = _nearest(name, own, 0.6)
-            found.append(f"{name}: is not set there, nothing to delete" + (f"; nearest: {near}" if near else ""))
+            found.append(f"{name}: is not set there, nothing to delete{nearest_hint(name, own)}")
         elif value is not None and entity.type is ResourceType.BROKER and not _is_known(name, known):
             found.append(f"{name}: no config of Kafka's; brokers keep it for metrics reporters and other plug-ins")
         elif value is not None and (note := jaas_note(name, listeners)):
@@ -290,10 +284,8 @@ def _wrong(entity: ConfigEntity, name: str, value: str | None, known: KnownConfi
 
 
 def _unknown_topic_config(name: str, there: Levels) -> str:
-    near = _nearest(name, there, 0.6)
-    broker = name in GROUP_OF
-    hint = "; it is a config of brokers: --entity-type brokers" if broker else ""
-    return "topics have no such config" + (f"; nearest: {near}" if near else "") + hint
+    hint = "; it is a config of brokers: --entity-type brokers" if name in GROUP_OF else ""
+    return f"topics have no such config{nearest_hint(name, there)}{hint}"
 
 
 def _read_only(entity: ConfigEntity, name: str, known: KnownConfigs) -> str | None:
@@ -334,12 +326,12 @@ def _needs_broker(entity: ConfigEntity, name: str, known: KnownConfigs) -> str |
 def _slip(entity: ConfigEntity, name: str, known: KnownConfigs) -> str | None:
     if _is_known(name, known) or name in own_levels(entity, known.before):
         return None
-    near = _nearest(base_name(name), _names(known))
-    if near is None:
+    near = difflib.get_close_matches(base_name(name), sorted(_names(known)), 1, NEAR)
+    if not near:
         return None
     prefix = name[: len(name) - len(base_name(name))]
     return (
-        f"Kafka has no such config; is {prefix}{near} meant? If it is a config of a metrics reporter's or another "
+        f"Kafka has no such config; is {prefix}{near[0]} meant? If it is a config of a metrics reporter's or another "
         "plug-in's own, say --custom"
     )
 
@@ -357,10 +349,6 @@ def _names(known: KnownConfigs) -> set[str]:
     # A broker describes custom configs, too: as sensitive ones that it does not have itself.
     own = {name for name, entry in known.there.items() if entry.origin in (Origin.STATIC, Origin.DEFAULT)}
     return own | GROUP_OF.keys()
-
-
-def _nearest(name: str, names: Collection[str], cutoff: float = NEAR) -> str | None:
-    return next(iter(difflib.get_close_matches(name, sorted(names), 1, cutoff)), None)
 
 
 def _per_broker(brokers: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from app.properties.value_types import CLASS
 from sinks.ledger.overrides import InLedger, Override, OverrideLevel, at_level
 from sinks.secret_values import is_secret
 from streaming.errors import LockstepError, WrongUsage
-from streaming.message_words import nearest
+from streaming.message_words import nearest_hint
 
 
 def can_be_overridden(opened: Collection[str] = ()) -> list[Key[object]]:
@@ -55,11 +55,8 @@ def checked_overrides(
     return found
 
 
-def _not_set(name: str, there: Iterable[str]) -> str | None:
-    if name in there:
-        return None
-    near = nearest(name, list(there))
-    return "it is not set here, so it cannot be deleted" + (f"; nearest: {near}" if near else "")
+def _not_set(name: str, there: Collection[str]) -> str | None:
+    return None if name in there else f"it is not set here, so it cannot be deleted{nearest_hint(name, there)}"
 
 
 def _objection(name: str, value: str, custom: bool, literal: bool, opened: Collection[str]) -> str | None:
@@ -70,8 +67,7 @@ def _objection(name: str, value: str, custom: bool, literal: bool, opened: Colle
         return "its value is not in UTF-8"
     key = TABLE.get(name)
     if key is None:
-        near = nearest(name, [one.name for one in can_be_overridden(opened)])
-        hint = f"; nearest: {near}" if near else ""
+        hint = nearest_hint(name, [one.name for one in can_be_overridden(opened)])
         return None if custom else f"Lockstep has no such key{hint}; --custom says that a plug-in of yours reads it"
     if reference:
         # It is looked up by each job; what it is there, that job checks.

@@ -24,7 +24,7 @@ from app.properties.scoped_keys import PREFIX, Properties, ScopedKey
 from app.properties.shown_values import may_be_shown, shown_value
 from app.properties.value_types import PATTERNS, one_of
 from streaming.flow import Flow
-from streaming.message_words import nearest
+from streaming.message_words import nearest, nearest_hint
 
 ARROW = re.compile(r"(?P<source>[^>]*)->(?P<target>[^.>]*)\.(?P<name>[^>]+)")
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -61,8 +61,7 @@ def _check_arrow(
 
 
 def _listed(alias: str, aliases: tuple[str, ...]) -> str:
-    near = nearest(alias, aliases)
-    return f" ({', '.join(aliases) or 'empty'})" + (f"; nearest: {near}" if near else "")
+    return f" ({', '.join(aliases) or 'empty'}){nearest_hint(alias, aliases)}"
 
 
 def _check_name(

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from streaming.durations import seconds_of
 from streaming.errors import LockstepError
-from streaming.message_words import nearest
+from streaming.message_words import nearest_hint
 from streaming.mm2.java_regex import compile_java
 
 T_co = TypeVar("T_co", covariant=True)
@@ -31,8 +31,7 @@ class ValueType(Generic[T_co]):
     def complaint(self, shown: str, text: str) -> str:
         """Returns why `text` is wrong: what is allowed, and the nearest word. `shown`: the text as a message may show
         it."""
-        near = nearest(text, self.words)
-        return f"{shown} is not allowed; allowed: {self.allowed}" + (f"; nearest: {near}" if near else "")
+        return f"{shown} is not allowed; allowed: {self.allowed}{nearest_hint(text, self.words)}"
 
 
 def items(text: str) -> tuple[str, ...]:

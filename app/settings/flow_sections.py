@@ -36,7 +36,7 @@ from sinks.plugins.listeners import FailoverListener, GroupListener, TopicListen
 from sinks.plugins.plugin_closing import close_plugin
 from streaming.errors import LockstepError, prefixed
 from streaming.flow import Flow
-from streaming.message_words import nearest
+from streaming.message_words import nearest_hint
 from streaming.mm2.internal_topic_names import InternalTopics, internal_topics
 from streaming.mm2.replication_filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from streaming.mm2.replication_policy import ReplicationPolicy
@@ -101,9 +101,8 @@ def chosen_flows(enabled: Sequence[Flow], wanted: Sequence[str], findings: Findi
 
 def not_enabled(name: str, enabled: Collection[str]) -> str:
     """Returns the message for a `--flow` that the file does not enable."""
-    near = nearest(name, enabled)
-    hint = f"; nearest: {near}" if near else ""
-    return f"--flow {name}: this flow is not enabled in the file; enabled: {', '.join(enabled) or 'none'}{hint}"
+    listed = f"{', '.join(enabled) or 'none'}{nearest_hint(name, enabled)}"
+    return f"--flow {name}: this flow is not enabled in the file; enabled: {listed}"
 
 
 def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> FlowSettings | None:
