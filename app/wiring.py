@@ -71,7 +71,6 @@ def client_mistakes(settings: Settings, flow: FlowSettings) -> list[LockstepErro
 
 
 def audit(flow: FlowSettings, target: KafkaCluster) -> Audit:
-    """The audit topic of a flow."""
     seal = audit_seal(flow.flow.name, flow.safety.ledger_secret)
     return Audit(flow.internal.audit, target, flow.safety.audit_factor, process_identity(), seal=seal)
 
@@ -133,7 +132,6 @@ class FlowClusters:
 
 @contextmanager
 def both_clusters(settings: Settings, flow: FlowSettings) -> Iterator[FlowClusters]:
-    """Opens both clusters of a flow, and closes them."""
     with ExitStack() as stack:
         source, target = (
             stack.enter_context(closing(connect(settings, alias, flow.flow)))

@@ -40,7 +40,6 @@ class LevelView:
     name: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """One of `levels`."""
         beside = {"where": self.where} if self.name is None else {"name": self.name}
         return {"source": self.source, "value": self.value, **beside}
 

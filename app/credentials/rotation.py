@@ -33,8 +33,6 @@ class UserCluster:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A credential that a cluster has now."""
-
     cluster: str
     user: str
     mechanism: str

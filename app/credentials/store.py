@@ -204,8 +204,6 @@ PRIVATE_FOLDER = 0o700
 
 @dataclass(frozen=True, slots=True)
 class EncodedPassword:
-    """An encoded password and its version."""
-
     version: str
     password: str = field(repr=False)
 
@@ -333,7 +331,6 @@ def store_path(properties: Mapping[str, str]) -> Path:
 
 
 def provider_class(properties: Mapping[str, str]) -> str:
-    """Who knows the passwords."""
     return _value(properties, keys.CREDENTIAL_PROVIDER)
 
 

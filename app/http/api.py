@@ -125,7 +125,6 @@ class Api:
         self._waiters = 0
 
     def application(self, rules: RequestRules) -> Starlette:
-        """The routes, for requests that break none of these rules."""
         return Starlette(
             middleware=[Middleware(Protection, rules=rules)],
             exception_handlers={HTTPException: _said},
@@ -230,17 +229,14 @@ class Api:
         return version("lockstep-kafka")
 
     async def openapi(self, _: Request) -> Response:
-        """The OpenAPI document of these operations."""
         return as_json(document(self._version))
 
     async def flows(self, _: Request) -> Response:
-        """Every flow."""
         found = [self._flow(flow) for flow in sorted(self._tasks)]
         about = {"version": self._version, "now": utc_text(utc_now()), "spark_ui": self._spark_ui}
         return as_json({**about, "file": self._reloading.file.as_json(), "flows": found})
 
     async def flow(self, request: Request) -> Response:
-        """One flow."""
         return as_json(self._flow(self._named(request)))
 
     def _flow(self, flow: Flow) -> dict[str, Any]:
@@ -273,18 +269,15 @@ class Api:
             raise HTTPException(400, str(error)) from None
 
     async def history(self, request: Request) -> Response:
-        """The last hour."""
         samples = self._histories[self._named(request)].samples()
         return as_json({"samples": [sample.as_json() for sample in samples]})
 
     async def changes(self, request: Request) -> Response:
-        """What the job changed."""
         flow, query = self._query(request, "kind")
         rows = self._histories[flow].changes()
         return as_json(paged(query, rows, lambda row: row, texts=_texts_of_change, value=lambda row: str(row["kind"])))
 
     async def refused(self, request: Request) -> Response:
-        """What is not tried, and what to do."""
         flow, query = self._query(request, "kind")
         rows = [refusal for kind in self._tasks[flow].status().kinds.values() for refusal in kind.refused]
         return as_json(
@@ -314,7 +307,6 @@ class Api:
         )
 
     async def topics(self, request: Request) -> Response:
-        """What is replicated."""
         flow, query = self._query(request)
         rows = sorted(self._histories[flow].remote().items())
         return as_json(paged(query, rows, lambda row: {"upstream": row[0], "remote": row[1]}, texts=lambda row: row))
@@ -447,7 +439,6 @@ class PromptConnection(H11Protocol):
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is waited for any more."""
         self._wait_no_more()
         super().connection_lost(exc)
 

@@ -163,7 +163,6 @@ class Operation:
 
     @property
     def of_flow(self) -> bool:
-        """Whether a flow is in its path."""
         return "{flow}" in self.path
 
 
@@ -210,7 +209,6 @@ OPERATIONS: Sequence[Operation] = (
 
 
 def document(version: str) -> dict[str, Any]:
-    """OpenAPI 3.1 of all of it."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "Lockstep", "version": version, "description": "What a running job knows. Reads only."},

@@ -49,7 +49,6 @@ class Sample:
     slowest_pass_seconds: float | None
 
     def as_json(self) -> dict[str, Any]:
-        """The sample as `/api/v1` shows it."""
         return asdict(self) | {"at": utc_text(self.at)}
 
 
@@ -65,7 +64,6 @@ class FlowHistory:
         self._passes = 0
 
     def passed(self, report: Report) -> None:
-        """Keeps what a pass did and saw."""
         now = utc_now()
         # A first pass has tens of thousands: only the newest are kept.
         newest = [outcome for outcome in report.outcomes if is_event(outcome)][-CHANGES:]
@@ -85,7 +83,6 @@ class FlowHistory:
         """Keeps what it knows: the flow continues with other settings, or the job ends."""
 
     def sample(self, status: FlowStatus, now: datetime) -> None:
-        """Another point of the charts."""
         latency = status.replication_latency_ms
         with self._lock:
             seconds, self._seconds = self._seconds, []

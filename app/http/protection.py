@@ -57,7 +57,6 @@ class Protection(BaseHTTPMiddleware):
         self._rules = rules
 
     async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
-        """The answer of the route, or why there is none."""
         # Not the URL's path, which begins with what the request says as its Host.
         is_open = request.scope["path"] in OPEN and request.method == "GET"
         refused = None if is_open else self._rules.refused(request.method, request.headers)

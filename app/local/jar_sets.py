@@ -38,7 +38,6 @@ class JarSet:
 
     @property
     def list(self) -> Path:
-        """The file of checksums."""
         return self.checksums / f"{self.name}.sha256"
 
     def expected(self) -> dict[str, str]:
@@ -70,7 +69,6 @@ class Connector:
 
     @property
     def jars(self) -> JarSet:
-        """The jars, as they are fetched."""
         return JarSet(
             f"spark-kafka-{self.version}",
             (

@@ -90,12 +90,10 @@ class JavaProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
         return self._child.pid
 
     @property
     def runs(self) -> bool:
-        """Whether it has not ended yet."""
         return self._child.poll() is None
 
     def output(self) -> str:
@@ -119,7 +117,6 @@ class JavaProcess:
         return code == 0
 
     def kill(self) -> None:
-        """SIGKILL."""
         children.kill(self._child)
 
     def stop(self) -> None:

@@ -67,7 +67,6 @@ class LocalCluster(Startable):
 
     @property
     def pids(self) -> list[int]:
-        """Process ids of the nodes that run."""
         return [process.pid for process in self._processes if process.runs]
 
     def client_properties(self, user: tuple[str, str] | None = None) -> dict[str, str]:
@@ -139,7 +138,6 @@ class LocalCluster(Startable):
         self._processes = []
 
     def restart(self) -> None:
-        """Stop the cluster, and start it on the same ports and data."""
         self.stop()
         self.start()
 

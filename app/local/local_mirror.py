@@ -79,7 +79,6 @@ class LocalMirror(Startable):
 
     @property
     def pids(self) -> list[int]:
-        """Its process id, while it runs."""
         return [self._process.pid] if self._process and self._process.runs else []
 
     def start(self, *, wait: bool = True) -> None:
@@ -120,13 +119,11 @@ class LocalMirror(Startable):
             self._process.check()
 
     def stop(self) -> None:
-        """In order."""
         if self._process is not None:
             self._process.stop()
             self._process = None
 
     def kill(self) -> None:
-        """SIGKILL, as a crash."""
         if self._process is not None:
             self._process.kill()
             self._process = None

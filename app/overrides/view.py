@@ -156,7 +156,6 @@ class OverrideAlteration:
         return [row for row in rows if row.before != row.after or row.after == IN_PLACE_OF_SECRET]
 
     def rows(self) -> list[dict[str, str | None]]:
-        """For people and programs."""
         return [{"name": name, "before": self._old(name), "after": self._new(name)} for name in self.wanted]
 
     def _written(self, flow: Flow, name: str) -> str:

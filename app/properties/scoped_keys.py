@@ -77,7 +77,6 @@ class Properties:
         return {where: entry.value for where, entry in self.by_key.items()}
 
     def at(self, scope: Scope, ours: bool, name: str) -> PropertyLine | None:
-        """The entry of a scope and name."""
         return self.by_key.get(ScopedKey(scope, ours, name))
 
     def entry(self, name: str, flow: Flow | None = None) -> PropertyLine | None:
@@ -112,7 +111,6 @@ class Properties:
         return entry.problem is None
 
     def mm2_get(self, key: Key[T], flow: Flow) -> T:
-        """The value that holds for MM2."""
         entry = self.mm2_entry(key.name, flow)
         return key.default if entry is None else parsed(key, entry)
 

@@ -32,8 +32,6 @@ class RightVerdict(str, Enum):
 
 @dataclass(frozen=True)
 class RightFinding:
-    """A right, its verdict, and the evidence."""
-
     right: Right
     verdict: RightVerdict
     reason: str = ""

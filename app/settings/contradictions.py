@@ -194,8 +194,8 @@ def _share_nothing(properties: Properties, flows: Sequence[Flow]) -> bool:
     return plain and not set.intersection(*map(set, lists))
 
 
-# What MM2 is told in the same file, and what that means beside Lockstep: lines that work, but hardly as meant
-# (KIP-787 has the forwarding admin, KIP-1031 offset-syncs that are off).
+# What MM2 is told in the same file, and what that means beside Lockstep: lines that work, but hardly as meant.
+# KIP-787 has the forwarding admin, KIP-1031 offset-syncs that are off.
 
 
 TRANSFORMS = "transforms"
@@ -272,5 +272,4 @@ LINE_RULES: Mapping[str, tuple[Callable[[PropertyLine, Properties, Flow], bool],
 
 
 def is_enabled(properties: Properties, flow: Flow, kind: Kind) -> bool:
-    """Whether the file enables a kind for a flow."""
     return any(properties.get(keys.TABLE[switch.name], flow) for switch in kind.row.enabled_by)

@@ -166,7 +166,6 @@ def _build_flows(
 def _check_together(
     properties: Properties, clusters: Mapping[str, ClusterSettings], built: Sequence[FlowSettings], findings: Findings
 ) -> None:
-    """Contradictions between flows."""
     check_collisions(properties, built, findings)
     check_cycles(properties, built, findings)
     check_broker_configs(properties, built, findings)

@@ -23,7 +23,6 @@ CONTENT_TYPES: Mapping[str, str] = {
 
 
 def page_files() -> Mapping[str, Path]:
-    """What is served, by path."""
     files = {PAGE_BASE + file.name: file for file in sorted(PAGE_FOLDER.iterdir()) if file.suffix in CONTENT_TYPES}
     return {"/": PAGE_FOLDER / INDEX} | {path: file for path, file in files.items() if file.name != INDEX}
 
