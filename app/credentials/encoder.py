@@ -81,11 +81,10 @@ class EncoderSettings:
 
 
 class PasswordEncoder:
-    """Encodes and decodes with one secret. The types of the keys have checked the settings."""
+    """Encodes with the secret, and decodes with it or the old one. The types of the keys have checked the settings."""
 
-    def __init__(self, secret: str, settings: EncoderSettings) -> None:
-        self._secret, self._settings = secret, settings
-        self._salt = os.urandom(SALT_BYTES)
+    def __init__(self, settings: EncoderSettings) -> None:
+        self._settings, self._salt = settings, os.urandom(SALT_BYTES)
 
     def encode(self, password: str, name: str | None = None) -> str:
         """Returns the text that Kafka's encoder would make, with a random salt and vector.
@@ -94,7 +93,7 @@ class PasswordEncoder:
         """
         settings, salt = self._settings, self._salt
         cipher = CIPHERS[settings.cipher_algorithm]
-        key = self._key(settings.keyfactory_algorithm, settings.key_length, salt, settings.iterations)
+        key = _key(settings.secret, settings.keyfactory_algorithm, settings.key_length, salt, settings.iterations)
         associated = name.encode() if name is not None and cipher.binds else None
         sealed = cipher.encrypt(key, password.encode(), associated)
         fields = {
@@ -111,9 +110,21 @@ class PasswordEncoder:
         }
         return ",".join(f"{key}:{text}" for key, text in fields.items())
 
-    def is_current(self, encoded: str) -> bool:
-        """Whether `encode` with a name would use the same settings now. Raises UndecodablePassword for any other
-        text."""
+    def decode(self, encoded: str, name: str | None = None) -> str:
+        """Returns the password. Raises as `read`."""
+        return self.read(encoded, name)[0]
+
+    def read(self, encoded: str, name: str | None = None) -> tuple[str, bool]:
+        """Returns the password, and whether `encode` with a name would use the same secret and settings now. Raises
+        UndecodablePassword for a damaged text, another secret, or another owner's password."""
+        try:
+            return _decoded(self._settings.secret, encoded, name), self._is_current(encoded)
+        except UndecodablePassword:
+            if self._settings.old_secret is None:
+                raise
+            return _decoded(self._settings.old_secret, encoded, name), False
+
+    def _is_current(self, encoded: str) -> bool:
         settings, fields = self._settings, _Fields(encoded)
         try:
             iterations = fields.number("iterations")
@@ -124,32 +135,32 @@ class PasswordEncoder:
         bound = fields.has(ASSOCIATED) or not CIPHERS[settings.cipher_algorithm].binds
         return bound and found == chosen and iterations >= settings.iterations
 
-    def decode(self, encoded: str, name: str | None = None) -> str:
-        """Returns the password. Raises UndecodablePassword for a damaged text, another secret, or another owner's
-        password."""
-        try:
-            fields = _Fields(encoded)
-            cipher = fields.one_of("cipherAlgorithm", CIPHERS)
-            for parameter, value in cipher.parameters.items():
-                fields.one_of(parameter, {value: None})
-            factory = fields.text("keyFactoryAlgorithm")
-            key = self._key(factory, fields.number("keyLength"), fields.bytes("salt"), fields.number("iterations"))
-            sealed = Sealed(fields.bytes("initializationVector"), fields.bytes("encryptedPassword"))
-            associated = (name or "").encode() if fields.has(ASSOCIATED) else None
-            password = cipher.decrypt(key, sealed, associated).decode()
-        except (ValueError, OverflowError, InvalidTag):
-            # The cause is kept out: it may tell something of the key.
-            raise UndecodablePassword("a password could not be decoded: damaged, or made with another secret") from None
-        if _java_length(password) != fields.number("passwordLength"):
-            raise UndecodablePassword("a password could not be decoded: it was made with another secret")
-        return password
 
-    def _key(self, factory: str, length: int, salt: bytes, iterations: int) -> bytes:
-        if factory not in KEY_FACTORIES or length not in KEY_LENGTHS:
-            raise UndecodablePassword(f"a password could not be decoded: {factory} with {length} bits is not supported")
-        if iterations > MAX_ITERATIONS:
-            raise UndecodablePassword(f"a password could not be decoded: it asks for {iterations} iterations")
-        return _derived(self._secret, factory, length, salt, iterations)
+def _decoded(secret: str, encoded: str, name: str | None) -> str:
+    try:
+        fields = _Fields(encoded)
+        cipher = fields.one_of("cipherAlgorithm", CIPHERS)
+        for parameter, value in cipher.parameters.items():
+            fields.one_of(parameter, {value: None})
+        factory = fields.text("keyFactoryAlgorithm")
+        key = _key(secret, factory, fields.number("keyLength"), fields.bytes("salt"), fields.number("iterations"))
+        sealed = Sealed(fields.bytes("initializationVector"), fields.bytes("encryptedPassword"))
+        associated = (name or "").encode() if fields.has(ASSOCIATED) else None
+        password = cipher.decrypt(key, sealed, associated).decode()
+    except (ValueError, OverflowError, InvalidTag):
+        # The cause is kept out: it may tell something of the key.
+        raise UndecodablePassword("a password could not be decoded: damaged, or made with another secret") from None
+    if _java_length(password) != fields.number("passwordLength"):
+        raise UndecodablePassword("a password could not be decoded: it was made with another secret")
+    return password
+
+
+def _key(secret: str, factory: str, length: int, salt: bytes, iterations: int) -> bytes:
+    if factory not in KEY_FACTORIES or length not in KEY_LENGTHS:
+        raise UndecodablePassword(f"a password could not be decoded: {factory} with {length} bits is not supported")
+    if iterations > MAX_ITERATIONS:
+        raise UndecodablePassword(f"a password could not be decoded: it asks for {iterations} iterations")
+    return _derived(secret, factory, length, salt, iterations)
 
 
 @lru_cache(maxsize=KEYS_KEPT)

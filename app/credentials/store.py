@@ -49,8 +49,7 @@ class CredentialStore:
     def __init__(self, path: Path, settings: EncoderSettings, now: Callable[[], datetime] = utc_now) -> None:
         """The file need not exist."""
         self.path, self._now = path, now
-        self._encoder = PasswordEncoder(settings.secret, settings)
-        self._old = PasswordEncoder(settings.old_secret, settings) if settings.old_secret else None
+        self._encoder = PasswordEncoder(settings)
         self._seen: tuple[FileStamp | None, Document] = (None, Document())
 
     def users(self) -> list[ListedUser]:
@@ -128,25 +127,27 @@ class CredentialStore:
     @contextmanager
     def _changed(self) -> Iterator[Document]:
         with changed_document(self.path) as document:
-            self._fit(document)
+            if document.check is None or not self._is_current(document.check):
+                self._encode_all(document)
             yield document
 
-    def _fit(self, document: Document) -> None:
-        """Encode everything with the current secret. Raises LockstepError if that fails."""
-        if document.check is None:
-            document.check = self._encoder.encode(CHECK, CHECK)
-        elif not _fits(self._encoder, document.check):
-            if self._old is None or not _fits(self._old, document.check):
-                raise LockstepError(f"{self._wrong_secret()}; nothing was written")
-            self._encode_again(document, self._old)
-        elif not self._encoder.is_current(document.check):
-            self._encode_again(document, self._encoder)
+    def _is_current(self, check: str) -> bool:
+        try:
+            word, current = self._encoder.read(check, CHECK)
+        except UndecodablePassword:
+            word, current = "", False
+        if word != CHECK:
+            raise LockstepError(f"{self._wrong_secret()}; nothing was written")
+        return current
 
-    def _encode_again(self, document: Document, before: PasswordEncoder) -> None:
+    def _encode_all(self, document: Document) -> None:
+        """Encode everything with the current secret and settings. Raises LockstepError if that fails."""
         document.check = self._encoder.encode(CHECK, CHECK)
         for user, entry in document.users.items():
-            name = _bound_to(user)
-            document.users[user] = entry.mapped(partial(_encoded_again, self._encoder, before, name))
+            document.users[user] = entry.mapped(partial(self._encoded_again, _bound_to(user)))
+
+    def _encoded_again(self, name: str, encoded: str) -> str:
+        return self._encoder.encode(self._encoder.decode(encoded, name), name)
 
     def _encoded(self, credential: Credential) -> EncodedPassword:
         return EncodedPassword(
@@ -156,13 +157,10 @@ class CredentialStore:
     def _decoded(self, user: str, stored: EncodedPassword | None) -> Credential | None:
         if stored is None:
             return None
-        for encoder in (self._encoder, self._old):
-            try:
-                if encoder is not None:
-                    return Credential(user, encoder.decode(stored.password, _bound_to(user)), stored.version)
-            except UndecodablePassword:
-                continue
-        raise LockstepError(f"{self._wrong_secret()}: the password of {user} cannot be read")
+        try:
+            return Credential(user, self._encoder.decode(stored.password, _bound_to(user)), stored.version)
+        except UndecodablePassword:
+            raise LockstepError(f"{self._wrong_secret()}: the password of {user} cannot be read") from None
 
     def _wrong_secret(self) -> str:
         return (
@@ -175,19 +173,8 @@ def _bound_to(user: str) -> str:
     return f"scram-user {user}"
 
 
-def _encoded_again(encoder: PasswordEncoder, before: PasswordEncoder, name: str, encoded: str) -> str:
-    return encoder.encode(before.decode(encoded, name), name)
-
-
 def _version(stored: EncodedPassword | None) -> str | None:
     return stored.version if stored else None
-
-
-def _fits(encoder: PasswordEncoder, check: str) -> bool:
-    try:
-        return encoder.decode(check, CHECK) == CHECK
-    except UndecodablePassword:
-        return False
 
 
 def _raise_if_pending(user: str, document: Document) -> None:

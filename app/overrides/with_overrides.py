@@ -142,8 +142,8 @@ def override_of(name: str, value: str, properties: Mapping[str, str], literal: b
             f"{name} is a secret, and is kept encoded: set {SECRET} in the properties file, or keep a reference "
             "such as ${file:PATH:KEY}, which each job looks up, with --literal"
         )
-    settings = encoder_settings(properties)
-    return Override(PasswordEncoder(settings.secret, settings).encode(value, _bound_to(name)), encoded=True)
+    encoder = PasswordEncoder(encoder_settings(properties))
+    return Override(encoder.encode(value, _bound_to(name)), encoded=True)
 
 
 def values_of(stored: InLedger, properties: Mapping[str, str]) -> dict[str, str]:
@@ -170,18 +170,14 @@ def _plain(name: str, override: Override, properties: Mapping[str, str]) -> tupl
         return Reference(override.value) if override.reference else override.value, False
     if not properties.get(SECRET):
         raise LockstepError(f"the override of {name} in the ledger is encoded: set {SECRET} as it was then")
-    settings = encoder_settings(properties)
-    for secret in filter(None, (settings.secret, settings.old_secret)):
-        encoder = PasswordEncoder(secret, settings)
-        try:
-            value = Decoded(encoder.decode(override.value, _bound_to(name)))
-        except UndecodablePassword:
-            continue
-        return value, secret is not settings.secret or not encoder.is_current(override.value)
-    raise LockstepError(
-        f"the override of {name} in the ledger was encoded with another secret: set {OLD_SECRET} to it, or write the "
-        "override again"
-    )
+    try:
+        value, current = PasswordEncoder(encoder_settings(properties)).read(override.value, _bound_to(name))
+    except UndecodablePassword:
+        raise LockstepError(
+            f"the override of {name} in the ledger was encoded with another secret: set {OLD_SECRET} to it, or write "
+            "the override again"
+        ) from None
+    return Decoded(value), not current
 
 
 def _bound_to(name: str) -> str:

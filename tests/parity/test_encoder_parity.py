@@ -44,7 +44,7 @@ def theirs(kafka: Kafka, chosen: EncoderSettings) -> Any:
 
 
 def ours(chosen: EncoderSettings) -> PasswordEncoder:
-    return PasswordEncoder(chosen.secret, chosen)
+    return PasswordEncoder(chosen)
 
 
 def password(kafka: Kafka, text: str) -> Any:

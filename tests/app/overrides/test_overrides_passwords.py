@@ -146,5 +146,5 @@ def test_short_secret_of_the_encoder_is_refused_with_what_to_do() -> None:
     with pytest.raises(LockstepError, match="at least 16 characters; a shorter one from before may stay as") as caught:
         override_of(NAME, PASSWORD, {SECRET: "short-one"})
     assert "short-one" not in str(caught.value)
-    encoded = Override(PasswordEncoder("short-one", EncoderSettings("short-one")).encode(PASSWORD), encoded=True)
+    encoded = Override(PasswordEncoder(EncoderSettings("short-one")).encode(PASSWORD), encoded=True)
     assert values_of({KEY: encoded.to_text()}, {**NEW, OLD_SECRET: "short-one"}) == {NAME: PASSWORD}
