@@ -15,7 +15,7 @@ from app.local.jar_sets import KAFKA_JARS, JarSet
 from app.local.jars import fetched
 from app.local.java import QUICK_START, JavaProcess, stop_all
 from app.local.ports import HOST, brokers_known_at
-from app.local.startable import Startable, logging_options
+from app.local.startable import JavaService, logging_options
 from app.local.waiting import wait_for
 from app.private_files import replace_file
 
@@ -23,7 +23,7 @@ CLUSTER_READY_WITHIN = 300.0
 """Seconds; a start takes 3 on an idle machine."""
 
 
-class LocalCluster(Startable):
+class LocalCluster(JavaService):
     """A cluster of `brokers` nodes, each broker and controller, with data and logs in `folder`.
 
     `heap`: of each node, as in `-Xmx`. `java_options`: of each node. `overrides`: server properties. `allow_everyone`:
@@ -44,11 +44,11 @@ class LocalCluster(Startable):
         proxied: bool = False,
         jars: JarSet = KAFKA_JARS,
     ) -> None:
-        self.alias, self._folder, self._jars = alias, folder.resolve(), jars
+        super().__init__(folder)
+        self.alias, self._jars = alias, jars
         self._nodes, self._proxied = nodes(brokers), proxied
         self._overrides = {"allow.everyone.if.no.acl.found": str(allow_everyone).lower(), **(overrides or {})}
         self._options = [f"-Xmx{heap}", "-XX:+UseSerialGC", *java_options]
-        self._processes: list[JavaProcess] = []
 
     @property
     def bootstrap(self) -> str:
@@ -64,10 +64,6 @@ class LocalCluster(Startable):
     def proxies(self) -> dict[int, int]:
         """Ports that the proxy forwards to, by the port where clients expect it. Empty unless `proxied`."""
         return {node.proxy: node.behind_proxy for node in self._nodes} if self._proxied else {}
-
-    @property
-    def pids(self) -> list[int]:
-        return [process.pid for process in self._processes if process.runs]
 
     def client_properties(self, user: tuple[str, str] | None = None) -> dict[str, str]:
         """Returns Java client properties: for the plaintext listener, or for SASL/PLAIN with user and password."""
@@ -111,31 +107,15 @@ class LocalCluster(Startable):
     def wait_until_ready(self, timeout: float = CLUSTER_READY_WITHIN) -> None:
         """Returns when every node serves clients and knows all others. Raises LockstepError after stopping
         everything."""
-        try:
-            wait_for(self._serves, timeout, f"the brokers of cluster {self.alias} to serve (logs in {self._folder})")
-        except BaseException:
-            self.stop()
-            raise
+        self._wait_for(self._serves, timeout, f"the brokers of cluster {self.alias} to serve (logs in {self._folder})")
 
     def _started(self, node: Node) -> JavaProcess:
         options = [*self._options, *logging_options(self._folder)]
         return JavaProcess("kafka.Kafka", [str(self._file(node))], fetched(self._jars), self._log(node), options)
 
     def _serves(self) -> bool:
-        for process in self._processes:
-            process.check()
+        self.check()
         return all(brokers_known_at(node.plain) == len(self._nodes) for node in self._nodes)
-
-    def stop(self) -> None:
-        """In order; the data stays."""
-        stop_all(self._processes)
-        self._processes = []
-
-    def kill(self) -> None:
-        """Send SIGKILL to every node, as a crash; the data stays."""
-        for process in self._processes:
-            process.kill()
-        self._processes = []
 
     def restart(self) -> None:
         self.stop()

@@ -12,8 +12,7 @@ import javaproperties
 from app.local.jar_sets import KAFKA_JARS, JarSet
 from app.local.jars import fetched
 from app.local.java import JavaProcess
-from app.local.startable import Startable, logging_options
-from app.local.waiting import wait_for
+from app.local.startable import JavaService, logging_options
 
 MIRROR_READY_WITHIN = 300.0
 """Seconds; a start takes 6 to 15 on an idle machine."""
@@ -59,7 +58,7 @@ def with_discovery(properties: Mapping[str, str]) -> dict[str, str]:
     return {f"{alias}.plugin.discovery": "service_load" for alias in aliases} | dict(properties)
 
 
-class LocalMirror(Startable):
+class LocalMirror(JavaService):
     """MM2 with these properties. `folder`: has its log, and its file unless `file` is given. `jars`: of its version of
     Kafka."""
 
@@ -73,13 +72,9 @@ class LocalMirror(Startable):
         file: Path | None = None,
         jars: JarSet = KAFKA_JARS,
     ) -> None:
-        self._properties, self._folder, self._file, self._jars = dict(properties), folder.resolve(), file, jars
+        super().__init__(folder)
+        self._properties, self._file, self._jars = dict(properties), file, jars
         self._options = [f"-Xmx{heap}", "-XX:+UseSerialGC", *java_options]
-        self._process: JavaProcess | None = None
-
-    @property
-    def pids(self) -> list[int]:
-        return [self._process.pid] if self._process and self._process.runs else []
 
     def start(self, *, wait: bool = True) -> None:
         """Start MM2, unless it runs. Returns when every flow's source connector has started, or at once unless `wait`.
@@ -94,36 +89,16 @@ class LocalMirror(Startable):
             file = self._folder / "mirror.properties"
             file.write_text(javaproperties.dumps(with_discovery(self._properties), timestamp=False), encoding="latin-1")
         options = [*self._options, *logging_options(self._folder)]
-        self._process = JavaProcess(MAIN, [str(file)], fetched(self._jars), self._folder / "mirror.log", options)
+        self._processes = [JavaProcess(MAIN, [str(file)], fetched(self._jars), self._folder / "mirror.log", options)]
         if wait:
             self.wait_until_ready()
 
     def wait_until_ready(self, timeout: float = MIRROR_READY_WITHIN) -> None:
         """Returns when every flow's source connector has started. Raises LockstepError after stopping MM2."""
         flows = sum(value == "true" for key, value in self._properties.items() if ENABLED.fullmatch(key))
-        try:
-            wait_for(lambda: self._runs(flows), timeout, f"MM2's source connectors to start (log in {self._folder})")
-        except BaseException:
-            self.stop()
-            raise
+        waited = f"MM2's source connectors to start (log in {self._folder})"
+        self._wait_for(lambda: self._runs(flows), timeout, waited)
 
     def _runs(self, flows: int) -> bool:
-        if self._process is None:
-            return False
         self.check()
-        return self._process.output().count(SOURCE_STARTED) >= flows
-
-    def check(self) -> None:
-        """Raises LockstepError with the end of its log if MM2 has ended."""
-        if self._process is not None:
-            self._process.check()
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.stop()
-            self._process = None
-
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process = None
+        return sum(process.output().count(SOURCE_STARTED) for process in self._processes) >= flows

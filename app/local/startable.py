@@ -4,10 +4,13 @@ stdout, warnings only, and what tells that MM2 is up."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Final, TypeVar
+
+from app.local.java import JavaProcess, stop_all
+from app.local.waiting import wait_for
 
 T = TypeVar("T", bound="Startable")
 
@@ -31,6 +34,43 @@ class Startable(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+class JavaService(Startable):
+    """Runs as Java processes, with logs in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.resolve()
+        self._processes: list[JavaProcess] = []
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of what runs."""
+        return [process.pid for process in self._processes if process.runs]
+
+    def check(self) -> None:
+        """Raises LockstepError with the end of its log if a process has ended."""
+        for process in self._processes:
+            process.check()
+
+    def stop(self) -> None:
+        """In order; data stays."""
+        stop_all(self._processes)
+        self._processes = []
+
+    def kill(self) -> None:
+        """Send SIGKILL to every process, as a crash; data stays."""
+        for process in self._processes:
+            process.kill()
+        self._processes = []
+
+    def _wait_for(self, ready: Callable[[], bool], timeout: float, what: str) -> None:
+        """Raises LockstepError after stopping everything."""
+        try:
+            wait_for(ready, timeout, what)
+        except BaseException:
+            self.stop()
+            raise
 
 
 LOG4J_2: Final = """status = warn
