@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from app.cli.lazy_commands import COMMANDS
@@ -13,11 +15,13 @@ from app.local.jars import PROJECT
 from app.overrides.overridable import ADDRESS_ENDINGS, CLASS_ENDINGS, CLOSED, REFERENCES, closed
 from app.properties.keys import OPENABLE, TABLE, Key, KeyScope, Live
 from app.properties.value_types import BOOLEAN, CLASS, DURATION_SECONDS, PATTERNS, TEXT, WORDS
-from app.rights.flow_rights import DRILL_RULES, FAILOVER_RULES, RIGHT_RULES, RightRule
+from app.rights.flow_rights import DRILL_RULES, FAILOVER_RULES, RIGHT_RULES, RightRule, resource
+from app.settings import load
 from sinks.engine.metrics import EFFECTIVE, WORST, WORST_ROWS, Family, Metrics
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.status import STATES_IN_A_JOB, Task
 from sinks.engine.verify_status import STALLED
+from sinks.flow_settings import FlowSettings
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.ledger.failover_record import TRANSITIONS, Command, State, commands_from
 from sinks.model.changes import Kind, Op
@@ -179,26 +183,21 @@ def _table(head: str, rows: Iterable[str]) -> str:
     return "\n".join("| " + " | ".join(line.split("|")) + " |" for line in lines) + "\n"
 
 
-RESOURCE_NAMES: Mapping[On, str] = {
-    On.CLUSTER: "`CLUSTER`",
-    On.UPSTREAM: "`TOPIC` `*`",
-    On.REMOTE: "`TOPIC` prefix `a.`",
-    On.OFFSET_SYNCS: "`TOPIC` `mm2-offset-syncs.b.internal`",
-    On.CHECKPOINTS: "`TOPIC` `a.checkpoints.internal`",
-    On.HEARTBEATS: "`TOPIC` `heartbeats`",
-    On.REPLICATED_HEARTBEATS: "`TOPIC` `a.heartbeats`",
-    On.LEDGER: "`TOPIC` `lockstep-ledger.a.internal`",
-    On.GROUPS: "`GROUP` `*`",
-    On.TRANSACTIONAL_IDS: "`TRANSACTIONAL_ID` `*`",
-    On.COMMITS: "`TOPIC` `__consumer_offsets`",
-    On.TOPICS_LOG: "`TOPIC` `lockstep-topics.a.internal`",
-    On.GROUPS_LOG: "`TOPIC` `lockstep-groups.a.internal`",
-    On.AUDIT: "`TOPIC` `lockstep-audit.a.internal`",
-    On.DRILL_TOPIC: "`TOPIC` prefix `failover-drill-`",
-    On.DRILL_COPY: "`TOPIC` prefix `a.failover-drill-`",
-    On.DRILL_GROUPS: "`GROUP` prefix `failover-drill-`",
-}
-"""For a flow a -> b with the default policy."""
+SAMPLE = """clusters = a, b
+a.bootstrap.servers = a:9092
+b.bootstrap.servers = b:9092
+a->b.enabled = true
+"""
+"""A flow a -> b with the default policy."""
+
+
+@cache
+def _sample_flow() -> FlowSettings:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "mirror.properties"
+        file.write_text(SAMPLE, encoding="utf-8")
+        return load(file, environ={}).flows[0]
+
 
 RIGHTS_INTRO = """# The rights that the job needs
 
@@ -230,7 +229,9 @@ def rights_page() -> str:
 
 def _right_row(rule: RightRule) -> str:
     operations = ", ".join(rule.operations) + (" (optional)" if rule.optional else "")
-    cells = (rule.side.value, f"{rule.on.value}: {RESOURCE_NAMES[rule.on]}", operations, rule.why, rule.condition)
+    type, name, pattern = resource(_sample_flow(), rule.on)
+    named = f"`{type}`" if rule.on is On.CLUSTER else f"`{type}`{' prefix' * (pattern == 'PREFIXED')} `{name}`"
+    cells = (rule.side.value, f"{rule.on.value}: {named}", operations, rule.why, rule.condition)
     return "| " + " | ".join(cells) + " |"
 
 
@@ -336,12 +337,8 @@ def _keys(word: str) -> str:
     if word == REFERENCES:
         return "values such as `${file:PATH:KEY}`, of any key that may be overridden"
     keys = [name for name in TABLE if CLOSED[word](name) and closed(name, False, OPENABLE) is None]
-    of_plugins = f"; keys of plug-ins that end in {_listed(BESIDES[word])}" if word in BESIDES else ""
-    return _listed(keys) + of_plugins
-
-
-def _listed(names: list[str] | tuple[str, ...]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+    of_plugins = f"; keys of plug-ins that end in {_words(BESIDES[word])}" if word in BESIDES else ""
+    return _words(keys) + of_plugins
 
 
 MADE: Mapping[str, tuple[str, Callable[[], str]]] = {
