@@ -108,14 +108,10 @@ def check_servers(properties: Properties, settings: ClusterSettings, findings: F
 
 
 def _missing(properties: Properties, alias: str) -> str:
-    names = [where.name for where in properties.by_key if where.scope == alias]
-    near = nearest(SERVERS, names, 0.7)
-    meant = f"; is {alias}.{near} in line {_line(properties, alias, near)} meant?" if near else ""
+    lines = {where.name: entry.line for where, entry in properties.by_key.items() if where.scope == alias}
+    near = nearest(SERVERS, lines, 0.7)
+    meant = f"; is {alias}.{near} in line {lines[near]} meant?" if near else ""
     return f"is missing: write the addresses of {alias}'s brokers, e.g. {alias}.{SERVERS}=host1:9092,host2:9092{meant}"
-
-
-def _line(properties: Properties, alias: str, name: str) -> int:
-    return next(entry.line for where, entry in properties.by_key.items() if (where.scope, where.name) == (alias, name))
 
 
 def check_shared_servers(

@@ -64,23 +64,11 @@ def flow_that_stays(before: Settings, flow: Flow, properties: Properties, findin
     if running is None or not can_stay(running, names):
         return None
     for plugin in plugins_that_take(running, names):
-        validate(plugin, properties.of_flow(flow), names, findings, properties, flow)
+        try:
+            check_agrees(plugin, properties.of_flow(flow))
+        except Exception as error:  # noqa: BLE001 - a plug-in of the user's may raise anything
+            name = min(names & set(plugin.reconfigurable_configs()))
+            entry, reason = properties.entry(name, flow), str(error) or type(error).__name__
+            said = f"{type(plugin).__name__} does not take it: {reason}"
+            findings.mistake(entry, said, entry.key if entry else name)
     return running
-
-
-def validate(
-    plugin: Reconfigurable,
-    values: Mapping[str, str],
-    names: Collection[str],
-    findings: Findings,
-    properties: Properties,
-    flow: Flow | None = None,
-) -> None:
-    """Let a plug-in check these values. Its objection is a mistake of the key that changed."""
-    try:
-        check_agrees(plugin, values)
-    except Exception as error:  # noqa: BLE001 - a plug-in of the user's may raise anything
-        name = min(set(names) & set(plugin.reconfigurable_configs()))
-        entry = properties.entry(name, flow)
-        reason = str(error) or type(error).__name__
-        findings.mistake(entry, f"{type(plugin).__name__} does not take it: {reason}", entry.key if entry else name)
