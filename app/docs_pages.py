@@ -13,6 +13,7 @@ from app.cli.lazy_commands import COMMANDS
 from app.http.openapi import API_BASE, OPERATIONS, Operation
 from app.local.jars import PROJECT
 from app.overrides.overridable import ADDRESS_ENDINGS, CLASS_ENDINGS, CLOSED, REFERENCES, closed
+from app.overrides.view import default_text
 from app.properties.keys import OPENABLE, TABLE, Key, KeyScope, Live
 from app.properties.value_types import BOOLEAN, CLASS, DURATION_SECONDS, PATTERNS, TEXT, WORDS
 from app.rights.flow_rights import DRILL_RULES, FAILOVER_RULES, RIGHT_RULES, RightRule, resource
@@ -93,16 +94,10 @@ def _key_row(key: Key[object]) -> str:
 
 
 def _default(key: Key[object]) -> str:
-    value = key.default
-    if key.type is DURATION_SECONDS and isinstance(value, float):
-        return f"`{written(value)}`"
-    if value is None or value in ((), "", []):
-        return "-"
-    if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
-    if isinstance(value, tuple | list):
-        return "`" + ", ".join(str(part) for part in value) + "`"
-    return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
+    if key.type is DURATION_SECONDS and isinstance(key.default, float):
+        return f"`{written(key.default)}`"
+    text = default_text(key.default)
+    return "-" if text is None else f"`{text.replace(',', ', ')}`"
 
 
 PHASES = ("observe", "plan", "apply", "record")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.configs_tool.config_groups import GROUP_OF, INSTEAD, LISTENER, LISTENER_ANYWHERE, ConfigLevel, base_name
@@ -50,19 +50,15 @@ class Overwritten(LockstepError):
 
 @dataclass(frozen=True)
 class Alteration:
-    """The new configs of one entity: a value by name, None to delete it. Its `repr` shows no value."""
+    """The new configs of one entity: a value by name, None to delete it."""
 
     entity: ConfigEntity
-    wanted: ConfigValues
-    known: KnownConfigs
-
-    def __repr__(self) -> str:
-        return f"Alteration({self.entity!r}, {sorted(self.wanted)})"
+    wanted: ConfigValues = field(repr=False)
+    known: KnownConfigs = field(repr=False)
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns each change as it may be shown: name, op, before, after."""
-        own = own_levels(self.entity, self.known.before)
-        known = {**self.known.there, **self.known.before}
+        own, known = own_levels(self.entity, self.known.before), {**self.known.there, **self.known.before}
         return [
             {
                 "name": name,
@@ -118,7 +114,11 @@ def write(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
     anything was written.
     """
     entity = alteration.entity
-    _raise_if_altered(alteration, described(levels, entity))
+    if altered := _altered(alteration, described(levels, entity), alteration.wanted):
+        raise ConcurrentAlteration(
+            f"{named(entity)}: another client altered it meanwhile: {altered}; nothing was written. Look with "
+            "--describe, and repeat the command if you still want it"
+        )
     try:
         fault = levels.alter({entity: alteration.wanted})[entity]
     except NoAnswer as error:
@@ -161,14 +161,6 @@ def named(entity: ConfigEntity) -> str:
     if entity.type is ResourceType.TOPIC:
         return f"topic {entity.name}"
     return f"broker {entity.name}" if entity.name else "the cluster-wide default of the brokers"
-
-
-def _raise_if_altered(alteration: Alteration, now: Levels) -> None:
-    if altered := _altered(alteration, now, alteration.wanted):
-        raise ConcurrentAlteration(
-            f"{named(alteration.entity)}: another client altered it meanwhile: {altered}; nothing was written. Look "
-            "with --describe, and repeat the command if you still want it"
-        )
 
 
 def _of_others(alteration: Alteration, now: Levels) -> str:

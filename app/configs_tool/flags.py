@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
@@ -32,7 +32,7 @@ SCOPES = {EntityType.BROKERS: ResourceType.BROKER, EntityType.TOPICS: ResourceTy
 
 @dataclass(frozen=True)
 class Flags:
-    """The command line's flags. `added` may have secrets, and no `repr` shows it."""
+    """The command line's flags. `added` may have secrets."""
 
     describe: bool = False
     alter: bool = False
@@ -45,7 +45,7 @@ class Flags:
     broker: str | None = None
     broker_defaults: bool = False
     topic: str | None = None
-    added: tuple[str, ...] = ()
+    added: tuple[str, ...] = field(default=(), repr=False)
     added_file: Path | None = None
     deleted: tuple[str, ...] = ()
     every: bool = False
@@ -54,9 +54,6 @@ class Flags:
     literal: bool = False
     canary: str | None = None
     canary_time: float | None = None
-
-    def __repr__(self) -> str:
-        return "Flags(…)"
 
     @property
     def short(self) -> int:

@@ -43,10 +43,6 @@ OnWritten = Callable[[Written, str | None], None]
 """Called with a credential and, where the cluster has not taken it, why."""
 
 
-def ignore_written(written: Written, error: str | None) -> None:
-    """For a caller that does not report credentials."""
-
-
 class RotationInterrupted(LockstepError):
     """A cluster did not take the new password. The store keeps it as pending."""
 
@@ -59,7 +55,7 @@ def rotate(
     *,
     otherwise: Mapping[str, int] | None = None,
     anew: bool = False,
-    tell: OnWritten = ignore_written,
+    tell: OnWritten = lambda written, error: None,
 ) -> list[Written]:
     """Write a password to the clusters, then to the store. Continues with a pending password if there is one.
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 
 from app.local import children
 from streaming.errors import LockstepError
@@ -83,9 +82,7 @@ class JavaProcess:
     def __enter__(self) -> JavaProcess:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         stop_all([self])
 
     @property

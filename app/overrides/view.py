@@ -96,7 +96,7 @@ def _static(name: str, properties: Properties, flow: Flow | None, file: str) -> 
         text = entry.raw.strip() if entry.is_referred else entry.value
         yield _level(name, Source.FILE, _shown_value(name, text), f"{file}:{entry.line}")
     if key is not None:
-        yield _level(name, Source.DEFAULT, _default(key.default))
+        yield _level(name, Source.DEFAULT, default_text(key.default))
 
 
 def _value_of(name: str, override: Override) -> str | None:
@@ -107,7 +107,8 @@ def _shown_value(name: str, value: str) -> str | None:
     return None if is_hidden(name) else value
 
 
-def _default(value: object) -> str | None:
+def default_text(value: object) -> str | None:
+    """A default as a file would have it; None for one that is not set."""
     if value is None or value in ((), ""):
         return None
     if isinstance(value, bool):
