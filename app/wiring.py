@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from app.local.java_gateway import process_jvm
 from app.settings import Settings
@@ -148,29 +147,19 @@ def admin_of(alias: str, properties: Mapping[str, str], count: CountRequest = co
 def cluster_ports(cluster: KafkaCluster, shared_acls: JvmAcls | None = None) -> ClusterPorts:
     """Every port of a cluster. `shared_acls`: the job's, which also polls; None: for a command, which looks once."""
     admin = cluster.admin
-    if shared_acls is None:
-        watches: dict[str, Any] = {
-            "config_watch": UnwatchedConfigs,
-            "acl_watch": UnwatchedList,
-            "group_watch": UnwatchedGroups,
-        }
-    else:
-        watches = {
-            "config_watch": partial(JvmWatch, admin),
-            "acl_watch": partial(JvmAclWatch, shared_acls),
-            "group_watch": partial(JvmGroupWatch, admin),
-        }
     return ClusterPorts(
         cluster=cluster,
         acls=shared_acls or cluster.acls,
         users=cluster.users,
         groups=cluster.groups,
+        config_watch=UnwatchedConfigs if shared_acls is None else partial(JvmWatch, admin),
+        acl_watch=UnwatchedList if shared_acls is None else partial(JvmAclWatch, shared_acls),
+        group_watch=UnwatchedGroups if shared_acls is None else partial(JvmGroupWatch, admin),
         levels=JvmLevels(admin),
         records=cluster.records,
         transactions=JvmTransactions(admin),
         java=lambda: admin,
         epochs=partial(_epochs, [admin] if shared_acls is None else [admin, shared_acls]),
-        **watches,
     )
 
 

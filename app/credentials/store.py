@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -252,11 +252,7 @@ def _parsed(found: Any) -> Document:
 
 def _as_json(document: Document) -> dict[str, Any]:
     users = {
-        user: {
-            name: {"version": kept.version, "password": kept.password}
-            for name, kept in (("current", entry.current), ("pending", entry.pending))
-            if kept is not None
-        }
+        user: {name: kept for name, kept in asdict(entry).items() if kept is not None}
         for user, entry in document.users.items()
     }
     return {"format": FORMAT, "check": document.check, "users": users}

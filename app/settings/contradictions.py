@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from app.properties import keys
@@ -144,18 +145,14 @@ def check_copier(properties: Properties, settings: FlowSettings, findings: Findi
 def check_collisions(properties: Properties, flows: Iterable[FlowSettings], findings: Findings) -> None:
     """Refuse two flows into one target that both keep the source's names: both would write a topic that both sources
     have."""
-    seen: dict[str, list[FlowSettings]] = {}
-    for flow in flows:
-        if flow.policy.format_remote_topic(flow.flow.source, "t") != "t":
-            continue
-        for other in seen.setdefault(flow.flow.target, []):
-            if not _share_nothing(properties, (flow.flow, other.flow)):
-                findings.warn(
-                    properties.entry(keys.POLICY.name, flow.flow),
-                    f"{other.flow.name} and {flow.flow.name} both keep their source's names on {flow.flow.target}: a "
-                    "topic that both sources have would be written by both; let `topics` of the two share none",
-                )
-        seen[flow.flow.target].append(flow)
+    keeping = [one.flow for one in flows if one.policy.format_remote_topic(one.flow.source, "t") == "t"]
+    for other, flow in combinations(keeping, 2):
+        if flow.target == other.target and not _share_nothing(properties, (flow, other)):
+            findings.warn(
+                properties.entry(keys.POLICY.name, flow),
+                f"{other.name} and {flow.name} both keep their source's names on {flow.target}: a topic that both "
+                "sources have would be written by both; let `topics` of the two share none",
+            )
 
 
 def check_broker_configs(properties: Properties, flows: Iterable[FlowSettings], findings: Findings) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import cast
 
@@ -348,37 +349,25 @@ def check_internal_topics(
     properties: Properties, clusters: Mapping[str, ClusterSettings], flows: Iterable[FlowSettings], findings: Findings
 ) -> None:
     """Note a mistake for each internal topic that two flows, or two roles of one flow, would share on one cluster."""
-    seen: list[tuple[FlowSettings, str, str, str]] = []
-    for flow in flows:
-        for role, (alias, name) in topics_of(flow).items():
-            for other, other_role, other_alias, other_name in seen:
-                both_heartbeats = role == other_role == HEARTBEATS
-                if name == other_name and not both_heartbeats and _is_same(clusters, alias, other_alias):
-                    _report(properties, (other, other_role), (flow, role), f"{name} on {alias}", findings)
-            seen.append((flow, role, alias, name))
+    topics = [(flow.flow, role, *where) for flow in flows for role, where in topics_of(flow).items()]
+    for (first, role, alias, name), (flow, other_role, other_alias, other_name) in combinations(topics, 2):
+        both_heartbeats = role == other_role == HEARTBEATS
+        if name != other_name or both_heartbeats or not _is_same(clusters, alias, other_alias):
+            continue
+        moved = (
+            f", or write {OFFSET_SYNCS_LOCATION.name} for one of them" if "offset-syncs" in (role, other_role) else ""
+        )
+        findings.mistake(
+            properties.entry(POLICY.name, flow) or properties.entry(CLUSTERS.name),
+            f"{name} on {other_alias} would hold the {role} of {first.name} and the {other_role} of {flow.name}. Each "
+            f"would take the other's for its own. Choose a {POLICY.name} that makes other names{moved}, or leave one "
+            "flow out",
+            POLICY.name,
+        )
 
 
 def _is_same(clusters: Mapping[str, ClusterSettings], one: str, other: str) -> bool:
     return one == other or not addresses(clusters[one]).isdisjoint(addresses(clusters[other]))
-
-
-def _report(
-    properties: Properties,
-    one: tuple[FlowSettings, str],
-    other: tuple[FlowSettings, str],
-    topic: str,
-    findings: Findings,
-) -> None:
-    (first, role), (second, other_role) = one, other
-    flow, syncs = second.flow, "offset-syncs" in (role, other_role)
-    entry = properties.entry(POLICY.name, flow) or properties.entry(CLUSTERS.name)
-    moved = f", or write {OFFSET_SYNCS_LOCATION.name} for one of them" if syncs else ""
-    findings.mistake(
-        entry,
-        f"{topic} would hold the {role} of {first.flow.name} and the {other_role} of {flow.name}. Each would take the "
-        f"other's for its own. Choose a {POLICY.name} that makes other names{moved}, or leave one flow out",
-        POLICY.name,
-    )
 
 
 def knowing(
