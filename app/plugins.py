@@ -11,10 +11,11 @@ from __future__ import annotations
 import importlib
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from app.properties.keys import MIRROR
+from app.properties import keys
+from app.properties.keys import MIRROR, Key
 from sinks.notify.metrics_reporting import MetricsReporter
 from sinks.plugins.credential_provider import CredentialProvider, close_nothing, version_of_credential
 from sinks.plugins.listeners import (
@@ -43,31 +44,36 @@ MOST_OF_A_POLICY = "lockstep.policies.BaseReplicationPolicy"
 
 @dataclass(frozen=True)
 class PluginKind:
-    """The requirements of a property for the class it names. `defaults`: methods that a class may leave out."""
+    """The requirements of a property for the class it names. `reads`: further keys that Kafka's own class reads.
+    `defaults`: methods that a class may leave out."""
 
-    key: str
-    shipped: tuple[type, ...]
-    defaults: Mapping[str, Callable[..., Any]]
+    key: Key[Any]
+    shipped: tuple[type, ...] = ()
+    reads: tuple[Key[Any], ...] = ()
+    defaults: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
 PLUGIN_KINDS: Mapping[type, PluginKind] = {
     ReplicationPolicy: PluginKind(
-        "replication.policy.class", (DefaultReplicationPolicy, IdentityReplicationPolicy), {}
+        keys.POLICY,
+        (DefaultReplicationPolicy, IdentityReplicationPolicy),
+        (keys.SEPARATOR, keys.INTERNAL_SEPARATOR),
     ),
-    TopicFilter: PluginKind("topic.filter.class", (DefaultTopicFilter,), {}),
-    GroupFilter: PluginKind("group.filter.class", (DefaultGroupFilter,), {}),
+    TopicFilter: PluginKind(keys.TOPIC_FILTER, (DefaultTopicFilter,), (keys.TOPICS, keys.TOPICS_EXCLUDE)),
+    GroupFilter: PluginKind(keys.GROUP_FILTER, (DefaultGroupFilter,), (keys.GROUPS, keys.GROUPS_EXCLUDE)),
     ConfigPropertyFilter: PluginKind(
-        "config.property.filter.class",
+        keys.CONFIG_FILTER,
         (DefaultConfigPropertyFilter,),
+        (keys.CONFIG_EXCLUDE, keys.USE_DEFAULTS_FROM),
         {"should_replicate_source_default": lambda self, name: False},
     ),
-    TopicListener: PluginKind("topic.listener.class", (DefaultTopicListener,), {}),
-    GroupListener: PluginKind("group.listener.class", (DefaultGroupListener,), {}),
-    FailoverListener: PluginKind("lockstep.failover.listener.class", (DefaultFailoverListener,), {}),
+    TopicListener: PluginKind(keys.TOPIC_LISTENER, (DefaultTopicListener,)),
+    GroupListener: PluginKind(keys.GROUP_LISTENER, (DefaultGroupListener,)),
+    FailoverListener: PluginKind(keys.FAILOVER_LISTENER, (DefaultFailoverListener,)),
     CredentialProvider: PluginKind(
-        "lockstep.credential.provider.class", (), {"version": version_of_credential, "close": close_nothing}
+        keys.CREDENTIAL_PROVIDER, defaults={"version": version_of_credential, "close": close_nothing}
     ),
-    MetricsReporter: PluginKind("metric.reporters", (), {"close": close_nothing}),
+    MetricsReporter: PluginKind(keys.METRIC_REPORTERS, defaults={"close": close_nothing}),
 }
 """By the protocol that the class must have; ours are called as Kafka's are."""
 
@@ -79,9 +85,9 @@ def load_plugin(reference: str, protocol: type, properties: Mapping[str, str]) -
     it is, for it says what to mend. One that could not be configured is closed; any other the caller closes.
     """
     kind = PLUGIN_KINDS[protocol]
-    named = f"{reference} ({kind.key})"
+    named = f"{reference} ({kind.key.name})"
     shipped = {f"{MIRROR}{one.__name__}": one for one in kind.shipped}
-    cls = shipped.get(reference) or _imported(reference, kind.key)
+    cls = shipped.get(reference) or _imported(reference, kind.key.name)
     absent = [name for name in _methods(protocol) if not _has(cls, protocol, name)]
     if lacking := [name for name in absent if name not in kind.defaults]:
         hint = f"; {MOST_OF_A_POLICY} has most of them" if protocol is ReplicationPolicy else ""

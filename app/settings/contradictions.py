@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from app.plugins import PLUGIN_KINDS
 from app.properties import keys
 from app.properties.keys import Key
 from app.properties.mistakes import Findings, PropertyLine
@@ -17,19 +18,8 @@ from app.properties.scoped_keys import Properties
 from sinks.flow_settings import Copier, FlowSettings
 from sinks.model.changes import Kind
 from streaming.flow import Flow
-from streaming.mm2.replication_filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
+from streaming.mm2.replication_filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from streaming.mm2.replication_policy import endless_cycles
-
-READ_BY: Mapping[Key[str], tuple[Key[Any], ...]] = {
-    keys.POLICY: (keys.SEPARATOR, keys.INTERNAL_SEPARATOR),
-    keys.TOPIC_FILTER: (keys.TOPICS, keys.TOPICS_EXCLUDE),
-    keys.GROUP_FILTER: (keys.GROUPS, keys.GROUPS_EXCLUDE),
-    keys.CONFIG_FILTER: (keys.CONFIG_EXCLUDE, keys.USE_DEFAULTS_FROM),
-    keys.TOPIC_LISTENER: (),
-    keys.GROUP_LISTENER: (),
-    keys.FAILOVER_LISTENER: (),
-}
-"""Which keys Kafka's own class reads, by the key that names the class."""
 
 INTERVAL_OF: Mapping[Key[Any], Key[bool]] = {
     keys.REFRESH_TOPICS_INTERVAL: keys.REFRESH_TOPICS,
@@ -114,20 +104,22 @@ def _check_both_sync(properties: Properties, flow: Flow, findings: Findings) -> 
 
 def check_plugins(properties: Properties, settings: FlowSettings, findings: Findings) -> None:
     """Warn of keys that only Kafka's own filter reads, if the file names another filter class."""
-    rules: tuple[tuple[Key[str], object, type], ...] = (
-        (keys.TOPIC_FILTER, settings.topic_filter, DefaultTopicFilter),
-        (keys.GROUP_FILTER, settings.group_filter, DefaultGroupFilter),
-        (keys.CONFIG_FILTER, settings.config_filter, DefaultConfigPropertyFilter),
-    )
-    for chosen, built, default in rules:
-        if isinstance(built, default):
+    built = {
+        TopicFilter: settings.topic_filter,
+        GroupFilter: settings.group_filter,
+        ConfigPropertyFilter: settings.config_filter,
+    }
+    for protocol, plugin in built.items():
+        kind = PLUGIN_KINDS[protocol]
+        if isinstance(plugin, kind.shipped):
             continue
-        for key in READ_BY[chosen]:
+        for key in kind.reads:
             entry = properties.entry(key.name, settings.flow)
             if entry is not None:
                 findings.warn(
                     entry,
-                    f"is what Kafka's {default.__name__} reads; {chosen.name} names another class, which may ignore it",
+                    f"is what Kafka's {kind.shipped[0].__name__} reads; {kind.key.name} names another class, which may "
+                    "ignore it",
                 )
 
 

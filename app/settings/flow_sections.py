@@ -7,14 +7,14 @@ from contextlib import ExitStack
 from typing import Any, TypeVar
 
 from app.credentials.credential_providers import load_provider
-from app.plugins import load_plugin
+from app.plugins import PLUGIN_KINDS, load_plugin
 from app.properties import keys
 from app.properties.keys import Key
 from app.properties.mistakes import Findings
 from app.properties.scoped_keys import Properties
 from app.properties.shown_values import hidden_texts
 from app.settings.cluster_sections import check_aliases, cluster_settings
-from app.settings.contradictions import READ_BY, check_copier, check_flow, check_plugins, is_enabled
+from app.settings.contradictions import check_copier, check_flow, check_plugins, is_enabled
 from sinks.flow_settings import (
     AclRules,
     Copier,
@@ -44,16 +44,11 @@ from streaming.mm2.valid_topic_names import check_topic_name
 
 T = TypeVar("T")
 
-PLUGINS: Mapping[Key[str], Any] = {
-    keys.POLICY: ReplicationPolicy,
-    keys.TOPIC_FILTER: TopicFilter,
-    keys.GROUP_FILTER: GroupFilter,
-    keys.CONFIG_FILTER: ConfigPropertyFilter,
-    keys.TOPIC_LISTENER: TopicListener,
-    keys.GROUP_LISTENER: GroupListener,
-    keys.FAILOVER_LISTENER: FailoverListener,
-}
-"""What a class named in the file must be."""
+PLUGINS: tuple[type, ...] = (
+    *(ReplicationPolicy, TopicFilter, GroupFilter, ConfigPropertyFilter),
+    *(TopicListener, GroupListener, FailoverListener),
+)
+"""What the classes that a flow's file names must be."""
 
 INTERVALS: Mapping[Kind, Key[int | None]] = {
     kind: keys.TABLE[kind.row.interval_key] for kind in Kind if kind.row.interval_key
@@ -110,12 +105,12 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
     check_flow(properties, flow, findings)
     check_full(properties, flow, findings)
     with ExitStack() as unused:
-        plugins = {key: _plugin(properties, flow, key, findings) for key in PLUGINS}
+        plugins = {protocol: _plugin(properties, flow, protocol, findings) for protocol in PLUGINS}
         for plugin in plugins.values():
             unused.callback(close_plugin, plugin)
         if None in plugins.values():
             return None
-        internal = _internal_topics(properties, flow, plugins[keys.POLICY], findings)
+        internal = _internal_topics(properties, flow, plugins[ReplicationPolicy], findings)
         acls, provider = acl_rules(properties, flow, findings), credential_provider(properties, flow, findings)
         unused.callback(close_plugin, provider)
         if internal is None or acls is None:
@@ -131,7 +126,7 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
 def _settings(
     properties: Properties,
     flow: Flow,
-    plugins: Mapping[Key[str], Any],
+    plugins: Mapping[type, Any],
     internal: InternalTopics,
     acls: AclRules,
     provider: CredentialProvider | None,
@@ -142,10 +137,10 @@ def _settings(
 
     return FlowSettings(
         flow=flow,
-        policy=plugins[keys.POLICY],
-        topic_filter=plugins[keys.TOPIC_FILTER],
-        group_filter=plugins[keys.GROUP_FILTER],
-        config_filter=plugins[keys.CONFIG_FILTER],
+        policy=plugins[ReplicationPolicy],
+        topic_filter=plugins[TopicFilter],
+        group_filter=plugins[GroupFilter],
+        config_filter=plugins[ConfigPropertyFilter],
         internal=internal,
         enabled={kind: is_enabled(properties, flow, kind) for kind in Kind} | {Kind.SCRAM_USER: provider is not None},
         disabled_reasons=disabled_reasons(properties, flow, findings),
@@ -158,14 +153,14 @@ def _settings(
         emit_checkpoints=get(keys.EMIT_CHECKPOINTS),
         matching=get(keys.OFFSET_TRANSLATION) == "matched",
         isolation=cluster_settings(properties, flow.source, flow).consumer.get("isolation.level", "read_uncommitted"),
-        listeners=_listeners(properties, flow, plugins[keys.TOPIC_LISTENER], plugins[keys.GROUP_LISTENER]),
+        listeners=_listeners(properties, flow, plugins[TopicListener], plugins[GroupListener]),
         broker_configs=get(keys.BROKER_CONFIG_PROPERTIES),
         acls=acls,
         provider=provider,
         pace=_pace(properties, flow),
         limits=Limits(get(keys.MAX_DELETE_PERCENT), get(keys.MAX_DELETE_MINIMUM), get(keys.MAX_CREATE)),
         safety=safety(properties, flow),
-        failover=failover_rules(properties, flow, plugins[keys.FAILOVER_LISTENER]),
+        failover=failover_rules(properties, flow, plugins[FailoverListener]),
         verifying=Verifying(get(keys.VERIFY_ENABLED), get(keys.VERIFY_RATE)),
     )
 
@@ -197,11 +192,12 @@ def _intervals(properties: Properties, flow: Flow) -> dict[Kind, float]:
     return {kind: float(seconds) for kind, seconds in given.items() if seconds is not None}
 
 
-def _plugin(properties: Properties, flow: Flow, key: Key[str], findings: Findings) -> Any:
-    if not all(properties.is_sound(read.name, flow) for read in (key, *READ_BY[key])):
+def _plugin(properties: Properties, flow: Flow, protocol: type, findings: Findings) -> Any:
+    key, reads = PLUGIN_KINDS[protocol].key, PLUGIN_KINDS[protocol].reads
+    if not all(properties.is_sound(read.name, flow) for read in (key, *reads)):
         return None
     try:
-        return load_plugin(properties.get(key, flow), PLUGINS[key], properties.of_flow(flow))
+        return load_plugin(properties.get(key, flow), protocol, properties.of_flow(flow))
     except LockstepError as error:
         entry = properties.entry(key.name, flow)
         findings.mistake(entry, str(error), entry.key if entry else key.name)
