@@ -47,23 +47,18 @@ def read_overrides(settings: Settings) -> dict[Flow, InLedger | Unreadable]:
 def _read(settings: Settings, flow: FlowSettings) -> InLedger | Unreadable:
     try:
         with both_clusters(settings, flow) as clusters:
-            return _asked_beside(clusters.source, lambda: _opened(flow, clusters, to_write=False))
+            # Most callers need the source next. Two silent clusters then cost the time of one.
+            asked = begun(clusters.source.cluster_id, f"cluster id {clusters.source.alias}")
+            try:
+                return _opened(flow, clusters, to_write=False).values(Entry.OVERRIDE)
+            except ClusterUnreachable:
+                # The next request to the source fails at once, and its caller reports that.
+                asked.exception()
+                raise
     except LockstepError as error:
         unreadable = Unreadable(f"{flow.flow.name}: its ledger cannot be read: {error}")
         unreadable.__cause__ = error
         return unreadable
-
-
-def _asked_beside(source: KafkaCluster, open_ledger: Callable[[], Ledger]) -> InLedger:
-    """Returns the overrides in a ledger. Connects to the source at the same time, because most callers need it next:
-    two silent clusters then cost the time of one."""
-    asked = begun(source.cluster_id, f"cluster id {source.alias}")
-    try:
-        return open_ledger().values(Entry.OVERRIDE)
-    except ClusterUnreachable:
-        # The next request to the source fails at once, and its caller reports that.
-        asked.exception()
-        raise
 
 
 def _opened(flow: FlowSettings, clusters: FlowClusters, *, to_write: bool) -> Ledger:

@@ -7,7 +7,7 @@ Where the source is MM2, defaults are MM2 4.3.1's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -651,17 +651,12 @@ VERIFY_RATE = Key(
 )
 
 
-def switches(declared: Collection[str]) -> dict[str, Key[bool]]:
-    """Returns the switches of kinds by name, without the names in `declared`."""
-    return {
-        switch.name: Key(switch.name, BOOLEAN, switch.default, switch.doc)
-        for kind in Kind
-        for switch in kind.row.enabled_by
-        if switch.name not in declared
-    }
-
-
 _DECLARED = {key.name: key for key in list(globals().values()) if isinstance(key, Key)}
 
-TABLE: Mapping[str, Key[Any]] = _DECLARED | switches(_DECLARED)
+TABLE: Mapping[str, Key[Any]] = _DECLARED | {
+    switch.name: Key(switch.name, BOOLEAN, switch.default, switch.doc)
+    for kind in Kind
+    for switch in kind.row.enabled_by
+    if switch.name not in _DECLARED
+}
 """All of them, by name: whatever is declared above, and the switches of all kinds."""

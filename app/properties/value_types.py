@@ -39,10 +39,6 @@ def items(text: str) -> tuple[str, ...]:
     return tuple(part for part in COMMA_AND_SPACE.split(text.strip()) if part)
 
 
-def _boolean(text: str) -> bool:
-    return not ("true", "false").index(text.lower())
-
-
 def matching(pattern: str, allowed: str) -> ValueType[str]:
     """Text that matches the pattern as a whole."""
     compiled = re.compile(pattern, re.DOTALL)
@@ -117,10 +113,11 @@ def number(least: float, most: float) -> ValueType[float]:
     return ValueType(parse, f"a number, {least:g} to {most:g}")
 
 
+BOOLEANS = ("true", "false")
 SECRET_LENGTH = 16
 """Characters that a secret of Lockstep's own has at least."""
 
-BOOLEAN = ValueType(_boolean, "true, false", ("true", "false"))
+BOOLEAN = ValueType(lambda text: not BOOLEANS.index(text.lower()), ", ".join(BOOLEANS), BOOLEANS)
 TEXT = matching(".+", "some text")
 TOKEN = matching(f"[!-~]{{{SECRET_LENGTH},}}", f"at least {SECRET_LENGTH} characters of ASCII, without spaces")
 TOPIC_PART = matching("[a-zA-Z0-9._-]+", "characters that a topic's name can have: a-z A-Z 0-9 . _ -")
