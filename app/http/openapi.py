@@ -166,45 +166,25 @@ class Operation:
         return "{flow}" in self.path
 
 
+def _list_of_flow(method: str, summary: str, row: Schema, filter: tuple[str, Sequence[str]] | None = None) -> Operation:
+    return Operation(f"/flows/{{flow}}/{method}", method, summary, _page(row), True, filter)
+
+
 KINDS = tuple(kind.value for kind in Kind)
+VERDICTS = tuple(verdict.value for verdict in Verdict)
+EVERY_FLOW = _object(version=TEXT, now=TEXT, spark_ui=MAYBE_TEXT, file=FILE, flows=_list(STATUS))
 
 OPERATIONS: Sequence[Operation] = (
     Operation("/openapi.json", "openapi", "the description of this API, as OpenAPI 3.1", {"type": "object"}),
-    Operation(
-        "/flows",
-        "flows",
-        "every flow: state, kinds, and whether its target could take over now",
-        _object(version=TEXT, now=TEXT, spark_ui=MAYBE_TEXT, file=FILE, flows=_list(STATUS)),
-    ),
+    Operation("/flows", "flows", "every flow: state, kinds, and whether its target could take over now", EVERY_FLOW),
     Operation("/flows/{flow}", "flow", "one flow", STATUS),
     Operation(
         "/flows/{flow}/history", "history", "the last hour, a point every ten seconds", _object(samples=_list(SAMPLE))
     ),
-    Operation(
-        "/flows/{flow}/changes",
-        "changes",
-        "what the job changed, the newest first",
-        _page(CHANGE),
-        True,
-        ("kind", KINDS),
-    ),
-    Operation(
-        "/flows/{flow}/refused",
-        "refused",
-        "what is not tried, and what to do",
-        _page(REFUSED_CHANGE),
-        True,
-        ("kind", KINDS),
-    ),
-    Operation(
-        "/flows/{flow}/offsets",
-        "offsets",
-        "where each group would continue, by partition",
-        _page(OFFSET),
-        True,
-        ("verdict", tuple(verdict.value for verdict in Verdict)),
-    ),
-    Operation("/flows/{flow}/topics", "topics", "what is replicated", _page(_object(upstream=TEXT, remote=TEXT)), True),
+    _list_of_flow("changes", "what the job changed, the newest first", CHANGE, ("kind", KINDS)),
+    _list_of_flow("refused", "what is not tried, and what to do", REFUSED_CHANGE, ("kind", KINDS)),
+    _list_of_flow("offsets", "where each group would continue, by partition", OFFSET, ("verdict", VERDICTS)),
+    _list_of_flow("topics", "what is replicated", _object(upstream=TEXT, remote=TEXT)),
 )
 
 
