@@ -330,11 +330,8 @@ def _slip(entity: ConfigEntity, name: str, known: KnownConfigs) -> str | None:
 
 def _is_known(name: str, known: KnownConfigs) -> bool:
     base = base_name(name)
-    return base in _names(known) or base.endswith(f".{JAAS}") or _after_mechanism(base) in _names(known)
-
-
-def _after_mechanism(base: str) -> str:
-    return base.partition(".")[2]
+    after_mechanism = base.partition(".")[2]
+    return base in _names(known) or base.endswith(f".{JAAS}") or after_mechanism in _names(known)
 
 
 def _names(known: KnownConfigs) -> set[str]:

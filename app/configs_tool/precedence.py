@@ -98,12 +98,8 @@ def own_origin(entity: ConfigEntity) -> Origin:
 def own_levels(entity: ConfigEntity, levels: Levels) -> dict[str, str | None]:
     """Returns what is set at the entity itself, by name. A hidden value is None."""
     own = own_origin(entity)
-    found: dict[str, str | None] = {}
-    for name, entry in levels.items():
-        for one in entry.synonyms:
-            if one.origin is own and one.name == name:
-                found[name] = one.value
-    return found
+    synonyms = ((name, one) for name, entry in levels.items() for one in entry.synonyms)
+    return {name: one.value for name, one in synonyms if one.origin is own and one.name == name}
 
 
 def views(entity: ConfigEntity, levels: Levels, every: bool = False) -> list[ConfigView]:

@@ -153,7 +153,9 @@ def _settings(
         emit_checkpoints=get(keys.EMIT_CHECKPOINTS),
         matching=get(keys.OFFSET_TRANSLATION) == "matched",
         isolation=cluster_settings(properties, flow.source, flow).consumer.get("isolation.level", "read_uncommitted"),
-        listeners=_listeners(properties, flow, plugins[TopicListener], plugins[GroupListener]),
+        listeners=Listeners(
+            plugins[TopicListener], plugins[GroupListener], get(keys.LISTENER_TIMEOUT), hidden_texts(properties)
+        ),
         broker_configs=get(keys.BROKER_CONFIG_PROPERTIES),
         acls=acls,
         provider=provider,
@@ -171,25 +173,17 @@ def _copier_keeps(properties: Properties, flow: Flow) -> frozenset[Kind]:
     return frozenset(map(Kind, kept)) if preserving else frozenset()
 
 
-def _listeners(properties: Properties, flow: Flow, topics: TopicListener, groups: GroupListener) -> Listeners:
-    return Listeners(topics, groups, properties.get(keys.LISTENER_TIMEOUT, flow), hidden_texts(properties))
-
-
 def _pace(properties: Properties, flow: Flow) -> Pace:
+    # Only a key with the prefix has a value.
+    intervals = {kind: properties.get(key, flow) for kind, key in INTERVALS.items()}
     return Pace(
         observe_share=properties.get(keys.OBSERVE_SHARE, flow),
         observe_rate=properties.get(keys.OBSERVE_RATE, flow),
         full_comparison_interval=properties.get(keys.FULL_COMPARISON_INTERVAL, flow),
         shard_topics=properties.get(keys.SHARD_TOPICS, flow),
         heartbeat_timeout=properties.get(keys.HEARTBEAT_TIMEOUT, flow),
-        intervals=_intervals(properties, flow),
+        intervals={kind: float(seconds) for kind, seconds in intervals.items() if seconds is not None},
     )
-
-
-def _intervals(properties: Properties, flow: Flow) -> dict[Kind, float]:
-    """Returns seconds between two polls by kind, for kinds whose key has the prefix in the file."""
-    given = {kind: properties.get(key, flow) for kind, key in INTERVALS.items()}
-    return {kind: float(seconds) for kind, seconds in given.items() if seconds is not None}
 
 
 def _plugin(properties: Properties, flow: Flow, protocol: type, findings: Findings) -> Any:

@@ -153,7 +153,8 @@ def _build_flows(
     them."""
     built = []
     for flow in enabled:
-        if (one := _flow(properties, flow, findings, before)) is not None:
+        staying = flow_that_stays(before, flow, properties, findings) if before is not None else None
+        if (one := staying or flow_settings(properties, flow, findings)) is not None:
             built.append(one)
             unused.callback(_close_unless_running, one, before)
     for at, one in enumerate(built):
@@ -204,11 +205,6 @@ def _knowing_the_others(
         return flow
     made = flow_settings(properties, flow.flow, findings)
     return replace(made or flow, internal=internal, upstream_aliases=upstream)
-
-
-def _flow(properties: Properties, flow: Flow, findings: Findings, before: Settings | None) -> FlowSettings | None:
-    staying = flow_that_stays(before, flow, properties, findings) if before is not None else None
-    return staying or flow_settings(properties, flow, findings)
 
 
 def _job(properties: Properties) -> JobSettings:
