@@ -25,7 +25,6 @@ SCRAM_USERS: Final = "org.apache.kafka.common.security.scram.ScramLoginModule re
 
 LISTENER_PROTOCOLS: Final = {
     "PLAINTEXT": "PLAINTEXT",
-    "PROXIED": "PLAINTEXT",
     "SASL": "SASL_PLAINTEXT",
     "CONTROLLER": "PLAINTEXT",
 }
@@ -61,36 +60,29 @@ def logins(listener: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One broker and controller with its ports. A client of `behind_proxy` is told to connect to `proxy`."""
+    """One broker and controller with its ports."""
 
     id: int
     plain: int
     sasl: int
     controller: int
-    proxy: int
-    behind_proxy: int
 
 
 def nodes(count: int) -> tuple[Node, ...]:
     """As many, ids from 1, on free ports."""
-    ports = iter(free_ports(5 * count))
-    return tuple(Node(number, *(next(ports) for _ in range(5))) for number in range(1, count + 1))
+    ports = iter(free_ports(3 * count))
+    return tuple(Node(number, *(next(ports) for _ in range(3))) for number in range(1, count + 1))
 
 
-def server_properties(node: Node, quorum: Sequence[Node], data: Path | str, proxied: bool = False) -> dict[str, str]:
-    """Returns a node's `server.properties`. `data`: the folder of its logs. `proxied`: with the listener behind a
-    proxy."""
-    bound = {"PLAINTEXT": node.plain, "SASL": node.sasl}
-    advertised = dict(bound)
-    if proxied:
-        bound["PROXIED"], advertised["PROXIED"] = node.behind_proxy, node.proxy
-    bound["CONTROLLER"] = node.controller
+def server_properties(node: Node, quorum: Sequence[Node], data: Path | str) -> dict[str, str]:
+    """Returns a node's `server.properties`. `data`: the folder of its logs."""
+    advertised = {"PLAINTEXT": node.plain, "SASL": node.sasl}
     return {
         **BROKER_BASE,
         **logins("sasl"),
         "node.id": str(node.id),
         "controller.quorum.voters": ",".join(f"{voter.id}@{HOST}:{voter.controller}" for voter in quorum),
-        "listeners": _listeners(bound),
+        "listeners": _listeners({**advertised, "CONTROLLER": node.controller}),
         "advertised.listeners": _listeners(advertised),
         "log.dirs": str(data),
     }

@@ -27,8 +27,7 @@ class LocalCluster(JavaService):
     """A cluster of `brokers` nodes, each broker and controller, with data and logs in `folder`.
 
     `heap`: of each node, as in `-Xmx`. `java_options`: of each node. `overrides`: server properties. `allow_everyone`:
-    what no ACL covers is allowed; else only super users may. `proxied`: each node also listens behind a proxy, see
-    `proxies`. `jars`: of the version of Kafka to run.
+    what no ACL covers is allowed; else only super users may. `jars`: of the version of Kafka to run.
     """
 
     def __init__(
@@ -41,12 +40,11 @@ class LocalCluster(JavaService):
         java_options: Sequence[str] = (),
         overrides: Mapping[str, str] | None = None,
         allow_everyone: bool = False,
-        proxied: bool = False,
         jars: JarSet = KAFKA_JARS,
     ) -> None:
         super().__init__(folder)
         self.alias, self._jars = alias, jars
-        self._nodes, self._proxied = nodes(brokers), proxied
+        self._nodes = nodes(brokers)
         self._overrides = {"allow.everyone.if.no.acl.found": str(allow_everyone).lower(), **(overrides or {})}
         self._options = [f"-Xmx{heap}", "-XX:+UseSerialGC", *java_options]
 
@@ -59,11 +57,6 @@ class LocalCluster(JavaService):
     def sasl_bootstrap(self) -> str:
         """Addresses of the SASL_PLAINTEXT listeners: PLAIN with `broker.ADMIN` or `broker.RESTRICTED`, and SCRAM."""
         return ",".join(f"{HOST}:{node.sasl}" for node in self._nodes)
-
-    @property
-    def proxies(self) -> dict[int, int]:
-        """Ports that the proxy forwards to, by the port where clients expect it. Empty unless `proxied`."""
-        return {node.proxy: node.behind_proxy for node in self._nodes} if self._proxied else {}
 
     def client_properties(self, user: tuple[str, str] | None = None) -> dict[str, str]:
         """Returns Java client properties: for the plaintext listener, or for SASL/PLAIN with user and password."""
@@ -149,7 +142,7 @@ class LocalCluster(JavaService):
 
     def _properties(self, node: Node) -> dict[str, str]:
         """Returns a node's properties, the cluster's overrides last."""
-        return server_properties(node, self._nodes, self._data(node), self._proxied) | self._overrides
+        return server_properties(node, self._nodes, self._data(node)) | self._overrides
 
     def _data(self, node: Node) -> Path:
         return self._folder / f"data-{node.id}"

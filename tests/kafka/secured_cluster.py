@@ -31,11 +31,8 @@ class SecuredCluster(LocalCluster):
         heap: str = "256m",
         java_options: Sequence[str] = (),
         overrides: Mapping[str, str] | None = None,
-        proxied: bool = False,
     ) -> None:
-        super().__init__(
-            alias, folder, brokers, heap=heap, java_options=java_options, overrides=overrides, proxied=proxied
-        )
+        super().__init__(alias, folder, brokers, heap=heap, java_options=java_options, overrides=overrides)
         self._stores = make_stores(folder.resolve() / "tls")
         self._secured = free_ports(brokers)
 

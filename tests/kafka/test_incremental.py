@@ -8,7 +8,6 @@ from contextlib import ExitStack
 
 import pytest
 
-from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from app.wiring import open_cluster
 from sinks.faults import IncrementalUnsupported
@@ -17,6 +16,7 @@ from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kinds.topics.writer import ConfigWriter
 from sinks.model.changes import Change, Kind
 from tests.kafka.api_proxy import ApiProxy
+from tests.kafka.proxied_cluster import ProxiedCluster
 from tests.kafka.staging import create
 from tests.quick_java import QUICK_KAFKA
 
@@ -29,9 +29,7 @@ TOPIC = "a.orders"
 def old_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """A target whose broker does not offer IncrementalAlterConfigs, with one topic that has three overrides."""
     with ExitStack() as stack:
-        broker = stack.enter_context(
-            LocalCluster("old", tmp_path_factory.mktemp("old"), java_options=QUICK_KAFKA, proxied=True)
-        )
+        broker = stack.enter_context(ProxiedCluster("old", tmp_path_factory.mktemp("old"), java_options=QUICK_KAFKA))
         ((port, behind),) = broker.proxies.items()
         stack.enter_context(ApiProxy(port, behind))
         cluster = open_cluster("old", {"bootstrap.servers": f"127.0.0.1:{port}"})

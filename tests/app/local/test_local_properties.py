@@ -12,8 +12,8 @@ from app.local.local_mirror import REPLICATED, mirror_properties
 from app.local.ports import CANDIDATES, brokers_known_at, free_ports
 from app.local.waiting import WaitedTooLong, wait_for
 
-NODE = Node(id=1, plain=1001, sasl=1002, controller=1003, proxy=1004, behind_proxy=1005)
-OTHER = Node(id=2, plain=2001, sasl=2002, controller=2003, proxy=2004, behind_proxy=2005)
+NODE = Node(id=1, plain=1001, sasl=1002, controller=1003)
+OTHER = Node(id=2, plain=2001, sasl=2002, controller=2003)
 
 
 def test_every_node_votes_and_has_listeners_of_its_own() -> None:
@@ -23,12 +23,6 @@ def test_every_node_votes_and_has_listeners_of_its_own() -> None:
     assert properties["listeners"] == ("PLAINTEXT://127.0.0.1:2001,SASL://127.0.0.1:2002,CONTROLLER://127.0.0.1:2003")
     assert properties["advertised.listeners"] == "PLAINTEXT://127.0.0.1:2001,SASL://127.0.0.1:2002"
     assert properties["log.dirs"] == "/data"
-
-
-def test_a_proxied_node_sends_clients_that_came_through_the_proxy_back_to_it() -> None:
-    properties = server_properties(NODE, [NODE], "/data", proxied=True)
-    assert "PROXIED://127.0.0.1:1005" in properties["listeners"]
-    assert "PROXIED://127.0.0.1:1004" in properties["advertised.listeners"]
 
 
 def test_free_ports_are_different_free_and_not_of_those_that_outgoing_connections_get() -> None:
@@ -48,10 +42,8 @@ def test_a_port_that_somebody_listens_on_is_not_free(monkeypatch: pytest.MonkeyP
 
 
 def test_nodes_share_no_port() -> None:
-    ports = [
-        port for node in nodes(3) for port in (node.plain, node.sasl, node.controller, node.proxy, node.behind_proxy)
-    ]
-    assert len(set(ports)) == 15
+    ports = [port for node in nodes(3) for port in (node.plain, node.sasl, node.controller)]
+    assert len(set(ports)) == 9
 
 
 def test_a_port_where_nobody_listens_knows_no_broker() -> None:

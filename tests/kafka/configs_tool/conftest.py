@@ -24,7 +24,7 @@ from sinks.kafka.ports.config_levels import ConfigEntity, ResourceType
 from streaming.errors import LockstepError
 from tests.kafka.configs_tool.wire import configs_at, knows_topic
 from tests.kafka.kafka_tools import CONFIGS, KafkaTools
-from tests.kafka.secured_cluster import SecuredCluster
+from tests.kafka.proxied_cluster import ProxiedSecuredCluster
 from tests.quick_java import QUICK_KAFKA
 
 SOON = 180.0
@@ -36,7 +36,7 @@ NUMBERS = {ResourceType.TOPIC: 2, ResourceType.BROKER: 4}
 class Three:
     """Three brokers, and what looks at them without the command."""
 
-    cluster: SecuredCluster
+    cluster: ProxiedSecuredCluster
     gateway: JavaGateway
     levels: JvmLevels
     kafka: KafkaCluster
@@ -115,7 +115,7 @@ class Ran(NamedTuple):
 def three(jvm: JavaGateway, kafka_tools: KafkaTools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Three]:
     """One for the whole run; tests alter configs of their own."""
     folder = tmp_path_factory.mktemp("three")
-    cluster = SecuredCluster("c", folder, 3, java_options=QUICK_KAFKA, proxied=True)
+    cluster = ProxiedSecuredCluster("c", folder, 3, java_options=QUICK_KAFKA)
     with cluster:
         properties = cluster.client_properties()
         levels = JvmLevels(admin_of("c", properties))

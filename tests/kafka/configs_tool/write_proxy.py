@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from app.local.local_cluster import LocalCluster
 from tests.kafka.api_proxy import INCREMENTAL_ALTER_CONFIGS, Proxy, Request
+from tests.kafka.proxied_cluster import ProxiedCluster
 
 
 class Cut(Exception):
@@ -54,8 +54,8 @@ def _done(act: Act) -> bool:
 
 
 @contextmanager
-def at_writes(cluster: LocalCluster, before: Act = nothing, after: Act = nothing) -> Iterator[str]:
-    """Proxies in front of all brokers of a cluster that is `proxied`; their bootstrap address."""
+def at_writes(cluster: ProxiedCluster, before: Act = nothing, after: Act = nothing) -> Iterator[str]:
+    """Proxies in front of all brokers of a cluster; their bootstrap address."""
     with ExitStack() as stack:
         for port, behind in cluster.proxies.items():
             stack.enter_context(WriteProxy(port, behind, before, after))
