@@ -20,6 +20,7 @@ from sinks.plugins.listeners import wants_nothing
 # that imply them: it allows nothing more, and a right that is taken away later takes no other with it.
 
 
+SOURCE, TARGET = FlowSide.SOURCE, FlowSide.TARGET
 When = Callable[[FlowSettings], bool]
 
 
@@ -53,29 +54,27 @@ MM2_ALONE: tuple[str, When] = ("lockstep.copier=mm2, the default", lambda settin
 
 
 RIGHT_RULES: tuple[RightRule, ...] = (
-    RightRule(FlowSide.SOURCE, On.UPSTREAM, ("DESCRIBE", "DESCRIBE_CONFIGS"), "sees topics, partitions and configs"),
+    RightRule(SOURCE, On.UPSTREAM, ("DESCRIBE", "DESCRIBE_CONFIGS"), "sees topics, partitions and configs"),
     *(
         RightRule(side, on, ("READ",), why, *MM2_ALONE)
         for side, on, why in (
             (FlowSide.OFFSET_SYNCS, On.OFFSET_SYNCS, "reads which topics' records arrive"),
-            (FlowSide.TARGET, On.CHECKPOINTS, "reads where groups stand"),
-            (FlowSide.TARGET, On.HEARTBEATS, "reads whether MM2 runs"),
-            (FlowSide.TARGET, On.REPLICATED_HEARTBEATS, "reads whether MM2 copies"),
+            (TARGET, On.CHECKPOINTS, "reads where groups stand"),
+            (TARGET, On.HEARTBEATS, "reads whether MM2 runs"),
+            (TARGET, On.REPLICATED_HEARTBEATS, "reads whether MM2 copies"),
         )
     ),
     RightRule(
-        FlowSide.TARGET,
+        TARGET,
         On.LEDGER,
         ("CREATE", "DESCRIBE_CONFIGS", "READ", "WRITE"),
         "remembers cluster ids and what it created, where nothing is forgotten",
     ),
-    RightRule(
-        FlowSide.TARGET, On.AUDIT, ("CREATE", "READ", "WRITE"), "writes what it did; READ is for `lockstep audit`"
-    ),
-    RightRule(FlowSide.TARGET, On.REMOTE, ("DESCRIBE", "DESCRIBE_CONFIGS"), "compares with the source"),
+    RightRule(TARGET, On.AUDIT, ("CREATE", "READ", "WRITE"), "writes what it did; READ is for `lockstep audit`"),
+    RightRule(TARGET, On.REMOTE, ("DESCRIBE", "DESCRIBE_CONFIGS"), "compares with the source"),
     *(_of_kind(kind, right) for kind in Kind for right in kind.row.rights),
     RightRule(
-        FlowSide.SOURCE,
+        SOURCE,
         On.COMMITS,
         ("DESCRIBE",),
         "asks only for groups that may have committed, instead of all in turn",
@@ -84,19 +83,19 @@ RIGHT_RULES: tuple[RightRule, ...] = (
         optional=True,
     ),
     RightRule(
-        FlowSide.TARGET,
+        TARGET,
         On.CHECKPOINTS,
         ("CREATE", "WRITE"),
         "writes checkpoints as MM2 does",
         "lockstep.emit.checkpoints.enabled",
         lambda settings: settings.emit_checkpoints,
     ),
-    RightRule(FlowSide.SOURCE, On.UPSTREAM, ("READ",), "compares records", *VERIFY),
-    RightRule(FlowSide.TARGET, On.REMOTE, ("READ",), "compares records", *VERIFY),
-    RightRule(FlowSide.SOURCE, On.UPSTREAM, ("READ",), "counts the records that are missing on the target", *PREFLIGHT),
-    RightRule(FlowSide.TARGET, On.REMOTE, ("READ",), "sees which records are there", *PREFLIGHT),
+    RightRule(SOURCE, On.UPSTREAM, ("READ",), "compares records", *VERIFY),
+    RightRule(TARGET, On.REMOTE, ("READ",), "compares records", *VERIFY),
+    RightRule(SOURCE, On.UPSTREAM, ("READ",), "counts the records that are missing on the target", *PREFLIGHT),
+    RightRule(TARGET, On.REMOTE, ("READ",), "sees which records are there", *PREFLIGHT),
     RightRule(
-        FlowSide.TARGET,
+        TARGET,
         On.TOPICS_LOG,
         ("CREATE", "READ", "WRITE"),
         "tells which topics are replicated",
@@ -104,7 +103,7 @@ RIGHT_RULES: tuple[RightRule, ...] = (
         lambda settings: isinstance(settings.listeners.topics, LogListener),
     ),
     RightRule(
-        FlowSide.SOURCE,
+        SOURCE,
         On.GROUPS,
         ("DESCRIBE",),
         "tells which groups are replicated",
@@ -112,7 +111,7 @@ RIGHT_RULES: tuple[RightRule, ...] = (
         lambda settings: not wants_nothing(settings.listeners.groups),
     ),
     RightRule(
-        FlowSide.TARGET,
+        TARGET,
         On.GROUPS_LOG,
         ("CREATE", "READ", "WRITE"),
         "tells which groups are replicated",
@@ -160,7 +159,7 @@ def rights_of_flow(settings: FlowSettings, rules: Iterable[RightRule] = RIGHT_RU
 def _alias(settings: FlowSettings, side: FlowSide) -> str:
     if side is FlowSide.OFFSET_SYNCS:
         return settings.internal.offset_syncs_cluster
-    return settings.flow.source if side is FlowSide.SOURCE else settings.flow.target
+    return settings.flow.source if side is SOURCE else settings.flow.target
 
 
 ANY_FLOW: Mapping[On, tuple[str, str, str]] = {
@@ -213,22 +212,10 @@ def drill_copy_prefix(settings: FlowSettings) -> str:
 
 
 FAILOVER_RULES: tuple[RightRule, ...] = (
+    RightRule(SOURCE, On.CLUSTER, ("DESCRIBE", "ALTER"), "fences topics with DENY ACLs", "`fence`, `cutover`, `drill`"),
+    RightRule(SOURCE, On.UPSTREAM, ("READ",), "sees which records are missing on the target", "`preflight`, `cutover`"),
     RightRule(
-        FlowSide.SOURCE,
-        On.CLUSTER,
-        ("DESCRIBE", "ALTER"),
-        "fences topics with DENY ACLs",
-        "`fence`, `cutover`, `drill`",
-    ),
-    RightRule(
-        FlowSide.SOURCE,
-        On.UPSTREAM,
-        ("READ",),
-        "sees which records are missing on the target",
-        "`preflight`, `cutover`",
-    ),
-    RightRule(
-        FlowSide.SOURCE,
+        SOURCE,
         On.TRANSACTIONAL_IDS,
         ("DESCRIBE",),
         "names open transactions, and tells those that hang",
@@ -236,7 +223,7 @@ FAILOVER_RULES: tuple[RightRule, ...] = (
         optional=True,
     ),
     RightRule(
-        FlowSide.SOURCE,
+        SOURCE,
         On.TRANSACTIONAL_IDS,
         ("WRITE",),
         "has their coordinator abort them",
@@ -244,18 +231,16 @@ FAILOVER_RULES: tuple[RightRule, ...] = (
         optional=True,
     ),
     RightRule(
-        FlowSide.SOURCE,
+        SOURCE,
         On.GROUPS,
         ("READ",),
         "commits the groups' offsets on the way back",
         "`offsets --reverse --execute`",
         lambda settings: settings.enabled[Kind.GROUP_OFFSET],
     ),
+    RightRule(TARGET, On.REMOTE, ("READ",), "sees which records are there", "`preflight`, `cutover`, `failover`"),
     RightRule(
-        FlowSide.TARGET, On.REMOTE, ("READ",), "sees which records are there", "`preflight`, `cutover`, `failover`"
-    ),
-    RightRule(
-        FlowSide.TARGET,
+        TARGET,
         On.CLUSTER,
         ("DESCRIBE", "ALTER"),
         "grants ALLOW WRITE that was held back",
@@ -268,25 +253,23 @@ DRILL = "`drill`"
 
 DRILL_RULES: tuple[RightRule, ...] = (
     RightRule(
-        FlowSide.SOURCE,
+        SOURCE,
         On.DRILL_TOPIC,
         ("CREATE", "DELETE", "DESCRIBE", "READ", "WRITE"),
         "makes a topic, writes it, and takes it away",
         DRILL,
         optional=True,
     ),
+    RightRule(SOURCE, On.DRILL_GROUPS, ("DESCRIBE", "READ"), "commits offsets of two groups", DRILL, optional=True),
     RightRule(
-        FlowSide.SOURCE, On.DRILL_GROUPS, ("DESCRIBE", "READ"), "commits offsets of two groups", DRILL, optional=True
-    ),
-    RightRule(
-        FlowSide.TARGET,
+        TARGET,
         On.DRILL_COPY,
         ("DELETE", "DESCRIBE", "READ"),
         "counts what was copied, and takes it away",
         DRILL,
         optional=True,
     ),
-    RightRule(FlowSide.TARGET, On.DRILL_GROUPS, ("DESCRIBE",), "sees where they would continue", DRILL, optional=True),
+    RightRule(TARGET, On.DRILL_GROUPS, ("DESCRIBE",), "sees where they would continue", DRILL, optional=True),
 )
 """A failover needs none of these: who lacks them cannot practise one."""
 
