@@ -71,7 +71,6 @@ CHANGES = {Live.FLOW: "", Live.JOB: "restart the job"}
 
 
 def configuration_page() -> str:
-    """docs/configuration.md, made from the table of keys."""
     parts = [CONFIGURATION_INTRO]
     for title, rows in (
         ("Keys of the whole job", [key for key in TABLE.values() if key.scope is KeyScope.JOB]),
@@ -160,7 +159,6 @@ BESIDE = """## Metrics of other programs
 
 
 def metrics_page() -> str:
-    """docs/metrics.md, made from the list of metrics."""
     families = sorted(Metrics("").families, key=lambda family: family.name)
     used = dict.fromkeys(label for family in families for label in family.labels)
     metrics = _table("metric|type|labels|meaning", map(_metric_row, families))
@@ -216,7 +214,6 @@ The operator who runs the commands of [failover.md](failover.md) needs these as 
 
 
 def rights_page() -> str:
-    """docs/rights.md, made from the table of rights."""
     head = "| cluster | on | operations | because it | when |\n|---|---|---|---|---|"
     of_failover = map(_right_row, (*FAILOVER_RULES, *DRILL_RULES))
     return "\n".join([RIGHTS_INTRO, head, *map(_right_row, RIGHT_RULES), FAILOVER_SECTION, head, *of_failover]) + "\n"
@@ -277,7 +274,6 @@ def _option(parameter: Any) -> str:
 
 
 def operations() -> str:
-    """What each path answers, as a table."""
     return "\n".join(["| path | answers | filter |", "|---|---|---|", *map(_operation, OPERATIONS)])
 
 
@@ -324,7 +320,6 @@ def _cutover() -> str:
 
 
 def opened() -> str:
-    """The words, and the keys that each opens, as a table."""
     return "\n".join(["| word | opens |", "|---|---|", *(f"| `{word}` | {_keys(word)} |" for word in OPENABLE)])
 
 

@@ -188,5 +188,4 @@ def lease(
 
 
 def process(command: str) -> Identity:
-    """This process as others see it."""
     return Identity(f"lockstep-{command}-{os.getpid()}", socket.gethostname())

@@ -157,7 +157,6 @@ def holds(entity: ConfigEntity, wanted: ConfigValues, now: Levels) -> bool:
 
 
 def named(entity: ConfigEntity) -> str:
-    """An entity in words."""
     if entity.type is ResourceType.TOPIC:
         return f"topic {entity.name}"
     return f"broker {entity.name}" if entity.name else "the cluster-wide default of the brokers"
@@ -218,7 +217,6 @@ def _secrets(alteration: Alteration) -> list[str | None]:
 
 
 def said(fault: ItemFault) -> str:
-    """A fault in words."""
     return fault.message or FAULT_WORDS.get(fault.code, fault.code)
 
 

@@ -76,7 +76,6 @@ class Flags:
 
     @property
     def altering(self) -> bool:
-        """Whether a flag says what to alter."""
         return bool(self.added or self.added_file or self.deleted)
 
 

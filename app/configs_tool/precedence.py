@@ -89,7 +89,6 @@ class ConfigView:
 
 
 def own_origin(entity: ConfigEntity) -> Origin:
-    """Returns the level at which an entity itself is written."""
     if entity.type is ResourceType.TOPIC:
         return Origin.TOPIC
     return Origin.BROKER if entity.name else Origin.CLUSTER
@@ -135,5 +134,4 @@ def is_hidden(name: str, known: Levels) -> bool:
 
 
 def open_value(name: str, value: str | None, known: Levels) -> str | None:
-    """A value as it may be shown."""
     return IN_PLACE_OF_SECRET if value is not None and is_hidden(name, known) else value

@@ -53,7 +53,6 @@ class CredentialStore:
         self._seen: tuple[FileStamp | None, Document] = (None, Document())
 
     def users(self) -> list[ListedUser]:
-        """Everybody in it, by name."""
         return [
             ListedUser(user, _version(entry.current), _version(entry.pending))
             for user, entry in sorted(self._document().users.items())

@@ -76,7 +76,6 @@ class FlowHistory:
             self._passes += 1
 
     def due_at(self, now: float) -> float:
-        """Never."""
         return float("inf")
 
     def close(self, *, replaced: bool) -> None:

@@ -94,7 +94,6 @@ class JavaProcess:
         return self._child.poll() is None
 
     def output(self) -> str:
-        """What the process has written to stdout and stderr so far."""
         with self.log.open("rb") as file:
             file.seek(self._log_start)
             return file.read().decode("utf-8", errors="replace")

@@ -167,7 +167,6 @@ def started(*clusters: LocalCluster) -> Iterator[None]:
 
 
 def login(user: tuple[str, str], mechanism: str) -> dict[str, str]:
-    """Returns the Java client properties of a login with user and password."""
     module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
     name, password = (word.replace("\\", "\\\\").replace('"', '\\"') for word in user)
     return {

@@ -42,7 +42,6 @@ class JavaService(Startable):
 
     @property
     def pids(self) -> list[int]:
-        """Process ids of what runs."""
         return [process.pid for process in self._processes if process.runs]
 
     def check(self) -> None:

@@ -131,7 +131,6 @@ def read_properties(
 def _check_lines(
     properties: Properties, clusters: Mapping[str, ClusterSettings], enabled: Sequence[Flow], findings: Findings
 ) -> None:
-    """What can be said before any flow is built."""
     for settings in clusters.values():
         check_servers(properties, settings, findings)
     check_shared_servers(properties, clusters, enabled, findings)
