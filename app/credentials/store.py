@@ -125,10 +125,22 @@ class CredentialStore:
 
     @contextmanager
     def _changed(self) -> Iterator[Document]:
-        with changed_document(self.path) as document:
+        """Yields the document to change. It is written if the block ends without an exception.
+
+        Waits while another process changes it. Follows a link. Raises LockstepError if the file cannot be read or
+        written.
+        """
+        path = self.path.resolve()
+        with _locked(path):
+            document = read_document(path)
             if document.check is None or not self._is_current(document.check):
                 self._encode_all(document)
             yield document
+            content = orjson.dumps(_as_json(document), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+            try:
+                replace_file(path, content)
+            except OSError as error:
+                raise WrongUsage(f"the credential store {path} cannot be written: {error.strerror}") from None
 
     def _is_current(self, check: str) -> bool:
         try:
@@ -255,22 +267,6 @@ def _as_json(document: Document) -> dict[str, Any]:
         for user, entry in document.users.items()
     }
     return {"format": FORMAT, "check": document.check, "users": users}
-
-
-@contextmanager
-def changed_document(path: Path) -> Iterator[Document]:
-    """Yields the document to change. It is written if the block ends without an exception.
-
-    Waits while another process changes it. Follows a link. Raises LockstepError if the file cannot be read or written.
-    """
-    path = path.resolve()
-    with _locked(path):
-        document = read_document(path)
-        yield document
-        try:
-            replace_file(path, orjson.dumps(_as_json(document), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-        except OSError as error:
-            raise WrongUsage(f"the credential store {path} cannot be written: {error.strerror}") from None
 
 
 def _locked(path: Path) -> AbstractContextManager[object]:
