@@ -95,17 +95,14 @@ def write_report(path: Path, data: bytes) -> None:
 
 def check_writable(path: Path, option: str = "--out") -> None:
     """Raises WrongUsage if no file can be written there. Called before a long comparison."""
-    if why := _why_not_writable(path):
-        raise WrongUsage(f"{option} {path}: {why}")
-
-
-def _why_not_writable(path: Path) -> str | None:
     folder = path.parent
     try:
         if path.is_dir():
-            return os.strerror(errno.EISDIR)
-        if os.access(folder, os.W_OK | os.X_OK):
-            return None
-        return f"no file can be made in {folder}" if folder.is_dir() else f"there is no folder {folder}"
+            why = os.strerror(errno.EISDIR)
+        elif os.access(folder, os.W_OK | os.X_OK):
+            return
+        else:
+            why = f"no file can be made in {folder}" if folder.is_dir() else f"there is no folder {folder}"
     except OSError as error:
-        return error.strerror or str(error)
+        why = error.strerror or str(error)
+    raise WrongUsage(f"{option} {path}: {why}")

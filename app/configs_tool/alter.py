@@ -393,14 +393,8 @@ def _form(mechanism: str, value: str) -> str | None:
     wanted = LOGIN_MODULE_OF.get(mechanism)
     if wanted is not None and module.simple_name != wanted and module.simple_name in LOGIN_MODULE_OF.values():
         return f"its login module is {module.simple_name}, but {mechanism} needs {wanted}"
-    if mechanism == "plain" and module.simple_name == wanted:
-        return _plain(module.options)
-    return None
-
-
-def _plain(options: Mapping[str, str]) -> str | None:
-    # Without a single user no client gets in at the listener, and no broker complains.
-    names = {"username", "password"}
-    if not any(name.startswith("user_") for name in options) and not options.keys() & names:
+    has_user = any(name.startswith("user_") or name in ("username", "password") for name in module.options)
+    if mechanism == "plain" and module.simple_name == wanted and not has_user:
+        # Without a single user no client gets in at the listener, and no broker complains.
         return 'it has no user: write them as user_NAME="PASSWORD"'
     return None

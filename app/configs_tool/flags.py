@@ -252,7 +252,7 @@ def parse_added_file(data: bytes) -> dict[str, str]:
     try:
         added: dict[str, str] = javaproperties.loads(data.decode("iso-8859-1"))
     except ValueError:
-        raise WrongUsage("--add-config-file cannot be read as properties: write a config a line, key=value") from (None)
+        raise WrongUsage("--add-config-file cannot be read as properties: write a config a line, key=value") from None
     _check_names(added, "--add-config-file")
     return added
 
