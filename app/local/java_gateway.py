@@ -122,10 +122,11 @@ class GatewayProcess:
     def close(self) -> None:
         """End the process. A process that creates the archive writes it at low priority, and may outlive this
         program."""
-        keeps = self._used and self._archive.is_being_made and self.process.poll() is None
-        if not keeps:
+        runs = self.process.poll() is None
+        keeps = self._used and self._archive.part is not None and runs
+        if runs and not keeps:
             # Before the lock: a thread that has it may be waiting for Java.
-            self._kill()
+            os.killpg(self.process.pid, signal.SIGKILL)
         with self._lock:
             reached, self._gateway = self._gateway, None
         if reached is not None:
@@ -141,16 +142,13 @@ class GatewayProcess:
             self.process.wait(KILLED_WITHIN_S)
         self._archive.give_up()
 
-    def _kill(self) -> None:
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-
 
 class _Archive:
     """The archive of classes that the process loads. The first process creates it, and moves it to its place once it is
     complete.
 
-    It is used only if no other user could have written it, because it has no checksum to compare with.
+    It is used only if no other user could have written it, because it has no checksum to compare with. `part`: what the
+    process writes when it ends, if it makes the archive.
     """
 
     def __init__(self, program: str, jars: Sequence[Path]) -> None:
@@ -159,17 +157,13 @@ class _Archive:
             found = jar.stat()
             digest.update(f"{jar}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())
         self._path = own_home() / ARCHIVES / f"commands-{digest.hexdigest()[:16]}.jsa"
-        self._part: Path | None = None
-
-    @property
-    def is_being_made(self) -> bool:
-        """Whether the process writes it when it ends."""
-        return self._part is not None
+        self.part: Path | None = None
 
     def options(self) -> tuple[str, ...]:
         """Returns the Java options that use the class archive, or create it. Empty if neither is safe."""
         if self._path.is_file():
-            return (f"-XX:SharedArchiveFile={self._path}", "-Xshare:auto", "-Xlog:disable") if self._is_ours() else ()
+            is_safe = _is_own(self._path) and _is_own(self._path.parent)
+            return (f"-XX:SharedArchiveFile={self._path}", "-Xshare:auto", "-Xlog:disable") if is_safe else ()
         if any("SharedArchiveFile" in os.environ.get(variable, "") for variable in JAVA_VARIABLES):
             # Java ends at once where it is to make an archive over one that is no base.
             return ()
@@ -185,24 +179,21 @@ class _Archive:
                 if time.time() - left.stat().st_mtime > LEFT_AFTER:
                     # Of a program that was killed.
                     left.unlink()
-        self._part = self._path.with_name(f".{self._path.name}.{os.getpid()}.part")
-        return (f"-XX:ArchiveClassesAtExit={self._part}", "-Xlog:disable")
-
-    def _is_ours(self) -> bool:
-        return _is_own(self._path) and _is_own(self._path.parent)
+        self.part = self._path.with_name(f".{self._path.name}.{os.getpid()}.part")
+        return (f"-XX:ArchiveClassesAtExit={self.part}", "-Xlog:disable")
 
     def around(self) -> tuple[str, ...]:
         """Returns the words before Java's command. They move a complete archive to its place once Java has ended, and
         delete an incomplete one."""
-        if self._part is None:
+        if self.part is None:
             return ()
-        return ("/bin/sh", "-c", MOVES_WHOLE, "sh", str(self._part), str(self._path))
+        return ("/bin/sh", "-c", MOVES_WHOLE, "sh", str(self.part), str(self._path))
 
     def give_up(self) -> None:
         """Deletes what was made of it."""
-        if self._part is not None:
+        if self.part is not None:
             with suppress(OSError):
-                self._part.unlink(missing_ok=True)
+                self.part.unlink(missing_ok=True)
 
 
 def _lines(output: IO[bytes] | None, number: int, within: float) -> list[str]:
