@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -155,10 +154,13 @@ class CredentialStore:
         """Encode everything with the current secret and settings. Raises LockstepError if that fails."""
         document.check = self._encoder.encode(CHECK, CHECK)
         for user, entry in document.users.items():
-            document.users[user] = entry.mapped(partial(self._encoded_again, _bound_to(user)))
+            both = (self._encoded_again(_bound_to(user), stored) for stored in (entry.current, entry.pending))
+            document.users[user] = StoredUser(*both)
 
-    def _encoded_again(self, name: str, encoded: str) -> str:
-        return self._encoder.encode(self._encoder.decode(encoded, name), name)
+    def _encoded_again(self, name: str, stored: EncodedPassword | None) -> EncodedPassword | None:
+        if stored is None:
+            return None
+        return replace(stored, password=self._encoder.encode(self._encoder.decode(stored.password, name), name))
 
     def _encoded(self, credential: Credential) -> EncodedPassword:
         return EncodedPassword(
@@ -212,11 +214,6 @@ class StoredUser:
 
     current: EncodedPassword | None = None
     pending: EncodedPassword | None = None
-
-    def mapped(self, change: Callable[[str], str]) -> StoredUser:
-        """The same with every encoded password changed."""
-        current, pending = (one and replace(one, password=change(one.password)) for one in (self.current, self.pending))
-        return StoredUser(current, pending)
 
 
 @dataclass

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import socket
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -333,20 +332,16 @@ class Server:
             http=PromptConnection,
         )
         self._server = uvicorn.Server(config)
-        self._socket = self._bind(config, host, port, token)
-        self.address = base_url(host, self._socket.getsockname()[1])
-        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="http", daemon=True)
-
-    @staticmethod
-    def _bind(config: uvicorn.Config, host: str, port: int, token: str | None) -> socket.socket:
         try:
-            return config.bind_socket()
+            self._socket = config.bind_socket()
         except SystemExit as error:
             refuse_beside_another_job(host, port, token)
             raise LockstepError(
                 f"lockstep.http.host={host}, lockstep.http.port={port}: another program uses this address, or this "
                 "machine does not have it: choose a free address of this machine"
             ) from error
+        self.address = base_url(host, self._socket.getsockname()[1])
+        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="http", daemon=True)
 
     def start(self) -> None:
         """Returns at once."""

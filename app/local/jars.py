@@ -154,13 +154,9 @@ def _digests(files: Iterable[Path]) -> dict[str, str]:
     return {file.name: _digest(file) for file in files}
 
 
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
-
-
 def _digest(file: Path) -> str:
     """Raises OSError for anything but a regular file. A pipe would block for ever."""
-    with open(file, "rb", opener=_without_waiting) as content:
+    with open(file, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as content:
         if not stat.S_ISREG(os.fstat(content.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file", str(file))
         digest = hashlib.sha256()
