@@ -62,12 +62,10 @@ def stop(*children: Child, within: float = TERM_WITHIN) -> None:
     for child in children:
         child.terminate()
     for child in children:
-        try:
+        with suppress(subprocess.TimeoutExpired):
             child.wait(within)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            _wait_killed(child)
-        _forget(child)
+        # Does nothing to a process that has ended.
+        kill(child)
 
 
 def kill(*children: Child) -> None:
@@ -75,18 +73,10 @@ def kill(*children: Child) -> None:
     for child in children:
         child.kill()
     for child in children:
-        _wait_killed(child)
-        _forget(child)
-
-
-def _wait_killed(child: Child) -> None:
-    with suppress(subprocess.TimeoutExpired):
-        child.wait(KILLED_WITHIN_S)
-
-
-def _forget(child: Child) -> None:
-    if child in _running:
-        _running.remove(child)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(KILLED_WITHIN_S)
+        if child in _running:
+            _running.remove(child)
 
 
 def _popen(command: Sequence[str], log: Path, at_death: signal.Signals, environment: Mapping[str, str]) -> Child:
