@@ -265,17 +265,15 @@ def _wrong(entity: ConfigEntity, name: str, value: str | None, known: KnownConfi
     if value is None:
         return None
     if entity.type is ResourceType.TOPIC:
-        return None if name in known.there else _unknown_topic_config(name, known.there)
+        if name in known.there:
+            return None
+        hint = "; it is a config of brokers: --entity-type brokers" if name in GROUP_OF else ""
+        return f"topics have no such config{nearest_hint(name, known.there)}{hint}"
     rules = (_read_only, _needs_listener, _needs_broker)
     found = next((reason for rule in rules if (reason := rule(entity, name, known))), None)
     if found is None and not custom:
         found = _slip(entity, name, known)
     return found or jaas_objection(name, value)
-
-
-def _unknown_topic_config(name: str, there: Levels) -> str:
-    hint = "; it is a config of brokers: --entity-type brokers" if name in GROUP_OF else ""
-    return f"topics have no such config{nearest_hint(name, there)}{hint}"
 
 
 def _read_only(entity: ConfigEntity, name: str, known: KnownConfigs) -> str | None:

@@ -115,13 +115,9 @@ def _view(own: Origin, name: str, entry: LevelledEntry, sensitive: bool) -> Conf
 
     levels = tuple(level(one.name, one.value, one.origin) for one in entry.synonyms)
     in_force = level(name, entry.value, entry.origin)
-    return ConfigView(name, in_force, levels, own.value, sensitive, _is_read_only(name, entry))
-
-
-def _is_read_only(name: str, entry: LevelledEntry) -> bool:
     # Brokers call listeners' configs and custom ones read-only, even those that were set at run time.
-    static = entry.origin in (Origin.STATIC, Origin.DEFAULT)
-    return entry.read_only and static and not LISTENER.fullmatch(name)
+    static = entry.origin in (Origin.STATIC, Origin.DEFAULT) and not LISTENER.fullmatch(name)
+    return ConfigView(name, in_force, levels, own.value, sensitive, entry.read_only and static)
 
 
 def is_hidden(name: str, known: Levels) -> bool:

@@ -77,7 +77,10 @@ def load(
     _check_lines(properties, clusters, enabled, findings)
     with ExitStack() as unused:
         built = _build_flows(properties, clusters, enabled, findings, before, unused)
-        _check_together(properties, clusters, built, findings)
+        check_collisions(properties, built, findings)
+        check_cycles(properties, built, findings)
+        check_broker_configs(properties, built, findings)
+        check_internal_topics(properties, clusters, built, findings)
         reporting = reporters(properties, findings, before.reporters if before is not None else {})
         sound = not findings.mistakes
         chosen = chosen_flows(enabled, flows, findings)
@@ -162,15 +165,6 @@ def _build_flows(
         built[at] = _knowing_the_others(one, internal, upstream, properties, findings, before)
         unused.callback(_close_unless_running, built[at], before)
     return built
-
-
-def _check_together(
-    properties: Properties, clusters: Mapping[str, ClusterSettings], built: Sequence[FlowSettings], findings: Findings
-) -> None:
-    check_collisions(properties, built, findings)
-    check_cycles(properties, built, findings)
-    check_broker_configs(properties, built, findings)
-    check_internal_topics(properties, clusters, built, findings)
 
 
 def _close_unless_running(flow: FlowSettings, before: Settings | None) -> None:
