@@ -323,11 +323,6 @@ def red_flags(topics: Collection[str], configs: Mapping[str, TopicConfigs]) -> I
     for applies, text in FLAGGED_NAMES:
         if found := sorted(filter(applies, topics)):
             yield text.format(first_names(found, 3))
-    remote = sorted(name for name, one in configs.items() if _is_tiered(one))
-    if remote:
+    tiered = {name: one.get("remote.storage.enable") for name, one in configs.items()}
+    if remote := sorted(name for name, entry in tiered.items() if entry is not None and entry.value == "true"):
         yield TIERED.format(first_names(remote, 3))
-
-
-def _is_tiered(configs: TopicConfigs) -> bool:
-    entry = configs.get("remote.storage.enable")
-    return entry is not None and entry.value == "true"

@@ -55,7 +55,9 @@ def kafka_jars() -> list[Path]:
 
 def connector_jars() -> list[Path]:
     """Returns the Kafka connector for the installed Spark, about 10 MB. Raises as `kafka_jars`."""
-    return fetched(connector_for(spark_version()).jars)
+    # The version of the installed pyspark, which is not imported.
+    spark = pyspark_jar("spark-core_*.jar").stem.split("-")[2]
+    return fetched(connector_for(spark).jars)
 
 
 def named_jars() -> list[Path]:
@@ -79,11 +81,6 @@ def connector_for(spark: str) -> Connector:
             f"one of these, or name a connector yourself with --packages or --jars"
         )
     return connector
-
-
-def spark_version() -> str:
-    """Returns the version of the installed pyspark, without importing it. Raises LockstepError if there is none."""
-    return pyspark_jar("spark-core_*.jar").stem.split("-")[2]
 
 
 def fetched(jars: JarSet, root: Path | None = None) -> list[Path]:

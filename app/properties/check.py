@@ -94,19 +94,15 @@ def _elsewhere(where: ScopedKey) -> str | None:
 
 def _unknown_key(properties: Properties, where: ScopedKey) -> str | None:
     if where.ours and is_for_mm2_alone(where.name):
-        return _read_by_nobody(where.name)
+        near = nearest(where.name, read_names(), NEAR_ENOUGH)
+        hint = f"; nearest that Lockstep reads: {near}" if near else ""
+        return (
+            f"no program reads it: MM2 knows no key with the prefix {PREFIX}, and Lockstep does not read {where.name}"
+            f"{hint}; write it without the prefix for MM2, or remove it"
+        )
     known = top_names() if where.scope is None else cluster_names() if isinstance(where.scope, str) else flow_names()
     near = (slip_behind_prefix if where.ours else slip)(where.name, known)
     return None if near is None else _unknown(properties, where, near)
-
-
-def _read_by_nobody(name: str) -> str:
-    near = nearest(name, read_names(), NEAR_ENOUGH)
-    hint = f"; nearest that Lockstep reads: {near}" if near else ""
-    return (
-        f"no program reads it: MM2 knows no key with the prefix {PREFIX}, and Lockstep does not read {name}{hint}; "
-        "write it without the prefix for MM2, or remove it"
-    )
 
 
 def _unknown(properties: Properties, where: ScopedKey, near: str) -> str:

@@ -81,18 +81,15 @@ def parse(data: bytes, findings: Findings) -> dict[str, PropertyLine]:
         if element is None:
             return entries
         if isinstance(element, javaproperties.KeyValue):
-            _add(entries, PropertyLine(element.key, element.value, first, element.value.strip()), findings)
+            entry = PropertyLine(element.key, element.value, first, element.value.strip())
+            if earlier := entries.get(entry.key):
+                findings.warn(entry, f"is in line {earlier.line} already; this one, the last, holds")
+            entries[entry.key] = entry
             if not element.source.isascii():
                 findings.warn(
-                    entries[element.key],
+                    entry,
                     r"has characters outside ASCII, which Java and Lockstep read as ISO 8859-1: write them as \uXXXX",
                 )
-
-
-def _add(entries: dict[str, PropertyLine], entry: PropertyLine, findings: Findings) -> None:
-    if earlier := entries.get(entry.key):
-        findings.warn(entry, f"is in line {earlier.line} already; this one, the last, holds")
-    entries[entry.key] = entry
 
 
 def _broken(lines: list[tuple[int, str]], findings: Findings) -> None:
