@@ -17,7 +17,7 @@ from confluent_kafka.admin import (
 
 from app.local.waiting import wait_for
 from bench.pair import BenchPair
-from bench.saved_figures import quantile, quantiles, table, verdict
+from bench.saved_figures import p99_verdict, quantiles, table
 from bench.scenario import Scenario, bench_of, started
 from bench.topic_changes import topic_name
 from sinks.kafka.kafka_cluster import KafkaCluster
@@ -60,43 +60,47 @@ def read_acl(principal: str, topic: str) -> AclBinding:
 
 
 def _changes(pair: BenchPair, way: Scenario, changes: int) -> dict[str, list[float]]:
-    target, choice = AdminClient({"bootstrap.servers": pair.b.bootstrap}), random.Random(1)
+    target, chance = AdminClient({"bootstrap.servers": pair.b.bootstrap}), random.Random(1)
     name = "lockstep" if way.is_lockstep else "mm2"
-    first, source = read_acl(f"User:{name}-first", topic_name(0)), pair.source
-    source.acls.create([first])
-    acl_arrives(target, first, there=True)
+    acl_seconds(pair.source, target, read_acl(f"User:{name}-first", topic_name(0)), chance)
     seconds: dict[str, list[float]] = {"granted": [], "revoked": []}
     for number in range(changes):
-        one = read_acl(f"User:{name}-{number}", topic_name(choice.randrange(TOPICS)))
-        _pause(choice)
-        source.acls.create([one])
-        seconds["granted"].append(acl_arrives(target, one, there=True))
+        one = read_acl(f"User:{name}-{number}", topic_name(chance.randrange(TOPICS)))
+        seconds["granted"].append(acl_seconds(pair.source, target, one, chance))
         # MM2 revokes nothing, so there is nothing to wait for.
         if way.is_lockstep:
-            _pause(choice)
-            source.acls.delete([one])
-            seconds["revoked"].append(acl_arrives(target, one, there=False))
+            seconds["revoked"].append(acl_seconds(pair.source, target, one, chance, revoke=True))
     return seconds
 
 
-def _pause(choice: random.Random) -> None:
-    time.sleep(choice.expovariate(1.0))
-
-
-def acl_arrives(target: AdminClient, acl: AclBinding, *, there: bool, source: str = "a") -> float:
-    """Seconds until the target has, or has no more, what the source has of this ACL now. Raises WaitedTooLong."""
+def acl_seconds(
+    source: KafkaCluster,
+    target: AdminClient,
+    acl: AclBinding,
+    chance: random.Random,
+    mean_gap: float = 1.0,
+    *,
+    revoke: bool = False,
+) -> float:
+    """Grants or revokes the ACL on the source after a random pause. Returns seconds from the answer until the target
+    has it, or has it no more. Raises WaitedTooLong."""
+    time.sleep(chance.expovariate(1 / mean_gap))
+    if revoke:
+        source.acls.delete([acl])
+    else:
+        source.acls.create([acl])
     start = time.monotonic()
     wanted = AclBindingFilter(
         ResourceType.TOPIC,
-        f"{source}.{acl.resource_name}",
+        f"{source.alias}.{acl.resource_name}",
         ResourcePatternType.LITERAL,
         acl.principal,
         "*",
         AclOperation.READ,
         AclPermissionType.ALLOW,
     )
-    what = f"{acl.principal} to be {'there' if there else 'gone'}"
-    wait_for(lambda: bool(target.describe_acls(wanted).result()) is there, ARRIVES_WITHIN, what)
+    what = f"{acl.principal} to be {'gone' if revoke else 'there'}"
+    wait_for(lambda: bool(target.describe_acls(wanted).result()) is not revoke, ARRIVES_WITHIN, what)
     return time.monotonic() - start
 
 
@@ -106,20 +110,14 @@ GOAL = 3.0
 
 def section(seconds: Mapping[str, Mapping[str, list[float]]]) -> str:
     """Its part of the page."""
-    changes = max(len(times["granted"]) for times in seconds.values())
-    rows = [
-        _row(f"{name}: {what}", times, name.startswith("Lockstep"))
-        for name, by_change in seconds.items()
-        for what, times in by_change.items()
-        if times
-    ]
+    changes, rows = max(len(times["granted"]) for times in seconds.values()), []
+    for name, by_change in seconds.items():
+        for what, times in by_change.items():
+            if times:
+                goal = p99_verdict(times, GOAL) if name.startswith("Lockstep") else "-"
+                rows.append([f"{name}: {what}", str(len(times)), *quantiles(times), goal])
     return (
         f"## ACLs\n{ACLS:,} ACLs of {TOPICS} topics on the source; {changes} of new principals are granted, and "
         "revoked, one after the other, at random moments (1 s apart on average). Seconds until `DescribeAcls` on the "
         f"target shows it (looked at every 50 ms). MM2 revokes nothing.\n\n{table(HEAD, rows)}\n"
     )
-
-
-def _row(name: str, times: list[float], has_goal: bool) -> list[str]:
-    over = quantile(times, 0.99) - GOAL
-    return [name, str(len(times)), *quantiles(times), verdict(over, f"{over:.2f} s") if has_goal else "-"]

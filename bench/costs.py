@@ -16,6 +16,7 @@ from prometheus_client.samples import Sample
 
 from app.local.local_job import JOB_READY_WITHIN, LocalJob
 from app.local.waiting import wait_for
+from bench.pair import running
 
 LOOK_EVERY = 0.2
 """Seconds between two looks at the memory: a shorter peak than this can be missed."""
@@ -72,49 +73,40 @@ def resident(pids: Iterable[int]) -> dict[str, int]:
 @contextmanager
 def peak_memory(pids: list[int]) -> Iterator[dict[str, int]]:
     """The most of what `resident` gives, each kind at its own moment, while the block runs."""
-    peak, stop = {"jvm": 0, "python": 0}, threading.Event()
+    peak = {"jvm": 0, "python": 0}
 
-    def look() -> None:
+    def look(stop: threading.Event) -> None:
         while not stop.wait(LOOK_EVERY):
             now = resident(pids)
             peak.update({name: max(peak[name], now[name]) for name in peak})
 
-    watcher = threading.Thread(target=look, daemon=True)
-    watcher.start()
-    try:
+    with running({"memory": look}):
         yield peak
-    finally:
-        stop.set()
-        watcher.join()
 
 
-class Meter:
-    """What the running job's `/metrics` say."""
+def samples(job: LocalJob) -> list[Sample]:
+    """What the job's `/metrics` say; nothing while it is not up."""
+    try:
+        text = httpx.get(f"{job.address}/metrics", timeout=5).text
+    except httpx.HTTPError:
+        return []
+    return [sample for family in text_string_to_metric_families(text) for sample in family.samples]
 
-    def __init__(self, job: LocalJob) -> None:
-        self._job = job
 
-    def samples(self) -> list[Sample]:
-        """Every sample; none while the job is not up."""
-        try:
-            text = httpx.get(f"{self._job.address}/metrics", timeout=5).text
-        except httpx.HTTPError:
-            return []
-        return [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+def total(job: LocalJob, name: str, **labels: str) -> float:
+    """The sum of the samples of this name with these labels. Raises LockstepError where the job has ended."""
+    job.check()
+    return sum(one.value for one in samples(job) if one.name == name and labels.items() <= one.labels.items())
 
-    def total(self, name: str, **labels: str) -> float:
-        """The sum of the samples of this name with these labels. Raises LockstepError where the job has ended."""
-        self._job.check()
-        found = (one for one in self.samples() if one.name == name and labels.items() <= one.labels.items())
-        return sum(one.value for one in found)
 
-    def first_comparison(self) -> float:
-        """Seconds that the first pass took to observe and compare everything."""
-        return wait_for(self._first_pass, JOB_READY_WITHIN, "the job's first pass")
+def first_comparison(job: LocalJob) -> float:
+    """Seconds that the first pass took to observe and compare everything."""
 
-    def _first_pass(self) -> float:
-        observed, planned = (self.total("lockstep_reconcile_seconds_sum", phase=one) for one in ("observe", "plan"))
+    def first_pass() -> float:
+        observed, planned = (total(job, "lockstep_reconcile_seconds_sum", phase=one) for one in ("observe", "plan"))
         return observed + planned if planned else 0.0
+
+    return wait_for(first_pass, JOB_READY_WITHIN, "the job's first pass")
 
 
 def counted(samples: Iterable[Sample]) -> Counter[str]:

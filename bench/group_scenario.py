@@ -10,87 +10,73 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final
 
 import typer
 
 from app.local.local_job import LocalJob
 from app.local.waiting import wait_for
-from bench.costs import Meter, cost, counted, peak_memory, since
-from bench.drill.source_load import running
-from bench.pair import HEARTBEATS, BenchPair, PlainRecord, intervals, make_topics, opened, pair_of, produce_all
-from bench.saved_figures import FIGURES, MIB, quantile, quantiles, save, say, table, verdict
+from bench.costs import cost, counted, peak_memory, samples, since
+from bench.pair import (
+    HEARTBEATS,
+    BenchPair,
+    PlainRecord,
+    commit_all,
+    intervals,
+    make_topics,
+    opened,
+    pair_of,
+    produce_all,
+    remote,
+    running,
+)
+from bench.saved_figures import FIGURES, MIB, p99_verdict, quantiles, save, say, table, verdict
 from bench.topic_changes import Arrivals
-from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
-from sinks.kafka.ports.groups import Offsets
-from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
-
-# Of bench/figures/benchmarks.md, the part on the age of synced offsets and on a pass over many groups.
-
 
 RESULTS: Final = FIGURES / "benchmarks-groups.json"
 GOAL, MANY_GOAL = 1.0, 10.0
 """Seconds: p99 with 1,000 groups, and until the last of 10,000 is there."""
 
+LOCKSTEP, MM2 = WAYS = ("lockstep", "mm2")
+"""Who commits on the target: never both."""
+
+NAMES: Final = {LOCKSTEP: "Lockstep, default", MM2: "MM2's own sync, every second"}
+
+INTRO: Final = """## How old a synced offset is
+{groups:,} groups without members read partitions of {topics} topics that MM2 has copied. Each commits at a random moment, about one a second: at the end of its partitions, or some records before it. In some rows others commit {others:g} times a second. Seconds from the commit until the target has an offset that was made from it. MM2 alone has `sync.group.offsets` and `emit.checkpoints` at 1 s, the shortest interval, and translates only commits at the end. Beside Lockstep MM2 runs at its defaults. Made by `python -m bench.group_scenario`.
+"""
+
+PASS: Final = """{name}, all of {groups:,} groups commit at once: {seconds:.1f} s until the target has the last of their offsets (goal: ≤ {goal:g} s, {verdict}). The job sends {sent:,.0f} requests for it. It takes at most {python:.0f} MiB in Python and {jvm:.0f} MiB in the JVM. While nothing changes, the work between two micro-batches takes {batch_seconds:.2f} s and {batch_requests:.0f} requests.
+"""
+
 HEAD = ("", "commits", "p50", "p90", "p99", "max", "CPU-s a minute: job", "goal: p99 ≤ 1 s")
-NAMES: Final = {
-    "lockstep": "Lockstep, default",
-    "mm2": "MM2's own sync, every second",
-}
 
 
 def section(found: Mapping[str, Any]) -> str:
-    """From what `bench.group_scenario.measure_groups` gave."""
+    """Of bench/figures/benchmarks.md, the part on the age of synced offsets and on a pass over many groups."""
     rows = [_row(way, seconds, found["cpu"].get(way)) for way, seconds in found["ages"].items() if seconds]
-    parts = [
-        _intro(found),
-        table(HEAD, rows) + "\n",
-        *(_pass(way, one) for way, one in found["passes"].items()),
-    ]
-    return "\n".join(parts)
-
-
-def _intro(found: Mapping[str, Any]) -> str:
-    others = f" In some rows others commit {found['others']:g} times a second." if found["others"] else ""
-    beside = " Beside Lockstep MM2 runs at its defaults." if found.get("mm2_defaults") else ""
-    words = [
-        f"## How old a synced offset is\n{found['groups']:,} groups without members read partitions of",
-        f"{found['topics']} topics that MM2 has copied. Each commits at a random moment, about one a second: at the end of",
-        f"its partitions, or some records before it.{others} Seconds from the commit until the target has an offset that",
-        "was made from it. MM2 alone has `sync.group.offsets` and `emit.checkpoints` at 1 s, the shortest interval, and",
-        f"translates only commits at the end.{beside} Made by `python -m bench.group_scenario`.",
-    ]
-    return " ".join(words) + "\n"
+    passes = [_pass(NAMES[way], one) for way, one in found["passes"].items()]
+    return "\n".join([INTRO.format(**found), table(HEAD, rows) + "\n", *passes])
 
 
 def _row(way: str, seconds: list[float], cpu: float | None) -> list[str]:
     writer, _, place = way.partition(", ")
-    over = quantile(seconds, 0.99) - GOAL
-    goal = "-" if writer == "mm2" else verdict(over, f"{over:.2f} s")
+    goal = "-" if writer == MM2 else p99_verdict(seconds, GOAL)
     used = "-" if cpu is None else f"{cpu:.1f}"
     return [f"{NAMES[writer]}: {place}", str(len(seconds)), *quantiles(seconds), used, goal]
 
 
-def _pass(way: str, found: Mapping[str, Any]) -> str:
+def _pass(name: str, found: Mapping[str, Any]) -> str:
     late = found["seconds"] - MANY_GOAL
-    goal = verdict(late, f"{late:.1f} s")
-    text = (
-        f"{NAMES[way]}, all of {found['groups']:,} groups commit at once: {found['seconds']:.1f} s until the target "
-        f"has the last of their offsets (goal: ≤ {MANY_GOAL:g} s, {goal}). The job sends "
-        f"{sum(found['requests'].values()):,.0f} requests for it. It takes at most "
-        f"{found['peak']['python'] / MIB:.0f} MiB in Python and {found['peak']['jvm'] / MIB:.0f} MiB in the JVM."
-    )
-    if found["batch_seconds"] is not None:
-        text += (
-            f" While nothing changes, the work between two micro-batches takes {found['batch_seconds']:.2f} s and "
-            f"{found['batch_requests']:.0f} requests."
-        )
-    return text + "\n"
+    peak = {process: found["peak"][process] / MIB for process in ("python", "jvm")}
+    own = {"name": name, "goal": MANY_GOAL, "verdict": verdict(late, f"{late:.1f} s")}
+    return PASS.format(**found, **own, **peak, sent=sum(found["requests"].values()))
 
 
 MEAN_GAP: Final = 1.0
@@ -99,23 +85,14 @@ MEAN_GAP: Final = 1.0
 AT_END, BEHIND, BUSY = "at the end", "behind it", "at the end, while others commit"
 
 
-@dataclass(frozen=True, slots=True)
-class GroupsSize:
-    """`commits` that are timed in each way, among `groups`; `many`: groups of the pass; `idle`: its seconds.
+TOPICS, GROUPS, COMMITS, MANY = 50, 1000, 100, 10_000
+"""`COMMITS` are timed in each way, among `GROUPS`; `MANY`: groups of the pass."""
 
-    `others`: commits a second of groups that are not timed, in the second half.
-    """
+IDLE: Final = 60.0
+"""Seconds without a change behind the pass."""
 
-    topics: int = 50
-    groups: int = 1000
-    commits: int = 100
-    many: int = 10_000
-    idle: float = 60.0
-    others: float = 200.0
-
-
-FULL: Final = GroupsSize()
-SMOKE: Final = GroupsSize(topics=5, groups=50, commits=6, many=200, idle=10.0, others=20.0)
+OTHERS: Final = 200.0
+"""Commits a second of groups that are not timed, in the rows that say so."""
 
 LOOK_EVERY, AT_ONCE = 0.2, 1000
 """Seconds between two looks at many groups, and groups in one look."""
@@ -124,26 +101,22 @@ EVERY_SECOND: Final = intervals(1, "refresh.topics", "refresh.groups", "emit.che
 MM2_DEFAULTS: Final = {**intervals(60, "emit.checkpoints"), **intervals(600, "refresh.groups")}
 """Where MM2 is not timed: every second it would ask for all groups one by one, on the same two cores."""
 
-LOCKSTEP, MM2 = WAYS = ("lockstep", "mm2")
-"""Who commits on the target: never both."""
 
-
-def measure_groups(size: GroupsSize, ways: Sequence[str], out: Path) -> dict[str, Any]:
+def measure_groups(ways: Sequence[str], many: int, out: Path) -> dict[str, Any]:
     """`{"groups": …, "topics": …, "ages": {way: seconds}, "cpu": {way: …}, "passes": {way: …}}`.
 
     The keys are `WAYS` with the groups' places. `cpu`: the job's CPU seconds a minute meanwhile. Saves
     what there is after each way, also where one fails.
     """
-    found: dict[str, Any] = {"groups": size.groups, "topics": size.topics, "others": size.others}
-    found |= {"mm2_defaults": True, "ages": {}, "cpu": {}, "passes": {}}
-    with groups_pair(size.topics) as pair:
+    found: dict[str, Any] = {"groups": GROUPS, "topics": TOPICS, "others": OTHERS, "ages": {}, "cpu": {}, "passes": {}}
+    with groups_pair() as pair:
         for way in ways:
             try:
                 with _started(pair, way, f"age-{way}") as job:
-                    _ages(pair, way, size, job, found)
+                    _ages(pair, way, job, found)
             finally:
                 save(out, found)
-        found["passes"][LOCKSTEP] = _many(pair, size)
+        found["passes"][LOCKSTEP] = _many(pair, many)
         save(out, found)
     return found
 
@@ -168,9 +141,9 @@ def _groups(prefix: str, count: int) -> dict[str, int]:
     return {f"{prefix}-{number:05d}": number for number in range(count)}
 
 
-def _ages(pair: GroupsPair, way: str, size: GroupsSize, job: LocalJob | None, found: dict[str, Any]) -> None:
+def _ages(pair: GroupsPair, way: str, job: LocalJob | None, found: dict[str, Any]) -> None:
     """MM2 knows no offsets from before it was started, but at the end of a log."""
-    groups, chance = _groups(f"age-{way}", size.groups), random.Random(size.groups)
+    groups, chance = _groups(f"age-{way}", GROUPS), random.Random(GROUPS)
     pair.commit(groups, BEGINNING)
     places = (AT_END, BEHIND, BUSY) if job else (AT_END, BUSY)
     # The others are compared before the last one.
@@ -178,15 +151,15 @@ def _ages(pair: GroupsPair, way: str, size: GroupsSize, job: LocalJob | None, fo
     _sync_one(pair, way, last)
     # Where MM2 copies many partitions at once it leaves offset-syncs out, and but for the end there is no answer then.
     able = pair.synced(groups, past=-1) if job else groups.keys()
-    chosen = chance.sample(sorted(able - last.keys()), size.commits * len(places))
+    chosen = chance.sample(sorted(able - last.keys()), COMMITS * len(places))
     for number, place in enumerate(places):
-        these = {name: groups[name] for name in chosen[number * size.commits : (number + 1) * size.commits]}
+        these = {name: groups[name] for name in chosen[number * COMMITS : (number + 1) * COMMITS]}
         others = {name: number for name, number in groups.items() if name not in chosen} if place == BUSY else {}
         before, start = cost(job.pids).cpu_seconds if job else 0.0, time.monotonic()
-        say(f"{way}, {place}: {size.commits} commits, one after the other")
+        say(f"{way}, {place}: {COMMITS} commits, one after the other")
         arrivals = Arrivals(pair.synced)
         found["ages"][f"{way}, {place}"] = arrivals.seconds
-        with others_commit(pair, others, size.others):
+        with running({"arrivals": arrivals.look, "others": partial(_others, pair, others)}):
             _commit_in_turn(pair, these, place, chance, arrivals)
         if job:
             used = cost(job.pids).cpu_seconds - before
@@ -197,39 +170,49 @@ def _commit_in_turn(
     pair: GroupsPair, groups: Mapping[str, int], place: str, chance: random.Random, arrivals: Arrivals[int]
 ) -> None:
     """Commits one group after the other on the source. Raises WaitedTooLong when one does not arrive."""
-    with arrivals:
-        for name, number in groups.items():
-            # Commits come at random moments: a matter of time, not of a condition.
-            threading.Event().wait(chance.expovariate(1 / MEAN_GAP))
-            pair.commit({name: number}, chance.randrange(RECORDS * 3 // 4, RECORDS) if place == BEHIND else RECORDS)
-            arrivals.expect(name, number)
-        arrivals.wait(WITHIN)
+    for name, number in groups.items():
+        # Commits come at random moments: a matter of time, not of a condition.
+        time.sleep(chance.expovariate(1 / MEAN_GAP))
+        pair.commit({name: number}, chance.randrange(RECORDS * 3 // 4, RECORDS) if place == BEHIND else RECORDS)
+        arrivals.expect(name, number)
+    arrivals.wait(WITHIN)
 
 
-def _many(pair: GroupsPair, size: GroupsSize) -> dict[str, Any]:
+def _others(pair: GroupsPair, groups: Mapping[str, int], stop: threading.Event) -> None:
+    """These groups commit one after the other, `OTHERS` a second, never past half, until `stop`."""
+    offset, names = BEGINNING, list(groups.items())
+    a_turn = max(1, round(OTHERS * TURN))
+    with ExitStack() as stack:
+        client = opened(stack, pair.clusters.a)
+        while names and not stop.wait(TURN):
+            turn, names = names[:a_turn], names[a_turn:] + names[:a_turn]
+            offset = BEGINNING + (offset + 1) % (RECORDS // 4)
+            client.groups.commit({name: dict.fromkeys(pair.partitions(number), offset) for name, number in turn})
+
+
+def _many(pair: GroupsPair, many: int) -> dict[str, Any]:
     """What the job needs for it, and for a micro-batch while nothing changes."""
-    groups = _groups(f"age-many-{LOCKSTEP}", size.many)
+    groups = _groups(f"age-many-{LOCKSTEP}", many)
     pair.commit(groups, BEGINNING)
     with _started(pair, LOCKSTEP, f"age-many-{LOCKSTEP}") as job:
         assert job is not None
         (first, *others) = groups.items()
         _sync_one(pair, LOCKSTEP, dict([first]))
-        meter = Meter(job)
         with peak_memory(job.pids) as peak:
-            before = counted(meter.samples())
+            before = counted(samples(job))
             seconds = _all_at_once(pair, dict(others))
-            after = counted(meter.samples())
-            threading.Event().wait(size.idle)
-            later = counted(meter.samples())
+            after = counted(samples(job))
+            time.sleep(IDLE)
+            later = counted(samples(job))
         job.check()
     batches = later["batches"] - after["batches"]
     return {
-        "groups": size.many,
+        "groups": many,
         "seconds": seconds,
         "requests": since(after, before),
         "peak": peak,
-        "batch_seconds": (later["batch seconds"] - after["batch seconds"]) / batches if batches else None,
-        "batch_requests": sum(since(later, after).values()) / batches if batches else None,
+        "batch_seconds": (later["batch seconds"] - after["batch seconds"]) / batches,
+        "batch_requests": sum(since(later, after).values()) / batches,
     }
 
 
@@ -250,7 +233,7 @@ def _all_at_once(pair: GroupsPair, groups: Mapping[str, int]) -> float:
 
     def done() -> bool:
         # Few at a time: what the bench asks for costs the target as much as what the job asks for.
-        threading.Event().wait(LOOK_EVERY)
+        time.sleep(LOOK_EVERY)
         for name in pair.synced(dict(islice(left.items(), AT_ONCE))):
             del left[name]
         return not left
@@ -261,14 +244,9 @@ def _all_at_once(pair: GroupsPair, groups: Mapping[str, int]) -> float:
     return seconds
 
 
-def _end(number: int, frame: object) -> NoReturn:
-    raise SystemExit(128 + number)
-
-
 def main(
     ways: Annotated[str, typer.Option(help="Who commits, comma separated.")] = ",".join(WAYS),
-    groups: Annotated[int, typer.Option(help="Groups of that pass.")] = FULL.many,
-    smoke: Annotated[bool, typer.Option(help="Few groups and commits: a minute or two for each way.")] = False,
+    groups: Annotated[int, typer.Option(help="Groups of that pass.")] = MANY,
     out: Annotated[Path, typer.Option(help="The file for the results.")] = RESULTS,
 ) -> None:
     """Measures, saves after each way, and prints what came out."""
@@ -276,9 +254,8 @@ def main(
     if unknown := {*chosen} - {*WAYS}:
         raise typer.BadParameter(f"{', '.join(unknown)}: of {', '.join(WAYS)}", param_hint="--ways")
     # What was started is stopped then as well, and what was measured is kept.
-    signal.signal(signal.SIGTERM, _end)
-    found = measure_groups(SMOKE if smoke else replace(FULL, many=groups), chosen, out)
-    sys.stdout.write(section(found))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.stdout.write(section(measure_groups(chosen, groups, out)))
 
 
 # Two clusters, topics full of records on one of them, and groups that read two partitions each.
@@ -296,25 +273,6 @@ TURN: Final = 0.1
 WITHIN: Final = 300.0
 
 
-def commit_all(source: KafkaCluster, offsets: Mapping[str, Offsets]) -> None:
-    """The offsets of groups, by name. Raises LockstepError when one is refused.
-
-    Coordinators that are only just being made are asked again.
-    """
-    left = dict(offsets)
-
-    def done() -> bool:
-        for name, of in source.groups.commit(left).items():
-            faults = [fault for fault in of.values() if fault]
-            if not faults:
-                del left[name]
-            elif not all(fault.retriable for fault in faults):
-                raise LockstepError(f"a commit of {name} on the source was refused: {faults[0]}")
-        return not left
-
-    wait_for(done, WITHIN, "all commits on the source to be taken")
-
-
 @dataclass(frozen=True)
 class GroupsPair:
     """Both clusters; `names`: of the topics on the source."""
@@ -327,15 +285,10 @@ class GroupsPair:
         topics = (self.names[number % len(self.names)], self.names[(number * 7 + 1) % len(self.names)])
         return [TopicPartition(topic, number % PARTITIONS) for topic in dict.fromkeys(topics)]
 
-    def remote(self, number: int) -> list[TopicPartition]:
-        """The same on the target."""
-        return [TopicPartition(f"a.{at.topic}", at.partition) for at in self.partitions(number)]
-
     def commit(self, groups: Mapping[str, int], offset: int) -> None:
         """All these groups (name to number) at this offset; see `commit_all`."""
-        commit_all(
-            self.clusters.source, {name: dict.fromkeys(self.partitions(n), offset) for name, n in groups.items()}
-        )
+        offsets = {name: dict.fromkeys(self.partitions(number), offset) for name, number in groups.items()}
+        commit_all(self.clusters.source, offsets)
 
     def synced(self, groups: Mapping[str, int], past: int = PAST) -> set[str]:
         """The groups whose offsets on the target are all there, and greater than `past`."""
@@ -343,38 +296,20 @@ class GroupsPair:
         return {
             name
             for name, number in groups.items()
-            if all(seen.get(name, {}).get(at, -1) > past for at in self.remote(number))
+            if all(seen.get(name, {}).get(remote(at), -1) > past for at in self.partitions(number))
         }
 
 
 @contextmanager
-def groups_pair(topics: int) -> Iterator[GroupsPair]:
-    """New clusters with so many topics and their records on the source."""
-    names = [f"age-{number:03d}" for number in range(topics)]
+def groups_pair() -> Iterator[GroupsPair]:
+    """New clusters with the topics and their records on the source."""
+    names = [f"age-{number:03d}" for number in range(TOPICS)]
     with pair_of("groups") as clusters:
         make_topics(clusters.source, {name: TopicSpec(PARTITIONS, 1) for name in names})
         where = itertools.product(range(RECORDS), names, range(PARTITIONS))
         records = (PlainRecord(name, None, b"%d" % number, partition) for number, name, partition in where)
         produce_all(clusters.a.bootstrap, records)
         yield GroupsPair(clusters, names)
-
-
-@contextmanager
-def others_commit(pair: GroupsPair, groups: Mapping[str, int], rate: float) -> Iterator[None]:
-    """Meanwhile these groups commit one after the other, so many a second, never past half."""
-
-    def run(stop: threading.Event) -> None:
-        offset, names = BEGINNING, list(groups.items())
-        a_turn = max(1, round(rate * TURN))
-        while names and not stop.wait(TURN):
-            turn, names = names[:a_turn], names[a_turn:] + names[:a_turn]
-            offset = BEGINNING + (offset + 1) % (RECORDS // 4)
-            client.groups.commit({name: dict.fromkeys(pair.partitions(number), offset) for name, number in turn})
-
-    with ExitStack() as stack:
-        client = opened(stack, pair.clusters.a)
-        with running({"others": run}):
-            yield
 
 
 if __name__ == "__main__":

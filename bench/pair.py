@@ -1,12 +1,13 @@
-"""What benches run on: two clusters with topics and records, MM2 and the job between them, and commands beside them."""
+"""What benches run on: clusters with topics, records and groups, MM2 and the job between them, and what runs beside."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +24,10 @@ from app.local.waiting import wait_for
 from app.wiring import open_cluster
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Cluster, TopicSpec
+from sinks.kafka.ports.groups import Offsets
 from streaming.errors import LockstepError
-from streaming.mm2.records import TopicPartition
+from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.records import OffsetSync, TopicPartition
 
 SYNCS: Final = "mm2-offset-syncs.b.internal"
 HEARTBEATS: Final = {"b->a.emit.heartbeats.enabled": "true"}
@@ -33,6 +36,7 @@ HEARTBEATS: Final = {"b->a.emit.heartbeats.enabled": "true"}
 AT_ONCE: Final = 250
 """Topics of one request."""
 
+COMMITTED_WITHIN: Final = 300.0
 LISTED_WITHIN: Final = 900.0
 WRITTEN_WITHIN: Final = 1800.0
 
@@ -57,7 +61,7 @@ class BenchPair:
 
     def copied(self, topics: Iterable[str], partitions: int, records: int) -> bool:
         """Whether MM2 has copied so many records of each partition of these topics."""
-        copies = [TopicPartition(f"a.{topic}", number) for topic in topics for number in range(partitions)]
+        copies = [remote(TopicPartition(topic, number)) for topic in topics for number in range(partitions)]
         if not {copy.topic for copy in copies} <= self.target.list_topics().keys():
             return False
         ends = self.target.groups.ends(copies).items
@@ -144,6 +148,35 @@ def produce_all(bootstrap: str, records: Iterable[PlainRecord]) -> None:
         raise LockstepError(f"{left} records were not written on {bootstrap} within {WRITTEN_WITHIN:g} s")
 
 
+def commit_all(source: KafkaCluster, offsets: Mapping[str, Offsets]) -> None:
+    """The offsets of groups, by name. Raises LockstepError when one is refused.
+
+    Coordinators that are only just being made are asked again.
+    """
+    left = dict(offsets)
+
+    def done() -> bool:
+        for name, of in source.groups.commit(left).items():
+            faults = [fault for fault in of.values() if fault]
+            if not faults:
+                del left[name]
+            elif not all(fault.retriable for fault in faults):
+                raise LockstepError(f"a commit of {name} on the source was refused: {faults[0]}")
+        return not left
+
+    wait_for(done, COMMITTED_WITHIN, "all commits on the source to be taken")
+
+
+def remote(where: TopicPartition) -> TopicPartition:
+    """The name on the target of a partition of cluster a."""
+    return TopicPartition(f"a.{where.topic}", where.partition)
+
+
+def offset_sync(where: TopicPartition, offset: int) -> tuple[bytes, bytes]:
+    """Key and value of MM2's record which says that this offset is the same on both clusters."""
+    return encode_offset_sync(OffsetSync(where, offset, offset))
+
+
 def job_of(properties: Mapping[str, str], folder: Path) -> LocalJob:
     """A job with these properties, not started. Its file and its log are in the folder, which is made."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -158,3 +191,27 @@ def lockstep(*words: str, within: float | None = None) -> subprocess.CompletedPr
     """A command in a process of its own. Raises TimeoutExpired after `within` seconds."""
     command = [sys.executable, "-m", "app.main", *words]
     return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=within, check=False)
+
+
+@contextmanager
+def running(loads: Mapping[str, Callable[[threading.Event], None]]) -> Iterator[None]:
+    """Each in a thread of its own, by name, while the block runs; then what they raised, if anything."""
+    stop, faults = threading.Event(), list[Exception]()
+
+    def run(one: Callable[[threading.Event], None]) -> None:
+        try:
+            one(stop)
+        except Exception as error:  # noqa: BLE001 - raised again below, in the thread that waits
+            faults.append(error)
+
+    threads = [threading.Thread(target=run, args=(one,), name=name, daemon=True) for name, one in loads.items()]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    if faults:
+        raise faults[0]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 import psutil
@@ -16,8 +16,6 @@ from app.local.jars import PROJECT
 
 FIGURES: Final = PROJECT / "bench" / "figures"
 MIB: Final = 1024 * 1024
-QUANTILES: Final = (0.5, 0.9, 0.99, 1.0)
-"""The shares that tables show: p50, p90, p99, max."""
 
 
 def save(path: Path, found: Mapping[str, Any]) -> None:
@@ -47,24 +45,39 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-def quantiles(values: Sequence[float]) -> list[str]:
-    """A cell for each of `QUANTILES`."""
-    return [f"{quantile(values, share):.2f}" if values else "-" for share in QUANTILES]
-
-
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
+
+    def line(cells: Sequence[str]) -> str:
+        return "".join(f"| {cell} " if cell else "| " for cell in cells) + "|"
+
     return "\n".join([line(head), "|---" * len(head) + "|", *map(line, rows)])
 
 
-def line(cells: Sequence[str]) -> str:
-    """One row of a table."""
-    return "".join(f"| {cell} " if cell else "| " for cell in cells) + "|"
+T = TypeVar("T")
+Columns = Sequence[tuple[str, Callable[[T], str]]]
+"""Of a table: the heading, and the cell of a row."""
+
+
+def table_of(columns: Columns[T], rows: Iterable[T]) -> str:
+    """A Markdown table with these columns."""
+    return table([heading for heading, _ in columns], ([cell(row) for _, cell in columns] for row in rows))
+
+
+def quantiles(values: Sequence[float]) -> list[str]:
+    """Cells: p50, p90, p99, max."""
+    return [f"{quantile(values, share):.2f}" if values else "-" for share in (0.5, 0.9, 0.99, 1.0)]
 
 
 def verdict(over: float, missed_by: str) -> str:
     """`reached`, or by how much the goal was missed. `over`: how far the figure lies beyond the goal."""
     return "reached" if over <= 0 else f"missed by {missed_by}"
+
+
+def p99_verdict(seconds: Sequence[float], goal: float) -> str:
+    """Whether p99 is within this many seconds."""
+    over = quantile(seconds, 0.99) - goal
+    return verdict(over, f"{over:.2f} s")
 
 
 def say(text: str) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 import statistics
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,25 +27,21 @@ from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
-from bench.acl_scenario import acl_arrives, grant_all, read_acl
-from bench.costs import Meter, idle_costs, peak_memory, resident
-from bench.group_scenario import commit_all
-from bench.pair import SYNCS, PlainRecord, intervals, job_of, make_topics, opened, produce_all
+from bench.acl_scenario import acl_seconds, grant_all, read_acl
+from bench.costs import idle_costs, peak_memory, resident, total
+from bench.pair import SYNCS, PlainRecord, commit_all, intervals, job_of, make_topics, offset_sync, opened, produce_all
 from bench.saved_figures import FIGURES, MIB, machine, quantile, read, save, say, table, verdict
-from bench.scenario import WATCHED
+from bench.scenario import FAST, WATCHED
 from bench.topic_changes import Changes, bench_topics, topic_name
 from sinks.kafka.kafka_cluster import KafkaCluster
 from streaming.errors import LockstepError
-from streaming.mm2.codec import encode_record
-from streaming.mm2.records import OffsetSync, TopicPartition
+from streaming.mm2.records import TopicPartition
 
 # bench/figures/benchmarks-scale.md, from what was measured.
 
 PAGE: Final = FIGURES / "benchmarks-scale.md"
 RESULTS: Final = FIGURES / "benchmarks-scale.json"
 NOTES: Final = FIGURES / "benchmarks-scale-notes.md"
-
-FAST: Final = "MM2, intervals of 1 s"
 
 INTRO: Final = """# 10,000 topics in four flows
 
@@ -91,10 +86,7 @@ SECTIONS: Final[Mapping[str, Sequence[Row]]] = {
         ("all groups moved on, from when MM2's records and offset-syncs are there", _at("first/seconds/groups moved")),
         ("all in step: topics, configs and ACLs compared", _at("steady/first/compared")),
         ("all in step: all groups compared", _at("steady/first/groups compared")),
-        (
-            "full comparison of one flow, after the changes, median",
-            _at("steady/full_later/one", statistics.median),
-        ),
+        ("full comparison of one flow, after the changes, median", _at("steady/full_later/one", statistics.median)),
         ("the slowest of four at once", _at("steady/full_later/all", max)),
     ),
     "Changes, seconds": (
@@ -149,25 +141,20 @@ GOALS: Final[Sequence[tuple[str, float, str, Callable[[Size], float]]]] = (
 
 def page(found: Mapping[str, Any]) -> str:
     """The whole page."""
-    sizes = {int(count): of for count, of in found["sizes"].items()}
+    sizes = {int(count): of for count, of in sorted(found["sizes"].items(), key=lambda size: int(size[0]))}
     parts = [INTRO.format(**found["facts"])]
-    for title, rows in SECTIONS.items():
-        parts.append(f"## {title}\n\n{_table(sizes, rows)}\n")
-    parts.append(_goals(sizes))
-    if NOTES.exists():
-        parts.append(NOTES.read_text())
-    return "\n".join(parts)
+    parts += [f"## {title}\n\n{_table(sizes, rows)}\n" for title, rows in SECTIONS.items()]
+    return "\n".join([*parts, _goals(sizes), NOTES.read_text()])
 
 
 def _table(sizes: Mapping[int, Size], rows: Sequence[Row]) -> str:
-    counts = sorted(sizes)
     cells = []
     for name, figure in rows:
-        values = [_value(sizes[count], figure) for count in counts]
+        values = [_value(size, figure) for size in sizes.values()]
         first, last = values[0], values[-1]
-        grows = "-" if len(counts) < 2 or not first or last is None else f"{last / first:.1f}"
+        grows = "-" if len(sizes) < 2 or not first or last is None else f"{last / first:.1f}"
         cells.append([name, *map(_shown, values), grows])
-    return table(("", *(f"{count:,} topics" for count in counts), "grows by"), cells)
+    return table(("", *(f"{count:,} topics" for count in sizes), "grows by"), cells)
 
 
 def _value(size: Size, figure: Callable[[Size], float]) -> float | None:
@@ -220,11 +207,10 @@ def main(
 
 
 def _measured(count: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    timed = [CHANGES, *([SELDOM] if count >= SELDOM_FROM else [])]
     parts: Mapping[str, Callable[[ScaleClusters], Mapping[str, Any]]] = {
         "first": first_contact,
-        "steady": lambda clusters: steady(clusters, timed, seed=1),
-        "mm2": lambda clusters: mirrored(clusters, timed, seed=2),
+        "steady": steady,
+        "mm2": mirrored,
     }
     with scale_clusters(count) as clusters:
         for name, part in parts.items():
@@ -235,13 +221,13 @@ def _measured(count: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 say(f"left out: {error}")
 
 
-def mirrored(clusters: ScaleClusters, timed: Sequence[tuple[float, int]], seed: int) -> dict[str, Any]:
+def mirrored(clusters: ScaleClusters) -> dict[str, Any]:
     """MM2 alone, its intervals at 1 s, the same four flows."""
     properties = mirror_properties(clusters.bootstraps, FLOWS, **intervals(1, *WATCHED))
     began = time.monotonic()
     with LocalMirror(properties, clusters.root / "mirror", heap=MIRROR_HEAP) as mirror:
         say(f"MM2's connectors started after {time.monotonic() - began:.1f} s")
-        latencies = changed(clusters, timed, seed)
+        latencies = changed(clusters, seed=2)
         cpu = idle_cpu(mirror.pids, clusters)
         return {"latencies": latencies, "cpu": cpu, "resident": resident(mirror.pids)}
 
@@ -279,35 +265,29 @@ def first_contact(clusters: ScaleClusters) -> dict[str, Any]:
     return {"seconds": seconds, "peak": peak}
 
 
-def steady(clusters: ScaleClusters, timed: Sequence[tuple[float, int]], seed: int) -> dict[str, Any]:
+def steady(clusters: ScaleClusters) -> dict[str, Any]:
     """What a job needs that finds everything in step.
 
     Seconds until every kind was compared, of full comparisons of one flow and of all side by side, and of changes, by
-    their mean gap (`timed`: gap and count). The price of an idle minute. Memory.
+    their mean gap. The price of an idle minute. Memory.
     """
     with _job(clusters, "steady") as (job, began), peak_memory(job.pids) as peak:
         first = _compared(job, began)
         wait_for(lambda: _synced(job) >= clusters.topics * len(FLOWS), WITHIN, "all groups to be compared")
         first["groups compared"] = time.monotonic() - began
-        latencies = changed(clusters, timed, seed)
-        acls = _granted(clusters)
+        found: dict[str, Any] = {"first": first, "latencies": changed(clusters, seed=1), "acls": _granted(clusters)}
         say(f"{IDLE:g} s without a change")
-        cpu = idle_cpu(job.pids, clusters)
-        settled = resident(job.pids)
-        full = _full(job)
-    return {"first": first, "full_later": full, "latencies": latencies, "acls": acls, "cpu": cpu} | {
-        "resident": settled,
-        "peak": peak,
-    }
+        found |= {"cpu": idle_cpu(job.pids, clusters), "resident": resident(job.pids), "full_later": _full(job)}
+    return found | {"peak": peak}
 
 
-def changed(clusters: ScaleClusters, timed: Sequence[tuple[float, int]], seed: int) -> dict[str, list[float]]:
+def changed(clusters: ScaleClusters, seed: int) -> dict[str, list[float]]:
     """Seconds of each change, by their mean gap. A first change arrives before: the copier is at work."""
     load = Changes(clusters.source_bootstraps, clusters.target.bootstrap, clusters.topics, seed)
     first = load.run(1, 0.1, WITHIN)
     say(f"a first change took {first[0]:.1f} s")
     found = {}
-    for gap, count in timed:
+    for gap, count in [CHANGES, SELDOM] if clusters.topics * len(SOURCES) >= SELDOM_FROM else [CHANGES]:
         say(f"{count} changes, {gap:g} s apart")
         found[f"{gap:g}"] = load.run(count, gap, WITHIN)
     return found
@@ -315,15 +295,11 @@ def changed(clusters: ScaleClusters, timed: Sequence[tuple[float, int]], seed: i
 
 def _granted(clusters: ScaleClusters) -> list[float]:
     """Seconds of ACLs that are granted one after the other, of new principals, on the sources in turn."""
-    target, seconds = AdminClient({"bootstrap.servers": clusters.target.bootstrap}), list[float]()
-    chance, pause = random.Random(1), threading.Event()
+    target, chance, seconds = AdminClient({"bootstrap.servers": clusters.target.bootstrap}), random.Random(1), []
     for number in range(ACLS):
-        alias = SOURCES[number % len(SOURCES)]
-        # At any moment of the passes: a matter of time, not of a condition.
-        pause.wait(chance.expovariate(1 / 2))
+        source = clusters.clients[SOURCES[number % len(SOURCES)]]
         acl = read_acl(f"User:granted-{number}", topic_name(number))
-        clusters.clients[alias].acls.create([acl])
-        seconds.append(acl_arrives(target, acl, there=True, source=alias))
+        seconds.append(acl_seconds(source, target, acl, chance, mean_gap=2.0))
     say(f"ACLs granted: {min(seconds):.2f} to {max(seconds):.2f} s")
     return seconds
 
@@ -355,11 +331,11 @@ def _compared(job: LocalJob, began: float) -> dict[str, float]:
 
 
 def _synced(job: LocalJob) -> float:
-    return Meter(job).total("lockstep_offset_verdicts", verdict="SYNCED")
+    return total(job, "lockstep_offset_verdicts", verdict="SYNCED")
 
 
 def _moved(job: LocalJob) -> float:
-    return Meter(job).total("lockstep_changes_total", kind="group-offset", op="update", result="applied")
+    return total(job, "lockstep_changes_total", kind="group-offset", op="update", result="applied")
 
 
 def _full(job: LocalJob) -> Mapping[str, list[float]]:
@@ -455,8 +431,8 @@ def copy_as_mm2_would(clusters: ScaleClusters) -> None:
     names = [topic_name(number) for number in range(clusters.topics)]
     one_record_each(clusters.target.bootstrap, [f"{alias}.{name}" for alias in clusters.sources for name in names])
     for bootstrap in clusters.source_bootstraps.values():
-        syncs = (encode_record(OffsetSync(TopicPartition(name, 0), 0, 0)) for name in names)
-        produce_all(bootstrap, (PlainRecord(SYNCS, *sync) for sync in syncs))
+        syncs = (PlainRecord(SYNCS, *offset_sync(TopicPartition(name, 0), 0)) for name in names)
+        produce_all(bootstrap, syncs)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror
-from bench.costs import Meter, counted, idle_costs, since
+from bench.costs import counted, first_comparison, idle_costs, samples, since
 from bench.pair import HEARTBEATS, BenchPair, intervals, make_topics, pair_of
 from bench.topic_changes import Changes, bench_topics
 
@@ -56,6 +56,8 @@ class Scenario:
 
 
 DEFAULT = "Lockstep, default"
+FAST = "MM2, intervals of 1 s"
+"""What goals are ratios of, in the same run."""
 
 SCENARIOS = (
     Scenario(DEFAULT),
@@ -64,7 +66,7 @@ SCENARIOS = (
         own={"lockstep.trigger.interval": "30 seconds", "lockstep.heartbeat.timeout": "90 seconds"},
     ),
     Scenario("MM2 alone, at its defaults", mirror=600, timed=False),
-    Scenario("MM2, intervals of 1 s", mirror=1),
+    Scenario(FAST, mirror=1),
 )
 
 
@@ -81,9 +83,9 @@ class Result:
     cpu_source: float
     cpu_target: float
     resident: int
-    requests: dict[str, float] = field(default_factory=dict)
-    first_comparison: float | None = None
-    starting: list[float] = field(default_factory=list)
+    requests: dict[str, float]
+    first_comparison: float | None
+    starting: list[float]
 
     @property
     def cpu_all(self) -> float:
@@ -102,21 +104,21 @@ def bench_of(topics: int) -> Iterator[BenchPair]:
 def measure(pair: BenchPair, scenario: Scenario, topics: int, changes: int, seed: int) -> Result:
     """Starts it, waits for a first change to arrive, measures, stops it."""
     with started(pair, scenario) as runs:
-        meter = Meter(runs) if isinstance(runs, LocalJob) else None
-        first = meter.first_comparison() if meter else None
+        job = runs if isinstance(runs, LocalJob) else None
+        first = first_comparison(job) if job else None
         starting, latencies = _changed(pair, scenario, topics, changes, seed)
-        before = counted(meter.samples()) if meter else Counter()
-        job, source, target = idle_costs((runs.pids, pair.a.pids, pair.b.pids), IDLE)
-        asked = since(counted(meter.samples()), before) if meter else {}
-    requests = {"all": sum(asked.values()), "write": sum(asked.get(api, 0) for api in WRITES)} if meter else {}
+        before = counted(samples(job)) if job else Counter()
+        price, source, target = idle_costs((runs.pids, pair.a.pids, pair.b.pids), IDLE)
+        asked = since(counted(samples(job)), before) if job else {}
+    requests = {"all": sum(asked.values()), "write": sum(asked.get(api, 0) for api in WRITES)} if job else {}
     return Result(
         scenario.name,
         topics,
         latencies,
-        job.cpu_seconds,
+        price.cpu_seconds,
         source.cpu_seconds,
         target.cpu_seconds,
-        job.memory.total(),
+        price.memory.total(),
         requests={name: count * 60 / IDLE for name, count in requests.items()},
         first_comparison=first,
         starting=starting,

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from app.local.waiting import wait_for
+from bench.pair import running
 from sinks.kafka.ports.cluster import TopicSpec
 
 TARGET_POLL_INTERVAL = 0.02
@@ -34,22 +35,13 @@ T = TypeVar("T")
 
 
 class Arrivals(Generic[T]):
-    """Times each change until the target has it. While the block runs, a thread looks at those under way."""
+    """Times each change until the target has it. `look` runs meanwhile, in a thread of its own."""
 
     def __init__(self, arrived: Callable[[Mapping[str, T]], Iterable[str]]) -> None:
         """`arrived`: given values by name, returns the names whose value the target has."""
         self.seconds: list[float] = []
         self._arrived, self._pending = arrived, dict[str, tuple[T, float]]()
-        self._lock, self._stop = threading.Lock(), threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-
-    def __enter__(self) -> Arrivals[T]:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
+        self._lock = threading.Lock()
 
     def expect(self, name: str, value: T) -> None:
         """The source has just taken this change."""
@@ -61,8 +53,9 @@ class Arrivals(Generic[T]):
         wait_for(lambda: not self._pending, timeout, "the last change to arrive")
         return self.seconds
 
-    def _look(self) -> None:
-        while not self._stop.wait(TARGET_POLL_INTERVAL):
+    def look(self, stop: threading.Event) -> None:
+        """At the changes under way, until `stop`."""
+        while not stop.wait(TARGET_POLL_INTERVAL):
             with self._lock:
                 pending = {name: value for name, (value, _) in self._pending.items()}
             if pending:
@@ -85,7 +78,8 @@ class Changes:
 
     def run(self, count: int, mean_gap: float, timeout: float) -> list[float]:
         """Seconds from each change until the target had it. Raises WaitedTooLong when one does not arrive."""
-        with Arrivals(self._arrived) as arrivals:
+        arrivals = Arrivals(self._arrived)
+        with running({"arrivals": arrivals.look}):
             for number in self._random.sample(range(self._topics * len(self._sources)), count):
                 time.sleep(self._random.expovariate(1 / mean_gap))
                 alias = [*self._sources][number // self._topics]

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from app.local.waiting import WaitedTooLong
-from bench.drill.round import DrillSeries, DrillSize, Ground, play
+from bench.drill.round import SIZE, DrillRound, DrillSeries
 from bench.drill.snapshot import ISOLATION
 from bench.drill.source_load import CLEANER
 from bench.failover_figures_page import LOSSES, write
 from bench.pair import HEARTBEATS, intervals, pair_of
 from bench.saved_figures import say
 
-SIZE: Final = DrillSize(seconds=12.0, groups=1, settle=10.0)
 KEYS: Final = {
     **intervals(1, "refresh.topics", "refresh.groups", "emit.checkpoints"),
     **HEARTBEATS,
@@ -33,13 +31,7 @@ def main(
     rounds: Annotated[int, typer.Option(help="How many, fifty an hour; MM2 is killed in every other.")] = 50,
     out: Annotated[Path, typer.Option(help="The file for the results; the page is written beside it.")] = LOSSES,
 ) -> None:
-    """Plays the rounds, saves after each, and writes the page."""
-    drill(rounds, out)
-    sys.stdout.write(write(out))
-
-
-def drill(rounds: int, out: Path) -> None:
-    """A round that does not come to its end is told, and left out."""
+    """Plays the rounds, saves after each, and writes the page. A round that does not come to its end is left out."""
     found = DrillSeries(SIZE, 0, [], [], 0, 0, [])
     with (
         pair_of("drill", overrides=CLEANER) as pair,
@@ -50,11 +42,13 @@ def drill(rounds: int, out: Path) -> None:
             kill = number % 2 == 1
             say(f"round {number + 1} of {rounds}{', MM2 is killed' if kill else ''}")
             try:
-                found = found.after(play(Ground(pair, mirror, job), SIZE, number, kill=kill))
+                DrillRound(pair, mirror, job, number).play(found, kill=kill)
             except WaitedTooLong as error:
                 say(f"left out: {error}")
-                found = replace(found, rounds=found.rounds + 1, failed=[*found.failed, str(error)])
+                found.rounds += 1
+                found.failed.append(str(error))
             found.save(out)
+    sys.stdout.write(write(out))
 
 
 if __name__ == "__main__":

@@ -6,10 +6,8 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.drill.readers import PLACES, DrillReader
 from bench.drill.snapshot import Logs, Snapshot
-from bench.drill.source_load import Entry
-from streaming.mm2.records import TopicPartition
+from bench.drill.source_load import PLACES, DrillReader, Entry
 
 CALM, AFTER, DURING = MOMENTS = ("not killed", "killed", "while it catches up")
 """When the source is lost: MM2 ran all the time; it was killed and has caught up again; it has just been restarted."""
@@ -19,8 +17,8 @@ CALM, AFTER, DURING = MOMENTS = ("not killed", "killed", "while it catches up")
 class Row:
     """One partition of one group at one moment of one round.
 
-    `least`: records that would be read twice from the best offset there is. `checkpoint` is MM2's, `synced` the offset committed on the target; of each what is skipped and read
-    again, both None where there is no offset.
+    `least`: records that would be read twice from the best offset there is. `checkpoint` is MM2's, `synced` the offset
+    committed on the target; of each see `Partition.moved`.
     """
 
     round: int
@@ -47,22 +45,9 @@ def rows(
                 one.topic.kind.name,
                 one.place,
                 partition.least(position),
-                _of(partition, position, seen.checkpoints[one.group].get(where)),
-                _of(partition, position, seen.committed[one.group].get(where)),
+                partition.moved(position, seen.checkpoints[one.group].get(where)),
+                partition.moved(position, seen.committed[one.group].get(where)),
             )
-
-
-def _of(partition: Partition, position: int, start: int | None) -> tuple[int, int] | None:
-    moved: Moved | None = None if start is None else partition.moved(position, start)
-    return None if moved is None else (moved.skipped, moved.again)
-
-
-def aborted(readers: Sequence[DrillReader], target: Logs) -> int:
-    """Number of records on the target from aborted transactions, which no consumer of the source could read."""
-    written: dict[TopicPartition, set[int]] = {}
-    for one in readers:
-        written |= {where: {name for _, name in one.topic.written[where]} for where in one.topic.partitions}
-    return sum(name not in written[where] for where, log in target.items() for _, name in log)
 
 
 def goals(found: Sequence[Row]) -> list[tuple[str, str, bool]]:
@@ -80,20 +65,6 @@ def goals(found: Sequence[Row]) -> list[tuple[str, str, bool]]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """What would happen to one partition of one group. Records.
-
-    `skipped`: the group has not read them, they are on the target, and it does not get them. `again`: those that it
-    gets although it has read them, or gets a second time. `least`: what it would get again if it started at the last
-    offset that skips nothing, which no offset can better.
-    """
-
-    skipped: int
-    again: int
-    least: int
-
-
 @dataclass(frozen=True)
 class Partition:
     """A partition on both clusters.
@@ -108,9 +79,13 @@ class Partition:
     target: Sequence[Entry]
     end: int
 
-    def moved(self, position: int, start: int) -> Moved:
-        """For a group at `position` on the source that goes on at `start` on the target."""
-        return Moved(self._skipped(position, start), self._again(position, start), self.least(position))
+    def moved(self, position: int, start: int | None) -> tuple[int, int] | None:
+        """For a group at `position` on the source that goes on at `start` on the target; None where it has no offset.
+
+        Records that are skipped: the group has not read them, they are on the target, and it does not get them. And
+        those that it gets although it has read them, or gets a second time.
+        """
+        return None if start is None else (self._skipped(position, start), self._again(position, start))
 
     def least(self, position: int) -> int:
         """Records read twice from the last offset that skips nothing."""

@@ -6,13 +6,12 @@ And what all rounds came to, with its file.
 from __future__ import annotations
 
 import random
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import orjson
 from pydantic import TypeAdapter
@@ -20,11 +19,10 @@ from pydantic import TypeAdapter
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror
 from app.local.waiting import wait_for
-from bench.drill.outcome_rows import AFTER, CALM, DURING, Row, aborted, rows
-from bench.drill.readers import Commits, readers
-from bench.drill.snapshot import Logs, Loss, Snapshot, Target, cut, losses, read_logs, remote
-from bench.drill.source_load import Load, Topic, create, running
-from bench.pair import BenchPair
+from bench.drill.outcome_rows import AFTER, CALM, DURING, Row, rows
+from bench.drill.snapshot import Loss, Snapshot, Target, losses, read_logs
+from bench.drill.source_load import Commits, Load, create, readers
+from bench.pair import BenchPair, remote, running
 
 T = TypeVar("T")
 
@@ -47,8 +45,6 @@ class Still(Generic[T]):
 COPIED_WITHIN = 300.0
 """Seconds for whatever MM2 has to do."""
 
-NAME = "drill-{:03d}"
-
 
 @dataclass(frozen=True)
 class DrillSize:
@@ -60,122 +56,93 @@ class DrillSize:
     settle: float
 
 
-@dataclass(frozen=True)
-class Ground:
-    """What all rounds share."""
-
-    pair: BenchPair
-    mirror: LocalMirror
-    job: LocalJob
+SIZE: Final = DrillSize(seconds=12.0, groups=1, settle=10.0)
 
 
-@dataclass(frozen=True)
-class Played:
-    """What a round came to. `aborted`: records of aborted transactions that MM2 copied; `cleaned`: compacted away."""
+class DrillRound:
+    """One round, on topics and with groups of its own."""
 
-    rows: list[Row]
-    losses: list[Loss]
-    aborted: int
-    cleaned: int
+    def __init__(self, pair: BenchPair, mirror: LocalMirror, job: LocalJob, number: int) -> None:
+        self._pair, self._mirror, self._job, self._number = pair, mirror, job, number
+        self._chance = random.Random(number)
+        # An earlier round that came to no end may have left it dead.
+        mirror.start()
+        self._topics = create(pair.source, f"drill-{number:03d}")
+        self._partitions = [where for topic in self._topics for where in topic.partitions]
+        self._readers = readers(self._topics, self._chance)
+        self._commits = Commits(pair.source, self._readers, SIZE.seconds, self._chance)
+        first = number * len(self._topics)
+        self._loads = [Load(pair.a.bootstrap, topic, seed) for seed, topic in enumerate(self._topics, start=first)]
+        self._losses: list[Loss] = []
 
+    def play(self, found: DrillSeries, *, kill: bool) -> None:
+        """Adds what the round came to. Raises LockstepError, WaitedTooLong."""
+        with closing(Target(self._pair.target, [one.group for one in self._readers], self._partitions)) as target:
+            self._begin(target)
+            during = self._write(target, kill=kill)
+            after = self._caught_up(target)
+        moments = [(AFTER if kill else CALM, after), *([(DURING, during)] if during else [])]
+        source = read_logs(self._pair.a.bootstrap, dict.fromkeys(self._partitions, 0))
+        copies = read_logs(self._pair.b.bootstrap, dict.fromkeys(map(remote, self._partitions), 0))
+        copied = {where: copies[remote(where)] for where in self._partitions}
+        found.rounds += 1
+        found.losses += self._losses
+        for name, seen in moments:
+            found.rows += rows(self._number, name, self._readers, seen, source, copied)
+        for topic in self._topics:
+            for where in topic.partitions:
+                written = {name for _, name in topic.written[where]}
+                found.aborted += sum(name not in written for _, name in copied[where])
+                found.cleaned += len(topic.written[where]) - len(source[where])
 
-def play(ground: Ground, size: DrillSize, number: int, *, kill: bool) -> Played:
-    """One round, on topics and with groups of its own. Raises LockstepError, WaitedTooLong."""
-    chance = random.Random(number)
-    # An earlier round that came to no end may have left it dead.
-    ground.mirror.start()
-    topics = create(ground.pair.source, NAME.format(number))
-    found = readers(topics, size.groups, chance)
-    commits = Commits(ground.pair.source, found, size.seconds, chance)
-    commits.begin()
-    loads = [
-        Load(ground.pair.a.bootstrap, topic, seed) for seed, topic in enumerate(topics, start=number * len(topics))
-    ]
-    partitions = [where for topic in topics for where in topic.partitions]
-    with closing(Target(ground.pair.target, [one.group for one in found], partitions)) as target:
-        _begin(ground, target, loads, topics)
-        writing = _Writing(ground, target, commits, topics, number)
-        during = writing.run(size, loads, chance, kill=kill)
-        after = _caught_up(ground, target, size, commits, topics)
-    moments = [(AFTER if kill else CALM, after), *([(DURING, during)] if during else [])]
-    source = read_logs(ground.pair.a.bootstrap, dict.fromkeys(partitions, 0))
-    copies = read_logs(ground.pair.b.bootstrap, dict.fromkeys(map(remote, partitions), 0))
-    copied: Logs = {where: copies[remote(where)] for where in partitions}
-    judged = [row for name, seen in moments for row in rows(number, name, found, seen, source, copied)]
-    cleaned = sum(len(topic.written[where]) - len(source[where]) for topic in topics for where in topic.partitions)
-    return Played(judged, writing.losses, aborted(found, copied), cleaned)
+    def _begin(self, target: Target) -> None:
+        names = {f"a.{topic.name}" for topic in self._topics}
+        wait_for(lambda: names <= self._pair.target.list_topics().keys(), COPIED_WITHIN, "the remote topics")
+        for one in self._loads:
+            one.begin()
+        count = len(self._partitions)
+        wait_for(lambda: sum(map(bool, target.ends().values())) == count, COPIED_WITHIN, "first records to be copied")
 
+    def _write(self, target: Target, *, kill: bool) -> Snapshot | None:
+        """Clients write and commit for the round's time, and the source may be lost. With `kill`, what was seen while
+        MM2 caught up."""
+        during: Snapshot | None = None
+        writers = {f"load-{number}": load.run for number, load in enumerate(self._loads)}
+        with running(writers), running({"commits": self._commits.run}):
+            end = time.monotonic() + SIZE.seconds
+            time.sleep(SIZE.seconds * self._chance.uniform(0.3, 0.7))
+            self._lose(CALM)
+            if kill:
+                self._mirror.kill()
+                before = target.ends()
+                self._mirror.start()
+                wait_for(lambda: target.ends() != before, COPIED_WITHIN, "MM2 to copy again after it was killed")
+                self._lose(DURING)
+                during = target.moment(self._commits)
+            time.sleep(max(0.0, end - time.monotonic()))
+        self._commits.commit(1.0)
+        return during
 
-def _begin(ground: Ground, target: Target, loads: Sequence[Load], topics: Sequence[Topic]) -> None:
-    names = {f"a.{topic.name}" for topic in topics}
-    wait_for(lambda: names <= ground.pair.target.list_topics().keys(), COPIED_WITHIN, "the remote topics")
-    for one in loads:
-        one.begin()
-    count = sum(topic.kind.partitions for topic in topics)
-    wait_for(lambda: sum(map(bool, target.ends().values())) == count, COPIED_WITHIN, "first records to be copied")
+    def _lose(self, moment: str) -> None:
+        self._losses += losses(self._number, moment, self._pair, self._topics)
+
+    def _caught_up(self, target: Target) -> Snapshot:
+        """When the last record of each partition is the last on the target, and offsets and ends have stood still."""
+        last = {where: topic.written[where][-1][1] for topic in self._topics for where in topic.partitions}
+
+        def copied() -> bool:
+            self._job.check()
+            return target.last_copied(self._pair.b.bootstrap) == last
+
+        wait_for(copied, COPIED_WITHIN, "the target to have the last records")
+        still = Still(lambda: target.moment(self._commits), SIZE.settle)
+        what = f"ends and offsets on the target to stand still for {SIZE.settle:g} s"
+        wait_for(still, COPIED_WITHIN + SIZE.settle, what)
+        self._job.check()
+        return still.seen
 
 
 @dataclass
-class _Writing:
-    """The time in which clients write and commit, and the source may be lost; `losses` as they were then."""
-
-    ground: Ground
-    target: Target
-    commits: Commits
-    topics: Sequence[Topic]
-    number: int
-    losses: list[Loss] = field(default_factory=list)
-
-    def run(self, size: DrillSize, loads: Sequence[Load], chance: random.Random, *, kill: bool) -> Snapshot | None:
-        """For the round's time; with `kill`, what was seen while MM2 caught up."""
-        during: Snapshot | None = None
-        writers = {f"load-{number}": load.run for number, load in enumerate(loads)}
-        with running(writers), running({"commits": self.commits.run}):
-            end = time.monotonic() + size.seconds
-            _pass(size.seconds * chance.uniform(0.3, 0.7))
-            self._lose(CALM)
-            if kill:
-                during = self._kill()
-            _pass(end - time.monotonic())
-        self.commits.finish()
-        return during
-
-    def _kill(self) -> Snapshot:
-        ground = self.ground
-        ground.mirror.kill()
-        before = self.target.ends()
-        ground.mirror.start()
-        wait_for(lambda: self.target.ends() != before, COPIED_WITHIN, "MM2 to copy again after it was killed")
-        self._lose(DURING)
-        return self.target.moment(self.commits)
-
-    def _lose(self, moment: str) -> None:
-        seen = cut(self.ground.pair, self.topics)
-        self.losses += losses(self.number, moment, self.ground.pair, self.topics, seen)
-
-
-def _pass(seconds: float) -> None:
-    # The load is a matter of time: nothing comes about that could be waited for.
-    threading.Event().wait(max(0.0, seconds))
-
-
-def _caught_up(ground: Ground, target: Target, size: DrillSize, commits: Commits, topics: Sequence[Topic]) -> Snapshot:
-    """When the last record of each partition is the last on the target, and offsets and ends have stood still."""
-    last = {where: topic.written[where][-1][1] for topic in topics for where in topic.partitions}
-
-    def copied() -> bool:
-        ground.job.check()
-        return target.last_copied(ground.pair.b.bootstrap) == last
-
-    wait_for(copied, COPIED_WITHIN, "the target to have the last records")
-    still = Still(lambda: target.moment(commits), size.settle)
-    what = f"ends and offsets on the target to stand still for {size.settle:g} s"
-    wait_for(still, COPIED_WITHIN + size.settle, what)
-    ground.job.check()
-    return still.seen
-
-
-@dataclass(frozen=True)
 class DrillSeries:
     """What was found; `failed`: why rounds have no result.
 
@@ -189,17 +156,6 @@ class DrillSeries:
     aborted: int
     cleaned: int
     failed: list[str]
-
-    def after(self, played: Played) -> DrillSeries:
-        """With one more round."""
-        return replace(
-            self,
-            rounds=self.rounds + 1,
-            rows=self.rows + played.rows,
-            losses=self.losses + played.losses,
-            aborted=self.aborted + played.aborted,
-            cleaned=self.cleaned + played.cleaned,
-        )
 
     def save(self, path: Path) -> None:
         """Everything, so that the table can be written again."""

@@ -6,20 +6,20 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as RdTopicPartition
 
-from bench.drill.readers import Commits
-from bench.drill.source_load import Entry, Topic, name_of
-from bench.pair import BenchPair
-from sinks.failover.arrival import Arrival, arrivals
+from bench.drill.source_load import Commits, Entry, Topic, name_of
+from bench.pair import BenchPair, remote
+from sinks.failover.arrival import arrivals
 from sinks.failover.cut_reader import AsItWas
 from sinks.failover.predicted_loss import predicted
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Tail
-from sinks.kafka.ports.groups import LogRange, Offsets
+from sinks.kafka.ports.groups import Offsets
 from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.ledger.kept_end_offsets import kept_end_offsets
 from sinks.ledger.ledger import Ledger
@@ -34,11 +34,6 @@ ISOLATION: Final = "read_committed"
 
 Logs = Mapping[TopicPartition, list[Entry]]
 ByGroup = dict[str, dict[TopicPartition, int]]
-
-
-def remote(where: TopicPartition) -> TopicPartition:
-    """Its name on the target."""
-    return TopicPartition(f"a.{where.topic}", where.partition)
 
 
 def read_logs(bootstrap: str, starts: Mapping[TopicPartition, int]) -> Logs:
@@ -151,72 +146,53 @@ class Loss:
     measured_known: int | None
 
 
-@dataclass(frozen=True)
-class Cut:
-    """Both clusters at one moment, the target first, as commands do. `known`: the source's ends in the ledger.
+def losses(number: int, moment: str, pair: BenchPair, topics: Sequence[Topic]) -> Iterator[Loss]:
+    """A row for each partition, if the source were lost now.
 
-    Partitions by their names on the source; `source` up to what a consumer could read.
+    The ledger comes first, as for `failover`: what it says of the target lies in the past. Then the target, then the
+    source up to what a consumer could read, as commands do.
     """
-
-    source: Mapping[TopicPartition, int]
-    target: Mapping[TopicPartition, LogRange]
-    known: Mapping[TopicPartition, int]
-    predictions: Mapping[TopicPartition, Arrival]
-
-
-def cut(pair: BenchPair, topics: Sequence[Topic]) -> Cut:
-    """Now. The ledger comes first, as for `failover`: what it says of the target lies in the past."""
-    partitions = [where for topic in topics for where in topic.partitions]
-    ledger = Ledger(LEDGER, pair.target, None, 1)
+    pairs = {where: remote(where) for topic in topics for where in topic.partitions}
     names = {topic.name: remote(topic.partitions[0]).topic for topic in topics}
+    ledger = Ledger(LEDGER, pair.target, None, 1)
     kept = {topic: one for topic, one in kept_end_offsets(ledger).items() if topic in names}
+    known = {TopicPartition(topic, number): end for topic, one in kept.items() for number, end in enumerate(one.ends)}
     histories = dict(stored_histories(ledger))
     with closing(pair.source.records(ISOLATION)) as ours, closing(pair.target.records(ISOLATION)) as theirs:
-        there = theirs.ends([remote(where) for where in partitions]).items
-        here = ours.readable(partitions).items
-        as_it_was = AsItWas(theirs, {copy: log.end for copy, log in there.items()})
-        predictions = predicted(kept, histories, as_it_was, names, kept.keys())
-    return Cut(
-        {where: log.end for where, log in here.items()},
-        {where: there.get(remote(where), LogRange(0, 0)) for where in partitions},
-        {TopicPartition(topic, number): end for topic, one in kept.items() for number, end in enumerate(one.ends)},
-        predictions,
-    )
-
-
-def losses(number: int, moment: str, pair: BenchPair, topics: Sequence[Topic], seen: Cut) -> Iterator[Loss]:
-    """A row for each partition, from both clusters as they were at the cut."""
-    pairs = {where: remote(where) for where in seen.source}
+        copied_to = {copy: log.end for copy, log in theirs.ends([*pairs.values()]).items.items()}
+        ends = {where: log.end for where, log in ours.readable([*pairs]).items.items()}
+        told = predicted(kept, histories, AsItWas(theirs, copied_to), names, kept.keys())
+    copied_to = {copy: copied_to.get(copy, 0) for copy in pairs.values()}
     with closing(pair.source.records(ISOLATION)) as ours, closing(pair.target.records()) as theirs:
-        ends = {remote(where): log.end for where, log in seen.target.items()}
-        counted = arrivals(AsItWas(ours, seen.source), AsItWas(theirs, ends), pairs)
+        counted = arrivals(AsItWas(ours, ends), AsItWas(theirs, copied_to), {where: pairs[where] for where in ends})
     here = read_logs(pair.a.bootstrap, dict.fromkeys(pairs, 0))
     there = read_logs(pair.b.bootstrap, dict.fromkeys(pairs.values(), 0))
-    copied: Logs = {where: there[copy] for where, copy in pairs.items()}
     for topic in topics:
         for where in topic.partitions:
-            behind, told = counted[where].behind, seen.predictions.get(where)
-            known = seen.known.get(where)
+            behind, prediction, copy = counted[where].behind, told.get(where), pairs[where]
+            missing = partial(_missing, topic, topic.written[where], here[where], there[copy], copied_to[copy])
             yield Loss(
                 number,
                 moment,
                 topic.kind.name,
                 behind.records if behind else None,
                 behind is not None and behind.exact,
-                _missing(topic, where, here, copied, seen.source[where], seen.target[where].end),
-                told.behind.records if told and told.behind else None,
-                None if known is None else _missing(topic, where, here, copied, known, seen.target[where].end),
+                missing(ends[where]),
+                prediction.behind.records if prediction and prediction.behind else None,
+                missing(known[where]) if where in known else None,
             )
 
 
-def _missing(topic: Topic, where: TopicPartition, source: Logs, target: Logs, end: int, copied_to: int) -> int:
+def _missing(
+    topic: Topic, written: Sequence[Entry], source: Sequence[Entry], target: Sequence[Entry], copied_to: int, end: int
+) -> int:
     """Records of the source before `end` that the target did not have when it ended at `copied_to`.
 
     What compaction has taken from the target since was there: of such a topic what is later than all copies is missing.
     """
-    have = {name for offset, name in target[where] if offset < copied_to}
-    needed = [(offset, name) for offset, name in source[where] if offset < end]
+    have = {name for offset, name in target if offset < copied_to}
+    needed = [(offset, name) for offset, name in source if offset < end]
     if not topic.kind.configs:
         return sum(name not in have for _, name in needed)
-    last = max((offset for offset, name in topic.written[where] if name in have), default=-1)
+    last = max((offset for offset, name in written if name in have), default=-1)
     return sum(offset > last for offset, _ in needed)

@@ -1,4 +1,5 @@
-"""What is written to the source during a round: five topics, each in its own manner, and what a consumer can read."""
+"""What clients do on the source during a round. Producers write five topics, each in its own manner. Groups with known
+positions read, commit, and stop at the end, near it, or anywhere."""
 
 from __future__ import annotations
 
@@ -6,16 +7,16 @@ import itertools
 import random
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from bench.pair import make_topics
+from bench.pair import commit_all, make_topics
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.groups import Offsets
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
@@ -133,7 +134,10 @@ class Load:
         if transactions:
             finish = self._producer.commit_transaction if commit else self._producer.abort_transaction
             finish(FLUSH_WITHIN)
-        self._tell(known=commit or not transactions)
+        if commit or not transactions:
+            for where, entry in self._delivered:
+                self._topic.written[where].append(entry)
+        self._delivered.clear()
 
     def _take(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
@@ -142,32 +146,86 @@ class Load:
         where = TopicPartition(self._topic.name, message.partition() or 0)
         self._delivered.append((where, (message.offset() or 0, name_of(message.value()))))
 
-    def _tell(self, *, known: bool) -> None:
-        if known:
-            for where, entry in self._delivered:
-                self._topic.written[where].append(entry)
-        self._delivered.clear()
+
+END, NEAR, ANYWHERE = PLACES = ("at the end", "near the end", "anywhere")
+
+NEAR_RECORDS: Final = 200
+"""The farthest that a group near the end is behind it."""
+
+EVERY = 0.5
+"""Seconds between two commits of a group."""
 
 
-@contextmanager
-def running(loads: Mapping[str, Callable[[threading.Event], None]]) -> Iterator[None]:
-    """Each in a thread of its own, by name, while the block runs; then what they raised, if anything."""
-    stop, faults = threading.Event(), list[Exception]()
+@dataclass
+class DrillReader:
+    """One group on one topic. `read`: how many records of each partition; `stops`: share of the round after which."""
 
-    def run(one: Callable[[threading.Event], None]) -> None:
-        try:
-            one(stop)
-        except Exception as error:  # noqa: BLE001 - raised again below, in the thread that waits
-            faults.append(error)
+    group: str
+    topic: Topic
+    place: str
+    behind: int
+    stops: float
+    read: dict[TopicPartition, int] = field(default_factory=lambda: defaultdict(int))
 
-    threads = [threading.Thread(target=run, args=(one,), name=name, daemon=True) for name, one in loads.items()]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-    if faults:
-        raise faults[0]
+    def advance(self, done: float, chance: random.Random) -> None:
+        """`done`: share of the round that is over; 1 when nothing more is written."""
+        for where in self.topic.partitions:
+            count = len(self.topic.written[where])
+            if self.place == END:
+                self.read[where] = count
+            elif self.place == NEAR:
+                self.read[where] = max(self.read[where], count - self.behind)
+            elif done < self.stops:
+                self.read[where] = chance.randint(self.read[where], count)
+
+    def positions(self) -> Offsets:
+        """The offset after the last record read, of each partition."""
+        written = self.topic.written
+        return {
+            where: written[where][self.read[where] - 1][0] + 1 if self.read[where] else 0
+            for where in self.topic.partitions
+        }
+
+
+def readers(topics: Sequence[Topic], chance: random.Random) -> list[DrillReader]:
+    """A group for each topic and place."""
+    return [
+        DrillReader(
+            f"{topic.name}-{place.replace(' ', '-')}",
+            topic,
+            place,
+            behind=chance.randint(1, NEAR_RECORDS if topic.kind.burst > 1 else 5),
+            stops=chance.uniform(0.1, 1.0),
+        )
+        for topic in topics
+        for place in PLACES
+    ]
+
+
+class Commits:
+    """Commits for all readers. `lock`: held, nothing is committed."""
+
+    def __init__(
+        self, source: KafkaCluster, readers: Sequence[DrillReader], seconds: float, chance: random.Random
+    ) -> None:
+        self._source, self._readers, self._seconds, self._random = source, readers, seconds, chance
+        self.lock = threading.Lock()
+        # Each at offset 0, so that everybody knows the groups before the round begins.
+        self.committed: dict[str, Offsets] = {one.group: dict.fromkeys(one.topic.partitions, 0) for one in readers}
+        commit_all(source, self.committed)
+
+    def run(self, stop: threading.Event) -> None:
+        """Until `stop`. Raises LockstepError when a commit is refused."""
+        ticks = 0
+        while not stop.wait(EVERY):
+            ticks += 1
+            self.commit(min(ticks * EVERY / self._seconds, 0.999))
+
+    def commit(self, done: float) -> None:
+        """As `DrillReader.advance` says."""
+        with self.lock:
+            for one in self._readers:
+                one.advance(done, self._random)
+            offsets: dict[str, Offsets] = {one.group: one.positions() for one in self._readers}
+            commit_all(self._source, {group: of for group, of in offsets.items() if self.committed[group] != of})
+            self.committed = offsets

@@ -13,10 +13,9 @@ from bench.drill.outcome_rows import (
     goals,
     rows,
 )
-from bench.drill.readers import ANYWHERE, END, NEAR, PLACES, DrillReader
 from bench.drill.round import DrillSeries, DrillSize, Still, read
 from bench.drill.snapshot import Snapshot
-from bench.drill.source_load import TOPIC_KINDS, Topic
+from bench.drill.source_load import ANYWHERE, END, NEAR, PLACES, TOPIC_KINDS, DrillReader, Topic
 from bench.failover_figures_page import groups_section
 from streaming.mm2.records import TopicPartition
 
@@ -43,7 +42,7 @@ def reader(place: str = END) -> DrillReader:
     topic = Topic("drill-busy", BUSY)
     topic.written[HERE] = [(0, 100), (1, 101), (3, 102)]
     topic.written[OTHER] = [(0, 200)]
-    return DrillReader("g", topic, place, behind=2, stops=0.5, to_log_end=False)
+    return DrillReader("g", topic, place, behind=2, stops=0.5)
 
 
 def test_line_counts_skipped_records_and_takes_median_and_most_of_those_read_twice() -> None:
