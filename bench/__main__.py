@@ -13,20 +13,7 @@ import typer
 
 from app.local.jars import PROJECT
 from bench import acl_scenario, bounces, chaos, group_scenario
-from bench.saved_figures import (
-    FIGURES,
-    MIB,
-    Columns,
-    machine,
-    quantile,
-    quantiles,
-    read,
-    save,
-    say,
-    table,
-    table_of,
-    verdict,
-)
+from bench.saved_figures import FIGURES, MIB, machine, quantile, quantiles, read, save, say, table, verdict
 from bench.scenario import DEFAULT, FAST, SCENARIOS, Result, bench_of, measure
 from streaming.errors import LockstepError
 
@@ -101,22 +88,7 @@ The ways of one table run one after the other on the same two clusters of one br
 {cores} cores and {memory_gib} GiB for brokers, MM2 and Spark together, Python {python}: compare ways, not machines.
 """
 
-COLUMNS: Final[Columns[Result]] = (
-    ("", lambda way: way.name),
-    ("change → target p50", lambda way: quantiles(way.latencies)[0]),
-    ("p90", lambda way: quantiles(way.latencies)[1]),
-    ("p99", lambda way: quantiles(way.latencies)[2]),
-    ("max", lambda way: quantiles(way.latencies)[3]),
-    ("slowest of the ten right after the start", lambda way: f"{max(way.starting):.2f}" if way.starting else "-"),
-    ("CPU-s an idle minute: job", lambda way: f"{way.cpu_job:.1f}"),
-    ("source broker", lambda way: f"{way.cpu_source:.1f}"),
-    ("target broker", lambda way: f"{way.cpu_target:.1f}"),
-    ("together", lambda way: f"{way.cpu_all:.1f}"),
-    ("admin requests a minute", lambda way: _count(way, "all")),
-    ("write requests a minute", lambda way: _count(way, "write")),
-    ("resident MiB", lambda way: f"{way.resident / MIB:.0f}"),
-    ("first comparison", lambda way: "-" if way.first_comparison is None else f"{way.first_comparison:.1f} s"),
-)
+HEAD: Final = "| change → target p50 | p90 | p99 | max | slowest of the ten right after the start | CPU-s an idle minute: job | source broker | target broker | together | admin requests a minute | write requests a minute | resident MiB | first comparison"
 
 
 def page(results: Sequence[Result], facts: dict[str, Any]) -> str:
@@ -124,7 +96,7 @@ def page(results: Sequence[Result], facts: dict[str, Any]) -> str:
     parts = [INTRO.format(changes=max((len(result.latencies) for result in results), default=0), **facts)]
     for topics in sorted({result.topics for result in results}):
         parts.append(f"## {topics:,} topics\nSeconds, CPU-seconds, MiB.\n")
-        parts.append(table_of(COLUMNS, [result for result in results if result.topics == topics]) + "\n")
+        parts.append(table(HEAD, [_row(result) for result in results if result.topics == topics]) + "\n")
     parts += [_goals(results), _decoding(facts["decoding"]["records_per_second"])]
     if "acls" in facts:
         parts.append(acl_scenario.section(facts["acls"]))
@@ -133,8 +105,17 @@ def page(results: Sequence[Result], facts: dict[str, Any]) -> str:
     return "\n".join([*parts, (FIGURES / "benchmarks-notes.md").read_text()])
 
 
-def _count(way: Result, requests: str) -> str:
-    return f"{way.requests[requests]:.0f}" if way.requests else "not counted"
+def _row(result: Result) -> list[str]:
+    costs = (result.cpu_job, result.cpu_source, result.cpu_target, result.cpu_all)
+    return [
+        result.name,
+        *quantiles(result.latencies),
+        f"{max(result.starting):.2f}" if result.starting else "-",
+        *(f"{cost:.1f}" for cost in costs),
+        *(f"{result.requests[name]:.0f}" if result.requests else "not counted" for name in ("all", "write")),
+        f"{result.resident / MIB:.0f}",
+        "-" if result.first_comparison is None else f"{result.first_comparison:.1f} s",
+    ]
 
 
 def _goals(results: Sequence[Result]) -> str:
@@ -149,7 +130,7 @@ def _goals(results: Sequence[Result]) -> str:
     if writes := [row.requests["write"] for row in results if row.requests]:
         reached = "reached" if max(writes) == 0 else "missed"
         rows.append(("write requests of an idle minute", "all", "0", f"{max(writes):.0f}", reached))
-    return "## Goals\n\n" + table((DEFAULT, "topics", "goal", "measured", ""), rows) + "\n"
+    return "## Goals\n\n" + table(f"{DEFAULT} | topics | goal | measured |", rows) + "\n"
 
 
 def _decoding(rate: float) -> str:

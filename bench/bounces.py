@@ -168,15 +168,7 @@ INTRO: Final = """## Brokers that go down without notice
 
 """
 
-HEAD: Final = (
-    "brokers of each cluster",
-    "bounces of each",
-    "changes of every kind",
-    "equal after",
-    "commands (failed with a reason)",
-    "wrong",
-    "slowest command",
-)
+HEAD: Final = "brokers of each cluster | bounces of each | changes of every kind | equal after | commands (failed with a reason) | wrong | slowest command"
 
 
 def summed_up(ran: Sequence[Ran]) -> dict[str, Any]:

@@ -476,7 +476,7 @@ def section(found: Mapping[str, Any]) -> str:
         foreign=len(found["foreign"]),
         untold=len(found["untold"]),
     )
-    head = ("fault", "times", "equal after, median", "slowest", "given up")
+    head = "fault | times | equal after, median | slowest | given up"
     return intro + "".join(_given_up(found["faults"])) + "\n" + table(head, _by_fault(found["faults"])) + "\n"
 
 

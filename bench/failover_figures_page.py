@@ -35,15 +35,7 @@ Records; partitions in brackets.
 {table}
 """
 
-HEAD = (
-    "when, and which topic",
-    "lost, median",
-    "max",
-    "exact, and right",
-    "at most, and no less",
-    "unknown",
-    "too few",
-)
+HEAD = "when, and which topic | lost, median | max | exact, and right | at most, and no less | unknown | too few"
 
 PREDICTION = """## What is predicted without the source
 
@@ -56,17 +48,7 @@ Records; partitions in brackets.
 A prediction is an upper bound: waiting records are counted by offsets if there is no time to count them one by one.
 """
 
-PREDICTED_HEAD = (
-    "when, and which topic",
-    "missing of what was seen, median",
-    "max",
-    "predicted, and equal",
-    "more than that",
-    "by, median",
-    "max",
-    "less than that",
-    "by, max",
-)
+PREDICTED_HEAD = "when, and which topic | missing of what was seen, median | max | predicted, and equal | more than that | by, median | max | less than that | by, max"
 
 RTO = """## How long it takes
 
@@ -80,31 +62,32 @@ RTO = """## How long it takes
 """
 
 
-def write(results: Path = CUTOVER, folder: Path | None = None) -> str:
+def write(results: Path = CUTOVER) -> str:
     """Writes the page from what is saved beside it; what it says."""
-    folder = folder or results.parent
+    folder = results.parent
     drill, cutover = read_drill(folder / LOSSES.name), read(folder / CUTOVER.name)
+    parts = [INTRO]
+    if drill:
+        parts.append(LOSS.format(rounds=drill.ended, table=table(HEAD, _rows(drill.losses, _row))))
     # A run of its own where there is one: its rounds may be fewer than a table of groups needs.
-    of_its_own = read_drill(folder / PREDICTIONS.name)
-    predictions = _predictions(of_its_own, "--out bench/figures/" + PREDICTIONS.name) if of_its_own else None
-    if predictions is None and drill is not None:
-        predictions = _predictions(drill, "")
-    parts = [INTRO, *([_losses(drill)] if drill else []), *([predictions] if predictions else [])]
-    parts += [*([groups_section(drill)] if drill else []), *([_cutover(cutover)] if cutover else [])]
+    if of_its_own := read_drill(folder / PREDICTIONS.name):
+        parts.append(_predictions(of_its_own, f" --out bench/figures/{PREDICTIONS.name}"))
+    elif drill:
+        parts.append(_predictions(drill, ""))
+    if drill:
+        parts.append(groups_section(drill))
+    if cutover:
+        parts.append(_cutover(cutover))
     text = "\n".join(parts)
     (folder / PAGE).write_text(text)
     return text
 
 
-def _losses(drill: DrillSeries) -> str:
-    return LOSS.format(rounds=drill.rounds - len(drill.failed), table=table(HEAD, _rows(drill.losses, _row)))
-
-
 def _predictions(drill: DrillSeries, options: str) -> str:
-    command = f"`python -m bench.drill --rounds {drill.rounds}{' ' if options else ''}{options}`"
+    command = f"`python -m bench.drill --rounds {drill.rounds}{options}`"
     known = [one for one in drill.losses if one.predicted is not None and one.measured_known is not None]
-    rounds = drill.rounds - len(drill.failed)
-    return PREDICTION.format(command=command, rounds=rounds, table=table(PREDICTED_HEAD, _rows(known, _predicted_row)))
+    rows = _rows(known, _predicted_row)
+    return PREDICTION.format(command=command, rounds=drill.ended, table=table(PREDICTED_HEAD, rows))
 
 
 def _rows(found: Sequence[Loss], row: Callable[[str, Sequence[Loss]], list[str]]) -> Iterator[list[str]]:
@@ -152,17 +135,13 @@ def _middle_and_most(numbers: Sequence[int]) -> tuple[str, str]:
 
 def _cutover(found: Mapping[str, Any]) -> str:
     preflight = [(name, f"{row['seconds']:.1f}", f"{row['cpu']:.1f}") for name, row in found["preflight"].items()]
+    topics = f"{found['topics']:,} topics"
     return RTO.format(
-        cutover=table((f"a cutover of {found['topics']:,} topics", "seconds"), _steps(found["cutover"])),
+        cutover=table(f"a cutover of {topics} | seconds", _steps(found["cutover"])),
         preflight=table(
-            (
-                f"a preflight of {found['topics']:,} topics, as the job makes it",
-                "seconds",
-                "CPU-seconds of its process",
-            ),
-            preflight,
+            f"a preflight of {topics}, as the job makes it | seconds | CPU-seconds of its process", preflight
         ),
-        fence=table((f"a fence of {found['fenced']:,} topics", "seconds"), _steps(found["fence"])),
+        fence=table(f"a fence of {found['fenced']:,} topics | seconds", _steps(found["fence"])),
     )
 
 
@@ -173,19 +152,7 @@ def _steps(seconds: Mapping[str, float]) -> list[tuple[str, str]]:
     return [(NAMES.get(name, name), f"{taken:.1f}") for name, taken in seconds.items()]
 
 
-GROUPS_HEAD = (
-    "groups",
-    "MM2's checkpoints: skipped",
-    "read twice, median",
-    "max",
-    "not synced",
-    "Lockstep: skipped",
-    "read twice, median",
-    "max",
-    "not synced",
-    "least possible, median",
-    "max",
-)
+GROUPS_HEAD = "groups | MM2's checkpoints: skipped | read twice, median | max | not synced | Lockstep: skipped | read twice, median | max | not synced | least possible, median | max"
 HEADINGS = {
     "not killed": "MM2 not killed",
     "killed": "MM2 killed and restarted, the target has caught up",
@@ -206,7 +173,7 @@ GROUPS = """## Where groups continue
 def groups_section(drill: DrillSeries) -> str:
     """Goals and a table for each moment."""
     reached = [(what, text, "reached" if good else "missed") for what, text, good in goals(drill.rows)]
-    parts = [_groups_intro(drill), table(("Lockstep", "measured", ""), reached) + "\n"]
+    parts = [_groups_intro(drill), table("Lockstep | measured |", reached) + "\n"]
     for moment in MOMENTS:
         if found := [row for row in drill.rows if row.moment == moment]:
             parts.append(f"### {HEADINGS[moment]}\n\n" + table(GROUPS_HEAD, _groups_rows(found)) + "\n")

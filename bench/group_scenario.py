@@ -55,7 +55,7 @@ INTRO: Final = """## How old a synced offset is
 PASS: Final = """{name}, all of {groups:,} groups commit at once: {seconds:.1f} s until the target has the last of their offsets (goal: ≤ {goal:g} s, {verdict}). The job sends {sent:,.0f} requests for it. It takes at most {python:.0f} MiB in Python and {jvm:.0f} MiB in the JVM. While nothing changes, the work between two micro-batches takes {batch_seconds:.2f} s and {batch_requests:.0f} requests.
 """
 
-HEAD = ("", "commits", "p50", "p90", "p99", "max", "CPU-s a minute: job", "goal: p99 ≤ 1 s")
+HEAD = "| commits | p50 | p90 | p99 | max | CPU-s a minute: job | goal: p99 ≤ 1 s"
 
 
 def section(found: Mapping[str, Any]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import orjson
 import psutil
@@ -45,28 +45,16 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
-
-    def line(cells: Sequence[str]) -> str:
-        return "".join(f"| {cell} " if cell else "| " for cell in cells) + "|"
-
-    return "\n".join([line(head), "|---" * len(head) + "|", *map(line, rows)])
-
-
-T = TypeVar("T")
-Columns = Sequence[tuple[str, Callable[[T], str]]]
-"""Of a table: the heading, and the cell of a row."""
-
-
-def table_of(columns: Columns[T], rows: Iterable[T]) -> str:
-    """A Markdown table with these columns."""
-    return table([heading for heading, _ in columns], ([cell(row) for _, cell in columns] for row in rows))
-
-
 def quantiles(values: Sequence[float]) -> list[str]:
     """Cells: p50, p90, p99, max."""
     return [f"{quantile(values, share):.2f}" if values else "-" for share in (0.5, 0.9, 0.99, 1.0)]
+
+
+def table(head: str, rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table. `head`: the headings, parted by ` | `."""
+    first = f"| {head} |"
+    lines = ("".join(f"| {cell} " if cell else "| " for cell in cells) + "|" for cells in rows)
+    return "\n".join([first, "|---" * (first.count("|") - 1) + "|", *lines])
 
 
 def verdict(over: float, missed_by: str) -> str:

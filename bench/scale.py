@@ -154,7 +154,7 @@ def _table(sizes: Mapping[int, Size], rows: Sequence[Row]) -> str:
         first, last = values[0], values[-1]
         grows = "-" if len(sizes) < 2 or not first or last is None else f"{last / first:.1f}"
         cells.append([name, *map(_shown, values), grows])
-    return table(("", *(f"{count:,} topics" for count in sizes), "grows by"), cells)
+    return table(" | ".join(["", *(f"{count:,} topics" for count in sizes), "grows by"]).strip(), cells)
 
 
 def _value(size: Size, figure: Callable[[Size], float]) -> float | None:
@@ -175,7 +175,7 @@ def _goals(sizes: Mapping[int, Size]) -> str:
         value = _value(sizes[count], figure)
         text = "not measured" if value is None else verdict(value - most, _shown(value - most))
         rows.append((name, f"≤ {_shown(most)} {unit}", _shown(value), text))
-    return f"## Goals at {count:,} topics\n\n" + table(("what", "goal", "measured", ""), rows) + "\n"
+    return f"## Goals at {count:,} topics\n\n" + table("what | goal | measured |", rows) + "\n"
 
 
 CHANGES: Final = (1.0, 40)

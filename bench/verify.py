@@ -151,14 +151,7 @@ WAYS: Final = {
     "digests": "`lockstep verify --level digests`",
 }
 
-HEAD: Final = (
-    "way",
-    "seconds",
-    "records a second",
-    "time beside `count()`",
-    "CPU-seconds of Spark",
-    "CPU beside `count()`",
-)
+HEAD: Final = "way | seconds | records a second | time beside `count()` | CPU-seconds of Spark | CPU beside `count()`"
 
 INTRO: Final = """# What verify costs
 
@@ -197,7 +190,7 @@ def _workers(workers: Mapping[str, list[float]], records: int) -> str:
         median = statistics.median(seconds)
         rows.append((count, f"{median:.1f}", f"{records / median:,.0f}", f"{one / median:.2f} times as fast"))
     text = "On a standalone master, with workers of one core each. On two cores a second worker takes from the brokers."
-    return f"{text}\n\n" + table(("workers", "seconds", "records a second", "beside one"), rows) + "\n"
+    return f"{text}\n\n" + table("workers | seconds | records a second | beside one", rows) + "\n"
 
 
 def _memory(memory: Mapping[str, Mapping[str, float]]) -> str:
@@ -206,7 +199,7 @@ def _memory(memory: Mapping[str, Mapping[str, float]]) -> str:
         (f"{int(millions)} million", f"{one['heap_mib']:.0f}", f"{one['resident_mib']:.0f}")
         for millions, one in sorted(memory.items(), key=lambda item: int(item[0]))
     ]
-    return f"{text}\n\n" + table(("records on each side", "heap, MiB", "resident, MiB"), rows) + "\n"
+    return f"{text}\n\n" + table("records on each side | heap, MiB | resident, MiB", rows) + "\n"
 
 
 # Records on two clusters as MM2 would have copied them, for the benchmark of `lockstep verify`.

@@ -157,6 +157,11 @@ class DrillSeries:
     cleaned: int
     failed: list[str]
 
+    @property
+    def ended(self) -> int:
+        """Rounds with a result."""
+        return self.rounds - len(self.failed)
+
     def save(self, path: Path) -> None:
         """Everything, so that the table can be written again."""
         document = asdict(replace(self, rows=[], losses=[]))

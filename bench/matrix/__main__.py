@@ -140,7 +140,7 @@ def _overview(rows: Sequence[Found]) -> str:
         state = f"all {good}" if not failed else f"{good} of {len(row['steps'])}; not {', '.join(failed)}"
         sides = (_brokers(row, side) for side in ("source", "target"))
         lines.append((*sides, row["versions"]["mirror"], state, f"{row['seconds']:.0f}"))
-    return "## Rows\n" + table(("source", "target", "MM2", "steps", "seconds"), lines) + "\n"
+    return "## Rows\n" + table("source | target | MM2 | steps | seconds", lines) + "\n"
 
 
 def _brokers(row: Found, side: str) -> str:
@@ -150,7 +150,7 @@ def _brokers(row: Found, side: str) -> str:
 
 def _kinds(rows: Sequence[Found]) -> str:
     names = list(dict.fromkeys(step["name"] for row in rows for step in row["steps"] if step["name"].startswith(KIND)))
-    head = ("source → target, MM2", *(name.removeprefix(KIND) for name in names))
+    head = " | ".join(["source → target, MM2", *(name.removeprefix(KIND) for name in names)])
     lines = []
     for row in rows:
         steps = {step["name"]: step for step in row["steps"]}

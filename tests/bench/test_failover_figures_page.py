@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,12 @@ def series(*found: Loss, rounds: int = 1) -> DrillSeries:
     return DrillSeries(DrillSize(1.0, 1, 1.0), rounds, [], list(found), 0, 0, [])
 
 
-def written(folder: Path, *found: Loss, head: Sequence[str] = HEAD) -> list[list[str]]:
+def written(folder: Path, *found: Loss, head: str = HEAD) -> list[list[str]]:
     """The rows of the table with this head, cell by cell."""
     series(*found).save(folder / LOSSES.name)
     text = write(folder / CUTOVER.name)
     assert (folder / PAGE).read_text() == text
-    lines = [line for line in text.splitlines() if line.count("|") == len(head) + 1]
+    lines = [line for line in text.splitlines() if line.count("|") == head.count("|") + 2]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
