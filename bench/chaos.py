@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -38,7 +38,6 @@ from bench.every_kind import (
     THERE,
     USER,
     EveryKind,
-    KindsSide,
     every_kind,
     kind_keys,
     tried,
@@ -47,8 +46,10 @@ from bench.pair import BenchPair, intervals, lockstep, make_topics, pair_of
 from bench.saved_figures import FIGURES, save, say, table
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kafka.ports.users import Upsertion
+from sinks.kinds.quotas.jvm_quotas import JvmQuotas
 from sinks.kinds.quotas.quota_port import Entity
 from sinks.kinds.quotas.rules import keys_of
 from sinks.ledger.audit_events import read_audit
@@ -158,17 +159,6 @@ def _kill_brokers(alias: str) -> Fault:
     return Fault(alias, lambda pair: pair.cluster(alias).kill(), end, weight=1)
 
 
-def _freeze_broker(alias: str) -> Fault:
-    def pid(pair: ChaosPair) -> int:
-        return pair.cluster(alias).pids[pair.chosen[alias] - 1]
-
-    def begin(pair: ChaosPair) -> None:
-        pair.draw_broker(alias)
-        send([pid(pair)], signal.SIGSTOP)
-
-    return Fault(alias, begin, lambda pair: send([pid(pair)], signal.SIGCONT))
-
-
 def _freeze(touches: str, pids: Callable[[ChaosPair], Iterable[int]]) -> Fault:
     return Fault(
         touches,
@@ -177,55 +167,68 @@ def _freeze(touches: str, pids: Callable[[ChaosPair], Iterable[int]]) -> Fault:
     )
 
 
+def _freeze_broker(alias: str) -> Fault:
+    frozen = _freeze(alias, lambda pair: [pair.cluster(alias).pids[pair.chosen[alias] - 1]])
+
+    def begin(pair: ChaosPair) -> None:
+        pair.draw_broker(alias)
+        frozen.begin(pair)
+
+    return replace(frozen, begin=begin)
+
+
 def _delete_a_topic(pair: ChaosPair) -> None:
     if len(pair.topics) > 1:
         name = pair.chance.choice(pair.topics[:-1])
         pair.topics.remove(name)
-        pair.kinds.source.ports.cluster.delete_topics([name])
+        pair.kinds.source.cluster.delete_topics([name])
 
 
 def _recreate_a_topic(pair: ChaosPair) -> None:
     if len(pair.topics) > 1:
-        name, cluster = pair.chance.choice(pair.topics[:-1]), pair.kinds.source.ports.cluster
+        name, cluster = pair.chance.choice(pair.topics[:-1]), pair.kinds.source.cluster
         cluster.delete_topics([name])
         wait_for(lambda: name not in cluster.list_topics(), 60.0, f"{name} to be gone")
         cluster.create_topics({name: TopicSpec(2, BROKERS)})
 
 
 def _config_by_hand(pair: ChaosPair) -> None:
-    pair.kinds.target.ports.cluster.alter_topic_configs({THERE.topic: {"retention.ms": "777"}})
+    pair.kinds.target.cluster.alter_topic_configs({THERE.topic: {"retention.ms": "777"}})
 
 
 def _quota_by_hand(pair: ChaosPair) -> None:
-    pair.kinds.target.quotas.alter({Entity(USER): {QUOTA: pair.chance.choice([None, 5.0])}})
+    JvmQuotas(pair.kinds.target).alter({Entity(USER): {QUOTA: pair.chance.choice([None, 5.0])}})
 
 
 def _broker_config_by_hand(pair: ChaosPair) -> None:
-    pair.kinds.target.ports.levels.alter({DEFAULT_OF_ALL: {BROKER_CONFIG: pair.chance.choice([None, "777"])}})
+    pair.kinds.target.levels.alter({DEFAULT_OF_ALL: {BROKER_CONFIG: pair.chance.choice([None, "777"])}})
 
 
 def _acls_by_hand(pair: ChaosPair) -> None:
-    ours = [one for one in pair.kinds.target.ports.acls.describe() if one.principal == f"User:{USER}"]
-    pair.kinds.target.ports.acls.delete(pair.chance.sample(ours, min(3, len(ours))))
+    ours = _acls_of_user(pair.kinds.target)
+    pair.kinds.target.acls.delete(pair.chance.sample(ours, min(3, len(ours))))
+
+
+def _revoke_on_the_source(pair: ChaosPair) -> None:
+    old = [one for one in _acls_of_user(pair.kinds.source) if one.resource_name == NAME]
+    pair.kinds.source.acls.delete(pair.chance.sample(old, min(2, len(old))))
+
+
+def _acls_of_user(side: ClusterPorts) -> list[AclBinding]:
+    return [one for one in side.acls.describe() if one.principal == f"User:{USER}"]
 
 
 def _user_by_hand(pair: ChaosPair) -> None:
-    users = pair.kinds.target.ports.users
+    users = pair.kinds.target.users
     if pair.chance.random() < 0.5:
         users.delete([CREDENTIAL])
     else:
         users.upsert([Upsertion(*CREDENTIAL, 16384, "by hand")])
 
 
-def _revoke_on_the_source(pair: ChaosPair) -> None:
-    source = pair.kinds.source.ports.acls
-    old = [one for one in source.describe() if one.principal == f"User:{USER}" and one.resource_name == NAME]
-    source.delete(pair.chance.sample(old, min(2, len(old))))
-
-
 def _lose_the_ledger(pair: ChaosPair) -> None:
     """The flow must stop and say why. Then the bench does what the message says, as an operator would."""
-    cluster = pair.kinds.target.ports.cluster
+    cluster = pair.kinds.target.cluster
     cluster.delete_topics([LEDGER])
     wait_for(lambda: _stopped(pair), STARTS_WITHIN, "the flow to stop, its ledger being gone")
     if LEDGER in cluster.list_topics():
@@ -318,8 +321,8 @@ MIRROR: dict[str, str] = {
 
 @dataclass
 class ChaosPair:
-    """`chance`: what is random. `topics`: further topics of the source. `written`: records on the source's topic.
-    `chosen`: the broker, by its cluster's alias, that the last fault of one broker met."""
+    """`topics`: further topics of the source. `written`: records on the source's topic. `chosen`: the broker, by its
+    cluster's alias, that the last fault of one broker met."""
 
     clusters: BenchPair
     mirror: LocalMirror
@@ -342,7 +345,7 @@ class ChaosPair:
     def change(self) -> None:
         """Changes something of every kind on the source, and the group has read all of it. Raises LockstepError."""
         records = [(b"%d" % (self.written + number), b"v") for number in range(RECORDS_A_CHANGE)]
-        source = self.kinds.source.ports
+        source = self.kinds.source
         source.cluster.append_log(NAME, records)
         self.written += RECORDS_A_CHANGE
         seen = source.groups.ends([HERE])
@@ -354,53 +357,47 @@ class ChaosPair:
     def missing(self) -> dict[str, str]:
         """What is not equal; empty once MM2 has copied everything, too."""
         try:
-            target = self.kinds.target.ports
+            target = self.kinds.target
             last = target.cluster.read_log(THERE.topic, 1)
             if [key for key, _ in last] != [b"%d" % (self.written - 1)]:
                 return {"records": f"MM2 is at {last}"}
             self.kinds.offset = target.groups.ends([THERE]).items[THERE].end
             absent = {f"a.{name}" for name in self.topics} - target.cluster.list_topics().keys()
-            hosts = self._hosts(self.kinds.source, NAME) - self._hosts(self.kinds.target, THERE.topic)
-            found = {kind.value: why for kind, why in self.kinds.missing().items()}
+            hosts = self._hosts(self.kinds.source, NAME) - self._hosts(target, THERE.topic)
             left = {"topics that are missing": sorted(absent), "hosts without their ACL": sorted(hosts)}
-            return {**found, **{what: str(these) for what, these in left.items() if these}}
+            return {**self.kinds.missing(), **{what: str(these) for what, these in left.items() if these}}
         except (LockstepError, KeyError) as error:
             return {"an answer": str(error)}
 
     @staticmethod
-    def _hosts(side: KindsSide, topic: str) -> set[str]:
+    def _hosts(side: ClusterPorts, topic: str) -> set[str]:
         """Those from which the user may read."""
-        return {
-            one.host
-            for one in side.ports.acls.describe()
-            if (one.principal, one.resource_name) == (f"User:{USER}", topic)
-        }
+        return {one.host for one in _acls_of_user(side) if one.resource_name == topic}
 
     def foreign(self) -> dict[str, Any]:
         """The foreign items on the target, as they are now. Raises LockstepError."""
         side, where = self.kinds.target, TopicPartition(THEIRS, 0)
-        cluster, groups = side.ports.cluster, side.ports.groups
-        configs = cluster.describe_topic_configs([THEIRS]).items.get(THEIRS, {})
-        levels = side.ports.levels.describe([DEFAULT_OF_ALL]).items[DEFAULT_OF_ALL]
+        configs = side.cluster.describe_topic_configs([THEIRS]).items.get(THEIRS, {})
+        levels = side.levels.describe([DEFAULT_OF_ALL]).items[DEFAULT_OF_ALL]
         return {
-            "topic": (cluster.topic_ids([THEIRS]), configs["retention.ms"].value, cluster.read_log(THEIRS)),
-            "acl": foreign_acl() in side.ports.acls.describe(),
-            "user": side.ports.users.describe([THEIRS]),
-            "quota": side.quotas.describe().get(Entity(THEIRS)),
+            "topic": (side.cluster.topic_ids([THEIRS]), configs["retention.ms"].value, side.cluster.read_log(THEIRS)),
+            "acl": FOREIGN_ACL in side.acls.describe(),
+            "user": side.users.describe([THEIRS]),
+            "quota": JvmQuotas(side).describe().get(Entity(THEIRS)),
             "broker config": levels["background.threads"].value,
-            "group": groups.committed([THEIRS]).items[THEIRS].get(where),
+            "group": side.groups.committed([THEIRS]).items[THEIRS].get(where),
         }
 
     def untold(self) -> list[str]:
         """What Lockstep created on the target without an audit event. Raises LockstepError."""
         side = self.kinds.target
-        told = {(event.kind, event.key) for event in read_audit(AUDIT, side.ports.cluster)}
+        told = {(event.kind, event.key) for event in read_audit(AUDIT, side.cluster)}
         there: dict[Kind, set[Key]] = {
             # MM2 makes some of the topics.
-            Kind.TOPIC: Ledger(LEDGER, side.ports.cluster, None, None).owned(Kind.TOPIC),
-            Kind.ACL: {one.key for one in side.ports.acls.describe() if one.principal == f"User:{USER}"},
-            Kind.SCRAM_USER: {(USER, mechanism) for mechanism in side.ports.users.describe([USER]).get(USER, {})},
-            Kind.CLIENT_QUOTA: {key for key in keys_of(side.quotas.describe()) if key[0] == USER},
+            Kind.TOPIC: Ledger(LEDGER, side.cluster, None, None).owned(Kind.TOPIC),
+            Kind.ACL: {one.key for one in _acls_of_user(side)},
+            Kind.SCRAM_USER: {(USER, mechanism) for mechanism in side.users.describe([USER]).get(USER, {})},
+            Kind.CLIENT_QUOTA: {key for key in keys_of(JvmQuotas(side).describe()) if key[0] == USER},
         }
         return [f"{kind} {key}" for kind, keys in there.items() for key in keys if (kind.value, key) not in told]
 
@@ -417,21 +414,18 @@ def send(pids: Iterable[int], number: signal.Signals) -> None:
             process.send_signal(number)
 
 
-def foreign_acl() -> AclBinding:
-    """A foreign ACL, on a topic that Lockstep keeps in step."""
-    return AclBinding(TOPIC, THERE.topic, LITERAL, f"User:{THEIRS}", "*", "READ", "ALLOW")
+FOREIGN_ACL: Final = AclBinding(TOPIC, THERE.topic, LITERAL, f"User:{THEIRS}", "*", "READ", "ALLOW")
+"""On a topic that Lockstep keeps in step."""
 
 
-def _put_foreign(kinds: EveryKind) -> None:
-    side = kinds.target
-    cluster = side.ports.cluster
-    make_topics(cluster, {THEIRS: TopicSpec(1, BROKERS, (("retention.ms", "123456789"),))})
-    cluster.append_log(THEIRS, [(b"%d" % number, b"v") for number in range(5)])
-    side.ports.acls.create([foreign_acl()])
-    side.ports.users.upsert([Upsertion(THEIRS, "SCRAM-SHA-256", 4096, "their own")])
-    side.quotas.alter({Entity(THEIRS): {"producer_byte_rate": 7.0}})
-    side.ports.levels.alter({DEFAULT_OF_ALL: {"background.threads": "11"}})
-    side.ports.groups.commit({THEIRS: {TopicPartition(THEIRS, 0): 3}})
+def _put_foreign(side: ClusterPorts) -> None:
+    make_topics(side.cluster, {THEIRS: TopicSpec(1, BROKERS, (("retention.ms", "123456789"),))})
+    side.cluster.append_log(THEIRS, [(b"%d" % number, b"v") for number in range(5)])
+    side.acls.create([FOREIGN_ACL])
+    side.users.upsert([Upsertion(THEIRS, "SCRAM-SHA-256", 4096, "their own")])
+    JvmQuotas(side).alter({Entity(THEIRS): {"producer_byte_rate": 7.0}})
+    side.levels.alter({DEFAULT_OF_ALL: {"background.threads": "11"}})
+    side.groups.commit({THEIRS: {TopicPartition(THEIRS, 0): 3}})
 
 
 @contextmanager
@@ -440,7 +434,7 @@ def chaos_pair(seed: int) -> Iterator[ChaosPair]:
     with pair_of("chaos", BROKERS, heap="384m", overrides=SURVIVES) as clusters:
         kinds, keys = every_kind(clusters, BROKERS), {**kind_keys(clusters.root), **MIRROR}
         make_topics(clusters.source, {NAME: TopicSpec(1, BROKERS)})
-        _put_foreign(kinds)
+        _put_foreign(kinds.target)
         with clusters.mirror(**keys) as mirror, clusters.job(**keys) as job:
             made = ChaosPair(clusters, mirror, job, kinds, random.Random(seed))
             wait_for(partial(tried, made.change), STARTS_WITHIN, "the source to take a first change")
@@ -462,35 +456,31 @@ INTRO: Final = """## Chaos
 
 def section(found: Mapping[str, Any]) -> str:
     """From what `bench.chaos` saved."""
-    storms = [list(storm) for _, storm in groupby(found["faults"], key=itemgetter("storm"))]
+    faults = found["faults"]
+    storms = [list(storm) for _, storm in groupby(faults, key=itemgetter("storm"))]
     seconds = [storm[0]["seconds"] for storm in storms if storm[0]["seconds"] is not None]
+    left = dict.fromkeys(
+        f"{kind} {why}" for one in faults if one["seconds"] is None for kind, why in one["missing"].items()
+    )
+    times = "Never equal."
+    if seconds:
+        times = f"Until equal, median {statistics.median(seconds):.1f} s, slowest {max(seconds):.1f} s."
     intro = INTRO.format(
         asked=found["asked"],
         seed=found["seed"],
-        faults=len(found["faults"]),
+        faults=len(faults),
         storms=len(storms),
         most=max(map(len, storms)),
         equal="yes" if found["equal"] else "no",
-        times=_times(seconds),
+        times=times,
         given_up=len(storms) - len(seconds),
         foreign=len(found["foreign"]),
         untold=len(found["untold"]),
     )
+    if left:
+        intro += f"- Given up, and equal after a later storm: {', '.join(left)}.\n"
     head = "fault | times | equal after, median | slowest | given up"
-    return intro + "".join(_given_up(found["faults"])) + "\n" + table(head, _by_fault(found["faults"])) + "\n"
-
-
-def _given_up(faults: Sequence[Mapping[str, Any]]) -> list[str]:
-    left = dict.fromkeys(
-        f"{kind} {why}" for one in faults if one["seconds"] is None for kind, why in one["missing"].items()
-    )
-    return [f"- Given up, and equal after a later storm: {', '.join(left)}.\n"] if left else []
-
-
-def _times(seconds: Sequence[float]) -> str:
-    if not seconds:
-        return "Never equal."
-    return f"Until equal, median {statistics.median(seconds):.1f} s, slowest {max(seconds):.1f} s."
+    return f"{intro}\n{table(head, _by_fault(faults))}\n"
 
 
 def _by_fault(faults: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:

@@ -10,10 +10,10 @@ from typing import Final
 from app.wiring import cluster_ports
 from bench.pair import BenchPair
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
-from sinks.kafka.ports.cluster import TopicSpec
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
+from sinks.kafka.ports.cluster import ConfigEntry, TopicSpec
+from sinks.kafka.ports.cluster_ports import ClusterPorts
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, LevelledEntry
 from sinks.kafka.ports.users import Mechanism, Upsertion
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
 from sinks.kinds.quotas.quota_port import Entity
@@ -52,20 +52,12 @@ def kind_keys(root: Path) -> dict[str, str]:
     return {**KEYS, "lockstep.credential.store": str(passwords)}
 
 
-class KindsSide:
-    """One cluster, as who changes it or looks at it needs it."""
-
-    def __init__(self, cluster: KafkaCluster) -> None:
-        self.ports = cluster_ports(cluster)
-        self.quotas = JvmQuotas(self.ports)
-
-
 @dataclass
 class EveryKind:
     """`step` numbers the changes; the last one is what counts. `offset`: the group's on the target that is due."""
 
-    source: KindsSide
-    target: KindsSide
+    source: ClusterPorts
+    target: ClusterPorts
     brokers: int
     step: int = 0
     offset: int | None = None
@@ -79,7 +71,7 @@ class EveryKind:
     def changes(self, offset: int) -> dict[Kind, Callable[[], Iterable[object]]]:
         """The next change of each kind: makes it, and returns what the source has against it, None where nothing."""
         self.step += 1
-        source = self.source.ports
+        source, quotas = self.source, JvmQuotas(self.source)
         quota, levels = {QUOTA: 1000.0 + self.step}, {BROKER_CONFIG: self._milliseconds}
         topic = {f"{NAME}-{self.step}": TopicSpec(1, self.brokers)}
         config = {NAME: {"retention.ms": self._milliseconds}}
@@ -89,26 +81,35 @@ class EveryKind:
             Kind.TOPIC_CONFIG: lambda: source.cluster.alter_topic_configs(config).values(),
             Kind.ACL: lambda: source.acls.create([self._acl(NAME)]).values(),
             Kind.SCRAM_USER: lambda: source.users.upsert(user).values(),
-            Kind.CLIENT_QUOTA: lambda: self.source.quotas.alter({Entity(USER): quota}).values(),
-            Kind.BROKER_CONFIG: lambda: self.source.ports.levels.alter({DEFAULT_OF_ALL: levels}).values(),
+            Kind.CLIENT_QUOTA: lambda: quotas.alter({Entity(USER): quota}).values(),
+            Kind.BROKER_CONFIG: lambda: source.levels.alter({DEFAULT_OF_ALL: levels}).values(),
             Kind.GROUP_OFFSET: lambda: source.groups.commit({GROUP: {HERE: offset}})[GROUP].values(),
         }
 
-    def missing(self) -> dict[Kind, str]:
+    def missing(self) -> dict[str, str]:
         """Of each kind that is not as it should be on the target, what is there. Raises LockstepError."""
-        seen = {kind: look() for kind, look in self.looks().items()}
+        seen = {kind.value: look() for kind, look in self.looks().items()}
         return {kind: f"{there}, not {due}" for kind, (there, due) in seen.items() if there != due}
 
     def looks(self) -> Mapping[Kind, Callable[[], tuple[object, object]]]:
         """For each kind, what tells what the target has, and what it should have. They raise LockstepError."""
+        target, quotas = self.target, JvmQuotas(self.target)
+        user, mechanism = CREDENTIAL
+
+        def retention() -> str | None:
+            return _value(target.cluster.describe_topic_configs([THERE.topic]).items.get(THERE.topic), "retention.ms")
+
+        def broker_config() -> str | None:
+            return _value(target.levels.describe([DEFAULT_OF_ALL]).items.get(DEFAULT_OF_ALL), BROKER_CONFIG)
+
         return {
-            Kind.TOPIC: lambda: (f"a.{NAME}-{self.step}" in self.target.ports.cluster.list_topics(), True),
-            Kind.TOPIC_CONFIG: lambda: (self._retention(), self._milliseconds),
-            Kind.ACL: lambda: (self._acl(THERE.topic) in self.target.ports.acls.describe(), True),
-            Kind.SCRAM_USER: lambda: (self._user(), self._iterations),
-            Kind.CLIENT_QUOTA: lambda: (self._quota(), 1000.0 + self.step),
-            Kind.BROKER_CONFIG: lambda: (self._broker_config(), self._milliseconds),
-            Kind.GROUP_OFFSET: lambda: (self._committed(), self.offset),
+            Kind.TOPIC: lambda: (f"a.{NAME}-{self.step}" in target.cluster.list_topics(), True),
+            Kind.TOPIC_CONFIG: lambda: (retention(), self._milliseconds),
+            Kind.ACL: lambda: (self._acl(THERE.topic) in target.acls.describe(), True),
+            Kind.SCRAM_USER: lambda: (target.users.describe([user]).get(user, {}).get(mechanism), self._iterations),
+            Kind.CLIENT_QUOTA: lambda: (quotas.describe().get(Entity(USER), {}).get(QUOTA), 1000.0 + self.step),
+            Kind.BROKER_CONFIG: lambda: (broker_config(), self._milliseconds),
+            Kind.GROUP_OFFSET: lambda: (target.groups.committed([GROUP]).items.get(GROUP, {}).get(THERE), self.offset),
         }
 
     @property
@@ -125,28 +126,14 @@ class EveryKind:
             TOPIC, topic, LITERAL, f"User:{USER}", f"10.0.{self.step // 250}.{self.step % 250}", "READ", "ALLOW"
         )
 
-    def _retention(self) -> str | None:
-        configs = self.target.ports.cluster.describe_topic_configs([THERE.topic]).items.get(THERE.topic, {})
-        return configs["retention.ms"].value if configs else None
 
-    def _user(self) -> int | None:
-        user, mechanism = CREDENTIAL
-        return self.target.ports.users.describe([user]).get(user, {}).get(mechanism)
-
-    def _quota(self) -> float | None:
-        return self.target.quotas.describe().get(Entity(USER), {}).get(QUOTA)
-
-    def _broker_config(self) -> str | None:
-        entry = self.target.ports.levels.describe([DEFAULT_OF_ALL]).items.get(DEFAULT_OF_ALL, {}).get(BROKER_CONFIG)
-        return entry.value if entry else None
-
-    def _committed(self) -> int | None:
-        return self.target.ports.groups.committed([GROUP]).items.get(GROUP, {}).get(THERE)
+def _value(configs: Mapping[str, ConfigEntry | LevelledEntry] | None, name: str) -> str | None:
+    return configs[name].value if configs and name in configs else None
 
 
 def every_kind(pair: BenchPair, brokers: int = 1) -> EveryKind:
     """Over two clusters that run."""
-    return EveryKind(KindsSide(pair.source), KindsSide(pair.target), brokers)
+    return EveryKind(cluster_ports(pair.source), cluster_ports(pair.target), brokers)
 
 
 def tried(step: Callable[[], object]) -> bool:

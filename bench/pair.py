@@ -26,7 +26,7 @@ from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Cluster, TopicSpec
 from sinks.kafka.ports.groups import Offsets
 from streaming.errors import LockstepError
-from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
 
 SYNCS: Final = "mm2-offset-syncs.b.internal"
@@ -174,7 +174,7 @@ def remote(where: TopicPartition) -> TopicPartition:
 
 def offset_sync(where: TopicPartition, offset: int) -> tuple[bytes, bytes]:
     """Key and value of MM2's record which says that this offset is the same on both clusters."""
-    return encode_offset_sync(OffsetSync(where, offset, offset))
+    return encode_record(OffsetSync(where, offset, offset))
 
 
 def job_of(properties: Mapping[str, str], folder: Path) -> LocalJob:

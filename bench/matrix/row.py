@@ -137,13 +137,13 @@ class RowClusters:
     def write(self, topic: str = NAME, *, target: bool = False) -> None:
         """Records to a topic of the source, or of the target."""
         side = self.kinds.target if target else self.kinds.source
-        side.ports.cluster.append_log(topic, [(b"%d" % number, b"v") for number in range(RECORDS)])
+        side.cluster.append_log(topic, [(b"%d" % number, b"v") for number in range(RECORDS)])
 
     def end(self, where: TopicPartition, *, target: bool = False) -> int:
         """Of a partition; 0 where it is not known."""
         side = self.kinds.target if target else self.kinds.source
-        side.ports.cluster.list_topics()
-        seen = side.ports.groups.ends([where]).items
+        side.cluster.list_topics()
+        seen = side.groups.ends([where]).items
         return seen[where].end if where in seen else 0
 
     def wait_until_copied(self) -> None:
@@ -324,7 +324,7 @@ def lead_back(made: RowClusters) -> None:
     with made.step("failback, counted"):
         made.lockstep("failback", "--discard", "1000000", "--out", str(reverse))
     made.mirror.stop()
-    made.kinds.target.ports.cluster.create_topics({BACK: TopicSpec(1, 1)})
+    made.kinds.target.cluster.create_topics({BACK: TopicSpec(1, 1)})
     with LocalMirror({}, root / "back", java_options=QUICK_START, file=reverse, jars=MIRRORS[made.row.mirror]):
         with made.step("way back: apply"):
             made.lockstep("apply", "--yes", config=reverse)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import orjson
 import pytest
 
+from bench.bounces import Ran, judge, summed_up
 from bench.bounces import section as bounces_section
-from bench.bounces import summed_up
 from bench.chaos import section as chaos_section
-from bench.command_loop import Ran, judge
 from bench.every_kind import GROUP
 
 
