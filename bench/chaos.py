@@ -13,8 +13,8 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -97,12 +97,11 @@ def storm(pair: ChaosPair, number: int) -> list[dict[str, Any]]:
     """Some faults at once, and how long it took until all was equal again; None: longer than LIMIT."""
     chosen = drawn(pair.chance, MOST_AT_ONCE)
     say(f"{number + 1}: {', '.join(chosen)}")
-    for fault in chosen.values():
-        begun(pair, fault)
-    # Not a wait for something: how long faults last is what is varied.
-    time.sleep(pair.chance.uniform(*LASTS))
-    for fault in reversed(chosen.values()):
-        fault.end(pair)
+    with ExitStack() as begun:
+        for fault in chosen.values():
+            begun.enter_context(fault.happens(pair))
+        # Not a wait for something: how long faults last is what is varied.
+        time.sleep(pair.chance.uniform(*LASTS))
     seconds = _seconds_until_equal(pair)
     pair.job.check()
     missing = pair.missing() if seconds is None else {}
@@ -121,60 +120,76 @@ def _seconds_until_equal(pair: ChaosPair) -> float | None:
     return time.monotonic() - since
 
 
-# What may go wrong in `bench.chaos`: how each fault begins, and how it is over.
+# What may go wrong: how each fault begins, and how it is over.
 #
 # A change by another client's hand is over at once. The job must undo it, or leave it alone.
 
 
-def nothing(pair: ChaosPair) -> None:
-    """The fault is over at once."""
-
-
 @dataclass(frozen=True)
 class Fault:
-    """`touches`: what it happens to; two faults at the same time touch different things. `weight`: how often.
-    `must_happen`: else a cluster that does not take it is no trouble."""
+    """`touches`: what it happens to; two faults at the same time touch different things. `happens`: it begins and ends
+    with this block. `lasts`: False where it is over at once. `weight`: how often."""
 
     touches: str
-    begin: Callable[[ChaosPair], None]
-    end: Callable[[ChaosPair], None] = nothing
+    happens: Callable[[ChaosPair], AbstractContextManager[None]]
+    lasts: bool = True
     weight: int = 2
-    must_happen: bool = True
 
 
-def _kill_broker(alias: str) -> Fault:
+@contextmanager
+def _job_killed(pair: ChaosPair) -> Iterator[None]:
+    send(pair.job.pids, signal.SIGKILL)
+    pair.job.stop()
+    yield
+    pair.job.start()
+
+
+@contextmanager
+def _mirror_killed(pair: ChaosPair) -> Iterator[None]:
+    pair.mirror.kill()
+    yield
+    pair.mirror.start(wait=False)
+
+
+@contextmanager
+def _broker_killed(alias: str, pair: ChaosPair) -> Iterator[None]:
     """One of its three: the others elect leaders, and clients find them."""
-    return Fault(
-        alias,
-        lambda pair: pair.cluster(alias).kill_node(pair.draw_broker(alias)),
-        lambda pair: pair.cluster(alias).start_node(pair.chosen[alias]),
-    )
+    broker = pair.chance.randint(1, BROKERS)
+    pair.cluster(alias).kill_node(broker)
+    yield
+    pair.cluster(alias).start_node(broker)
 
 
-def _kill_brokers(alias: str) -> Fault:
-    def end(pair: ChaosPair) -> None:
-        pair.cluster(alias).start(wait=False)
-        pair.cluster(alias).wait_until_ready(STARTS_WITHIN)
-
-    return Fault(alias, lambda pair: pair.cluster(alias).kill(), end, weight=1)
-
-
-def _freeze(touches: str, pids: Callable[[ChaosPair], Iterable[int]]) -> Fault:
-    return Fault(
-        touches,
-        lambda pair: send(pids(pair), signal.SIGSTOP),
-        lambda pair: send(pids(pair), signal.SIGCONT),
-    )
+@contextmanager
+def _brokers_killed(alias: str, pair: ChaosPair) -> Iterator[None]:
+    pair.cluster(alias).kill()
+    yield
+    pair.cluster(alias).start(wait=False)
+    pair.cluster(alias).wait_until_ready(STARTS_WITHIN)
 
 
-def _freeze_broker(alias: str) -> Fault:
-    frozen = _freeze(alias, lambda pair: [pair.cluster(alias).pids[pair.chosen[alias] - 1]])
+@contextmanager
+def _frozen(pids: Callable[[ChaosPair], Iterable[int]], pair: ChaosPair) -> Iterator[None]:
+    frozen = list(pids(pair))
+    send(frozen, signal.SIGSTOP)
+    yield
+    send(frozen, signal.SIGCONT)
 
-    def begin(pair: ChaosPair) -> None:
-        pair.draw_broker(alias)
-        frozen.begin(pair)
 
-    return replace(frozen, begin=begin)
+def _broker_frozen(alias: str) -> Fault:
+    return Fault(alias, partial(_frozen, lambda pair: [pair.chance.choice(pair.cluster(alias).pids)]))
+
+
+def _by_hand(touches: str, change: Callable[[ChaosPair], None]) -> Fault:
+    """A change that a cluster does not take is none."""
+
+    @contextmanager
+    def happens(pair: ChaosPair) -> Iterator[None]:
+        with suppress(LockstepError):
+            change(pair)
+        yield
+
+    return Fault(touches, happens, lasts=False)
 
 
 def _delete_a_topic(pair: ChaosPair) -> None:
@@ -226,7 +241,8 @@ def _user_by_hand(pair: ChaosPair) -> None:
         users.upsert([Upsertion(*CREDENTIAL, 16384, "by hand")])
 
 
-def _lose_the_ledger(pair: ChaosPair) -> None:
+@contextmanager
+def _ledger_lost(pair: ChaosPair) -> Iterator[None]:
     """The flow must stop and say why. Then the bench does what the message says, as an operator would."""
     cluster = pair.kinds.target.cluster
     cluster.delete_topics([LEDGER])
@@ -237,6 +253,7 @@ def _lose_the_ledger(pair: ChaosPair) -> None:
     reset = ("ledger", "reset", "--yes", "--config", str(pair.job.config))
     lockstep(*reset, within=STARTS_WITHIN).check_returncode()
     pair.job.start()
+    yield
 
 
 def _stopped(pair: ChaosPair) -> bool:
@@ -245,25 +262,25 @@ def _stopped(pair: ChaosPair) -> bool:
 
 
 FAULTS: Mapping[str, Fault] = {
-    "kill -9 of the job": Fault("job", lambda pair: pair.kill_job(), lambda pair: pair.job.start()),
-    "the job frozen": _freeze("job", lambda pair: pair.job.pids),
-    "kill -9 of MM2": Fault("mirror", lambda pair: pair.mirror.kill(), lambda pair: pair.mirror.start(wait=False)),
-    "MM2 frozen": _freeze("mirror", lambda pair: pair.mirror.pids),
-    "kill -9 of a broker of the source": _kill_broker("a"),
-    "kill -9 of a broker of the target": _kill_broker("b"),
-    "kill -9 of all brokers of the source": _kill_brokers("a"),
-    "kill -9 of all brokers of the target": _kill_brokers("b"),
-    "a broker of the source frozen": _freeze_broker("a"),
-    "a broker of the target frozen": _freeze_broker("b"),
-    "a topic of the source deleted": Fault("topics", _delete_a_topic, must_happen=False),
-    "a topic of the source recreated": Fault("topics", _recreate_a_topic, must_happen=False),
-    "ACLs revoked on the source": Fault("source's ACLs", _revoke_on_the_source, must_happen=False),
-    "a topic config altered on the target": Fault("config", _config_by_hand, must_happen=False),
-    "a quota altered on the target": Fault("quota", _quota_by_hand, must_happen=False),
-    "a broker config altered on the target": Fault("broker config", _broker_config_by_hand, must_happen=False),
-    "ACLs deleted on the target": Fault("ACLs", _acls_by_hand, must_happen=False),
-    "a user altered on the target": Fault("user", _user_by_hand, must_happen=False),
-    "the ledger deleted, then reset": Fault("job", _lose_the_ledger, weight=1),
+    "kill -9 of the job": Fault("job", _job_killed),
+    "the job frozen": Fault("job", partial(_frozen, lambda pair: pair.job.pids)),
+    "kill -9 of MM2": Fault("mirror", _mirror_killed),
+    "MM2 frozen": Fault("mirror", partial(_frozen, lambda pair: pair.mirror.pids)),
+    "kill -9 of a broker of the source": Fault("a", partial(_broker_killed, "a")),
+    "kill -9 of a broker of the target": Fault("b", partial(_broker_killed, "b")),
+    "kill -9 of all brokers of the source": Fault("a", partial(_brokers_killed, "a"), weight=1),
+    "kill -9 of all brokers of the target": Fault("b", partial(_brokers_killed, "b"), weight=1),
+    "a broker of the source frozen": _broker_frozen("a"),
+    "a broker of the target frozen": _broker_frozen("b"),
+    "a topic of the source deleted": _by_hand("topics", _delete_a_topic),
+    "a topic of the source recreated": _by_hand("topics", _recreate_a_topic),
+    "ACLs revoked on the source": _by_hand("source's ACLs", _revoke_on_the_source),
+    "a topic config altered on the target": _by_hand("config", _config_by_hand),
+    "a quota altered on the target": _by_hand("quota", _quota_by_hand),
+    "a broker config altered on the target": _by_hand("broker config", _broker_config_by_hand),
+    "ACLs deleted on the target": _by_hand("ACLs", _acls_by_hand),
+    "a user altered on the target": _by_hand("user", _user_by_hand),
+    "the ledger deleted, then reset": Fault("job", _ledger_lost, lasts=False, weight=1),
 }
 
 
@@ -275,16 +292,7 @@ def drawn(chance: random.Random, most: int) -> dict[str, Fault]:
         left = [name for name, fault in FAULTS.items() if fault.touches not in touched]
         name = chance.choices(left, [FAULTS[one].weight for one in left])[0]
         chosen[name] = FAULTS[name]
-    return dict(sorted(chosen.items(), key=lambda one: one[1].end is not nothing))
-
-
-def begun(pair: ChaosPair, fault: Fault) -> None:
-    """Begins it; a change by hand that a cluster does not take is none."""
-    try:
-        fault.begin(pair)
-    except LockstepError:
-        if fault.must_happen:
-            raise
+    return dict(sorted(chosen.items(), key=lambda one: one[1].lasts))
 
 
 # What chaos falls on: two clusters, MM2 and the job between them, and foreign items on the target.
@@ -321,8 +329,7 @@ MIRROR: dict[str, str] = {
 
 @dataclass
 class ChaosPair:
-    """`topics`: further topics of the source. `written`: records on the source's topic. `chosen`: the broker, by its
-    cluster's alias, that the last fault of one broker met."""
+    """`topics`: further topics of the source. `written`: records on the source's topic."""
 
     clusters: BenchPair
     mirror: LocalMirror
@@ -331,12 +338,6 @@ class ChaosPair:
     chance: random.Random
     topics: list[str] = field(default_factory=list)
     written: int = 0
-    chosen: dict[str, int] = field(default_factory=dict)
-
-    def draw_broker(self, alias: str) -> int:
-        """Chooses the broker that the next fault of this cluster meets."""
-        self.chosen[alias] = self.chance.randint(1, BROKERS)
-        return self.chosen[alias]
 
     def cluster(self, alias: str) -> LocalCluster:
         """By its alias."""
@@ -400,11 +401,6 @@ class ChaosPair:
             Kind.CLIENT_QUOTA: {key for key in keys_of(JvmQuotas(side).describe()) if key[0] == USER},
         }
         return [f"{kind} {key}" for kind, keys in there.items() for key in keys if (kind.value, key) not in told]
-
-    def kill_job(self) -> None:
-        """SIGKILL to all of its processes."""
-        send(self.job.pids, signal.SIGKILL)
-        self.job.stop()
 
 
 def send(pids: Iterable[int], number: signal.Signals) -> None:

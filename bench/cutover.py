@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +22,7 @@ from app.local.waiting import wait_for
 from app.settings import Settings, load
 from app.wiring import both_clusters
 from bench.failover_figures_page import CUTOVER, write
-from bench.pair import PlainRecord, make_topics, pair_of, produce_all
+from bench.pair import PlainRecord, job_of, make_topics, pair_of, produce_all
 from bench.saved_figures import save
 from sinks.failover import commands
 from sinks.failover.scene import Scene
@@ -53,8 +52,9 @@ def main(
 
 
 def _measured(topics: int, fenced: int) -> dict[str, Any]:
+    moved = [f"rto-{number:04}" for number in range(topics)]
+    names = [f"fence-{number:04}" for number in range(fenced)]
     with pair_of("cutover") as pair:
-        moved, names = _names("rto", topics), _names("fence", fenced)
         make_topics(pair.source, dict.fromkeys(moved, TopicSpec(1, 1)))
         # Equal records could not be told apart, and a cutover goes on with an exact count alone.
         records = (PlainRecord(name, b"%d" % number, b"record") for name in moved for number in range(RECORDS))
@@ -62,26 +62,16 @@ def _measured(topics: int, fenced: int) -> dict[str, Any]:
         keys = {"topics": "rto-.*", "refresh.topics.interval.seconds": "1", "offset.lag.max": "0", **OWN}
         with pair.mirror(**keys):
             wait_for(lambda: pair.copied(moved, 1, RECORDS), SOON, "MM2 to copy all topics")
-            settings = _settings(pair.root / "rto.properties", pair.properties(**keys))
+            settings = load(pair.job(**keys).config)
             preflight = _preflight(settings)
             cutover = _timed(settings, commands.cutover)
             make_topics(pair.source, dict.fromkeys(names, TopicSpec(1, 1)))
             aliases = {"c": pair.a.bootstrap, "d": pair.b.bootstrap}
             properties = mirror_properties(aliases, ["c->d"], topics="fence-.*", **OWN)
-            other = _settings(pair.root / "fence.properties", properties)
+            other = load(job_of(properties, pair.root / "fence").config)
             fence = _timed(other, commands.fence)
             fence |= {"LIFT_FENCE": _timed(other, commands.unfence)["LIFT_FENCE"]}
     return {"preflight": preflight, "cutover": cutover, "fence": fence}
-
-
-def _names(prefix: str, count: int) -> list[str]:
-    return [f"{prefix}-{number:04}" for number in range(count)]
-
-
-def _settings(path: Path, properties: Mapping[str, str]) -> Settings:
-    own = {"lockstep.checkpoint.dir": str(path.parent / path.stem)}
-    path.write_text("".join(f"{name} = {value}\n" for name, value in {**properties, **own}.items()))
-    return load(path)
 
 
 def _preflight(settings: Settings) -> dict[str, Seconds]:
@@ -103,17 +93,12 @@ def _timed(settings: Settings, command: Callable[[Scene], object]) -> Seconds:
     seconds: Seconds = {}
 
     def steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
-        return {step: partial(_step, seconds, step, do) for step, do in failover_steps(scene).items()}
+        return {step: _lap(seconds, step.name)(do) for step, do in failover_steps(scene).items()}
 
     began = time.perf_counter()
     with failover_session(settings, flow, FailoverCall("measured")) as scene, _lap(seconds, "command"):
         command(replace(scene, does=steps))
     return seconds | {"opening": time.perf_counter() - began - seconds["command"]}
-
-
-def _step(seconds: Seconds, step: Step, do: Callable[[], None]) -> None:
-    with _lap(seconds, step.name):
-        do()
 
 
 @contextmanager

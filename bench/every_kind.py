@@ -86,6 +86,11 @@ class EveryKind:
             Kind.GROUP_OFFSET: lambda: source.groups.commit({GROUP: {HERE: offset}})[GROUP].values(),
         }
 
+    def equal(self, kind: Kind) -> bool:
+        """Whether this kind is as it should be on the target. Raises LockstepError."""
+        there, due = self.looks()[kind]()
+        return there == due
+
     def missing(self) -> dict[str, str]:
         """Of each kind that is not as it should be on the target, what is there. Raises LockstepError."""
         seen = {kind.value: look() for kind, look in self.looks().items()}

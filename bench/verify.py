@@ -6,6 +6,7 @@ batch of Spark's own source with `count()` on each side, and `verify` at level d
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import os
@@ -13,9 +14,10 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -23,17 +25,22 @@ from typing import Annotated, Any, Final
 import psutil
 import pyspark
 import typer
+from pyspark.sql import SparkSession
 
 from app.local.jars import PROJECT, kafka_jars
 from app.local.java import JavaProcess
 from app.local.ports import HOST, free_ports
 from app.local.waiting import wait_for
+from app.settings import load
+from app.spark.spark_session import session
+from app.verify.flow_check import verify_flow
 from bench.costs import cost
-from bench.pair import SYNCS, BenchPair, PlainRecord, make_topics, pair_of, produce_all
+from bench.pair import SYNCS, BenchPair, PlainRecord, make_topics, offset_sync, pair_of, produce_all
 from bench.saved_figures import FIGURES, read, save, table
 from sinks.kafka.ports.cluster import TopicSpec
-from streaming.mm2.codec import encode_record
-from streaming.mm2.records import OffsetSync, TopicPartition
+from sinks.verify.partition_verdicts import PartitionVerdict, VerifyLevel
+from sinks.verify.what_to_compare import ComparisonScope
+from streaming.mm2.records import TopicPartition
 
 CONSOLE: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 SPARK: Final = Path(pyspark.__file__).parent
@@ -117,13 +124,14 @@ def standalone(folder: Path, workers: int) -> Iterator[str]:
 
 
 def _child(written: WrittenLoad, rounds: int, *, master: str = "local[2]", count: bool = True) -> dict[str, Any]:
-    """What a driver says; and the most memory that it had, with its JVM."""
-    command = [sys.executable, "-m", "bench.verify_child", str(written.config), written.topic, "--rounds", str(rounds)]
+    """What `drive` returns in a process of its own; and the most memory that it had, with its JVM."""
+    asked = {"config": str(written.config), "topic": written.topic, "rounds": rounds, "count": count}
+    program = "import json, sys; from bench.verify import drive; print(json.dumps(drive(**json.loads(sys.argv[1]))))"
     own = f"--master {master} --conf spark.ui.enabled=false --conf spark.executor.memory=1g"
     environment = os.environ | {"PYSPARK_SUBMIT_ARGS": f"{own} --conf spark.driver.host={HOST} pyspark-shell"}
     most = 0
     with subprocess.Popen(
-        [*command, "--count" if count else "--no-count"],
+        [sys.executable, "-c", program, json.dumps(asked)],
         cwd=PROJECT,
         env=environment,
         stdout=subprocess.PIPE,
@@ -137,6 +145,56 @@ def _child(written: WrittenLoad, rounds: int, *, master: str = "local[2]", count
     if child.returncode:
         raise SystemExit(f"the driver ended with {child.returncode}: {said}")
     return {**json.loads(said.splitlines()[-1]), "resident_mib": most / 2**20}
+
+
+def drive(config: str, topic: str, rounds: int, count: bool) -> dict[str, Any]:
+    """One Spark driver, which counts and compares in turn.
+
+    By way, of each round, the first being the warm-up: seconds, and CPU-seconds of this process and its JVM. The heap
+    in MiB.
+    """
+    seconds: dict[str, list[float]] = defaultdict(list)
+    cpu: dict[str, list[float]] = defaultdict(list)
+
+    @contextmanager
+    def measured(way: str) -> Iterator[None]:
+        began, worked = time.perf_counter(), cost([os.getpid()]).cpu_seconds
+        yield
+        seconds[way].append(time.perf_counter() - began)
+        cpu[way].append(cost([os.getpid()]).cpu_seconds - worked)
+
+    spark = session("bench verify")
+    with closing(load(Path(config), environ={})) as settings:
+        flow = settings.flows[0]
+        scope = ComparisonScope((topic,), level=VerifyLevel.DIGESTS)
+        for _ in range(rounds + 1):
+            if count:
+                with measured("count"):
+                    for alias, name in ((flow.flow.source, topic), (flow.flow.target, f"a.{topic}")):
+                        _read(spark, settings.cluster(alias).consumer["bootstrap.servers"], name).count()
+            with measured("digests"):
+                report = verify_flow(settings, flow, scope, lambda offsets: spark)
+            if any(one.verdict is not PartitionVerdict.VERIFIED for one in report.partitions):
+                raise SystemExit(f"not equal: {report.as_json()}")
+        found = {"seconds": seconds, "cpu": cpu, "heap_mib": _heap(spark)}
+    spark.stop()
+    return found
+
+
+def _read(spark: SparkSession, servers: str, topic: str) -> Any:
+    """Spark's own source at its defaults."""
+    options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "endingOffsets": "latest"}
+    return spark.read.format("kafka").options(**options, startingOffsets="earliest").load()
+
+
+def _heap(spark: SparkSession) -> float:
+    """What the driver's JVM holds on to, after it collected garbage."""
+    gc.collect()
+    jvm: Any = spark.sparkContext._jvm
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    for _ in range(3):
+        runtime.gc()
+    return float(runtime.totalMemory() - runtime.freeMemory()) / 2**20
 
 
 # bench/figures/benchmarks-verify.md, from what was measured.
@@ -248,8 +306,7 @@ def _syncs(written: WrittenLoad) -> Iterator[PlainRecord]:
     length = written.records // written.partitions
     for partition, number in itertools.product(range(written.partitions), range(SYNCS_A_PARTITION)):
         offset = length * number // SYNCS_A_PARTITION
-        sync = OffsetSync(TopicPartition(written.topic, partition), offset, offset)
-        yield PlainRecord(SYNCS, *encode_record(sync))
+        yield PlainRecord(SYNCS, *offset_sync(TopicPartition(written.topic, partition), offset))
 
 
 if __name__ == "__main__":

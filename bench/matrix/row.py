@@ -30,6 +30,7 @@ from bench.every_kind import GROUP, HERE, NAME, THERE, EveryKind, every_kind, ki
 from bench.matrix.releases import MIRRORS, RELEASES, Release, version_of
 from bench.pair import BenchPair, intervals, job_of, lockstep, make_topics, started_pair
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
@@ -51,7 +52,7 @@ QUICK_MM2: Final = {
     "offset.flush.interval.ms": "1000",
 }
 
-OK, FAILED, SKIPPED = "ok", "failed", "skipped"
+OK, FAILED = "ok", "failed"
 
 
 @dataclass(frozen=True)
@@ -72,15 +73,10 @@ class VersionRow:
         """Whether MM2 copies the topics of `INTERNAL` (KIP-1074)."""
         return not self.mirror.startswith("3")
 
-    def versions(self) -> dict[str, str]:
-        """In full."""
-        source, target = RELEASES[self.source], RELEASES[self.target]
-        return {"source": source.version, "target": target.version, "mirror": version_of(MIRRORS[self.mirror])}
-
 
 @dataclass
 class RowStep:
-    """One step. `said`: what it said where it failed or was left out, and what is worth reading where not."""
+    """One step. `said`: what it said where it failed, and what is worth reading where not."""
 
     name: str
     result: str
@@ -89,11 +85,7 @@ class RowStep:
 
 
 class StepFailed(Exception):
-    """`said`: lines."""
-
-    def __init__(self, said: Sequence[str]) -> None:
-        super().__init__("; ".join(said))
-        self.said = list(said)
+    """Its arguments are the lines that were said."""
 
 
 @dataclass
@@ -114,10 +106,10 @@ class RowClusters:
         try:
             done = lockstep(*words, "--config", file, "-o", "json", within=ENDS_WITHIN)
         except TimeoutExpired:
-            raise StepFailed([f"`lockstep {' '.join(words)}` did not end within {ENDS_WITHIN:g} s"]) from None
+            raise StepFailed(f"`lockstep {' '.join(words)}` did not end within {ENDS_WITHIN:g} s") from None
         said = [line for line in done.stderr.splitlines() if line.strip()]
         if done.returncode not in codes or "Traceback" in done.stderr:
-            raise StepFailed([f"`lockstep {' '.join(words)}`: exit code {done.returncode}", *said[-6:]])
+            raise StepFailed(f"`lockstep {' '.join(words)}`: exit code {done.returncode}", *said[-6:])
         printed: dict[str, Any] = orjson.loads(done.stdout) if done.stdout.strip() else {}
         return printed
 
@@ -130,25 +122,27 @@ class RowClusters:
             yield said
         except (StepFailed, LockstepError) as error:
             result = FAILED
-            said += error.said if isinstance(error, StepFailed) else [str(error)]
+            said += error.args if isinstance(error, StepFailed) else [str(error)]
         self.steps.append(RowStep(name, result, round(time.monotonic() - begun, 1), said))
         sys.stderr.write(f"{self.row.name} {name}: {result} {self.steps[-1].seconds:.1f} s {said or ''}\n")
 
-    def write(self, topic: str = NAME, *, target: bool = False) -> None:
-        """Records to a topic of the source, or of the target."""
-        side = self.kinds.target if target else self.kinds.source
-        side.cluster.append_log(topic, [(b"%d" % number, b"v") for number in range(RECORDS)])
-
-    def end(self, where: TopicPartition, *, target: bool = False) -> int:
-        """Of a partition; 0 where it is not known."""
-        side = self.kinds.target if target else self.kinds.source
-        side.cluster.list_topics()
-        seen = side.groups.ends([where]).items
-        return seen[where].end if where in seen else 0
-
     def wait_until_copied(self) -> None:
         """Until MM2 has copied all of the source's topic."""
-        wait_for(lambda: 0 < self.end(HERE) <= self.end(THERE, target=True), SOON, f"MM2 to copy the records of {NAME}")
+        kinds = self.kinds
+        copied = f"MM2 to copy the records of {NAME}"
+        wait_for(lambda: 0 < end(kinds.source, HERE) <= end(kinds.target, THERE), SOON, copied)
+
+
+def write(side: ClusterPorts, topic: str = NAME) -> None:
+    """Records to a topic."""
+    side.cluster.append_log(topic, [(b"%d" % number, b"v") for number in range(RECORDS)])
+
+
+def end(side: ClusterPorts, where: TopicPartition) -> int:
+    """Of a partition; 0 where it is not known."""
+    side.cluster.list_topics()
+    seen = side.groups.ends([where]).items
+    return seen[where].end if where in seen else 0
 
 
 def run(row: VersionRow, root: Path) -> dict[str, Any]:
@@ -160,7 +154,9 @@ def run(row: VersionRow, root: Path) -> dict[str, Any]:
         made.job.stop()
     seconds = round(time.monotonic() - begun, 1)
     today = datetime.now(tz=timezone.utc).date().isoformat()
-    about = {**asdict(row), "versions": row.versions(), "date": today, "seconds": seconds}
+    versions = {"source": RELEASES[row.source].version, "target": RELEASES[row.target].version}
+    versions["mirror"] = version_of(MIRRORS[row.mirror])
+    about = {**asdict(row), "versions": versions, "date": today, "seconds": seconds}
     return {**about, "steps": [asdict(one) for one in made.steps]}
 
 
@@ -194,8 +190,8 @@ def prepare(made: RowClusters) -> None:
         names = (NAME, *INTERNAL)
         make_topics(made.clusters.source, dict.fromkeys(names, TopicSpec(1, 1)))
         for name in names:
-            made.write(name)
-    made.kinds.offset = made.end(HERE)
+            write(made.kinds.source, name)
+    made.kinds.offset = end(made.kinds.source, HERE)
     for kind, change in made.kinds.changes(made.kinds.offset).items():
         with made.step(f"source: {kind.value}"):
             _change(change)
@@ -207,18 +203,16 @@ def look(made: RowClusters) -> None:
     with made.step("validate") as said:
         said += [row["message"] for row in made.lockstep("validate")["warnings"]]
     made.mirror.start(wait=False)
-    with made.step("plan") as said:
-        found = made.lockstep("plan", codes=(0, 3))["flows"][0]
-        said += [f"{row['kind']}: {row['reason']}" for row in [*found["refused"], *found["errors"]]]
-    with made.step("apply") as said:
-        found = made.lockstep("apply", "--yes")["flows"][0]
-        said += [f"{row['kind']}: {row['reason']}" for row in [*found["refused"], *found["errors"]]]
+    for words, codes in ((("plan",), (0, 3)), (("apply", "--yes"), (0,))):
+        with made.step(words[0]) as said:
+            found = made.lockstep(*words, codes=codes)["flows"][0]
+            said += [f"{row['kind']}: {row['reason']}" for row in [*found["refused"], *found["errors"]]]
     with made.step("MM2 copies"):
         made.mirror.wait_until_ready()
         made.wait_until_copied()
         if made.row.copies_internal:
-            copies = [TopicPartition(f"a.{name}", 0) for name in INTERNAL]
-            wait_for(lambda: all(made.end(copy, target=True) for copy in copies), SOON, f"MM2 to copy {INTERNAL}")
+            copies, target = [TopicPartition(f"a.{name}", 0) for name in INTERNAL], made.kinds.target
+            wait_for(lambda: all(end(target, copy) for copy in copies), SOON, f"MM2 to copy {INTERNAL}")
     with made.step("apply again"):
         # A group has an offset on the target once its records are there.
         made.lockstep("apply", "--yes")
@@ -233,10 +227,9 @@ def look(made: RowClusters) -> None:
 def exclude_internal(made: RowClusters) -> None:
     """`preflight` names the topics that MM2 leaves out, and then the file does."""
     checks = made.lockstep("preflight", codes=(0, 3))["flows"][0]["checks"]
-    if not any(
-        row["name"] == "topics without a copy" and all(name in row["figure"] for name in INTERNAL) for row in checks
-    ):
-        raise StepFailed(["preflight does not name them"])
+    named = [row["figure"] for row in checks if row["name"] == "topics without a copy"]
+    if not any(all(name in figure for name in INTERNAL) for figure in named):
+        raise StepFailed("preflight does not name them")
     with made.job.config.open("a") as file:
         file.write(f"topics.exclude = mm2.*[.]internal, .*[.]replica, __.*, {', '.join(INTERNAL)}\n")
 
@@ -247,8 +240,8 @@ def keep(made: RowClusters) -> None:
         made.job.start()
         made.job.wait_until_compared()
     made.wait_until_copied()
-    made.write()
-    made.kinds.offset = made.end(HERE)
+    write(made.kinds.source)
+    made.kinds.offset = end(made.kinds.source, HERE)
     for kind, change in made.kinds.changes(made.kinds.offset).items():
         if kind in made.kept:
             with made.step(f"job: {kind.value}"):
@@ -262,7 +255,7 @@ def keep(made: RowClusters) -> None:
         said += [flow["state"]]
         said += [f"{kind}: {row['task']}: {row['reason']}" for kind, row in flow["kinds"].items() if row["reason"]]
         if flow["state"] != "LIVE":
-            raise StepFailed([flow["reason"]])
+            raise StepFailed(flow["reason"])
     with made.step("verify"):
         made.lockstep("verify")
 
@@ -271,29 +264,19 @@ def ready(made: RowClusters) -> None:
     """Could the flow fail over?"""
     with made.step("preflight") as said:
         flow = made.lockstep("preflight", codes=(0, 3))["flows"][0]
-        said += _checks(flow)
+        said += [f"{row['name']}: {row['figure']}" for row in flow["checks"] if row["result"] != "OK"]
         if not flow["ready"]:
-            raise StepFailed([])
-
-
-def _checks(flow: Mapping[str, Any]) -> list[str]:
-    return [f"{row['name']}: {row['figure']}" for row in flow["checks"] if row["result"] != "OK"]
+            raise StepFailed
 
 
 def _change(change: Callable[[], Iterable[object]]) -> None:
     faults = [str(fault) for fault in change() if fault is not None]
     if faults:
-        raise StepFailed([f"the source refuses the change: {faults[0]}"])
+        raise StepFailed(f"the source refuses the change: {faults[0]}")
 
 
 def _wait_until_equal(made: RowClusters, kind: Kind) -> None:
-    look = made.kinds.looks()[kind]
-
-    def equal() -> bool:
-        there, due = look()
-        return there == due
-
-    wait_for(equal, SOON, f"the target to have the change of {kind.value}")
+    wait_for(lambda: made.kinds.equal(kind), SOON, f"the target to have the change of {kind.value}")
 
 
 def move(made: RowClusters) -> None:
@@ -307,7 +290,7 @@ def move(made: RowClusters) -> None:
 
 def lose_source(made: RowClusters) -> None:
     """The source is killed while it is written to."""
-    made.write()
+    write(made.kinds.source)
     made.clusters.a.kill()
     with made.step("failover, source dead") as said:
         found = made.lockstep("failover", "--dry-run")["flows"][0]["prediction"]
@@ -329,7 +312,7 @@ def lead_back(made: RowClusters) -> None:
         with made.step("way back: apply"):
             made.lockstep("apply", "--yes", config=reverse)
         with made.step("way back: cutover"):
-            made.write(BACK, target=True)
+            write(made.kinds.target, BACK)
             made.lockstep("cutover", "--yes", "--within", "60", config=reverse)
         with made.step("way back: offsets --reverse --execute"):
             made.lockstep("offsets", "--reverse", "--execute", "--yes")
