@@ -1,20 +1,32 @@
-"""`make bench`: Lockstep beside MM2 on the same clusters; writes bench/figures/benchmarks.md."""
+"""`make bench`: Lockstep beside MM2 on the same clusters; writes bench/figures/benchmarks.md.
+
+The ways of replicating configs are each started, changed for their latency, then left idle for their price. And how soon
+an ACL that is granted or revoked on the source is so on the target, with many ACLs there.
+"""
 
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Final
 
 import typer
+from confluent_kafka.admin import AdminClient
 
 from app.local.jars import PROJECT
-from bench import acl_scenario, bounces, chaos, group_scenario
-from bench.saved_figures import FIGURES, MIB, machine, quantile, quantiles, read, save, say, table, verdict
-from bench.scenario import DEFAULT, FAST, SCENARIOS, Result, bench_of, measure
+from app.local.local_job import LocalJob
+from app.local.local_mirror import LocalMirror
+from bench import bounces, chaos, group_scenario
+from bench.costs import counted, first_comparison, idle_costs, samples, since
+from bench.pair import HEARTBEATS, BenchPair, intervals
+from bench.saved_figures import FIGURES, MIB, machine, p99_verdict, quantile, quantiles, read, save, say, table, verdict
+from bench.timed_changes import FAST, WATCHED, Changes, acl_seconds, bench_of, grant_all, read_acl, topic_name
 from streaming.errors import LockstepError
 
 RESULTS: Final = FIGURES / "benchmarks.json"
@@ -37,7 +49,7 @@ def main(
         facts |= machine() | {"decoding": _decoded()}
         if acls:
             say("ACLs")
-            facts["acls"] = acl_scenario.measure_acls(changes)
+            facts["acls"] = measure_acls(changes)
             _save(results, facts)
         for count in (int(text) for text in topics.split(",") if text):
             for result in _measure(count, changes):
@@ -65,6 +77,174 @@ def _measure(topics: int, changes: int) -> Iterator[Result]:
 def _decoded() -> Any:
     run = subprocess.run([sys.executable, "-m", "bench.decoding"], cwd=PROJECT, check=True, stdout=subprocess.PIPE)
     return json.loads(run.stdout)
+
+
+# A way of replicating configs.
+
+
+IDLE = 45.0
+"""Seconds without a change over which the price is taken."""
+
+MEAN_GAP = 1.0
+"""Seconds between two changes on average; the gaps are distributed exponentially."""
+
+SETTLED_AFTER = 60.0
+"""Seconds for which a way without changes is left alone before its price is taken."""
+
+STARTING = 10
+"""Changes that are timed by themselves, as soon as a first one has arrived: everything has only just started."""
+
+REST = 30.0
+"""Seconds without a change between those and the others, and between the last one and the price."""
+
+START_WITHIN = 300.0
+WRITES = frozenset(
+    {"IncrementalAlterConfigs", "AlterConfigs", "CreateTopics", "CreatePartitions", "DeleteTopics", "CreateAcls"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """`mirror`: MM2's own interval in seconds, or None for its defaults with Lockstep beside it.
+
+    `own`: further lines of Lockstep's file. `timed`: False where only the idle price is of interest.
+    """
+
+    name: str
+    mirror: int | None = None
+    own: Mapping[str, str] = field(default_factory=dict)
+    timed: bool = True
+
+    @property
+    def is_lockstep(self) -> bool:
+        """Whether the job runs."""
+        return self.mirror is None
+
+
+DEFAULT = "Lockstep, default"
+
+SCENARIOS = (
+    Scenario(DEFAULT),
+    Scenario(
+        "Lockstep, a trigger every 30 seconds",
+        own={"lockstep.trigger.interval": "30 seconds", "lockstep.heartbeat.timeout": "90 seconds"},
+    ),
+    Scenario("MM2 alone, at its defaults", mirror=600, timed=False),
+    Scenario(FAST, mirror=1),
+)
+
+
+@dataclass
+class Result:
+    """One way of replicating configs at one number of topics. Seconds; CPU in seconds an idle minute; bytes.
+
+    `starting`: of the first changes after a start, which are not among the `latencies`."""
+
+    name: str
+    topics: int
+    latencies: list[float]
+    cpu_job: float
+    cpu_source: float
+    cpu_target: float
+    resident: int
+    requests: dict[str, float]
+    first_comparison: float | None
+    starting: list[float]
+
+    @property
+    def cpu_all(self) -> float:
+        """Job and both brokers together."""
+        return self.cpu_job + self.cpu_source + self.cpu_target
+
+
+def measure(pair: BenchPair, scenario: Scenario, topics: int, changes: int, seed: int) -> Result:
+    """Starts it, waits for a first change to arrive, measures, stops it."""
+    with started(pair, scenario) as runs:
+        job = runs if isinstance(runs, LocalJob) else None
+        first = first_comparison(job) if job else None
+        starting, latencies = _changed(pair, scenario, topics, changes, seed)
+        before = counted(samples(job)) if job else Counter()
+        price, source, target = idle_costs((runs.pids, pair.a.pids, pair.b.pids), IDLE)
+        asked = since(counted(samples(job)), before) if job else {}
+    requests = {"all": sum(asked.values()), "write": sum(asked.get(api, 0) for api in WRITES)} if job else {}
+    return Result(
+        scenario.name,
+        topics,
+        latencies,
+        price.cpu_seconds,
+        source.cpu_seconds,
+        target.cpu_seconds,
+        price.memory.total(),
+        requests={name: count * 60 / IDLE for name, count in requests.items()},
+        first_comparison=first,
+        starting=starting,
+    )
+
+
+@contextmanager
+def started(pair: BenchPair, scenario: Scenario) -> Iterator[LocalJob | LocalMirror]:
+    """MM2, or the job with an MM2 beside it: who replicates configs."""
+    keys = {} if scenario.mirror is None else intervals(scenario.mirror, *WATCHED)
+    with ExitStack() as stack:
+        mirror = stack.enter_context(pair.mirror(**keys, **HEARTBEATS))
+        yield stack.enter_context(pair.job(**scenario.own)) if scenario.is_lockstep else mirror
+
+
+def _changed(
+    pair: BenchPair, scenario: Scenario, topics: int, changes: int, seed: int
+) -> tuple[list[float], list[float]]:
+    """Right after the start, and later. They come before the price, so that it is that of a JVM that has settled."""
+    if not scenario.timed:
+        idle_costs((), SETTLED_AFTER)
+        return [], []
+    load = Changes({"a": pair.a.bootstrap}, pair.b.bootstrap, topics, seed)
+    slowest = 3.0 * (scenario.mirror or 1) + START_WITHIN
+    load.run(1, 0.1, slowest)
+    starting = load.run(STARTING, MEAN_GAP, slowest)
+    idle_costs((), REST)
+    latencies = load.run(changes, MEAN_GAP, slowest)
+    idle_costs((), REST)
+    return starting, latencies
+
+
+# ACLs.
+
+
+ACL_TOPICS = 500
+ACLS = 10_000
+
+ACL_WAYS = (
+    Scenario("Lockstep, default", own={"sync.full.acl.enabled": "true"}),
+    Scenario("MM2, intervals of 5 s", mirror=5),
+)
+
+Seconds = dict[str, dict[str, list[float]]]
+"""By way, by `granted` and `revoked`: seconds from the answer on the source until the target had it."""
+
+
+def measure_acls(changes: int) -> Seconds:
+    """Each way on the same clusters, one after the other."""
+    measured: Seconds = {}
+    with bench_of(ACL_TOPICS) as pair:
+        grant_all(pair.source, [read_acl(f"User:app-{n}", topic_name(n % ACL_TOPICS)) for n in range(ACLS)])
+        for way in ACL_WAYS:
+            with started(pair, way):
+                measured[way.name] = _acl_changes(pair, way, changes)
+    return measured
+
+
+def _acl_changes(pair: BenchPair, way: Scenario, changes: int) -> dict[str, list[float]]:
+    target, chance = AdminClient({"bootstrap.servers": pair.b.bootstrap}), random.Random(1)
+    name = "lockstep" if way.is_lockstep else "mm2"
+    acl_seconds(pair.source, target, read_acl(f"User:{name}-first", topic_name(0)), chance)
+    seconds: dict[str, list[float]] = {"granted": [], "revoked": []}
+    for number in range(changes):
+        one = read_acl(f"User:{name}-{number}", topic_name(chance.randrange(ACL_TOPICS)))
+        seconds["granted"].append(acl_seconds(pair.source, target, one, chance))
+        # MM2 revokes nothing, so there is nothing to wait for.
+        if way.is_lockstep:
+            seconds["revoked"].append(acl_seconds(pair.source, target, one, chance, revoke=True))
+    return seconds
 
 
 # bench/figures/benchmarks.md, from what was measured.
@@ -99,7 +279,7 @@ def page(results: Sequence[Result], facts: dict[str, Any]) -> str:
         parts.append(table(HEAD, [_row(result) for result in results if result.topics == topics]) + "\n")
     parts += [_goals(results), _decoding(facts["decoding"]["records_per_second"])]
     if "acls" in facts:
-        parts.append(acl_scenario.section(facts["acls"]))
+        parts.append(_acls(facts["acls"]))
     # Each of these has a bench and a file of its own.
     parts += [bench.section(found) for bench in (group_scenario, bounces, chaos) if (found := read(bench.RESULTS))]
     return "\n".join([*parts, (FIGURES / "benchmarks-notes.md").read_text()])
@@ -139,6 +319,24 @@ def _decoding(rate: float) -> str:
         "## Decoding\n"
         f"`python -m bench.decoding` reads {rate:,.0f} records a second (goal: 1,000,000; "
         f"{verdict(over, f'{over:,.0f}')}). They are MM2's records, a third of each kind, cached in Spark's memory.\n"
+    )
+
+
+ACL_HEAD = "| changes | p50 | p90 | p99 | max | goal: p99 ≤ 3 s"
+ACL_GOAL = 3.0
+
+
+def _acls(seconds: Mapping[str, Mapping[str, list[float]]]) -> str:
+    changes, rows = max(len(times["granted"]) for times in seconds.values()), []
+    for name, by_change in seconds.items():
+        for what, times in by_change.items():
+            if times:
+                goal = p99_verdict(times, ACL_GOAL) if name.startswith("Lockstep") else "-"
+                rows.append([f"{name}: {what}", str(len(times)), *quantiles(times), goal])
+    return (
+        f"## ACLs\n{ACLS:,} ACLs of {ACL_TOPICS} topics on the source; {changes} of new principals are granted, and "
+        "revoked, one after the other, at random moments (1 s apart on average). Seconds until `DescribeAcls` on the "
+        f"target shows it (looked at every 50 ms). MM2 revokes nothing.\n\n{table(ACL_HEAD, rows)}\n"
     )
 
 

@@ -24,7 +24,7 @@ from typing import Annotated, Final
 import typer
 
 from bench.pair import lockstep, make_topics, pair_of
-from bench.topic_changes import bench_topics
+from bench.timed_changes import bench_topics
 
 FLOW: Final = {"source": "a", "target": "b", "state": "LIVE", "heartbeat_age_seconds": 1.0, "reason": None}
 ANSWER: Final = {"flows": [{**FLOW, "kinds": {}, "effective": {"drift": 0, "configs": []}}]}

@@ -35,7 +35,7 @@ from bench.pair import (
     running,
 )
 from bench.saved_figures import FIGURES, MIB, p99_verdict, quantiles, save, say, table, verdict
-from bench.topic_changes import Arrivals
+from bench.timed_changes import Arrivals
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.mm2.records import TopicPartition
 

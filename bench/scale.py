@@ -27,12 +27,10 @@ from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
-from bench.acl_scenario import acl_seconds, grant_all, read_acl
 from bench.costs import idle_costs, peak_memory, resident, total
 from bench.pair import SYNCS, PlainRecord, commit_all, intervals, job_of, make_topics, offset_sync, opened, produce_all
 from bench.saved_figures import FIGURES, MIB, machine, quantile, read, save, say, table, verdict
-from bench.scenario import FAST, WATCHED
-from bench.topic_changes import Changes, bench_topics, topic_name
+from bench.timed_changes import FAST, WATCHED, Changes, acl_seconds, bench_topics, grant_all, read_acl, topic_name
 from sinks.kafka.kafka_cluster import KafkaCluster
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition

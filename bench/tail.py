@@ -14,8 +14,7 @@ import typer
 from app.cli.output import print_table
 from bench.pair import HEARTBEATS
 from bench.saved_figures import say
-from bench.scenario import bench_of
-from bench.topic_changes import Changes
+from bench.timed_changes import Changes, bench_of
 
 ARRIVES_WITHIN: Final = 120.0
 SLOWEST: Final = 5

@@ -1,19 +1,43 @@
-"""Topics, changes at random moments, and a watch on the target that says when each arrived."""
+"""Changes of topics and ACLs on a source, and how soon each is on the target."""
 
 from __future__ import annotations
 
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import (
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from app.local.waiting import wait_for
-from bench.pair import running
+from bench.pair import BenchPair, make_topics, pair_of, running
+from sinks.kafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.model.changes import ALLOW
 
+T = TypeVar("T")
+
+FAST = "MM2, intervals of 1 s"
+"""The way that goals are ratios of, in the same run."""
+
+WATCHED = ("sync.topic.configs", "sync.topic.acls", "refresh.topics")
+"""What MM2 does at the interval that a way is named after."""
+
+ACLS_AT_ONCE = 1_000
+ACL_ARRIVES_WITHIN = 300.0
 TARGET_POLL_INTERVAL = 0.02
 """Seconds between looks at the topics that have changed and not arrived: the resolution of what is measured."""
 
@@ -29,9 +53,6 @@ def bench_topics(count: int) -> dict[str, TopicSpec]:
         topic_name(n): TopicSpec(1, 1, (("retention.ms", str(86_400_000 + n)),) if n % 3 == 0 else ())
         for n in range(count)
     }
-
-
-T = TypeVar("T")
 
 
 class Arrivals(Generic[T]):
@@ -99,3 +120,52 @@ class Changes:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in wanted]
         seen = self._target.describe_configs(resources).items()
         return [one.name for one, future in seen if future.result()["retention.ms"].value == wanted[one.name]]
+
+
+@contextmanager
+def bench_of(topics: int) -> Iterator[BenchPair]:
+    """New clusters, with as many topics on the source."""
+    with pair_of("bench") as pair:
+        make_topics(pair.source, bench_topics(topics))
+        yield pair
+
+
+def grant_all(cluster: KafkaCluster, many: Sequence[AclBinding]) -> None:
+    """So many in a request that it takes no second."""
+    for start in range(0, len(many), ACLS_AT_ONCE):
+        cluster.acls.create(many[start : start + ACLS_AT_ONCE])
+
+
+def read_acl(principal: str, topic: str) -> AclBinding:
+    return AclBinding(TOPIC, topic, LITERAL, principal, "*", "READ", ALLOW)
+
+
+def acl_seconds(
+    source: KafkaCluster,
+    target: AdminClient,
+    acl: AclBinding,
+    chance: random.Random,
+    mean_gap: float = 1.0,
+    *,
+    revoke: bool = False,
+) -> float:
+    """Grants or revokes the ACL on the source after a random pause. Returns seconds from the answer until the target
+    has it, or has it no more. Raises WaitedTooLong."""
+    time.sleep(chance.expovariate(1 / mean_gap))
+    if revoke:
+        source.acls.delete([acl])
+    else:
+        source.acls.create([acl])
+    start = time.monotonic()
+    wanted = AclBindingFilter(
+        ResourceType.TOPIC,
+        f"{source.alias}.{acl.resource_name}",
+        ResourcePatternType.LITERAL,
+        acl.principal,
+        "*",
+        AclOperation.READ,
+        AclPermissionType.ALLOW,
+    )
+    what = f"{acl.principal} to be {'gone' if revoke else 'there'}"
+    wait_for(lambda: bool(target.describe_acls(wanted).result()) is not revoke, ACL_ARRIVES_WITHIN, what)
+    return time.monotonic() - start
