@@ -68,6 +68,7 @@ def _row(name: str) -> VersionRow:
 
 RESULTS: Final = PROJECT / "bench" / "figures" / "compatibility.json"
 PAGE: Final = PROJECT / "docs" / "compatibility.md"
+TEMPLATE: Final = PROJECT / "bench" / "matrix" / "compatibility-page.md"
 KIND: Final = "job: "
 """How the steps that keep one kind in step begin."""
 
@@ -76,71 +77,27 @@ MOST_LINES: Final = 4
 
 Found = Mapping[str, Any]
 
-INTRO: Final = """# What it runs with
-
-Lockstep works with brokers from 2.8 on (KRaft or ZooKeeper), MM2 from 3.9 on, Spark 4.1 to 4.3, Python from 3.10 on, and Java 17 or 21. Spark 4.3 needs Python 3.11 and runs on Java 25 too.
-
-`make matrix` ran real brokers, one for each cluster, and a real MM2 of each version, with every kind turned on. The rows ran on {dates}.
-
-Each row takes these steps in order:
-
-- `validate`, `plan`, `apply`;
-- the running job, with a change of each kind, then `offsets`, `status`, `verify`, `preflight`;
-- `cutover` and `failback`;
-- `failover` after the source was killed;
-- the way back, with an MM2 of its own.
-
-The machine was busy: seconds are upper bounds.
-
-"""
-
-RULES: Final = """## What a version lacks
-`lockstep validate` asks both clusters and names what they lack. `plan` and `status` list a config as refused that the target's brokers do not know, or whose value they refuse (`segment.bytes` below 1 MiB from 4.0 on).
-
-| version | lacks | what Lockstep does |
-|---|---|---|
-| brokers before 2.3 | IncrementalAlterConfigs | not tried here. Topic configs are written with the old AlterConfigs; broker configs are refused |
-| brokers before 2.7, KRaft before 3.5 | SCRAM users | the kind is `NOT_SUPPORTED`; the other kinds go on |
-| brokers before 2.8 | topic ids | a topic that was deleted and created again is not noticed for certain |
-| brokers before 3.0 | names of open transactions | a fence waits for them and cannot end them |
-| ZooKeeper mode | the metadata log | no metadata-change signal: topics are polled in turns |
-| MM2 3 | copies of topics that end in `.internal` or `-internal` | kept in step once MM2 has made the copy; until then [named](configuration.md), and a cutover refuses to leave them behind |
-
-Maven Central has no MM2 of 4.4.0.
-
-## Python and Java
-| Python | Java | Spark | what ran | on |
-|---|---|---|---|---|
-| 3.11.7 | 17 | 4.3.0 | all tests; the rows above | each change |
-| 3.10.13 | 17 | 4.2.1 | the unit tests of commands, rules and stream | 2026-11-23 |
-| 3.12.1 | 17 | 4.3.0 | all unit tests | 2026-11-24 |
-| 3.13.0 | 17 | 4.3.0 | the same unit tests | 2026-11-23 |
-| 3.14.10 | 21 | 4.3.0 | all unit tests; `tests/kafka/test_whole_pass.py` between real brokers; `validate`, `plan`, `apply`, `run --once` between brokers of 3.9.2 | 2026-11-24 |
-| 3.13.0 | 25 | 4.3.0 | the unit tests of clients; `tests/kafka/test_whole_pass.py` between real brokers | 2026-11-23 |
-
-For 3.14 all packages have wheels. Java 21 ran with Python 3.14 alone. Java 25 was not tried with Spark 4.1 and 4.2.
-
-## Clients of 4.4 and a moved address
-Clients of 4.4 say which cluster and node they expect (KIP-1242, `metadata.cluster.check.enable`). Another broker of 4.4 refuses them, and they begin again at `bootstrap.servers`. So a producer follows a moved address to another cluster at once (`tests/kafka/test_moved_address.py`). That helps a planned move. It is also why Lockstep compares each cluster's id with the pinned one: [safety.md](safety.md#the-right-clusters).
-"""
-
 
 def render(rows: Mapping[str, Found]) -> str:
     """The whole page."""
     found = list(rows.values())
     dates = " and ".join(sorted({row["date"] for row in found}))
-    return "\n".join([INTRO.format(dates=dates) + _overview(found), _kinds(found), _failed(found), RULES])
+    template = TEMPLATE.read_text(encoding="utf-8")
+    return template.format(dates=dates, rows=_overview(found), kinds=_kinds(found), failed=_failed(found))
 
 
 def _overview(rows: Sequence[Found]) -> str:
     lines = []
     for row in rows:
-        failed = [step["name"] for step in row["steps"] if step["result"] != "ok"]
-        good = len(row["steps"]) - len(failed)
-        state = f"all {good}" if not failed else f"{good} of {len(row['steps'])}; not {', '.join(failed)}"
+        failed, steps = [step["name"] for step in _failures(row)], len(row["steps"])
+        state = f"{steps - len(failed)} of {steps}; not {', '.join(failed)}" if failed else f"all {steps}"
         sides = (_brokers(row, side) for side in ("source", "target"))
         lines.append((*sides, row["versions"]["mirror"], state, f"{row['seconds']:.0f}"))
-    return "## Rows\n" + table("source | target | MM2 | steps | seconds", lines) + "\n"
+    return table("source | target | MM2 | steps | seconds", lines)
+
+
+def _failures(row: Found) -> list[Found]:
+    return [step for step in row["steps"] if step["result"] != "ok"]
 
 
 def _brokers(row: Found, side: str) -> str:
@@ -155,8 +112,7 @@ def _kinds(rows: Sequence[Found]) -> str:
     for row in rows:
         steps = {step["name"]: step for step in row["steps"]}
         lines.append([_title(row), *(_cell(steps.get(name)) for name in names)])
-    intro = "Seconds from the change on the source until the target has it, with the job running."
-    return f"## A change of each kind\n{intro}\n\n{table(head, lines)}\n"
+    return table(head, lines)
 
 
 def _title(row: Found) -> str:
@@ -171,12 +127,11 @@ def _cell(step: Found | None) -> str:
 
 def _failed(rows: Sequence[Found]) -> str:
     said = [line for row in rows for line in _said(row)]
-    return "\n".join(["## What did not work, and what was said", *(said or ["Nothing.\n"])])
+    return "\n".join(said or ["Nothing.\n"])
 
 
 def _said(row: Found) -> Iterator[str]:
-    failed = [step for step in row["steps"] if step["result"] != "ok"]
-    if failed:
+    if failed := _failures(row):
         yield f"**{_title(row)}**\n"
         for step in failed:
             yield f"- {step['name']}: `{' '.join(step['said'][:MOST_LINES]).replace('`', '')}`"
