@@ -9,9 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from bench.drill.outcome_rows import MOMENTS, Row, goals
-from bench.drill.round import DrillSeries
-from bench.drill.round import read as read_drill
+from bench.drill.outcome_rows import MOMENTS, DrillSeries, Row, goals
+from bench.drill.outcome_rows import read as read_drill
 from bench.drill.snapshot import Loss
 from bench.drill.source_load import PLACES
 from bench.saved_figures import FIGURES, read, table

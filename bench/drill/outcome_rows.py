@@ -1,12 +1,17 @@
-"""From what was seen of both clusters to a row for each group and partition, and whether the goals are reached."""
+"""What all rounds came to: rows, whether the goals are reached, and the file of it all. A row for each group and partition
+comes from what was seen of both clusters."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
-from bench.drill.snapshot import Logs, Snapshot
+import orjson
+from pydantic import TypeAdapter
+
+from bench.drill.snapshot import Logs, Loss, Snapshot
 from bench.drill.source_load import PLACES, DrillReader, Entry
 
 CALM, AFTER, DURING = MOMENTS = ("not killed", "killed", "while it catches up")
@@ -113,3 +118,50 @@ class Partition:
 
     def _copied(self) -> list[Entry]:
         return [entry for entry in self.target if entry[0] < self.end]
+
+
+@dataclass(frozen=True)
+class DrillSize:
+    """`seconds` of writing (at least), `groups` for each topic and place, `settle`: seconds without a change that
+    count as the end of catching up."""
+
+    seconds: float
+    groups: int
+    settle: float
+
+
+@dataclass
+class DrillSeries:
+    """What was found; `failed`: why rounds have no result.
+
+    `aborted`: records of aborted transactions that MM2 copied. `cleaned`: those that compaction took from the source.
+    """
+
+    size: DrillSize
+    rounds: int
+    rows: list[Row]
+    losses: list[Loss]
+    aborted: int
+    cleaned: int
+    failed: list[str]
+
+    @property
+    def ended(self) -> int:
+        """Rounds with a result."""
+        return self.rounds - len(self.failed)
+
+    def save(self, path: Path) -> None:
+        """Everything, so that the table can be written again."""
+        document = asdict(replace(self, rows=[], losses=[]))
+        del document["rows"], document["losses"]
+        rows, losses = (b",\n".join(map(orjson.dumps, found)) for found in (self.rows, self.losses))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # A row a line: a thousand of them, each spread over ten, would be no file to look at.
+        path.write_bytes(
+            orjson.dumps(document)[:-1] + b',\n"losses": [\n' + losses + b'\n],\n"rows": [\n' + rows + b"\n]}\n"
+        )
+
+
+def read(path: Path) -> DrillSeries | None:
+    """What `DrillSeries.save` wrote; None where there is no file."""
+    return TypeAdapter(DrillSeries).validate_json(path.read_bytes()) if path.exists() else None

@@ -5,15 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from bench.drill.outcome_rows import (
-    AFTER,
-    CALM,
-    DURING,
-    Row,
-    goals,
-    rows,
-)
-from bench.drill.round import DrillSeries, DrillSize, Still, read
+from bench.drill.__main__ import Still
+from bench.drill.outcome_rows import AFTER, CALM, DURING, DrillSeries, DrillSize, Row, goals, read, rows
 from bench.drill.snapshot import Snapshot
 from bench.drill.source_load import ANYWHERE, END, NEAR, PLACES, TOPIC_KINDS, DrillReader, Topic
 from bench.failover_figures_page import groups_section

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bench.drill.outcome_rows import CALM, DURING
-from bench.drill.round import DrillSeries, DrillSize, read
+from bench.drill.outcome_rows import CALM, DURING, DrillSeries, DrillSize, read
 from bench.drill.snapshot import Loss
 from bench.failover_figures_page import CUTOVER, HEAD, LOSSES, PAGE, PREDICTED_HEAD, PREDICTIONS, write
 from bench.saved_figures import save
