@@ -117,7 +117,6 @@ class Scenario:
 
     @property
     def is_lockstep(self) -> bool:
-        """Whether the job runs."""
         return self.mirror is None
 
 
@@ -153,7 +152,6 @@ class Result:
 
     @property
     def cpu_all(self) -> float:
-        """Job and both brokers together."""
         return self.cpu_job + self.cpu_source + self.cpu_target
 
 
@@ -223,7 +221,6 @@ Seconds = dict[str, dict[str, list[float]]]
 
 
 def measure_acls(changes: int) -> Seconds:
-    """Each way on the same clusters, one after the other."""
     measured: Seconds = {}
     with bench_of(ACL_TOPICS) as pair:
         grant_all(pair.source, [read_acl(f"User:app-{n}", topic_name(n % ACL_TOPICS)) for n in range(ACLS)])
@@ -272,7 +269,6 @@ HEAD: Final = "| change → target p50 | p90 | p99 | max | slowest of the ten ri
 
 
 def page(results: Sequence[Result], facts: dict[str, Any]) -> str:
-    """The whole page."""
     parts = [INTRO.format(changes=max((len(result.latencies) for result in results), default=0), **facts)]
     for topics in sorted({result.topics for result in results}):
         parts.append(f"## {topics:,} topics\nSeconds, CPU-seconds, MiB.\n")

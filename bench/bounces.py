@@ -61,13 +61,6 @@ class BouncedPair:
         self.clusters.source.append_log(SYNCS, [offset_sync(HERE, at)])
         self.kinds.offset = at
 
-    def missing(self) -> dict[str, str]:
-        """The kinds of whose last change the target lacks something, and what is there."""
-        try:
-            return self.kinds.missing()
-        except LockstepError as error:
-            return {"an answer": str(error)}
-
     def says(self) -> str:
         """What the job says of itself. Raises LockstepError where it has ended."""
         self.job.check()
@@ -89,7 +82,7 @@ def bounced_pair(brokers: int) -> Iterator[BouncedPair]:
             made = BouncedPair(clusters, every_kind(clusters, brokers), job)
             wait_for(partial(tried, made.change), STARTS_WITHIN, "the source to take a first change")
             job.wait_until_compared()
-            wait_for(lambda: not made.missing(), GIVEN_UP_AFTER, "the target to be equal before the first bounce")
+            wait_for(lambda: not made.kinds.missing(), GIVEN_UP_AFTER, "the target to be equal before the first bounce")
             yield made
 
 
@@ -123,8 +116,8 @@ def measure(brokers: int, bounces: int, seed: int) -> dict[str, Any]:
             since = time.monotonic()
             wait_for(partial(tried, made.change), GIVEN_UP_AFTER, "the source to take a last change")
             with suppress(WaitedTooLong):
-                wait_for(lambda: not made.missing(), GIVEN_UP_AFTER, "the target to be equal")
-            seconds, missing = time.monotonic() - since, made.missing()
+                wait_for(lambda: not made.kinds.missing(), GIVEN_UP_AFTER, "the target to be equal")
+            seconds, missing = time.monotonic() - since, made.kinds.missing()
         say(f"{'not ' if missing else ''}equal after {seconds:.1f} s: {missing or made.says()}")
         run = {"brokers": brokers, "bounces": bounces, "seed": seed, "changes": made.kinds.step, "seconds": seconds}
         return {**run, "missing": missing, "commands": summed_up(ran)}
@@ -259,7 +252,6 @@ def summed_up(ran: Sequence[Ran]) -> dict[str, Any]:
 
 
 def section(found: Mapping[str, Any]) -> str:
-    """From what `bench.bounces` saved."""
     return INTRO.format(**found) + table(HEAD, map(_bounced, found["runs"])) + "\n"
 
 

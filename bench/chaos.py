@@ -340,7 +340,6 @@ class ChaosPair:
     written: int = 0
 
     def cluster(self, alias: str) -> LocalCluster:
-        """By its alias."""
         return self.clusters.a if alias == "a" else self.clusters.b
 
     def change(self) -> None:
@@ -451,7 +450,6 @@ INTRO: Final = """## Chaos
 
 
 def section(found: Mapping[str, Any]) -> str:
-    """From what `bench.chaos` saved."""
     faults = found["faults"]
     storms = [list(storm) for _, storm in groupby(faults, key=itemgetter("storm"))]
     seconds = [storm[0]["seconds"] for storm in storms if storm[0]["seconds"] is not None]

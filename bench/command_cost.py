@@ -28,14 +28,9 @@ from bench.timed_changes import bench_topics
 
 FLOW: Final = {"source": "a", "target": "b", "state": "LIVE", "heartbeat_age_seconds": 1.0, "reason": None}
 ANSWER: Final = {"flows": [{**FLOW, "kinds": {}, "effective": {"drift": 0, "configs": []}}]}
-
-
 KINDS: Final = ("topic.configs", "topic.acls", "group.offsets")
 WHOLE: Final[Mapping[str, Sequence[str]]] = {
-    "plan": ["plan"],
-    "status": ["status"],
-    "offsets": ["offsets"],
-    "preflight": ["preflight"],
+    **{name: [name] for name in ("plan", "status", "offsets", "preflight")},
     "configs": ["configs", "--cluster", "a", "--describe", "--entity-type", "topics"],
 }
 """Commands that are timed as a whole."""
@@ -43,12 +38,9 @@ WHOLE: Final[Mapping[str, Sequence[str]]] = {
 
 class _Job(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        body = json.dumps(ANSWER).encode()
         self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(json.dumps(ANSWER).encode())
 
     def log_message(self, *_: object) -> None:
         """Says nothing."""
@@ -57,14 +49,12 @@ class _Job(BaseHTTPRequestHandler):
 @contextmanager
 def _job(folder: Path) -> Iterator[Path]:
     """A properties file whose job answers; its clusters are nowhere."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Job)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     config = folder / "mirror.properties"
     clusters = "clusters = a, b\na.bootstrap.servers = a.invalid:1\nb.bootstrap.servers = b.invalid:1\n"
-    config.write_text(f"{clusters}a->b.enabled = true\nlockstep.http.port = {server.server_address[1]}\n")
-    try:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Job) as server:
+        config.write_text(f"{clusters}a->b.enabled = true\nlockstep.http.port = {server.server_port}\n")
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         yield config
-    finally:
         server.shutdown()
 
 

@@ -43,7 +43,6 @@ def cost(pids: Iterable[int]) -> Cost:
 
 
 def family(pids: Iterable[int]) -> set[psutil.Process]:
-    """The processes and everything below them."""
     found: set[psutil.Process] = set()
     for pid in pids:
         with suppress(psutil.NoSuchProcess):

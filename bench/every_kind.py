@@ -92,8 +92,11 @@ class EveryKind:
         return there == due
 
     def missing(self) -> dict[str, str]:
-        """Of each kind that is not as it should be on the target, what is there. Raises LockstepError."""
-        seen = {kind.value: look() for kind, look in self.looks().items()}
+        """Of each kind that is not as it should be on the target, what is there; or why there is no answer."""
+        try:
+            seen = {kind.value: look() for kind, look in self.looks().items()}
+        except LockstepError as error:
+            return {"an answer": str(error)}
         return {kind: f"{there}, not {due}" for kind, (there, due) in seen.items() if there != due}
 
     def looks(self) -> Mapping[Kind, Callable[[], tuple[object, object]]]:
@@ -137,7 +140,6 @@ def _value(configs: Mapping[str, ConfigEntry | LevelledEntry] | None, name: str)
 
 
 def every_kind(pair: BenchPair, brokers: int = 1) -> EveryKind:
-    """Over two clusters that run."""
     return EveryKind(cluster_ports(pair.source), cluster_ports(pair.target), brokers)
 
 

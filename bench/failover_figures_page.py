@@ -170,7 +170,6 @@ GROUPS = """## Where groups continue
 
 
 def groups_section(drill: DrillSeries) -> str:
-    """Goals and a table for each moment."""
     reached = [(what, text, "reached" if good else "missed") for what, text, good in goals(drill.rows)]
     parts = [_groups_intro(drill), table("Lockstep | measured |", reached) + "\n"]
     for moment in MOMENTS:

@@ -302,7 +302,6 @@ class GroupsPair:
 
 @contextmanager
 def groups_pair() -> Iterator[GroupsPair]:
-    """New clusters with the topics and their records on the source."""
     names = [f"age-{number:03d}" for number in range(TOPICS)]
     with pair_of("groups") as clusters:
         make_topics(clusters.source, {name: TopicSpec(PARTITIONS, 1) for name in names})

@@ -99,7 +99,6 @@ def pair_of(
 
 @contextmanager
 def started_pair(a: LocalCluster, b: LocalCluster, root: Path) -> Iterator[BenchPair]:
-    """These two clusters, started and stopped."""
     with ExitStack() as stack:
         stack.enter_context(started(a, b))
         source, target = (opened(stack, one) for one in (a, b))

@@ -31,7 +31,6 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """The machine that measures."""
     memory = round(psutil.virtual_memory().total / 2**30)
     return {"cores": psutil.cpu_count(), "memory_gib": memory, "python": platform.python_version()}
 
@@ -69,5 +68,4 @@ def p99_verdict(seconds: Sequence[float], goal: float) -> str:
 
 
 def say(text: str) -> None:
-    """Prints a line of progress."""
     sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")

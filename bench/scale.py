@@ -138,7 +138,6 @@ GOALS: Final[Sequence[tuple[str, float, str, Callable[[Size], float]]]] = (
 
 
 def page(found: Mapping[str, Any]) -> str:
-    """The whole page."""
     sizes = {int(count): of for count, of in sorted(found["sizes"].items(), key=lambda size: int(size[0]))}
     parts = [INTRO.format(**found["facts"])]
     parts += [f"## {title}\n\n{_table(sizes, rows)}\n" for title, rows in SECTIONS.items()]
@@ -249,15 +248,12 @@ def first_contact(clusters: ScaleClusters) -> dict[str, Any]:
     Seconds from its start until every kind is in step and all groups are synced. Seconds from MM2's records and
     offset-syncs until all groups have moved on. The most memory meanwhile.
     """
-    with _job(clusters, "first") as (job, began), peak_memory(job.pids) as peak:
-        seconds = _compared(job, began)
-        groups = clusters.topics * len(FLOWS)
-        wait_for(lambda: _synced(job) >= groups, WITHIN, "all groups to be synced")
-        seconds["groups synced"] = time.monotonic() - began
-        say(f"all groups synced after {seconds['groups synced']:.1f} s")
+    with _job(clusters, "first", "groups synced") as (job, seconds, peak):
         copy_as_mm2_would(clusters)
         copied = time.monotonic()
-        wait_for(lambda: _moved(job) >= groups, WITHIN, "all groups to move on")
+        moved = {"kind": "group-offset", "op": "update", "result": "applied"}
+        groups = clusters.topics * len(FLOWS)
+        wait_for(lambda: total(job, "lockstep_changes_total", **moved) >= groups, WITHIN, "all groups to move on")
         seconds["groups moved"] = time.monotonic() - copied
         say(f"groups moved on: {seconds['groups moved']:.1f} s after the offset-syncs were there")
     return {"seconds": seconds, "peak": peak}
@@ -269,10 +265,7 @@ def steady(clusters: ScaleClusters) -> dict[str, Any]:
     Seconds until every kind was compared, of full comparisons of one flow and of all side by side, and of changes, by
     their mean gap. The price of an idle minute. Memory.
     """
-    with _job(clusters, "steady") as (job, began), peak_memory(job.pids) as peak:
-        first = _compared(job, began)
-        wait_for(lambda: _synced(job) >= clusters.topics * len(FLOWS), WITHIN, "all groups to be compared")
-        first["groups compared"] = time.monotonic() - began
+    with _job(clusters, "steady", "groups compared") as (job, first, peak):
         found: dict[str, Any] = {"first": first, "latencies": changed(clusters, seed=1), "acls": _granted(clusters)}
         say(f"{IDLE:g} s without a change")
         found |= {"cpu": idle_cpu(job.pids, clusters), "resident": resident(job.pids), "full_later": _full(job)}
@@ -303,12 +296,22 @@ def _granted(clusters: ScaleClusters) -> list[float]:
 
 
 @contextmanager
-def _job(clusters: ScaleClusters, name: str) -> Iterator[tuple[LocalJob, float]]:
-    folder = clusters.root / name
+def _job(
+    clusters: ScaleClusters, name: str, groups_are: str
+) -> Iterator[tuple[LocalJob, dict[str, float], dict[str, int]]]:
+    """Once all is in step: the job, seconds from its start until every kind was compared and until groups were, and its
+    most memory, which goes on."""
+    folder, groups = clusters.root / name, clusters.topics * len(FLOWS)
     say(f"{name}: the job starts, its log is {folder}/job.log")
     began = time.monotonic()
-    with job_of(mirror_properties(clusters.bootstraps, FLOWS, **OWN), folder) as job:
-        yield job, began
+    with job_of(mirror_properties(clusters.bootstraps, FLOWS, **OWN), folder) as job, peak_memory(job.pids) as peak:
+        job.wait_until_compared()
+        seconds = {"compared": time.monotonic() - began}
+        synced = {"verdict": "SYNCED"}
+        wait_for(lambda: total(job, "lockstep_offset_verdicts", **synced) >= groups, WITHIN, f"all {groups_are}")
+        seconds[groups_are] = time.monotonic() - began
+        say(f"seconds until all was in step: {seconds}")
+        yield job, seconds, peak
 
 
 def idle_cpu(pids: Sequence[int], clusters: ScaleClusters) -> dict[str, float]:
@@ -318,22 +321,6 @@ def idle_cpu(pids: Sequence[int], clusters: ScaleClusters) -> dict[str, float]:
     cpu = dict(zip(("job", "sources", "target"), (one.cpu_seconds for one in price), strict=True))
     say(f"CPU of an idle minute: {cpu}")
     return cpu
-
-
-def _compared(job: LocalJob, began: float) -> dict[str, float]:
-    """Seconds until every flow has compared every kind once."""
-    job.wait_until_compared()
-    seconds = time.monotonic() - began
-    say(f"every kind compared after {seconds:.1f} s")
-    return {"compared": seconds}
-
-
-def _synced(job: LocalJob) -> float:
-    return total(job, "lockstep_offset_verdicts", verdict="SYNCED")
-
-
-def _moved(job: LocalJob) -> float:
-    return total(job, "lockstep_changes_total", kind="group-offset", op="update", result="applied")
 
 
 def _full(job: LocalJob) -> Mapping[str, list[float]]:
@@ -378,17 +365,14 @@ class ScaleClusters:
 
     @property
     def bootstraps(self) -> dict[str, str]:
-        """Of all, by alias."""
         return self.source_bootstraps | {TARGET: self.target.bootstrap}
 
     @property
     def source_bootstraps(self) -> dict[str, str]:
-        """Of the sources, by alias."""
         return {alias: one.bootstrap for alias, one in self.sources.items()}
 
     @property
     def pids(self) -> tuple[list[int], list[int]]:
-        """Of the sources' brokers, and of the target's."""
         return [pid for one in self.sources.values() for pid in one.pids], self.target.pids
 
 

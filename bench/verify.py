@@ -61,7 +61,11 @@ def main(
             written = write_both(pair, records, partitions)
             found["plain"] = _beside_plain_reading(written, rounds)
             save(RESULTS, found)
-            found["workers"] = {str(count): _on_workers(written, pair.root, count, rounds) for count in (1, 2)}
+            found["workers"] = {}
+            for count in (1, 2):
+                with standalone(pair.root / f"workers-{count}", count) as master:
+                    one = _child(written, rounds, master=master, count=False)
+                found["workers"][str(count)] = one["seconds"]["digests"][1:]
             save(RESULTS, found)
             for millions in (int(one) for one in sizes.split(",") if one):
                 larger = write_both(pair, millions * 1_000_000, partitions)
@@ -93,12 +97,6 @@ def _console(written: WrittenLoad) -> float:
             )
         wait_for(lambda: all(one.succeeded() for one in running), WITHIN, "both consumers to have read all")
         return time.perf_counter() - began
-
-
-def _on_workers(written: WrittenLoad, root: Path, workers: int, rounds: int) -> list[float]:
-    with standalone(root / f"workers-{workers}", workers) as master:
-        found: list[float] = _child(written, rounds, master=master, count=False)["seconds"]["digests"][1:]
-        return found
 
 
 @contextmanager
@@ -221,7 +219,6 @@ writes this page and `benchmarks-verify.json`. Two clusters of one broker hold t
 
 
 def page(found: Mapping[str, Any]) -> str:
-    """The whole page."""
     parts = [INTRO.format(**found), "## Beside plain reading\n", _plain(found["plain"])]
     if workers := found.get("workers"):
         parts += ["## Two workers\n", _workers(workers, found["plain"]["records"])]

@@ -158,7 +158,6 @@ class Still(Generic[T]):
         self.seen, self._since = look(), now()
 
     def __call__(self) -> bool:
-        """Looks again."""
         seen = self._look()
         if seen != self.seen:
             self.seen, self._since = seen, self._now()

@@ -90,31 +90,26 @@ class Partition:
         Records that are skipped: the group has not read them, they are on the target, and it does not get them. And
         those that it gets although it has read them, or gets a second time.
         """
-        return None if start is None else (self._skipped(position, start), self._again(position, start))
+        if start is None:
+            return None
+        got = [name for offset, name in self._copied() if offset >= start]
+        below = {name for offset, name in self._copied() if offset < start}
+        known = [name for name in got if name in self.written]
+        again = len(known) - len({name for name in known if self.written[name] >= position})
+        return len(self._needed(position) & (below - set(got))), again
 
     def least(self, position: int) -> int:
         """Records read twice from the last offset that skips nothing."""
-        return self._again(position, self.last_safe(position))
+        moved = self.moved(position, self.last_safe(position))
+        return moved[1] if moved else 0
 
     def last_safe(self, position: int) -> int:
         """The first of the last copies of what a group at `position` needs; the end, where it needs nothing."""
         last = {name: offset for offset, name in self._copied()}
-        needed = (last[name] for name in self._needed(position) if name in last)
-        return min(needed, default=self.end)
-
-    def _skipped(self, position: int, start: int) -> int:
-        below = {name for offset, name in self._copied() if offset < start}
-        return len(self._needed(position) & (below - set(self._got(start))))
-
-    def _again(self, position: int, start: int) -> int:
-        known = [name for name in self._got(start) if name in self.written]
-        return len(known) - len({name for name in known if self.written[name] >= position})
+        return min((last[name] for name in self._needed(position) if name in last), default=self.end)
 
     def _needed(self, position: int) -> set[int]:
         return {name for offset, name in self.source if offset >= position}
-
-    def _got(self, start: int) -> list[int]:
-        return [name for offset, name in self._copied() if offset >= start]
 
     def _copied(self) -> list[Entry]:
         return [entry for entry in self.target if entry[0] < self.end]
@@ -147,7 +142,6 @@ class DrillSeries:
 
     @property
     def ended(self) -> int:
-        """Rounds with a result."""
         return self.rounds - len(self.failed)
 
     def save(self, path: Path) -> None:

@@ -84,7 +84,6 @@ class Target:
         self._tail: Tail = target.follow_log(CHECKPOINTS)
 
     def close(self) -> None:
-        """Ends the reading of the checkpoints."""
         self._tail.close()
 
     def moment(self, commits: Commits) -> Snapshot:

@@ -72,7 +72,6 @@ class Topic:
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """As they are named on the source."""
         return [TopicPartition(self.name, number) for number in range(self.kind.partitions)]
 
 
@@ -87,7 +86,6 @@ _ids = itertools.count()
 
 
 def name_of(value: bytes | None) -> int:
-    """The id that a record carries."""
     return int((value or b"-1").split(b" ", 1)[0])
 
 
@@ -188,7 +186,6 @@ class DrillReader:
 
 
 def readers(topics: Sequence[Topic], chance: random.Random) -> list[DrillReader]:
-    """A group for each topic and place."""
     return [
         DrillReader(
             f"{topic.name}-{place.replace(' ', '-')}",
@@ -222,7 +219,6 @@ class Commits:
             self.commit(min(ticks * EVERY / self._seconds, 0.999))
 
     def commit(self, done: float) -> None:
-        """As `DrillReader.advance` says."""
         with self.lock:
             for one in self._readers:
                 one.advance(done, self._random)

@@ -79,7 +79,6 @@ Found = Mapping[str, Any]
 
 
 def render(rows: Mapping[str, Found]) -> str:
-    """The whole page."""
     found = list(rows.values())
     dates = " and ".join(sorted({row["date"] for row in found}))
     template = TEMPLATE.read_text(encoding="utf-8")

@@ -40,11 +40,6 @@ class Release:
     jars: JarSet
     zookeeper: bool = False
 
-    @property
-    def version(self) -> str:
-        """In full, `3.9.2`."""
-        return version_of(self.jars)
-
 
 def version_of(jars: JarSet) -> str:
     """The version of Kafka of a set, in full."""

@@ -65,7 +65,6 @@ class VersionRow:
 
     @property
     def name(self) -> str:
-        """As the command line has it."""
         return f"{self.source}:{self.target}:{self.mirror}"
 
     @property
@@ -127,14 +126,12 @@ class RowClusters:
         sys.stderr.write(f"{self.row.name} {name}: {result} {self.steps[-1].seconds:.1f} s {said or ''}\n")
 
     def wait_until_copied(self) -> None:
-        """Until MM2 has copied all of the source's topic."""
         kinds = self.kinds
         copied = f"MM2 to copy the records of {NAME}"
         wait_for(lambda: 0 < end(kinds.source, HERE) <= end(kinds.target, THERE), SOON, copied)
 
 
 def write(side: ClusterPorts, topic: str = NAME) -> None:
-    """Records to a topic."""
     side.cluster.append_log(topic, [(b"%d" % number, b"v") for number in range(RECORDS)])
 
 
@@ -154,14 +151,13 @@ def run(row: VersionRow, root: Path) -> dict[str, Any]:
         made.job.stop()
     seconds = round(time.monotonic() - begun, 1)
     today = datetime.now(tz=timezone.utc).date().isoformat()
-    versions = {"source": RELEASES[row.source].version, "target": RELEASES[row.target].version}
-    versions["mirror"] = version_of(MIRRORS[row.mirror])
+    jars = {"source": RELEASES[row.source].jars, "target": RELEASES[row.target].jars, "mirror": MIRRORS[row.mirror]}
+    versions = {side: version_of(one) for side, one in jars.items()}
     about = {**asdict(row), "versions": versions, "date": today, "seconds": seconds}
     return {**about, "steps": [asdict(one) for one in made.steps]}
 
 
 def cluster_of(release: Release, alias: str, root: Path) -> LocalCluster:
-    """Of one broker."""
     made = ZookeeperCluster if release.zookeeper else LocalCluster
     return made(alias, root / alias, heap="384m", java_options=QUICK_START, jars=release.jars)
 
@@ -185,7 +181,6 @@ def pair(row: VersionRow, root: Path) -> Iterator[RowClusters]:
 
 
 def prepare(made: RowClusters) -> None:
-    """Topics, records and a group on the source."""
     with made.step("source has topics, a group"):
         names = (NAME, *INTERNAL)
         make_topics(made.clusters.source, dict.fromkeys(names, TopicSpec(1, 1)))
