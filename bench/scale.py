@@ -53,88 +53,72 @@ INTRO: Final = """# 10,000 topics in four flows
 """
 
 Size = Mapping[str, Any]
-Row = tuple[str, Callable[[Size], float]]
-
-
-def _at(path: str, of: Callable[[Any], float] = float) -> Callable[[Size], float]:
-    """Reads what is saved at this path of a size, and sums it up by `of`."""
-
-    def read_figure(size: Any) -> float:
-        for name in path.split("/"):
-            size = size[name]
-        return of(size)
-
-    return read_figure
+Row = tuple[str, str, Callable[[Any], float]]
+"""Its name, the path to what is saved of a size, and how that is summed up."""
 
 
 def _sum(by_name: Mapping[str, float]) -> float:
     return sum(by_name.values())
 
 
-def _mib(of: Callable[[Any], float] = float) -> Callable[[Any], float]:
-    return lambda found: of(found) / MIB
+def _mib(found: Mapping[str, float] | float) -> float:
+    return (_sum(found) if isinstance(found, Mapping) else found) / MIB
 
 
 P50, P99 = partial(quantile, share=0.5), partial(quantile, share=0.99)
 
 SECTIONS: Final[Mapping[str, Sequence[Row]]] = {
     "Starts and full comparisons, seconds": (
-        ("empty target: topics, configs and ACLs made, by the end of the first pass", _at("first/seconds/compared")),
-        ("empty target: all groups synced", _at("first/seconds/groups synced")),
-        ("all groups moved on, from when MM2's records and offset-syncs are there", _at("first/seconds/groups moved")),
-        ("all in step: topics, configs and ACLs compared", _at("steady/first/compared")),
-        ("all in step: all groups compared", _at("steady/first/groups compared")),
-        ("full comparison of one flow, after the changes, median", _at("steady/full_later/one", statistics.median)),
-        ("the slowest of four at once", _at("steady/full_later/all", max)),
+        ("empty target: topics, configs and ACLs made, by the end of the first pass", "first/seconds/compared", float),
+        ("empty target: all groups synced", "first/seconds/groups synced", float),
+        (
+            "all groups moved on, from when MM2's records and offset-syncs are there",
+            "first/seconds/groups moved",
+            float,
+        ),
+        ("all in step: topics, configs and ACLs compared", "steady/first/compared", float),
+        ("all in step: all groups compared", "steady/first/groups compared", float),
+        ("full comparison of one flow, after the changes, median", "steady/full_later/one", statistics.median),
+        ("the slowest of four at once", "steady/full_later/all", max),
     ),
     "Changes, seconds": (
-        ("Lockstep, one a second: p50", _at("steady/latencies/1", P50)),
-        ("p99", _at("steady/latencies/1", P99)),
-        (f"{FAST}, one a second: p50", _at("mm2/latencies/1", P50)),
-        ("p99", _at("mm2/latencies/1", P99)),
-        ("Lockstep, one in 5 s: p50", _at("steady/latencies/5", P50)),
-        ("p99", _at("steady/latencies/5", P99)),
-        (f"{FAST}, one in 5 s: p50", _at("mm2/latencies/5", P50)),
-        ("p99", _at("mm2/latencies/5", P99)),
-        ("Lockstep, an ACL that is granted: median", _at("steady/acls", statistics.median)),
-        ("slowest", _at("steady/acls", max)),
+        ("Lockstep, one a second: p50", "steady/latencies/1", P50),
+        ("p99", "steady/latencies/1", P99),
+        (f"{FAST}, one a second: p50", "mm2/latencies/1", P50),
+        ("p99", "mm2/latencies/1", P99),
+        ("Lockstep, one in 5 s: p50", "steady/latencies/5", P50),
+        ("p99", "steady/latencies/5", P99),
+        (f"{FAST}, one in 5 s: p50", "mm2/latencies/5", P50),
+        ("p99", "mm2/latencies/5", P99),
+        ("Lockstep, an ACL that is granted: median", "steady/acls", statistics.median),
+        ("slowest", "steady/acls", max),
     ),
     "An idle minute, CPU-seconds": (
-        ("Lockstep: job", _at("steady/cpu/job")),
-        ("the four sources' brokers", _at("steady/cpu/sources")),
-        ("the target's broker", _at("steady/cpu/target")),
-        ("together", _at("steady/cpu", _sum)),
-        (f"{FAST}: MM2", _at("mm2/cpu/job")),
-        ("the four sources' brokers", _at("mm2/cpu/sources")),
-        ("the target's broker", _at("mm2/cpu/target")),
-        ("together", _at("mm2/cpu", _sum)),
+        ("Lockstep: job", "steady/cpu/job", float),
+        ("the four sources' brokers", "steady/cpu/sources", float),
+        ("the target's broker", "steady/cpu/target", float),
+        ("together", "steady/cpu", _sum),
+        (f"{FAST}: MM2", "mm2/cpu/job", float),
+        ("the four sources' brokers", "mm2/cpu/sources", float),
+        ("the target's broker", "mm2/cpu/target", float),
+        ("together", "mm2/cpu", _sum),
     ),
     "Memory, MiB resident": (
-        ("Lockstep, after the changes: JVM", _at("steady/resident/jvm", _mib())),
-        ("Python", _at("steady/resident/python", _mib())),
-        ("at most, each process at its own moment", _at("steady/peak", _mib(_sum))),
-        ("at most while everything is made", _at("first/peak", _mib(_sum))),
-        (FAST, _at("mm2/resident", _mib(_sum))),
+        ("Lockstep, after the changes: JVM", "steady/resident/jvm", _mib),
+        ("Python", "steady/resident/python", _mib),
+        ("at most, each process at its own moment", "steady/peak", _mib),
+        ("at most while everything is made", "first/peak", _mib),
+        (FAST, "mm2/resident", _mib),
     ),
 }
 
-GOALS: Final[Sequence[tuple[str, float, str, Callable[[Size], float]]]] = (
-    (
-        "one change in 5 s: p99, to MM2's at 1 s",
-        1.0,
-        "of MM2's",
-        lambda size: _at("steady/latencies/5", P99)(size) / _at("mm2/latencies/5", P99)(size),
-    ),
-    (
-        "CPU of an idle minute, together, to MM2's at 1 s",
-        1 / 3,
-        "of MM2's",
-        lambda size: _at("steady/cpu", _sum)(size) / _at("mm2/cpu", _sum)(size),
-    ),
-    ("one change a second: p99", 5.0, "s", _at("steady/latencies/1", P99)),
-    ("most memory of the job", 2048.0, "MiB", _at("steady/peak", _mib(_sum))),
+GOALS: Final[Sequence[tuple[Row, str | None, float, str]]] = (
+    (("one change in 5 s: p99, to MM2's at 1 s", "steady/latencies/5", P99), "mm2/latencies/5", 1.0, "of MM2's"),
+    (("CPU of an idle minute, together, to MM2's at 1 s", "steady/cpu", _sum), "mm2/cpu", 1 / 3, "of MM2's"),
+    (("one change a second: p99", "steady/latencies/1", P99), None, 5.0, "s"),
+    (("most memory of the job", "steady/peak", _mib), None, 2048.0, "MiB"),
 )
-"""Of the largest size: what, at most, its unit, and how to read it."""
+"""Of the largest size: a row, the path to what it is a ratio of, at most how much, and its unit."""
 
 
 def page(found: Mapping[str, Any]) -> str:
@@ -146,20 +130,21 @@ def page(found: Mapping[str, Any]) -> str:
 
 def _table(sizes: Mapping[int, Size], rows: Sequence[Row]) -> str:
     cells = []
-    for name, figure in rows:
-        values = [_value(size, figure) for size in sizes.values()]
+    for name, path, of in rows:
+        values = [_value(size, path, of) for size in sizes.values()]
         first, last = values[0], values[-1]
         grows = "-" if len(sizes) < 2 or not first or last is None else f"{last / first:.1f}"
         cells.append([name, *map(_shown, values), grows])
     return table(" | ".join(["", *(f"{count:,} topics" for count in sizes), "grows by"]).strip(), cells)
 
 
-def _value(size: Size, figure: Callable[[Size], float]) -> float | None:
+def _value(size: Any, path: str, of: Callable[[Any], float]) -> float | None:
     """None: not measured."""
-    try:
-        return figure(size)
-    except KeyError:
-        return None
+    for name in path.split("/"):
+        if name not in size:
+            return None
+        size = size[name]
+    return of(size)
 
 
 def _shown(value: float | None) -> str:
@@ -168,10 +153,11 @@ def _shown(value: float | None) -> str:
 
 def _goals(sizes: Mapping[int, Size]) -> str:
     count, rows = max(sizes), []
-    for name, most, unit, figure in GOALS:
-        value = _value(sizes[count], figure)
-        text = "not measured" if value is None else verdict(value - most, _shown(value - most))
-        rows.append((name, f"≤ {_shown(most)} {unit}", _shown(value), text))
+    for (name, path, of), beside, most, unit in GOALS:
+        value, one = _value(sizes[count], path, of), _value(sizes[count], beside, of) if beside else 1.0
+        ratio = value / one if value is not None and one else None
+        text = "not measured" if ratio is None else verdict(ratio - most, _shown(ratio - most))
+        rows.append((name, f"≤ {_shown(most)} {unit}", _shown(ratio), text))
     return f"## Goals at {count:,} topics\n\n" + table("what | goal | measured |", rows) + "\n"
 
 
