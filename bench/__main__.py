@@ -81,7 +81,6 @@ def _decoded() -> Any:
 
 # A way of replicating configs.
 
-
 IDLE = 45.0
 """Seconds without a change over which the price is taken."""
 
@@ -206,7 +205,6 @@ def _changed(
 
 
 # ACLs.
-
 
 ACL_TOPICS = 500
 ACLS = 10_000

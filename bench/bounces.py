@@ -141,7 +141,6 @@ def main(
 
 # Commands that run one after another while brokers come and go, and what is wrong with each of their answers.
 
-
 ENDS_WITHIN: Final = 180.0
 """Seconds: a dozen requests that may each wait for `admin.timeout.ms`."""
 
@@ -230,7 +229,6 @@ def _one(name: str, config: Path, last: Callable[[], int]) -> Ran:
 
 
 # Of bench/figures/benchmarks.md, the part on brokers that go down.
-
 
 INTRO: Final = """## Brokers that go down without notice
 `python -m bench.bounces`, every kind is on. Brokers are killed (SIGKILL) and started again at random moments, one alone or all at once, away for up to 20 s. The source changes meanwhile. `plan`, `apply --yes`, `status` and `offsets` run beside the job without a pause. Seconds from when the last cluster serves again until the target has the last change of every kind; the goal is {limit:g}. A command may fail with a reason; it must not crash, hang or say what is not so.

@@ -297,7 +297,6 @@ def drawn(chance: random.Random, most: int) -> dict[str, Fault]:
 
 # What chaos falls on: two clusters, MM2 and the job between them, and foreign items on the target.
 
-
 STARTS_WITHIN: Final = 600.0
 THEIRS: Final = "theirs"
 AUDIT: Final = "lockstep-audit.a.internal"
@@ -438,7 +437,6 @@ def chaos_pair(seed: int) -> Iterator[ChaosPair]:
 
 
 # Of bench/figures/benchmarks.md, the part on chaos.
-
 
 INTRO: Final = """## Chaos
 `python -m bench.chaos --faults {asked}`: {faults} faults in {storms} storms of up to {most} at once, seed {seed}, on two clusters of three brokers with MM2 and the job. Changes of every kind go with each storm. Seconds from a storm's end until source and target are equal, restarts included.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -181,7 +180,7 @@ def groups_section(drill: DrillSeries) -> str:
 def _groups_intro(drill: DrillSeries) -> str:
     numbers = {"aborted": f"{drill.aborted:,}", "cleaned": f"{drill.cleaned:,}", "rounds": drill.rounds}
     failed = "".join(f"\n\nA round came to no end and is left out: {text}." for text in drill.failed)
-    return GROUPS.format(**numbers, **asdict(drill.size)) + failed + "\n"
+    return GROUPS.format(**numbers, **drill.size) + failed + "\n"
 
 
 def _groups_rows(found: Sequence[Row]) -> Iterator[list[str]]:

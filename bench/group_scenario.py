@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -122,18 +121,18 @@ def measure_groups(ways: Sequence[str], many: int, out: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def _started(pair: GroupsPair, way: str, groups: str) -> Iterator[LocalJob | None]:
+def _started(pair: BenchPair, way: str, groups: str) -> Iterator[LocalJob | None]:
     """MM2, everything copied, and the job where it is the one to commit."""
     more = {"sync.group.offsets.enabled": "true"} if way == MM2 else MM2_DEFAULTS
     keys = {**EVERY_SECOND, **HEARTBEATS, "topics": "age-.*", "groups": f"{groups}-.*", **more}
     say(f"{way}: MM2 starts, and copies all records")
-    with pair.clusters.mirror(**keys):
-        wait_for(lambda: pair.clusters.copied(pair.names, PARTITIONS, RECORDS), WITHIN, "MM2 to copy all records")
+    with pair.mirror(**keys):
+        wait_for(lambda: pair.copied(TOPIC_NAMES, PARTITIONS, RECORDS), WITHIN, "MM2 to copy all records")
         if way == MM2:
             yield None
         else:
             say(f"{way}: the job starts, and compares everything")
-            with pair.clusters.committing_job(**keys) as job:
+            with pair.committing_job(**keys) as job:
                 yield job
 
 
@@ -141,23 +140,23 @@ def _groups(prefix: str, count: int) -> dict[str, int]:
     return {f"{prefix}-{number:05d}": number for number in range(count)}
 
 
-def _ages(pair: GroupsPair, way: str, job: LocalJob | None, found: dict[str, Any]) -> None:
+def _ages(pair: BenchPair, way: str, job: LocalJob | None, found: dict[str, Any]) -> None:
     """MM2 knows no offsets from before it was started, but at the end of a log."""
     groups, chance = _groups(f"age-{way}", GROUPS), random.Random(GROUPS)
-    pair.commit(groups, BEGINNING)
+    commit(pair, groups, BEGINNING)
     places = (AT_END, BEHIND, BUSY) if job else (AT_END, BUSY)
     # The others are compared before the last one.
     last = dict([list(groups.items())[-1]])
     _sync_one(pair, way, last)
     # Where MM2 copies many partitions at once it leaves offset-syncs out, and but for the end there is no answer then.
-    able = pair.synced(groups, past=-1) if job else groups.keys()
+    able = synced(pair, groups, past=-1) if job else groups.keys()
     chosen = chance.sample(sorted(able - last.keys()), COMMITS * len(places))
     for number, place in enumerate(places):
         these = {name: groups[name] for name in chosen[number * COMMITS : (number + 1) * COMMITS]}
         others = {name: number for name, number in groups.items() if name not in chosen} if place == BUSY else {}
         before, start = cost(job.pids).cpu_seconds if job else 0.0, time.monotonic()
         say(f"{way}, {place}: {COMMITS} commits, one after the other")
-        arrivals = Arrivals(pair.synced)
+        arrivals = Arrivals(partial(synced, pair))
         found["ages"][f"{way}, {place}"] = arrivals.seconds
         with running({"arrivals": arrivals.look, "others": partial(_others, pair, others)}):
             _commit_in_turn(pair, these, place, chance, arrivals)
@@ -167,33 +166,33 @@ def _ages(pair: GroupsPair, way: str, job: LocalJob | None, found: dict[str, Any
 
 
 def _commit_in_turn(
-    pair: GroupsPair, groups: Mapping[str, int], place: str, chance: random.Random, arrivals: Arrivals[int]
+    pair: BenchPair, groups: Mapping[str, int], place: str, chance: random.Random, arrivals: Arrivals[int]
 ) -> None:
     """Commits one group after the other on the source. Raises WaitedTooLong when one does not arrive."""
     for name, number in groups.items():
         # Commits come at random moments: a matter of time, not of a condition.
         time.sleep(chance.expovariate(1 / MEAN_GAP))
-        pair.commit({name: number}, chance.randrange(RECORDS * 3 // 4, RECORDS) if place == BEHIND else RECORDS)
+        commit(pair, {name: number}, chance.randrange(RECORDS * 3 // 4, RECORDS) if place == BEHIND else RECORDS)
         arrivals.expect(name, number)
     arrivals.wait(WITHIN)
 
 
-def _others(pair: GroupsPair, groups: Mapping[str, int], stop: threading.Event) -> None:
+def _others(pair: BenchPair, groups: Mapping[str, int], stop: threading.Event) -> None:
     """These groups commit one after the other, `OTHERS` a second, never past half, until `stop`."""
     offset, names = BEGINNING, list(groups.items())
     a_turn = max(1, round(OTHERS * TURN))
     with ExitStack() as stack:
-        client = opened(stack, pair.clusters.a)
+        client = opened(stack, pair.a)
         while names and not stop.wait(TURN):
             turn, names = names[:a_turn], names[a_turn:] + names[:a_turn]
             offset = BEGINNING + (offset + 1) % (RECORDS // 4)
-            client.groups.commit({name: dict.fromkeys(pair.partitions(number), offset) for name, number in turn})
+            client.groups.commit({name: dict.fromkeys(partitions(number), offset) for name, number in turn})
 
 
-def _many(pair: GroupsPair, many: int) -> dict[str, Any]:
+def _many(pair: BenchPair, many: int) -> dict[str, Any]:
     """What the job needs for it, and for a micro-batch while nothing changes."""
     groups = _groups(f"age-many-{LOCKSTEP}", many)
-    pair.commit(groups, BEGINNING)
+    commit(pair, groups, BEGINNING)
     with _started(pair, LOCKSTEP, f"age-many-{LOCKSTEP}") as job:
         assert job is not None
         (first, *others) = groups.items()
@@ -216,25 +215,25 @@ def _many(pair: GroupsPair, many: int) -> dict[str, Any]:
     }
 
 
-def _sync_one(pair: GroupsPair, way: str, one: Mapping[str, int]) -> None:
+def _sync_one(pair: BenchPair, way: str, one: Mapping[str, int]) -> None:
     """Returns when the program that commits is at work. The group will not be committed again."""
     start = time.monotonic()
-    pair.commit(one, RECORDS)
-    wait_for(lambda: pair.synced(one), WITHIN, "a first commit to be synced")
+    commit(pair, one, RECORDS)
+    wait_for(lambda: synced(pair, one), WITHIN, "a first commit to be synced")
     say(f"{way}: a first commit was synced after {time.monotonic() - start:.1f} s")
 
 
-def _all_at_once(pair: GroupsPair, groups: Mapping[str, int]) -> float:
+def _all_at_once(pair: BenchPair, groups: Mapping[str, int]) -> float:
     """Seconds from the last commit's answer until the target has all."""
     start, left = time.monotonic(), dict(groups)
-    pair.commit(groups, RECORDS)
+    commit(pair, groups, RECORDS)
     committed = time.monotonic()
     say(f"{len(groups):,} groups committed within {committed - start:.1f} s")
 
     def done() -> bool:
         # Few at a time: what the bench asks for costs the target as much as what the job asks for.
         time.sleep(LOOK_EVERY)
-        for name in pair.synced(dict(islice(left.items(), AT_ONCE))):
+        for name in synced(pair, dict(islice(left.items(), AT_ONCE))):
             del left[name]
         return not left
 
@@ -260,7 +259,7 @@ def main(
 
 # Two clusters, topics full of records on one of them, and groups that read two partitions each.
 
-
+TOPIC_NAMES: Final = [f"age-{number:03d}" for number in range(TOPICS)]
 PARTITIONS: Final = 4
 RECORDS: Final = 400
 """In each partition. A group begins at `BEGINNING` and is synced anew when its offset on the target is behind `PAST`:
@@ -273,42 +272,36 @@ TURN: Final = 0.1
 WITHIN: Final = 300.0
 
 
-@dataclass(frozen=True)
-class GroupsPair:
-    """Both clusters; `names`: of the topics on the source."""
+def partitions(number: int) -> list[TopicPartition]:
+    """Those that a group reads: one on each of two topics."""
+    topics = (TOPIC_NAMES[number % TOPICS], TOPIC_NAMES[(number * 7 + 1) % TOPICS])
+    return [TopicPartition(topic, number % PARTITIONS) for topic in dict.fromkeys(topics)]
 
-    clusters: BenchPair
-    names: Sequence[str]
 
-    def partitions(self, number: int) -> list[TopicPartition]:
-        """Those that a group reads: one on each of two topics."""
-        topics = (self.names[number % len(self.names)], self.names[(number * 7 + 1) % len(self.names)])
-        return [TopicPartition(topic, number % PARTITIONS) for topic in dict.fromkeys(topics)]
+def commit(pair: BenchPair, groups: Mapping[str, int], offset: int) -> None:
+    """All these groups (name to number) at this offset; see `commit_all`."""
+    commit_all(pair.source, {name: dict.fromkeys(partitions(number), offset) for name, number in groups.items()})
 
-    def commit(self, groups: Mapping[str, int], offset: int) -> None:
-        """All these groups (name to number) at this offset; see `commit_all`."""
-        offsets = {name: dict.fromkeys(self.partitions(number), offset) for name, number in groups.items()}
-        commit_all(self.clusters.source, offsets)
 
-    def synced(self, groups: Mapping[str, int], past: int = PAST) -> set[str]:
-        """The groups whose offsets on the target are all there, and greater than `past`."""
-        seen = self.clusters.target.groups.committed(groups).items
-        return {
-            name
-            for name, number in groups.items()
-            if all(seen.get(name, {}).get(remote(at), -1) > past for at in self.partitions(number))
-        }
+def synced(pair: BenchPair, groups: Mapping[str, int], past: int = PAST) -> set[str]:
+    """The groups whose offsets on the target are all there, and greater than `past`."""
+    seen = pair.target.groups.committed(groups).items
+    return {
+        name
+        for name, number in groups.items()
+        if all(seen.get(name, {}).get(remote(at), -1) > past for at in partitions(number))
+    }
 
 
 @contextmanager
-def groups_pair() -> Iterator[GroupsPair]:
-    names = [f"age-{number:03d}" for number in range(TOPICS)]
+def groups_pair() -> Iterator[BenchPair]:
+    """New clusters with the topics and their records on the source."""
     with pair_of("groups") as clusters:
-        make_topics(clusters.source, {name: TopicSpec(PARTITIONS, 1) for name in names})
-        where = itertools.product(range(RECORDS), names, range(PARTITIONS))
+        make_topics(clusters.source, {name: TopicSpec(PARTITIONS, 1) for name in TOPIC_NAMES})
+        where = itertools.product(range(RECORDS), TOPIC_NAMES, range(PARTITIONS))
         records = (PlainRecord(name, None, b"%d" % number, partition) for number, name, partition in where)
         produce_all(clusters.a.bootstrap, records)
-        yield GroupsPair(clusters, names)
+        yield clusters
 
 
 if __name__ == "__main__":

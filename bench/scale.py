@@ -217,7 +217,6 @@ def mirrored(clusters: ScaleClusters) -> dict[str, Any]:
 
 # One job with four flows into one target: its start, its full comparisons, its latency, its price.
 
-
 WITHIN: Final = 1800.0
 IDLE: Final = 60.0
 SETTLED_AFTER: Final = 30.0
@@ -328,7 +327,6 @@ def _look(job: LocalJob, flow: str) -> float:
 
 
 # Four source clusters and one target, with as many topics, ACLs and groups on the sources as a size says.
-
 
 SOURCES: Final = ("a", "c", "d", "e")
 TARGET: Final = "b"

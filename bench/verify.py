@@ -259,7 +259,6 @@ def _memory(memory: Mapping[str, Mapping[str, float]]) -> str:
 
 # Records on two clusters as MM2 would have copied them, for the benchmark of `lockstep verify`.
 
-
 SYNCS_A_PARTITION: Final = 16
 VALUE: Final = b"x" * 180
 """With a key and a number in front: records of about 200 bytes, which brokers store as they are."""

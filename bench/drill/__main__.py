@@ -18,14 +18,17 @@ import typer
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror
 from app.local.waiting import WaitedTooLong, wait_for
-from bench.drill.outcome_rows import AFTER, CALM, DURING, DrillSeries, DrillSize, rows
+from bench.drill.outcome_rows import AFTER, CALM, DURING, DrillSeries, rows
 from bench.drill.snapshot import ISOLATION, Loss, Snapshot, Target, losses, read_logs
 from bench.drill.source_load import CLEANER, Commits, Load, create, readers
 from bench.failover_figures_page import LOSSES, write
 from bench.pair import HEARTBEATS, BenchPair, intervals, pair_of, remote, running
 from bench.saved_figures import say
 
-SIZE: Final = DrillSize(seconds=12.0, groups=1, settle=10.0)
+SECONDS: Final = 12.0
+SETTLE: Final = 10.0
+"""See `DrillSeries.size`."""
+
 COPIED_WITHIN: Final = 300.0
 """Seconds for whatever MM2 has to do."""
 
@@ -45,7 +48,7 @@ def main(
     out: Annotated[Path, typer.Option(help="The file for the results; the page is written beside it.")] = LOSSES,
 ) -> None:
     """Plays the rounds, saves after each, and writes the page. A round that does not come to its end is left out."""
-    found = DrillSeries(SIZE, 0, [], [], 0, 0, [])
+    found = DrillSeries({"seconds": SECONDS, "groups": 1, "settle": SETTLE}, 0, [], [], 0, 0, [])
     with (
         pair_of("drill", overrides=CLEANER) as pair,
         pair.mirror(**KEYS) as mirror,
@@ -75,7 +78,7 @@ class DrillRound:
         self._topics = create(pair.source, f"drill-{number:03d}")
         self._partitions = [where for topic in self._topics for where in topic.partitions]
         self._readers = readers(self._topics, self._chance)
-        self._commits = Commits(pair.source, self._readers, SIZE.seconds, self._chance)
+        self._commits = Commits(pair.source, self._readers, SECONDS, self._chance)
         first = number * len(self._topics)
         self._loads = [Load(pair.a.bootstrap, topic, seed) for seed, topic in enumerate(self._topics, start=first)]
         self._losses: list[Loss] = []
@@ -114,8 +117,8 @@ class DrillRound:
         during: Snapshot | None = None
         writers = {f"load-{number}": load.run for number, load in enumerate(self._loads)}
         with running(writers), running({"commits": self._commits.run}):
-            end = time.monotonic() + SIZE.seconds
-            time.sleep(SIZE.seconds * self._chance.uniform(0.3, 0.7))
+            end = time.monotonic() + SECONDS
+            time.sleep(SECONDS * self._chance.uniform(0.3, 0.7))
             self._lose(CALM)
             if kill:
                 self._mirror.kill()
@@ -140,9 +143,9 @@ class DrillRound:
             return target.last_copied(self._pair.b.bootstrap) == last
 
         wait_for(copied, COPIED_WITHIN, "the target to have the last records")
-        still = Still(lambda: target.moment(self._commits), SIZE.settle)
-        what = f"ends and offsets on the target to stand still for {SIZE.settle:g} s"
-        wait_for(still, COPIED_WITHIN + SIZE.settle, what)
+        still = Still(lambda: target.moment(self._commits), SETTLE)
+        what = f"ends and offsets on the target to stand still for {SETTLE:g} s"
+        wait_for(still, COPIED_WITHIN + SETTLE, what)
         self._job.check()
         return still.seen
 

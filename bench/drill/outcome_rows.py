@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import orjson
 from pydantic import TypeAdapter
@@ -115,24 +116,15 @@ class Partition:
         return [entry for entry in self.target if entry[0] < self.end]
 
 
-@dataclass(frozen=True)
-class DrillSize:
-    """`seconds` of writing (at least), `groups` for each topic and place, `settle`: seconds without a change that
-    count as the end of catching up."""
-
-    seconds: float
-    groups: int
-    settle: float
-
-
 @dataclass
 class DrillSeries:
     """What was found; `failed`: why rounds have no result.
 
-    `aborted`: records of aborted transactions that MM2 copied. `cleaned`: those that compaction took from the source.
+    `size`: `seconds` of writing (at least), `groups` for each topic and place, `settle`: seconds without a change that
+    count as the end of catching up. `aborted`: records of aborted transactions that MM2 copied. `cleaned`: those that compaction took from the source.
     """
 
-    size: DrillSize
+    size: Mapping[str, Any]
     rounds: int
     rows: list[Row]
     losses: list[Loss]

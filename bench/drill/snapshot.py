@@ -121,7 +121,6 @@ class Target:
 
 # What a failover at a moment would lose: as it is counted, as it is predicted without the source, and as it was.
 
-
 LEDGER = "lockstep-ledger.a.internal"
 
 

@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from bench.drill.__main__ import Still
-from bench.drill.outcome_rows import AFTER, CALM, DURING, DrillSeries, DrillSize, Row, goals, read, rows
+from bench.drill.outcome_rows import AFTER, CALM, DURING, DrillSeries, Row, goals, read, rows
 from bench.drill.snapshot import Snapshot
 from bench.drill.source_load import ANYWHERE, END, NEAR, PLACES, TOPIC_KINDS, DrillReader, Topic
 from bench.failover_figures_page import groups_section
@@ -28,7 +28,9 @@ def row(
 
 
 def drill(*found: Row, failed: str = "") -> DrillSeries:
-    return DrillSeries(DrillSize(40.0, 4, 10.0), 2, list(found), [], 3, 500, [failed] if failed else [])
+    return DrillSeries(
+        {"seconds": 40.0, "groups": 4, "settle": 10.0}, 2, list(found), [], 3, 500, [failed] if failed else []
+    )
 
 
 def reader(place: str = END) -> DrillReader:

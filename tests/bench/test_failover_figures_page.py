@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bench.drill.outcome_rows import CALM, DURING, DrillSeries, DrillSize, read
+from bench.drill.outcome_rows import CALM, DURING, DrillSeries, read
 from bench.drill.snapshot import Loss
 from bench.failover_figures_page import CUTOVER, HEAD, LOSSES, PAGE, PREDICTED_HEAD, PREDICTIONS, write
 from bench.saved_figures import save
@@ -17,7 +17,7 @@ def loss(counted: int | None = 3, measured: int = 3, **other: Any) -> Loss:
 
 
 def series(*found: Loss, rounds: int = 1) -> DrillSeries:
-    return DrillSeries(DrillSize(1.0, 1, 1.0), rounds, [], list(found), 0, 0, [])
+    return DrillSeries({"seconds": 1.0, "groups": 1, "settle": 1.0}, rounds, [], list(found), 0, 0, [])
 
 
 def written(folder: Path, *found: Loss, head: str = HEAD) -> list[list[str]]:
