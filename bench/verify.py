@@ -45,40 +45,41 @@ from streaming.mm2.records import TopicPartition
 CONSOLE: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 SPARK: Final = Path(pyspark.__file__).parent
 WITHIN: Final = 1800.0
+PARTITIONS: Final = 8
+ROUNDS: Final = 3
+"""Behind the warm-up."""
 
 
 def main(
     records: Annotated[int, typer.Option(help="Records of the comparison with plain reading.")] = 4_000_000,
     sizes: Annotated[str, typer.Option(help="Millions of records for the driver's memory.")] = "1,4,16",
-    partitions: Annotated[int, typer.Option(help="Of the topic.")] = 8,
-    rounds: Annotated[int, typer.Option(help="Rounds behind the warm-up.")] = 3,
     render: Annotated[bool, typer.Option("--render", help="Write the page from what was measured.")] = False,
 ) -> None:
     """Measures, saves after each part, and writes the page."""
     if not render:
-        found: dict[str, Any] = {"cores": psutil.cpu_count(), "partitions": partitions, "rounds": rounds, "memory": {}}
+        found: dict[str, Any] = {"cores": psutil.cpu_count(), "partitions": PARTITIONS, "rounds": ROUNDS, "memory": {}}
         with pair_of("verify", heap="1g") as pair:
-            written = write_both(pair, records, partitions)
-            found["plain"] = _beside_plain_reading(written, rounds)
+            written = write_both(pair, records)
+            found["plain"] = _beside_plain_reading(written)
             save(RESULTS, found)
             found["workers"] = {}
             for count in (1, 2):
                 with standalone(pair.root / f"workers-{count}", count) as master:
-                    one = _child(written, rounds, master=master, count=False)
+                    one = _child(written, master=master, count=False)
                 found["workers"][str(count)] = one["seconds"]["digests"][1:]
             save(RESULTS, found)
             for millions in (int(one) for one in sizes.split(",") if one):
-                larger = write_both(pair, millions * 1_000_000, partitions)
+                larger = write_both(pair, millions * 1_000_000)
                 with standalone(pair.root / f"memory-{millions}", 1) as master:
-                    one = _child(larger, 1, master=master, count=False)
+                    one = _child(larger, rounds=1, master=master, count=False)
                 found["memory"][str(millions)] = {name: one[name] for name in ("heap_mib", "resident_mib")}
                 save(RESULTS, found)
     PAGE.write_text(page(read(RESULTS)))
 
 
-def _beside_plain_reading(written: WrittenLoad, rounds: int) -> dict[str, Any]:
-    consoles = [_console(written) for _ in range(rounds + 1)][1:]
-    child = _child(written, rounds)
+def _beside_plain_reading(written: WrittenLoad) -> dict[str, Any]:
+    consoles = [_console(written) for _ in range(ROUNDS + 1)][1:]
+    child = _child(written)
     seconds = {"console": consoles, **{way: found[1:] for way, found in child["seconds"].items()}}
     cpu = {way: found[1:] for way, found in child["cpu"].items()}
     return {"records": written.records, "seconds": seconds, "cpu": cpu}
@@ -121,7 +122,9 @@ def standalone(folder: Path, workers: int) -> Iterator[str]:
         yield url
 
 
-def _child(written: WrittenLoad, rounds: int, *, master: str = "local[2]", count: bool = True) -> dict[str, Any]:
+def _child(
+    written: WrittenLoad, rounds: int = ROUNDS, master: str = "local[2]", *, count: bool = True
+) -> dict[str, Any]:
     """What `drive` returns in a process of its own; and the most memory that it had, with its JVM."""
     asked = {"config": str(written.config), "topic": written.topic, "rounds": rounds, "count": count}
     program = "import json, sys; from bench.verify import drive; print(json.dumps(drive(**json.loads(sys.argv[1]))))"
@@ -239,21 +242,20 @@ def _plain(plain: Mapping[str, Any]) -> str:
 
 
 def _workers(workers: Mapping[str, list[float]], records: int) -> str:
-    """Each worker has one core."""
-    one, rows = statistics.median(workers["1"]), []
-    for count, seconds in sorted(workers.items()):
-        median = statistics.median(seconds)
-        rows.append((count, f"{median:.1f}", f"{records / median:,.0f}", f"{one / median:.2f} times as fast"))
+    medians = {count: statistics.median(seconds) for count, seconds in sorted(workers.items())}
+    rows = [
+        (count, f"{median:.1f}", f"{records / median:,.0f}", f"{medians['1'] / median:.2f} times as fast")
+        for count, median in medians.items()
+    ]
     text = "On a standalone master, with workers of one core each. On two cores a second worker takes from the brokers."
     return f"{text}\n\n" + table("workers | seconds | records a second | beside one", rows) + "\n"
 
 
 def _memory(memory: Mapping[str, Mapping[str, float]]) -> str:
     text = "On a standalone master, so that the driver reads no record itself. Heap: after a garbage collection. Resident: the most that Python and the JVM had together."
-    rows = [
-        (f"{int(millions)} million", f"{one['heap_mib']:.0f}", f"{one['resident_mib']:.0f}")
-        for millions, one in sorted(memory.items(), key=lambda item: int(item[0]))
-    ]
+    rows = []
+    for millions, one in sorted(memory.items(), key=lambda item: int(item[0])):
+        rows.append((f"{millions} million", f"{one['heap_mib']:.0f}", f"{one['resident_mib']:.0f}"))
     return f"{text}\n\n" + table("records on each side | heap, MiB | resident, MiB", rows) + "\n"
 
 
@@ -271,21 +273,19 @@ class WrittenLoad:
 
     topic: str
     records: int
-    partitions: int
     sides: Sequence[tuple[str, str]]
     config: Path
 
 
-def write_both(pair: BenchPair, records: int, partitions: int) -> WrittenLoad:
+def write_both(pair: BenchPair, records: int) -> WrittenLoad:
     """The same records on both clusters, and offset-syncs as MM2 leaves them."""
     topic = f"verify-{records}"
     config, began = pair.job(topics=topic).config, int(time.time() * 1000)
-    written = WrittenLoad(
-        topic, records, partitions, ((pair.a.bootstrap, topic), (pair.b.bootstrap, f"a.{topic}")), config
-    )
+    sides = ((pair.a.bootstrap, topic), (pair.b.bootstrap, f"a.{topic}"))
+    written = WrittenLoad(topic, records, sides, config)
     pair.source.create_log(SYNCS, 1, {"cleanup.policy": "compact"})
     for cluster, (_, name) in zip((pair.source, pair.target), written.sides, strict=True):
-        make_topics(cluster, {name: TopicSpec(partitions, 1)})
+        make_topics(cluster, {name: TopicSpec(PARTITIONS, 1)})
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda side: produce_all(side[0], _records(written, side[1], began)), written.sides))
     produce_all(pair.a.bootstrap, _syncs(written))
@@ -294,13 +294,13 @@ def write_both(pair: BenchPair, records: int, partitions: int) -> WrittenLoad:
 
 def _records(written: WrittenLoad, topic: str, began: int) -> Iterator[PlainRecord]:
     for number in range(written.records):
-        key, at = b"%09d" % number, number % written.partitions
+        key, at = b"%09d" % number, number % PARTITIONS
         yield PlainRecord(topic, key, key + VALUE, at, began + number // 1000)
 
 
 def _syncs(written: WrittenLoad) -> Iterator[PlainRecord]:
-    length = written.records // written.partitions
-    for partition, number in itertools.product(range(written.partitions), range(SYNCS_A_PARTITION)):
+    length = written.records // PARTITIONS
+    for partition, number in itertools.product(range(PARTITIONS), range(SYNCS_A_PARTITION)):
         offset = length * number // SYNCS_A_PARTITION
         yield PlainRecord(SYNCS, *offset_sync(TopicPartition(written.topic, partition), offset))
 

@@ -1,13 +1,11 @@
-"""What a command must not do while brokers come and go, and the tables that say whether it did."""
+"""What a command must not do while brokers come and go, and the table that says whether it did."""
 
 from __future__ import annotations
 
 import orjson
 import pytest
 
-from bench.bounces import Ran, judge, summed_up
-from bench.bounces import section as bounces_section
-from bench.chaos import section as chaos_section
+from bench.bounces import Ran, judge, section, summed_up
 from bench.every_kind import GROUP
 
 
@@ -54,18 +52,6 @@ def test_answer_is_wrong_where_it_crashes_hangs_or_says_what_is_not_so(
 def test_table_of_bounces_counts_what_failed_and_what_was_wrong() -> None:
     ran = [Ran("plan", 2.0, 0), Ran("plan", 9.0, 1), Ran("status", 1.0, -6, "ended by signal 6")]
     run = {"brokers": 3, "bounces": 10, "changes": 41, "seconds": 12.3, "missing": {}, "commands": summed_up(ran)}
-    assert "| 3 | 10 | 41 | 12.3 s | 3 (1) | 1 | 9 s |" in bounces_section({"limit": 30.0, "runs": [run]})
+    assert "| 3 | 10 | 41 | 12.3 s | 3 (1) | 1 | 9 s |" in section({"limit": 30.0, "runs": [run]})
     late = run | {"missing": {"acl": "False, not True"}, "seconds": 600.0}
-    assert "| not within 600 s: acl |" in bounces_section({"limit": 30.0, "runs": [late]})
-
-
-def test_table_of_chaos_has_each_fault_with_its_median_and_what_was_given_up() -> None:
-    missing = {10.0: {}, 20.0: {}, None: {"group-offset": "3, not 10"}}
-    faults = [
-        {"storm": storm, "fault": "kill -9 of MM2", "seconds": one, "missing": left}
-        for storm, (one, left) in enumerate(missing.items())
-    ]
-    page = chaos_section({"seed": 1, "asked": 3, "faults": faults, "equal": True, "foreign": [], "untold": ["acl x"]})
-    assert "| kill -9 of MM2 | 3 | 15.0 s | 20.0 s | 1 |" in page
-    assert "event in the audit topic: 1." in page
-    assert "equal after a later storm: group-offset 3, not 10." in page
+    assert "| not within 600 s: acl |" in section({"limit": 30.0, "runs": [late]})
