@@ -34,7 +34,6 @@ RESULTS: Final = FIGURES / "benchmarks.json"
 
 def main(
     topics: Annotated[str, typer.Option(help="Numbers of topics, comma separated.")] = "2000,5000,500",
-    changes: Annotated[int, typer.Option(help="Changes whose arrival is timed, in each way.")] = 50,
     acls: Annotated[bool, typer.Option(help="Whether ACLs are measured as well.")] = True,
     render: Annotated[
         bool, typer.Option("--render", help="Write the page from bench/figures/benchmarks.json.")
@@ -49,10 +48,10 @@ def main(
         facts |= machine() | {"decoding": _decoded()}
         if acls:
             say("ACLs")
-            facts["acls"] = measure_acls(changes)
+            facts["acls"] = measure_acls()
             _save(results, facts)
         for count in (int(text) for text in topics.split(",") if text):
-            for result in _measure(count, changes):
+            for result in _measure(count):
                 results = [row for row in results if (row.name, row.topics) != (result.name, result.topics)]
                 results.append(result)
                 _save(results, facts)
@@ -63,13 +62,13 @@ def _save(results: Sequence[Result], facts: dict[str, Any]) -> None:
     save(RESULTS, {"facts": facts, "results": [asdict(result) for result in results]})
 
 
-def _measure(topics: int, changes: int) -> Iterator[Result]:
+def _measure(topics: int) -> Iterator[Result]:
     """One result after the other, so that what was measured is kept when a later way fails."""
     with bench_of(topics) as pair:
         for seed, scenario in enumerate(SCENARIOS):
             say(f"{topics} topics: {scenario.name}")
             try:
-                yield measure(pair, scenario, topics, changes, seed)
+                yield measure(pair, scenario, topics, seed)
             except (TimeoutError, LockstepError) as error:
                 say(f"left out: {error}")
 
@@ -89,6 +88,9 @@ MEAN_GAP = 1.0
 
 SETTLED_AFTER = 60.0
 """Seconds for which a way without changes is left alone before its price is taken."""
+
+CHANGES = 50
+"""That are timed in each way."""
 
 STARTING = 10
 """Changes that are timed by themselves, as soon as a first one has arrived: everything has only just started."""
@@ -154,12 +156,12 @@ class Result:
         return self.cpu_job + self.cpu_source + self.cpu_target
 
 
-def measure(pair: BenchPair, scenario: Scenario, topics: int, changes: int, seed: int) -> Result:
+def measure(pair: BenchPair, scenario: Scenario, topics: int, seed: int) -> Result:
     """Starts it, waits for a first change to arrive, measures, stops it."""
     with started(pair, scenario) as runs:
         job = runs if isinstance(runs, LocalJob) else None
         first = first_comparison(job) if job else None
-        starting, latencies = _changed(pair, scenario, topics, changes, seed)
+        starting, latencies = _changed(pair, scenario, topics, seed)
         before = counted(samples(job)) if job else Counter()
         price, source, target = idle_costs((runs.pids, pair.a.pids, pair.b.pids), IDLE)
         asked = since(counted(samples(job)), before) if job else {}
@@ -187,9 +189,7 @@ def started(pair: BenchPair, scenario: Scenario) -> Iterator[LocalJob | LocalMir
         yield stack.enter_context(pair.job(**scenario.own)) if scenario.is_lockstep else mirror
 
 
-def _changed(
-    pair: BenchPair, scenario: Scenario, topics: int, changes: int, seed: int
-) -> tuple[list[float], list[float]]:
+def _changed(pair: BenchPair, scenario: Scenario, topics: int, seed: int) -> tuple[list[float], list[float]]:
     """Right after the start, and later. They come before the price, so that it is that of a JVM that has settled."""
     if not scenario.timed:
         idle_costs((), SETTLED_AFTER)
@@ -199,7 +199,7 @@ def _changed(
     load.run(1, 0.1, slowest)
     starting = load.run(STARTING, MEAN_GAP, slowest)
     idle_costs((), REST)
-    latencies = load.run(changes, MEAN_GAP, slowest)
+    latencies = load.run(CHANGES, MEAN_GAP, slowest)
     idle_costs((), REST)
     return starting, latencies
 
@@ -218,27 +218,27 @@ Seconds = dict[str, dict[str, list[float]]]
 """By way, by `granted` and `revoked`: seconds from the answer on the source until the target had it."""
 
 
-def measure_acls(changes: int) -> Seconds:
+def measure_acls() -> Seconds:
     measured: Seconds = {}
     with bench_of(ACL_TOPICS) as pair:
         grant_all(pair.source, [read_acl(f"User:app-{n}", topic_name(n % ACL_TOPICS)) for n in range(ACLS)])
         for way in ACL_WAYS:
             with started(pair, way):
-                measured[way.name] = _acl_changes(pair, way, changes)
+                measured[way.name] = _acl_changes(pair, way)
     return measured
 
 
-def _acl_changes(pair: BenchPair, way: Scenario, changes: int) -> dict[str, list[float]]:
+def _acl_changes(pair: BenchPair, way: Scenario) -> dict[str, list[float]]:
     target, chance = AdminClient({"bootstrap.servers": pair.b.bootstrap}), random.Random(1)
     name = "lockstep" if way.is_lockstep else "mm2"
-    acl_seconds(pair.source, target, read_acl(f"User:{name}-first", topic_name(0)), chance)
+    acl_seconds(pair.source, target, read_acl(f"User:{name}-first", topic_name(0)), pause=0.0)
     seconds: dict[str, list[float]] = {"granted": [], "revoked": []}
-    for number in range(changes):
+    for number in range(CHANGES):
         one = read_acl(f"User:{name}-{number}", topic_name(chance.randrange(ACL_TOPICS)))
-        seconds["granted"].append(acl_seconds(pair.source, target, one, chance))
+        seconds["granted"].append(acl_seconds(pair.source, target, one, chance.expovariate(1.0)))
         # MM2 revokes nothing, so there is nothing to wait for.
         if way.is_lockstep:
-            seconds["revoked"].append(acl_seconds(pair.source, target, one, chance, revoke=True))
+            seconds["revoked"].append(acl_seconds(pair.source, target, one, chance.expovariate(1.0), revoke=True))
     return seconds
 
 

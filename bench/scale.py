@@ -275,7 +275,7 @@ def _granted(clusters: ScaleClusters) -> list[float]:
     for number in range(ACLS):
         source = clusters.clients[SOURCES[number % len(SOURCES)]]
         acl = read_acl(f"User:granted-{number}", topic_name(number))
-        seconds.append(acl_seconds(source, target, acl, chance, mean_gap=2.0))
+        seconds.append(acl_seconds(source, target, acl, pause=chance.expovariate(1 / 2)))
     say(f"ACLs granted: {min(seconds):.2f} to {max(seconds):.2f} s")
     return seconds
 

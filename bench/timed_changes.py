@@ -141,17 +141,11 @@ def read_acl(principal: str, topic: str) -> AclBinding:
 
 
 def acl_seconds(
-    source: KafkaCluster,
-    target: AdminClient,
-    acl: AclBinding,
-    chance: random.Random,
-    mean_gap: float = 1.0,
-    *,
-    revoke: bool = False,
+    source: KafkaCluster, target: AdminClient, acl: AclBinding, pause: float, *, revoke: bool = False
 ) -> float:
-    """Grants or revokes the ACL on the source after a random pause. Returns seconds from the answer until the target
-    has it, or has it no more. Raises WaitedTooLong."""
-    time.sleep(chance.expovariate(1 / mean_gap))
+    """Grants or revokes the ACL on the source after a pause. Returns seconds from the answer until the target has it,
+    or has it no more. Raises WaitedTooLong."""
+    time.sleep(pause)
     if revoke:
         source.acls.delete([acl])
     else:
