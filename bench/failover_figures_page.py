@@ -97,19 +97,16 @@ def _rows(found: Sequence[Loss], row: Callable[[str, Sequence[Loss]], list[str]]
 
 
 def _row(name: str, found: Sequence[Loss]) -> list[str]:
-    lost = [one.measured for one in found]
-    exact = [one for one in found if one.counted is not None and one.exact]
-    most = [one for one in found if one.counted is not None and not one.exact]
-    right = sum(one.counted == one.measured for one in exact)
-    no_less = sum((one.counted or 0) >= one.measured for one in most)
-    few = sum(one.counted is not None and one.counted < one.measured for one in found)
+    counted = [(one.counted, one.measured, one.exact) for one in found if one.counted is not None]
+    exact = [count == lost for count, lost, is_exact in counted if is_exact]
+    most = [count >= lost for count, lost, is_exact in counted if not is_exact]
     return [
         name,
-        *_middle_and_most(lost),
-        f"{right} of {len(exact)}",
-        f"{no_less} of {len(most)}",
-        str(sum(one.counted is None for one in found)),
-        str(few),
+        *_middle_and_most([one.measured for one in found]),
+        f"{sum(exact)} of {len(exact)}",
+        f"{sum(most)} of {len(most)}",
+        str(len(found) - len(counted)),
+        str(sum(count < lost for count, lost, _ in counted)),
     ]
 
 
@@ -169,18 +166,14 @@ GROUPS = """## Where groups continue
 
 
 def groups_section(drill: DrillSeries) -> str:
+    numbers = {"aborted": f"{drill.aborted:,}", "cleaned": f"{drill.cleaned:,}", "rounds": drill.rounds}
+    failed = "".join(f"\n\nA round came to no end and is left out: {text}." for text in drill.failed)
     reached = [(what, text, "reached" if good else "missed") for what, text, good in goals(drill.rows)]
-    parts = [_groups_intro(drill), table("Lockstep | measured |", reached) + "\n"]
+    parts = [GROUPS.format(**numbers, **drill.size) + failed + "\n", table("Lockstep | measured |", reached) + "\n"]
     for moment in MOMENTS:
         if found := [row for row in drill.rows if row.moment == moment]:
             parts.append(f"### {HEADINGS[moment]}\n\n" + table(GROUPS_HEAD, _groups_rows(found)) + "\n")
     return "\n".join(parts)
-
-
-def _groups_intro(drill: DrillSeries) -> str:
-    numbers = {"aborted": f"{drill.aborted:,}", "cleaned": f"{drill.cleaned:,}", "rounds": drill.rounds}
-    failed = "".join(f"\n\nA round came to no end and is left out: {text}." for text in drill.failed)
-    return GROUPS.format(**numbers, **drill.size) + failed + "\n"
 
 
 def _groups_rows(found: Sequence[Row]) -> Iterator[list[str]]:

@@ -121,7 +121,8 @@ class DrillSeries:
     """What was found; `failed`: why rounds have no result.
 
     `size`: `seconds` of writing (at least), `groups` for each topic and place, `settle`: seconds without a change that
-    count as the end of catching up. `aborted`: records of aborted transactions that MM2 copied. `cleaned`: those that compaction took from the source.
+    count as the end of catching up. `aborted`: records of aborted transactions that MM2 copied. `cleaned`: those that
+    compaction took from the source.
     """
 
     size: Mapping[str, Any]

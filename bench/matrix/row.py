@@ -125,6 +125,11 @@ class RowClusters:
         self.steps.append(RowStep(name, result, round(time.monotonic() - begun, 1), said))
         sys.stderr.write(f"{self.row.name} {name}: {result} {self.steps[-1].seconds:.1f} s {said or ''}\n")
 
+    def command_step(self, name: str, *words: str, config: Path | None = None) -> None:
+        """A command whose answer says nothing else."""
+        with self.step(name):
+            self.lockstep(*words, config=config)
+
     def wait_until_copied(self) -> None:
         kinds = self.kinds
         copied = f"MM2 to copy the records of {NAME}"
@@ -208,9 +213,8 @@ def look(made: RowClusters) -> None:
         if made.row.copies_internal:
             copies, target = [TopicPartition(f"a.{name}", 0) for name in INTERNAL], made.kinds.target
             wait_for(lambda: all(end(target, copy) for copy in copies), SOON, f"MM2 to copy {INTERNAL}")
-    with made.step("apply again"):
-        # A group has an offset on the target once its records are there.
-        made.lockstep("apply", "--yes")
+    # A group has an offset on the target once its records are there.
+    made.command_step("apply again", "apply", "--yes")
     for kind in made.kept:
         with made.step(f"applied: {kind.value}"):
             _wait_until_equal(made, kind)
@@ -251,8 +255,7 @@ def keep(made: RowClusters) -> None:
         said += [f"{kind}: {row['task']}: {row['reason']}" for kind, row in flow["kinds"].items() if row["reason"]]
         if flow["state"] != "LIVE":
             raise StepFailed(flow["reason"])
-    with made.step("verify"):
-        made.lockstep("verify")
+    made.command_step("verify", "verify")
 
 
 def ready(made: RowClusters) -> None:
@@ -276,8 +279,7 @@ def _wait_until_equal(made: RowClusters, kind: Kind) -> None:
 
 def move(made: RowClusters) -> None:
     """A planned failover, and back to mirroring without one."""
-    with made.step("cutover"):
-        made.lockstep("cutover", "--yes", "--within", "60")
+    made.command_step("cutover", "cutover", "--yes", "--within", "60")
     with made.step("failback"):
         made.lockstep("failback", "--out", str(made.clusters.root / "first-back.properties"))
         made.lockstep("failback", "--done", "--yes", "unknown")
@@ -299,20 +301,16 @@ def lead_back(made: RowClusters) -> None:
     reverse = root / "back.properties"
     with made.step("source comes back"):
         made.clusters.a.start()
-    with made.step("failback, counted"):
-        made.lockstep("failback", "--discard", "1000000", "--out", str(reverse))
+    made.command_step("failback, counted", "failback", "--discard", "1000000", "--out", str(reverse))
     made.mirror.stop()
     made.kinds.target.cluster.create_topics({BACK: TopicSpec(1, 1)})
     with LocalMirror({}, root / "back", java_options=QUICK_START, file=reverse, jars=MIRRORS[made.row.mirror]):
-        with made.step("way back: apply"):
-            made.lockstep("apply", "--yes", config=reverse)
+        made.command_step("way back: apply", "apply", "--yes", config=reverse)
         with made.step("way back: cutover"):
             write(made.kinds.target, BACK)
             made.lockstep("cutover", "--yes", "--within", "60", config=reverse)
-        with made.step("way back: offsets --reverse --execute"):
-            made.lockstep("offsets", "--reverse", "--execute", "--yes")
-        with made.step("failback --done"):
-            made.lockstep("failback", "--done")
+        made.command_step("way back: offsets --reverse --execute", "offsets", "--reverse", "--execute", "--yes")
+        made.command_step("failback --done", "failback", "--done")
 
 
 MAIN: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
