@@ -40,7 +40,9 @@ class PolledGroups:
         """`requested`: follow only these; None: all that the filter lets through."""
         self._settings, self._groups, self._watch = settings, groups, watch
         self._clock, self._asked = clock, requested
-        self._polls, self._listings, self._queue = GroupPolls(), PollPace(), PollQueue()
+        self._polls, self._listings = PollPace(), PollPace()
+        # Followed groups that wait for a poll. A group that one poll leaves out keeps its place for the next.
+        self._waiting: dict[str, None] = {}
         self._ends, self._may_be_new = CommitEnds(groups), True
         self.chosen: frozenset[str] = frozenset()
         self.unmatched: Sequence[str] = ()
@@ -55,19 +57,19 @@ class PolledGroups:
         if not (everything or self._polls.is_due(now)):
             return GroupChanges()
         start, gone = self._clock(), frozenset[str]()
-        # Groups stay in the queue if an error is raised after that. New groups wait by themselves.
+        # Groups go on waiting if an error is raised after that. New groups wait by themselves.
         if everything:
-            self._queue.add(sorted(self.chosen))
+            self._wait(self.chosen)
         moved = self._ends.moved(partitions, now)
-        self._queue.add(sorted(self.chosen if moved is None else self._ends.groups_in(moved, self.chosen)))
+        self._wait(self.chosen if moved is None else self._ends.groups_in(moved, self.chosen))
         self._may_be_new |= moved is None or bool(moved)
         if everything or (self._may_be_new and self._listings.is_due(now)):
             gone = self._list(now)
-        asked = self._queue.turn(POLLED_IN_TURN if moved is None else POLLED_AT_ONCE)
+        asked = list(self._waiting)[: POLLED_IN_TURN if moved is None else POLLED_AT_ONCE]
         committed = self._watch.changed(self.chosen, asked) if asked else set()
-        self._queue.note_polled(asked)
+        self._no_longer_wait(asked)
         self._ends.note_polled(set(asked).difference(self._watch.troubled), committed)
-        self._polls.note_polled(now, self._clock() - start, len(asked), len(committed))
+        self._polls.took(now, self._clock() - start, len(asked), len(committed))
         return GroupChanges(committed, gone)
 
     @property
@@ -78,50 +80,24 @@ class PolledGroups:
     def _list(self, now: float) -> frozenset[str]:
         """Lists the groups. Returns groups that are gone or no longer chosen."""
         start, names = self._clock(), self._groups.names()
-        groups = frozenset(group for group in names if self._is_wanted(group))
+        groups = frozenset(
+            chosen_groups(self._settings, names if self._asked is None else names.intersection(self._asked))
+        )
         self.unmatched = unmatched_groups(self._settings, lambda: names)
-        gone, self.chosen = self.chosen - groups, groups
+        gone, new, self.chosen = self.chosen - groups, groups - self.chosen, groups
         self._ends.forget(gone)
-        self._queue.follow(groups)
+        self._no_longer_wait(gone)
+        self._wait(new)
         self._listings.took(now, self._clock() - start)
         self._may_be_new = False
         return gone
 
-    def _is_wanted(self, group: str) -> bool:
-        return is_followed(self._settings, group) and (self._asked is None or group in self._asked)
+    def _wait(self, groups: Iterable[str]) -> None:
+        self._waiting |= dict.fromkeys(sorted(groups))
 
-
-class PollQueue:
-    """Followed groups that wait for a poll. A group that one poll leaves out keeps its place for the next."""
-
-    def __init__(self) -> None:
-        self._followed: frozenset[str] = frozenset()
-        self._waiting: dict[str, None] = {}
-
-    def follow(self, groups: Collection[str]) -> None:
-        """Follows these from now on. New groups wait for a poll; groups that are no longer followed do not."""
-        now = frozenset(groups)
-        for group in self._followed - now:
-            self._waiting.pop(group, None)
-        new, self._followed = now - self._followed, now
-        self._waiting |= dict.fromkeys(sorted(new))
-
-    def add(self, groups: Collection[str]) -> None:
-        """These may have committed."""
-        self._waiting |= dict.fromkeys(group for group in groups if group in self._followed)
-
-    def turn(self, most: int) -> list[str]:
-        """Returns the first so many. They wait until `note_polled`."""
-        return list(self._waiting)[:most]
-
-    def note_polled(self, groups: Collection[str]) -> None:
-        """These were polled after they were added last."""
+    def _no_longer_wait(self, groups: Iterable[str]) -> None:
         for group in groups:
             self._waiting.pop(group, None)
-
-    def __len__(self) -> int:
-        """How many wait."""
-        return len(self._waiting)
 
 
 POLL_SHARE, POLL_LEAST = 0.1, 0.5
@@ -149,18 +125,10 @@ class PollPace:
         """Whether it may be done now."""
         return now >= self.due
 
-    def took(self, now: float, seconds: float) -> None:
-        """Notes that it began at `now` and took so long."""
+    def took(self, now: float, seconds: float, groups: int = 0, committed: int = 0) -> None:
+        """Notes that it began at `now` and took so long. `committed`: how many of the polled `groups` had committed."""
         self._took.append(seconds)
         self.due = now + min(max(POLL_LEAST, min(self._took) / POLL_SHARE), POLL_LONGEST)
-
-
-class GroupPolls(PollPace):
-    """When to poll groups for commits: as often as the share of the time allows."""
-
-    def note_polled(self, now: float, seconds: float, groups: int, committed: int) -> None:
-        """Notes a poll of `groups` that began at `now`. `committed`: how many of them had committed."""
-        self.took(now, seconds)
         if committed >= max(STORM_LEAST, STORM * groups):
             self.due = now
 
@@ -182,8 +150,7 @@ def is_followed(settings: FlowSettings, group: str) -> bool:
 # the end of a transaction. Reading the ends needs DESCRIBE on the topic. Without that right every group is polled.
 #
 # A cluster may keep commits in another way than Kafka does. That shows when a group has new offsets while the end of
-# its
-# partition has not moved since the group's last poll. Then every group is polled for some minutes.
+# its partition has not moved since the group's last poll. Then every group is polled for some minutes.
 
 
 log = logging.getLogger(__name__)

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.faults import ClusterUnreachable
+from sinks.faults import ClusterUnreachable, RightsMissing
+from sinks.kinds.offsets import polled_groups
 from sinks.kinds.offsets.polled_groups import POLL_LONGEST
-from tests.sinks.kinds.offsets.logged_groups import LoggedGroups, Polled, X
+from tests.sinks.kinds.offsets.logged_groups import Fails, LoggedGroups, Polled, X
 
 
 def polled(*names: str) -> Polled:
@@ -54,6 +55,26 @@ def test_what_a_cluster_that_was_away_did_not_tell_is_found_when_it_is_back() ->
         stage.poll(everything=True)
     stage.groups.reachable = True
     assert stage.poll() == {"g"}
+
+
+def test_a_poll_that_fails_leaves_its_groups_waiting_in_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(polled_groups, "POLLED_AT_ONCE", 2)
+    groups = Fails("a")
+    groups.begin()
+    for name in ("b", "c", "d"):
+        groups.commit_to(name, 1)
+    stage = Polled(groups)
+    assert stage.poll(everything=True) == {"b", "c"}
+    groups.fails = True
+    for name in ("a", "b"):
+        groups.commit_to(name, 5)
+    with pytest.raises(RightsMissing):
+        stage.poll(everything=True)
+    groups.fails = False
+    assert [stage.poll(), stage.poll()] == [{"d", "b"}, {"a"}]
+    groups.commit_to("c", 7)
+    del groups.offsets["a"]
+    assert stage.poll(everything=True) == {"c"}
 
 
 STEPS = st.one_of(
