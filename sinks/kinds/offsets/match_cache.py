@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import GroupPartition
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.offsets.record_finder import AT_FIRST, Budget, find
-from sinks.kinds.offsets.record_search import Question, SearchResult, Turns
+from sinks.kinds.offsets.record_search import Question, SearchResult, Turns, without_questions_on
 from streaming.errors import LockstepError
 
 SEARCH_REST = 2.0
@@ -51,19 +51,18 @@ class MatchCache:
         target: RecordReader,
         budget: Budget = BESIDE_PASSES,
         questions: int = QUESTIONS_IN_A_PASS,
-        clock: Callable[[], float] = time.monotonic,
         beside: Beside = at_once,
     ) -> None:
         self._beside = beside
         self._under_way: _Search | None = None
         self._fault: LockstepError | None = None
-        self._source, self._target, self._budget, self._clock = source, target, budget, clock
+        self._source, self._target, self._budget = source, target, budget
         self._turns = Turns(SEARCH_REST, questions)
 
     def __call__(self, wanted: Mapping[GroupPartition, Question]) -> dict[GroupPartition, SearchResult]:
         """Returns all answers known now. All questions go the same way. Raises ClusterUnreachable, RightsMissing."""
         self._take_in(0.0)
-        self._turns.want(wanted, now := self._clock())
+        self._turns.want(wanted, now := time.monotonic())
         if self._under_way is None:
             if chosen := self._turns.choose():
                 self._begin(chosen, now)
@@ -94,15 +93,9 @@ class MatchCache:
 
     def forget(self, groups: Collection[str], topics: Collection[str] = ()) -> None:
         """Forgets groups that are gone, and topics that were recreated."""
-        self._turns.forget_groups(groups)
-        for topic in topics:
-            self._turns.forget_topic(topic)
+        self._turns.forget(groups, topics)
         if (search := self._under_way) is not None:
-            search.wanted = {
-                key: question
-                for key, question in search.wanted.items()
-                if key[0] not in groups and not {key[1].topic, question.there.topic} & set(topics)
-            }
+            search.wanted = without_questions_on(search.wanted, groups, topics)
 
     def close(self) -> None:
         """Closes the readers' consumers once no search uses them."""

@@ -9,7 +9,7 @@ the group would skip what lies between. So such a match counts only with a proof
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -118,6 +118,17 @@ def still_asks(earlier: Question, now: Question) -> bool:
     return earlier == (now if now.high is not None else replace(now, until=earlier.until))
 
 
+def without_questions_on(
+    wanted: Mapping[GroupPartition, Question], groups: Collection[str], topics: Collection[str]
+) -> dict[GroupPartition, Question]:
+    """Leaves out questions of these groups, and about these topics by their names on either cluster."""
+    return {
+        key: question
+        for key, question in wanted.items()
+        if key[0] not in groups and key[1].topic not in topics and question.there.topic not in topics
+    }
+
+
 class Turns:
     """Which questions are asked under a budget, and what is known already.
 
@@ -145,9 +156,9 @@ class Turns:
         return {key: question for key, question in self._open.items() if question in chosen}
 
     def _settled(self, key: GroupPartition, question: Question, now: float) -> bool:
-        last, found, at = self._known.get(key, (None, None, now))
-        if last is None or found is None or not still_asks(last, question):
+        if (found := self.known(key, question)) is None:
             return False
+        last, _, at = self._known[key]
         return not found.passing or (last == question and now < at + self._rest)
 
     def learn(
@@ -164,21 +175,8 @@ class Turns:
         last, found, _ = self._known.get(key, (None, None, 0.0))
         return found if last is not None and still_asks(last, question) else None
 
-    def forget_groups(self, groups: Collection[str]) -> None:
-        """Forgets groups that are gone."""
-        self._forget(lambda key, _: key[0] in groups)
-
-    def forget_topic(self, topic: str) -> None:
-        """Forgets a topic that is gone or was recreated, by its name on either cluster."""
-        self._forget(lambda key, about: topic in (key[1].topic, about.there.topic if about else None))
-
-    def _forget(self, concerns: Callable[[GroupPartition, Question | None], bool]) -> None:
-        for key in self._open.keys() | self._known.keys():
-            last = self._known.get(key)
-            if concerns(key, last[0] if last else None) or concerns(key, self._open.get(key)):
-                self._open.pop(key, None)
-                self._known.pop(key, None)
-
-    def __len__(self) -> int:
-        """How many answers are known."""
-        return len(self._known)
+    def forget(self, groups: Collection[str], topics: Collection[str] = ()) -> None:
+        """Forgets groups that are gone, and topics that are gone or were recreated."""
+        self._open = without_questions_on(self._open, groups, topics)
+        known = without_questions_on({key: asked for key, (asked, _, _) in self._known.items()}, groups, topics)
+        self._known = {key: self._known[key] for key in known}

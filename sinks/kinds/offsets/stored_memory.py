@@ -17,7 +17,6 @@ from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.log_tails import LogTails, Truncation
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.sync_history import NOWHERE, History
-from sinks.ledger.avro import SingleObject
 from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.ledger_entries import EntryKey
@@ -169,23 +168,18 @@ def store_truncations(ledger: Ledger, source: LogTails, target: LogTails, listed
         logs.unsaved -= written
 
 
-HISTORY_SCHEMA = SingleObject("offset-history")
-
-
 def stored_histories(ledger: Ledger) -> Iterator[tuple[TopicPartition, History]]:
     """Histories by partition on the source. A damaged one is logged and left out: groups get MM2's own answer then."""
     for where, data in ledger.histories().items():
         try:
-            yield where, History.from_bytes(data, HISTORY_SCHEMA)
+            yield where, History.from_bytes(data)
         except LockstepError as error:
             log.warning("the offset history of %s was left out: %s", where, error)
 
 
 def store_histories(ledger: Ledger, histories: Mapping[TopicPartition, History | None]) -> None:
     """Writes histories to the ledger. None deletes one. Raises ClusterUnreachable."""
-    ledger.put_histories(
-        {where: history.to_bytes(HISTORY_SCHEMA) if history else None for where, history in histories.items()}
-    )
+    ledger.put_histories({where: history.to_bytes() if history else None for where, history in histories.items()})
 
 
 # The ids of a topic on both sides of a flow, and from where on MM2's own topics are about the topic with these ids.

@@ -16,10 +16,11 @@ A history does not see that its topic was deleted and recreated between two sync
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
+from sinks.ledger.avro import SingleObject
 from streaming.errors import LockstepError
 from streaming.mm2.records import MAX_INT64
 
@@ -27,6 +28,7 @@ MAX_RESTARTS = 8
 """Restarts that are told apart; older ones count as one."""
 NOWHERE = -1
 """The position of a history that took no sync from the topic as it is now."""
+HISTORY_SCHEMA = SingleObject("offset-history")
 
 
 class Discontinuity(Enum):
@@ -34,14 +36,6 @@ class Discontinuity(Enum):
 
     RESTART = "MM2 was restarted and sends records again"
     TRUNCATION = "the target's log was truncated at or before the sync's downstream offset"
-
-
-class Codec(Protocol):
-    """Writes and reads the fields of the schema `offset-history`."""
-
-    def encode(self, value: Mapping[str, Any]) -> bytes: ...
-
-    def decode(self, data: bytes) -> Mapping[str, Any]: ...
 
 
 class History:
@@ -254,15 +248,16 @@ class History:
         known = enumerate(self._restarted())
         return earliest + sum(resent for number, (at, resent, _) in known if number == 0 or at <= downstream)
 
-    def to_bytes(self, codec: Codec) -> bytes:
+    def to_bytes(self) -> bytes:
         """All of it, for the ledger."""
         arrays = {"live": self._live, "older": self._older, "restarts": self._restarts}
-        return codec.encode({"position": self.position} | {name: numbers.tolist() for name, numbers in arrays.items()})
+        lists = {name: numbers.tolist() for name, numbers in arrays.items()}
+        return HISTORY_SCHEMA.encode({"position": self.position} | lists)
 
     @classmethod
-    def from_bytes(cls, data: bytes, codec: Codec) -> History:
+    def from_bytes(cls, data: bytes) -> History:
         """The history that `to_bytes` wrote. Raises LockstepError for anything else."""
-        fields = codec.decode(data)
+        fields = HISTORY_SCHEMA.decode(data)
         live, older, restarts = fields["live"], fields["older"], fields["restarts"]
         if not well_formed(live, older, restarts):
             raise LockstepError("an offset history is damaged: its offsets are out of order")

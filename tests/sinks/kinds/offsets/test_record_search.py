@@ -162,7 +162,7 @@ def test_every_asker_has_its_turn_though_others_move_and_new_ones_come(
 def test_what_is_gone_is_forgotten() -> None:
     turns, wanted = Turns(REST, 10), {asker(1): question(5), asker(2): question(6)}
     turns.learn(wanted, {question(5): SearchResult(1), question(6): SearchResult(2)}, 0)
-    turns.forget_groups({asker(1)[0]})
+    turns.forget({asker(1)[0]})
     assert (turns.known(asker(1), question(5)), turns.known(asker(2), question(6))) == (None, SearchResult(2))
-    turns.forget_topic(THERE.topic)
-    assert len(turns) == 0
+    turns.forget((), {THERE.topic})
+    assert turns.known(asker(2), question(6)) is None

@@ -8,13 +8,11 @@ from hypothesis import strategies as st
 
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.sync_history import History, Pair
-from sinks.ledger.avro import SingleObject
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
 from tests.sinks.kinds.offsets.mm2_partition import WITH_RESTARTS, Partition, Step
 
 X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)
-CODEC = SingleObject("offset-history")
 
 
 def remembering(*syncs: tuple[int, int], checkpoint: tuple[int, int] | None = None) -> OffsetMemory:
@@ -61,7 +59,7 @@ def test_what_is_left_can_be_written_down(steps: list[Step], end: int) -> None:
     if made.history is not None:
         before = list(made.history.pairs())
         made.history.drop_beyond(end)
-        again = History.from_bytes(made.history.to_bytes(CODEC), CODEC)
+        again = History.from_bytes(made.history.to_bytes())
         assert {*again.pairs()} <= {pair for pair in before if pair.upstream < end}
         assert again.is_empty is (min(before).upstream >= end)
 

@@ -10,14 +10,12 @@ from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.histories import Histories
-from sinks.kinds.offsets.sync_history import NOWHERE, SLOTS, WIDTH, History, Pair, admit, first
+from sinks.kinds.offsets.sync_history import HISTORY_SCHEMA, NOWHERE, SLOTS, WIDTH, History, Pair, admit, first
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, translate
-from sinks.ledger.avro import SingleObject
 from streaming.errors import LockstepError
 from streaming.mm2.records import MAX_INT64, TopicPartition
 from tests.sinks.kinds.offsets.mm2_partition import WITH_RESTARTS, Partition, Step, untold
 
-CODEC = SingleObject("offset-history")
 ORDERS = TopicPartition("orders", 0)
 OFFSETS = st.integers(0, MAX_INT64) | st.sampled_from([0, 1, 5, MAX_INT64 - 1, MAX_INT64])
 
@@ -69,9 +67,9 @@ def test_pairs_rise_on_both_sides_and_are_bounded(steps: list[Step]) -> None:
 @given(WITH_RESTARTS | untold())
 def test_a_history_comes_back_from_its_bytes(steps: list[Step]) -> None:
     if (known := copied(steps)) is not None:
-        again = History.from_bytes(known.to_bytes(CODEC), CODEC)
+        again = History.from_bytes(known.to_bytes())
         assert (list(again.pairs()), again.position) == (list(known.pairs()), known.position)
-        assert again.to_bytes(CODEC) == known.to_bytes(CODEC)
+        assert again.to_bytes() == known.to_bytes()
 
 
 @pytest.mark.parametrize(
@@ -89,7 +87,7 @@ def test_a_history_comes_back_from_its_bytes(steps: list[Step]) -> None:
 def test_a_damaged_history_is_refused(damage: dict[str, list[int]]) -> None:
     whole = {"position": 3, "live": [5, 5, 64], "older": [], "restarts": []}
     with pytest.raises(LockstepError, match="damaged"):
-        History.from_bytes(CODEC.encode(whole | damage), CODEC)
+        History.from_bytes(HISTORY_SCHEMA.encode(whole | damage))
 
 
 def test_a_sync_that_was_taken_before_changes_nothing() -> None:
@@ -121,7 +119,7 @@ def test_no_forged_sync_keeps_a_later_one_from_being_taken(told: list[tuple[int,
     known = History(*told[0], 0)
     for position, (upstream, downstream) in enumerate(told[1:], start=1):
         known.take(upstream, downstream, position, after_hole, end=downstream)
-    assert known.to_bytes(CODEC)
+    assert known.to_bytes()
 
 
 def test_who_writes_histories_down_learns_which_changed() -> None:
@@ -206,7 +204,7 @@ def test_syncs_that_come_again_are_no_holes_and_change_nothing(
         known, replayed_too = (of.of(TopicPartition("orders", partition)) for of in (once, again))
         assert (known is None) == (replayed_too is None)
         if known is not None and replayed_too is not None:
-            assert known.to_bytes(CODEC) == replayed_too.to_bytes(CODEC)
+            assert known.to_bytes() == replayed_too.to_bytes()
             assert replayed_too.resent_after(0) == 0
 
 
