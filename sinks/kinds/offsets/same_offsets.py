@@ -11,8 +11,6 @@ that differ at one offset, or that are on the target before the group and on the
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 from sinks.flow_settings import FlowSettings
@@ -116,7 +114,8 @@ class SameRecords:
         `moving`: positions to which a group would be moved. Their records are read now, whatever was known of them: a
         log that lost its end and grew past it shows no other range. Raises ClusterUnreachable, RightsMissing.
         """
-        both = {where: shared_range(one.source, one.target) for where, one in ends.items() if one.source is not None}
+        logs = {where: (one.source, one.target) for where, one in ends.items() if one.source is not None}
+        both = {where: shared_range(*sides) for where, sides in logs.items()}
         wanted = {at for at in positions if at.where in both and both[at.where].end > both[at.where].start}
         if len(self._proven) > MOST_PROVEN:
             self._proven.clear()
@@ -124,20 +123,22 @@ class SameRecords:
         for at in left:
             self._proven.pop(at, None)
         for width in WIDTHS:
-            spans = {at: _spans(at.offset, ends[at.where], both[at.where], width) for at in left}
-            here = _records(self._source, [(at.where, span.here) for at, span in spans.items()])
-            there = _records(self._target, [(copies[at.where], span.there) for at, span in spans.items()])
-            for at in list(left):
-                log, ours, theirs = both[at.where], here.get(at.where), there.get(copies[at.where])
-                found = None
+            # Each log may have more around the group than both have.
+            spans = {
+                at: [_around(within(at.offset, both[at.where]), log, width) for log in logs[at.where]] for at in left
+            }
+            here = _records(self._source, [(at.where, span) for at, (span, _) in spans.items()])
+            there = _records(self._target, [(copies[at.where], span) for at, (_, span) in spans.items()])
+            for at, read in spans.items():
+                ours, theirs = here.get(at.where), there.get(copies[at.where])
                 if ours is not None and theirs is not None:
-                    span = spans[at]
-                    around = _Around(at.offset, ends[at.where], span, _part(ours, span.here), _part(theirs, span.there))
-                    found = around.goes_on()
-                    if found is None and not around.is_refuted and not around.is_all:
+                    sides = [_Side(*side) for side in zip(logs[at.where], read, (ours, theirs), strict=True)]
+                    found, more_may_tell = _goes_on(at.offset, *sides)
+                    if more_may_tell:
                         continue
+                    if found is not None:
+                        self._proven[at] = _Known(both[at.where], found)
                 left.discard(at)
-                self._proven |= {} if found is None else {at: _Known(log, found)}
         return {at: self._proven[at].there for at in wanted if self._is_known(at, both[at.where])}
 
     def _is_known(self, at: Position, log: LogRange) -> bool:
@@ -154,25 +155,9 @@ def same_records(source: ClusterPorts, target: ClusterPorts) -> SameRecords:
     return SameRecords(source.records("read_uncommitted"), target.records("read_uncommitted"))
 
 
-Records = Mapping[int, Record]
-"""By offset."""
-
-Stretch = tuple[int, int]
-
-
-class _Spans(NamedTuple):
-    """What to read on both sides."""
-
-    here: Stretch
-    there: Stretch
-
-
-def _spans(offset: int, ends: LogEnds, log: LogRange, width: int) -> _Spans:
-    """What to read around a group's offset. `log`: what both logs have. Each may have more on one side."""
-    assert ends.source is not None
-    at = within(offset, log)
-    here, there = ((max(one.start, at - width), min(one.end, at + width)) for one in (ends.source, ends.target))
-    return _Spans(here, there)
+def _around(at: int, log: LogRange, width: int) -> LogRange:
+    """What to read of a log around an offset."""
+    return LogRange(max(log.start, at - width), min(log.end, at + width))
 
 
 def within(offset: int, log: LogRange) -> int:
@@ -180,92 +165,49 @@ def within(offset: int, log: LogRange) -> int:
     return min(max(offset, log.start), log.end)
 
 
-@dataclass(frozen=True)
-class _Around:
-    """The records around a group's offset. `here`: on the source, `there`: on the target; `spans`: which were read.
+class _Side:
+    """A log, and its records by offset in the range that was read around a group."""
+
+    def __init__(self, log: LogRange, read: LogRange, records: Mapping[int, Record]) -> None:
+        self.log, self.read = log, read
+        # Of the partition, the surroundings of other groups may have been read too.
+        self.contents = {
+            at: (record.timestamp, record.key, record.value)
+            for at, record in records.items()
+            if read.start <= at < read.end
+        }
+
+
+def _goes_on(offset: int, here: _Side, there: _Side) -> tuple[int | None, bool]:
+    """Where a group goes on and skips nothing; None where these records do not say it. And whether more might say it.
 
     A copier keeps the order. So what lies behind a record with one offset on both sides comes behind it, unless the
     copier sends again.
     """
-
-    offset: int
-    ends: LogEnds
-    spans: _Spans
-    here: Records
-    there: Records
-
-    @cached_property
-    def at(self) -> int:
-        """The group's offset, or the nearest one that both logs have."""
-        return within(self.offset, self.log)
-
-    @cached_property
-    def log(self) -> LogRange:
-        """What both logs have."""
-        assert self.ends.source is not None
-        return shared_range(self.ends.source, self.ends.target)
-
-    @property
-    def is_all(self) -> bool:
-        """Whether more cannot be read."""
-        return self.spans == _Spans(self._source, (self.ends.target.start, self.ends.target.end))
-
-    @property
-    def _source(self) -> Stretch:
-        assert self.ends.source is not None
-        return self.ends.source.start, self.ends.source.end
-
-    @cached_property
-    def shared(self) -> list[int]:
-        """Offsets with a record on both sides."""
-        return sorted(self.here.keys() & self.there.keys())
-
-    @cached_property
-    def unread(self) -> list[int]:
-        """Offsets of the source's records that the group did not read."""
-        return sorted(one for one in self.here if one >= self.at)
-
-    @cached_property
-    def alone(self) -> list[int]:
-        """Offsets before the group of records that the target alone has, behind the last one that both have."""
-        last = max((one for one in self.shared if one < self.at), default=-1)
-        return sorted(one for one in self.there if last < one < self.at)
-
-    @cached_property
-    def is_refuted(self) -> bool:
-        """Whether an offset has two records, or the group would skip a record that the target has elsewhere."""
-        unread = {_content(self.here[one]) for one in self.unread}
-        return any(_content(self.here[one]) != _content(self.there[one]) for one in self.shared) or any(
-            _content(self.there[one]) in unread for one in self.alone
-        )
-
-    def goes_on(self) -> int | None:
-        """Where the group goes on and skips nothing; None where these records do not say it."""
-        if self.is_refuted or not self.shared:
-            return None
-        before, behind = self.shared[0] < self.at, self.shared[-1] >= self.at
-        (first, _), (start, end) = self.spans.here, self._source
-        # A copier that shifts offsets may have put an unread record further to the left.
-        if not before and (first > start or self.spans.there[0] > self.ends.target.start):
-            return None
-        if behind or not self.alone or self.spans.here[1] == end:
-            return within(self.offset, self.ends.target)
-        # Records of the source that were not read may be those that the target alone has.
-        return self.alone[0] if self.spans.there[1] == self.ends.target.end else None
-
-
-def _content(record: Record) -> tuple[object, ...]:
-    return record.timestamp, record.key, record.value
-
-
-def _part(records: Records, stretch: Stretch) -> Records:
-    """Returns the records of a stretch. Of the partition, stretches of other groups may have been read too."""
-    start, stop = stretch
-    return {at: record for at, record in records.items() if start <= at < stop}
+    at = within(offset, shared_range(here.log, there.log))
+    shared = sorted(here.contents.keys() & there.contents.keys())
+    last = max((one for one in shared if one < at), default=-1)
+    # Before the group, and behind the last record that both have, the target alone has these.
+    alone = sorted(one for one in there.contents if last < one < at)
+    unread = {content for one, content in here.contents.items() if one >= at}
+    if any(here.contents[one] != there.contents[one] for one in shared) or any(
+        there.contents[one] in unread for one in alone
+    ):
+        # An offset has two records, or the group would skip a record that the target has elsewhere.
+        return None, False
+    unproven = None, (here.read, there.read) != (here.log, there.log)
+    from_start = here.read.start == here.log.start and there.read.start == there.log.start
+    # A copier that shifts offsets may have put an unread record further to the left.
+    if not shared or (shared[0] >= at and not from_start):
+        return unproven
+    if shared[-1] >= at or not alone or here.read.end == here.log.end:
+        return within(offset, there.log), False
+    # Records of the source that were not read may be those that the target alone has.
+    return (alone[0], False) if there.read.end == there.log.end else unproven
 
 
 def _records(
-    reader: RecordReader, stretches: Collection[tuple[TopicPartition, Stretch]]
+    reader: RecordReader, stretches: Collection[tuple[TopicPartition, LogRange]]
 ) -> dict[TopicPartition, dict[int, Record]]:
     """The records of these stretches, by partition; no entry for a partition that was not read to the end."""
     found: dict[TopicPartition, dict[int, Record]] = {where: {} for where, _ in stretches}
@@ -278,9 +220,9 @@ def _records(
         return take
 
     wanted = [
-        Span(where, start, stop, min(stop - start + 1, MOST_RECORDS), taker(where))
-        for where, (start, stop) in dict.fromkeys(stretches)
-        if start < stop
+        Span(where, one.start, one.end, min(one.end - one.start + 1, MOST_RECORDS), taker(where))
+        for where, one in dict.fromkeys(stretches)
+        if one.start < one.end
     ]
     endings = reader.scan(wanted, READS_FOR_S) if wanted else {}
     for span, ending in endings.items():
