@@ -19,13 +19,13 @@ only says whether a search for a twin that ended early is proof enough.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sinks.faults import Observed
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, RecordReader, Span, Why
-from sinks.kinds.offsets.record_search import Question, Search, SearchResult, is_like, shares_timestamps
+from sinks.kinds.offsets.record_search import Question, Search, SearchResult, is_like, kept_in, shares_timestamps
 from streaming.errors import prefixed
 from streaming.mm2.records import TopicPartition
 
@@ -84,7 +84,7 @@ class _Finding:
 
     def __init__(self, here: RecordReader, there: RecordReader, most: int, deadline: float) -> None:
         self._here, self._there, self._most, self._deadline = here, there, most, deadline
-        self._logs: Mapping[TopicPartition, LogRange] = {}
+        self._logs: Mapping[Question, LogRange] = {}
         self._holes = set[Question]()
         self.found: dict[Question, SearchResult] = {}
 
@@ -112,10 +112,19 @@ class _Finding:
         self, reader: RecordReader, spans: Mapping[Question, tuple[TopicPartition, int, int | None]]
     ) -> tuple[dict[Question, Record], dict[Question, Ending]]:
         """Returns the first record of each stretch (partition, start, stop), and endings of stretches without any."""
-        seen: dict[Question, Record] = {}
-        searched = {question: Span(*stretch, 1, _into(seen, question)) for question, stretch in spans.items()}
+        seen = {question: list[Record]() for question in spans}
+        searched = {question: Span(*stretch, 1, kept_in(seen[question], 1)) for question, stretch in spans.items()}
         endings = self._scan(reader, searched)
-        return seen, {question: ending for question, ending in endings.items() if question not in seen}
+        firsts = {question: records[0] for question, records in seen.items() if records}
+        return firsts, {question: ending for question, ending in endings.items() if question not in firsts}
+
+    def _ends(self, reader: RecordReader, wanted: Mapping[Question, TopicPartition]) -> dict[Question, LogRange]:
+        """Returns the log of the partition of each question. Questions whose log could not be read are answered."""
+        seen: Observed[TopicPartition, LogRange] = reader.ends(set(wanted.values())) if wanted else Observed({})
+        for question, where in wanted.items():
+            if where not in seen.items:
+                self.found[question] = _unread(reader, seen.errors.get(where))
+        return {question: seen.items[where] for question, where in wanted.items() if where in seen.items}
 
     def read_here(self, questions: Collection[Question]) -> dict[Question, Record]:
         """Returns the wanted record of each question."""
@@ -123,36 +132,25 @@ class _Finding:
         seen, none = self._first(self._here, stretches)
         self.found |= {question: _at_the_end(question, ending.position) for question, ending in none.items()}
         behind_hole = {question for question, record in seen.items() if record.offset > question.offset}
-        self.found |= self._lost({*none, *behind_hole})
+        # The starts are read after the records, so that a deletion in between shows. Records are gone from a log that
+        # starts behind the offset, and the group has not read them.
+        logs = self._ends(self._here, {question: question.here for question in {*none, *behind_hole}})
+        self.found |= {
+            question: SearchResult(
+                reason=f"{question.here} lost the records behind it, which {question.there} may have"
+            )
+            for question, log in logs.items()
+            if question.offset < log.start
+        }
         self._holes = behind_hole | {question for question, ending in none.items() if question.offset < ending.position}
         for question, record in seen.items():
             if question.high is not None and question.until is not None and record.offset >= question.until:
                 self.found.setdefault(question, SearchResult(question.high))
         return {question: record for question, record in seen.items() if question not in self.found}
 
-    def _lost(self, questions: Collection[Question]) -> dict[Question, SearchResult]:
-        """Answers questions whose log starts behind their offset: records are gone that the group has not read."""
-        # The starts are read after the records, so that a deletion in between shows.
-        logs = self._here.ends({question.here for question in questions})
-        return {
-            question: _unread(self._here, logs.errors.get(question.here))
-            if log is None
-            else SearchResult(reason=f"{question.here} lost the records behind it, which {question.there} may have")
-            for question in questions
-            if (log := logs.items.get(question.here)) is None or question.offset < log.start
-        }
-
     def begin(self, wanted: Mapping[Question, Record]) -> dict[Question, Search]:
         """Begins a search for each question."""
-        if not wanted:
-            return {}
-        seen = self._there.ends({question.there for question in wanted})
-        self._logs = seen.items
-        self.found |= {
-            question: _unread(self._there, seen.errors.get(question.there))
-            for question in wanted
-            if question.there not in self._logs
-        }
+        self._logs = self._ends(self._there, {question: question.there for question in wanted})
         wide = {question: record for question, record in wanted.items() if self._is_wide(question)}
         starts = {question: question.low for question in wanted} | self._by_time(wide)
         return {
@@ -162,7 +160,7 @@ class _Finding:
         }
 
     def _is_wide(self, question: Question) -> bool:
-        log = self._logs.get(question.there)
+        log = self._logs.get(question)
         return log is not None and _least(question.high, log.end) - max(question.low, log.start) > NARROW
 
     def _by_time(self, wanted: Mapping[Question, Record]) -> dict[Question, int]:
@@ -198,7 +196,8 @@ class _Finding:
         ended |= self._run(anew)
         for question, (search, ending) in ended.items():
             if question not in self.found and search.match is None:
-                self.found[question] = _absent(question) if ending.why is not Why.MOST else self._too_far(question)
+                too_far = f"no such record among the first {self._most} where {question.there} may have it"
+                self.found[question] = SearchResult(reason=too_far) if ending.why is Why.MOST else _absent(question)
         return {question: search for question, (search, _) in ended.items() if question not in self.found}
 
     def _run(self, searches: Mapping[Question, Search]) -> dict[Question, tuple[Search, Ending]]:
@@ -207,9 +206,6 @@ class _Finding:
             for question, search in searches.items()
         }
         return {question: (searches[question], ending) for question, ending in self._scan(self._there, spans).items()}
-
-    def _too_far(self, question: Question) -> SearchResult:
-        return SearchResult(reason=f"no such record among the first {self._most} where {question.there} may have it")
 
     def prove(self, searches: Mapping[Question, Search]) -> None:
         """Answers with the matches that are proven safe."""
@@ -225,7 +221,7 @@ class _Finding:
                 continue
             answer = SearchResult(search.match, exact=not search.own_time)
             if question in doubted:
-                is_cut = self._logs[question.there].start > question.low
+                is_cut = self._logs[question].start > question.low
                 strict = is_cut or question.there.topic in compacted
                 answer = _by_ending(answer, question, endings[question], strict)
             self.found[question] = answer
@@ -233,14 +229,9 @@ class _Finding:
     def check_holes(self) -> None:
         """Takes back answers that could skip a record: compaction took it here and left it there."""
         doubted = {question: self.found[question] for question in self._holes if question in self.found}
-        at_end = {question.there for question, answer in doubted.items() if answer.markers_only}
-        ends: Observed[TopicPartition, LogRange] = self._there.ends(at_end) if at_end else Observed({})
         places = {question: answer.offset for question, answer in doubted.items() if answer.offset is not None}
-        for question, answer in doubted.items():
-            if answer.markers_only and (log := ends.items.get(question.there)) is not None:
-                places[question] = log.end
-            elif answer.markers_only:
-                self.found[question] = _unread(self._there, ends.errors.get(question.there))
+        at_end = {question: question.there for question, answer in doubted.items() if answer.markers_only}
+        places |= {question: log.end for question, log in self._ends(self._there, at_end).items()}
         before = {question: list[Record]() for question in places}
         copies = {question: list[Record]() for question in places}
         here = self._scan(
@@ -259,22 +250,9 @@ class _Finding:
                 self.found[question] = SearchResult(reason=gap, passing=doubted[question].markers_only)
 
 
-def _into(seen: dict[Question, Record], question: Question) -> Callable[[Record], bool]:
-    def take(record: Record) -> bool:
-        seen[question] = record
-        return True
-
-    return take
-
-
 def _before(where: TopicPartition, offset: int, seen: list[Record]) -> Span:
     """The offsets right before this one. Their records go into `seen`."""
-
-    def take(record: Record) -> bool:
-        seen.append(record)
-        return False
-
-    return Span(where, max(0, offset - BEFORE_A_HOLE), offset, BEFORE_A_HOLE + 1, take)
+    return Span(where, max(0, offset - BEFORE_A_HOLE), offset, BEFORE_A_HOLE + 1, kept_in(seen))
 
 
 def _least(high: int | None, other: int) -> int:

@@ -9,7 +9,7 @@ the group would skip what lies between. So such a match counts only with a proof
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -79,6 +79,16 @@ def is_like(here: Record, there: Record, back: bool) -> bool:
     """Whether one may be a copy of the other."""
     same_time = here.timestamp == there.timestamp or not shares_timestamps(here, there, back)
     return same_time and here.key == there.key and here.value == there.value
+
+
+def kept_in(records: list[Record], most: float = float("inf")) -> Callable[[Record], bool]:
+    """For a span: appends its records to a list, until that has so many."""
+
+    def take(record: Record) -> bool:
+        records.append(record)
+        return len(records) >= most
+
+    return take
 
 
 class Search:

@@ -10,13 +10,14 @@ that differ at one offset, or that are on the target before the group and on the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Record, RecordReader, Span, Why
+from sinks.kinds.offsets.record_search import kept_in
 from sinks.kinds.offsets.sync_history import Pair
 from sinks.kinds.offsets.translation import Answer, LogEnds, Method, Unanswered, first_unread
 from sinks.ledger.kept_end_offsets import LatestSync
@@ -168,13 +169,13 @@ def within(offset: int, log: LogRange) -> int:
 class _Side:
     """A log, and its records by offset in the range that was read around a group."""
 
-    def __init__(self, log: LogRange, read: LogRange, records: Mapping[int, Record]) -> None:
+    def __init__(self, log: LogRange, read: LogRange, records: Iterable[Record]) -> None:
         self.log, self.read = log, read
         # Of the partition, the surroundings of other groups may have been read too.
         self.contents = {
-            at: (record.timestamp, record.key, record.value)
-            for at, record in records.items()
-            if read.start <= at < read.end
+            record.offset: (record.timestamp, record.key, record.value)
+            for record in records
+            if read.start <= record.offset < read.end
         }
 
 
@@ -208,19 +209,11 @@ def _goes_on(offset: int, here: _Side, there: _Side) -> tuple[int | None, bool]:
 
 def _records(
     reader: RecordReader, stretches: Collection[tuple[TopicPartition, LogRange]]
-) -> dict[TopicPartition, dict[int, Record]]:
+) -> dict[TopicPartition, list[Record]]:
     """The records of these stretches, by partition; no entry for a partition that was not read to the end."""
-    found: dict[TopicPartition, dict[int, Record]] = {where: {} for where, _ in stretches}
-
-    def taker(where: TopicPartition) -> Callable[[Record], bool]:
-        def take(record: Record) -> bool:
-            found[where][record.offset] = record
-            return False
-
-        return take
-
+    found: dict[TopicPartition, list[Record]] = {where: [] for where, _ in stretches}
     wanted = [
-        Span(where, one.start, one.end, min(one.end - one.start + 1, MOST_RECORDS), taker(where))
+        Span(where, one.start, one.end, min(one.end - one.start + 1, MOST_RECORDS), kept_in(found[where]))
         for where, one in dict.fromkeys(stretches)
         if one.start < one.end
     ]
