@@ -36,16 +36,6 @@ Find = Callable[[Mapping[GroupPartition, Question]], Mapping[GroupPartition, Sea
 """Searches records within a budget. A question without an answer may have one later."""
 
 
-@dataclass(frozen=True)
-class _Observation:
-    """What was read. Partitions have the names of their own cluster."""
-
-    committed: Observed[str, Offsets]
-    members: Observed[str, int]
-    there: Observed[TopicPartition, LogRange]
-    here: Observed[TopicPartition, LogRange]
-
-
 def replicated_offsets(direction: Direction, groups: Collection[str]) -> Observed[str, Offsets]:
     """Committed offsets of these groups on replicated topics, where they come from. Groups without any are left out.
 
@@ -93,27 +83,29 @@ def survey_offsets(
     committed = replicated.items
     partitions = {where for offsets in committed.values() for where in offsets}
     _recognize(direction, partitions, memory)
-    seen = _observe(direction, committed, partitions)
-    _note_ends(direction, partitions, seen, memory)
+    groups = direction.there.groups
+    states = read_states(groups, committed)
+    # The ends there are read first, so a group at the end here has read all that lies below the end there.
+    there = groups.ends({direction.across(where) for where in partitions})
+    here = direction.here.groups.ends(partitions)
+    seen = _Observation(settings, direction, memory, *states, there, here)
+    seen.note_ends(partitions)
     positions = [
-        _position(settings, direction, seen, memory, group, where, offset)
+        seen.position(group, where, offset)
         for group, offsets in committed.items()
         for where, offset in sorted(offsets.items())
     ]
-    questions = _questions(direction, seen, positions) if find else {}
+    questions = {at.key: question for at in positions if (question := seen.question(at))} if find else {}
     found = find(questions) if find and questions else {}
-    proven = _proven(same, direction, seen, positions) if same else {}
+    proven = seen.proven(same, positions) if same else {}
     rows = []
-    for position in positions:
-        key = (position.group, position.where)
-        if same is None:
-            answer = _translated(direction, memory, position, found.get(key))
-        elif position.ends is None:
-            answer = Unanswered.NO_OFFSET_SYNC
-        else:
-            answer = translate_same(position.offset, position.ends, proven.get(position.at))
-        row = _row(direction, seen, memory, position, answer)
-        rows.append(replace(row, sought=key in questions and key not in found, held=_is_held(direction, position)))
+    for at in positions:
+        answer: Answer | Unanswered = Unanswered.NO_OFFSET_SYNC
+        if at.ends is not None and same is not None:
+            answer = translate_same(at.offset, at.ends, proven.get(at.place))
+        elif at.ends is not None:
+            answer = seen.translated(at, at.ends, found.get(at.key))
+        rows.append(seen.row(at, answer, sought=at.key in questions and at.key not in found))
     alias = direction.here.reader.alias
     return rows + [unread(group, alias, fault, direction.back) for group, fault in sorted(replicated.errors.items())]
 
@@ -126,51 +118,6 @@ def _recognize(direction: Direction, partitions: Collection[TopicPartition], mem
     if wanted:
         source, target = direction.source.groups, direction.target.groups
         memory.recognize(wanted, source.topic_ids(wanted), target.topic_ids(wanted.values()))
-
-
-def _note_ends(
-    direction: Direction, partitions: Collection[TopicPartition], seen: _Observation, memory: OffsetMemory
-) -> None:
-    source, target = (seen.there, seen.here) if direction.back else (seen.here, seen.there)
-    for upstream, downstream in map(direction.on_both, partitions):
-        if (log := target.items.get(downstream)) is not None:
-            memory.note_target_end(upstream, downstream, log.end)
-        if (log := source.items.get(upstream)) is not None:
-            memory.note_source_end(upstream, log.end)
-
-
-def _observe(
-    direction: Direction, committed: Mapping[str, Offsets], partitions: Collection[TopicPartition]
-) -> _Observation:
-    groups = direction.there.groups
-    states = read_states(groups, committed)
-    # The ends there are read first, so a group at the end here has read all that lies below the end there.
-    return _Observation(
-        committed=states.committed,
-        members=states.members,
-        there=groups.ends({direction.across(where) for where in partitions}),
-        here=direction.here.groups.ends(partitions),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class GroupPosition:
-    """A group's offset in one partition, and what is known of both logs. `ends` None: the partition is missing there.
-
-    `generation`: of both logs, see `sinks.kinds.offsets.log_tails`.
-    """
-
-    group: str
-    where: TopicPartition
-    offset: int
-    ends: LogEnds | None
-    history: History | None
-    generation: int
-
-    @property
-    def at(self) -> Position:
-        """Where the group continues."""
-        return Position(self.where, self.offset, self.generation)
 
 
 def ends_forward(
@@ -186,140 +133,157 @@ def ends_forward(
     return LogEnds(here, there, replication_alone=alone and not memory.lost_tail(where), taken_over_at=taken)
 
 
-def _position(
-    settings: FlowSettings,
-    direction: Direction,
-    seen: _Observation,
-    memory: OffsetMemory,
-    group: str,
-    where: TopicPartition,
-    offset: int,
-) -> GroupPosition:
-    across = direction.across(where)
-    there, here = seen.there.items.get(across), seen.here.items.get(where)
-    upstream, _ = direction.on_both(where)
-    if not direction.back:
-        memory.drop_untrue(group, where)
-    ends = None
-    if there is not None and direction.back:
-        # A log with an unknown end shows no truncation.
-        ends = LogEnds(there, here or LogRange(0, MAX_INT64))
-    elif there is not None:
-        ends = ends_forward(settings, memory, upstream, here, there)
-    known = memory.histories.of(upstream), memory.generation(upstream)
-    return GroupPosition(group, where, offset, ends, *known)
+@dataclass(frozen=True, slots=True)
+class _GroupPosition:
+    """A group's offset in one partition, and what is known of both logs. `ends` None: the partition is missing there.
+
+    `across`, `upstream`: the same partition there, and on the flow's source. `generation`: of both logs, see
+    `sinks.kinds.offsets.log_tails`.
+    """
+
+    group: str
+    where: TopicPartition
+    offset: int
+    across: TopicPartition
+    upstream: TopicPartition
+    ends: LogEnds | None
+    history: History | None
+    generation: int
+
+    @property
+    def key(self) -> GroupPartition:
+        return self.group, self.where
+
+    @property
+    def place(self) -> Position:
+        return Position(self.where, self.offset, self.generation)
 
 
-def _questions(
-    direction: Direction, seen: _Observation, positions: Iterable[GroupPosition]
-) -> dict[GroupPartition, Question]:
-    """What to search, by group and partition. A group with members there needs no answer."""
-    questions: dict[GroupPartition, Question] = {}
-    for at in positions:
-        if at.ends is None or seen.members.items.get(at.group):
-            continue
-        if direction.back:
-            window = search_window_back(at.offset, at.history)
-        else:
-            window = search_window(at.offset, at.ends, at.history)
-        if window is not None:
-            across, foreign = direction.across(at.where), not at.ends.replication_alone
-            questions[at.group, at.where] = Question(
-                at.where, at.offset, across, *window, direction.back, at.generation, foreign
-            )
-    return questions
+@dataclass(frozen=True)
+class _Observation:
+    """What was read, and what it says in one direction. Partitions have the names of their own cluster."""
 
+    settings: FlowSettings
+    direction: Direction
+    memory: OffsetMemory
+    committed: Observed[str, Offsets]
+    members: Observed[str, int]
+    there: Observed[TopicPartition, LogRange]
+    here: Observed[TopicPartition, LogRange]
 
-def _proven(
-    same: SameRecords, direction: Direction, seen: _Observation, positions: Iterable[GroupPosition]
-) -> Mapping[Position, int]:
-    ends = {one.where: one.ends for one in positions if one.ends is not None}
-    copies = {where: direction.across(where) for where in ends}
-    there = seen.committed.items
-    moving = {
-        one.at
-        for one in positions
-        if one.ends is not None
-        and there.get(one.group, {}).get(copies[one.where]) != within(one.offset, one.ends.target)
-    }
-    return same.proven({one.at for one in positions}, copies, ends, moving)
+    def note_ends(self, partitions: Collection[TopicPartition]) -> None:
+        back = self.direction.back
+        source, target = (self.there, self.here) if back else (self.here, self.there)
+        for upstream, downstream in map(self.direction.on_both, partitions):
+            if (log := target.items.get(downstream)) is not None:
+                self.memory.note_target_end(upstream, downstream, log.end)
+            if (log := source.items.get(upstream)) is not None:
+                self.memory.note_source_end(upstream, log.end)
 
+    def position(self, group: str, where: TopicPartition, offset: int) -> _GroupPosition:
+        across, (upstream, _) = self.direction.across(where), self.direction.on_both(where)
+        there, here = self.there.items.get(across), self.here.items.get(where)
+        if not self.direction.back:
+            self.memory.drop_untrue(group, where)
+        ends = None
+        if there is not None and self.direction.back:
+            # A log with an unknown end shows no truncation.
+            ends = LogEnds(there, here or LogRange(0, MAX_INT64))
+        elif there is not None:
+            ends = ends_forward(self.settings, self.memory, upstream, here, there)
+        known = self.memory.histories.of(upstream), self.memory.generation(upstream)
+        return _GroupPosition(group, where, offset, across, upstream, ends, *known)
 
-def _row(
-    direction: Direction, seen: _Observation, memory: OffsetMemory, at: GroupPosition, answer: Answer | Unanswered
-) -> GroupOffset:
-    group, across = at.group, direction.across(at.where)
-    origin = seen.here.items.get(at.where)
-    before = seen.committed.items.get(group, {}).get(across)
-    facts = Facts(
-        onto=direction.there.reader.alias,
-        answer=answer if isinstance(answer, Unanswered) else _offset_there(direction, answer),
-        log=seen.there.items.get(across),
-        committed=before,
-        members=seen.members.items.get(group, 0),
-        enabled=direction.enabled,
-        skipped=answer.skipped if isinstance(answer, Answer) else 0,
-        source_empty=origin is not None and origin.start == origin.end <= at.offset,
-        beyond_end=origin is not None and at.offset > origin.end,
-        stale=_is_stale(direction, memory, at, origin),
-        untrue=not direction.back and memory.target_logs.is_untrue(group, at.where, before),
-        own=not direction.back and memory.is_own(across, before),
-        error=_unseen(seen, group, across, direction.there.reader.alias),
-    )
-    unseen = facts.error is not None
-    return GroupOffset(group, across, at.offset, answer, verdict_on(facts), before, direction.back, unseen=unseen)
+    def question(self, at: _GroupPosition) -> Question | None:
+        """What to search. A group with members there needs no answer."""
+        if at.ends is None or self.members.items.get(at.group):
+            return None
+        back = self.direction.back
+        window = search_window_back(at.offset, at.history) if back else search_window(at.offset, at.ends, at.history)
+        if window is None:
+            return None
+        foreign = not at.ends.replication_alone
+        return Question(at.where, at.offset, at.across, *window, back, at.generation, foreign)
 
+    def proven(self, same: SameRecords, positions: Iterable[_GroupPosition]) -> Mapping[Position, int]:
+        present = [(one, one.ends) for one in positions if one.ends is not None]
+        moving = {one.place for one, ends in present if self._before(one) != within(one.offset, ends.target)}
+        copies = {one.where: one.across for one, _ in present}
+        return same.proven({one.place for one in positions}, copies, {one.where: ends for one, ends in present}, moving)
 
-def _is_stale(direction: Direction, memory: OffsetMemory, at: GroupPosition, origin: LogRange | None) -> bool:
-    """Whether the log that the offset comes from has lost its tail since."""
-    logs, (upstream, _) = memory.target_logs if direction.back else memory.source_logs, direction.on_both(at.where)
-    if origin is not None and at.offset > origin.end:
-        logs.note_beyond(at.group, upstream, at.offset)
-    return logs.is_untrue(at.group, upstream, at.offset)
+    def _before(self, at: _GroupPosition) -> int | None:
+        """The group's offset there."""
+        return self.committed.items.get(at.group, {}).get(at.across)
 
+    def translated(self, at: _GroupPosition, ends: LogEnds, found: SearchResult | None) -> Answer | Unanswered:
+        memory, back, (upstream, remote) = self.memory, self.direction.back, self.direction.on_both(at.where)
+        if found is not None and ends.source is not None and not back:
+            ends = replace(ends, markers_only=found.nothing_before(ends.source.end))
+        evidence = Evidence(
+            at.history,
+            matched=found.offset if found else None,
+            exact=found.exact if found else True,
+            checkpoint=memory.checkpoint(at.group, upstream, remote),
+            previous=memory.answers.get(at.key),
+            truncated=not back and memory.histories.is_truncated(upstream),
+            verified=None if back else memory.histories.exact_offset(upstream, at.offset),
+        )
+        answer = (translate_back if back else translate)(at.offset, ends, evidence)
+        if isinstance(answer, Answer):
+            memory.answers[at.key] = answer
+        return answer
 
-def _is_held(direction: Direction, at: GroupPosition) -> bool:
-    if direction.back or at.ends is None or at.history is None:
-        return False
-    return at.history.resending_since(at.ends.target.end) is not None
+    def row(self, at: _GroupPosition, answer: Answer | Unanswered, *, sought: bool) -> GroupOffset:
+        forward, memory = not self.direction.back, self.memory
+        origin, before = self.here.items.get(at.where), self._before(at)
+        facts = Facts(
+            onto=self.direction.there.reader.alias,
+            answer=answer if isinstance(answer, Unanswered) else answer.downstream if forward else answer.upstream,
+            log=self.there.items.get(at.across),
+            committed=before,
+            members=self.members.items.get(at.group, 0),
+            enabled=self.direction.enabled,
+            skipped=answer.skipped if isinstance(answer, Answer) else 0,
+            source_empty=origin is not None and origin.start == origin.end <= at.offset,
+            beyond_end=origin is not None and at.offset > origin.end,
+            stale=self._is_stale(at, origin),
+            untrue=forward and memory.target_logs.is_untrue(at.group, at.where, before),
+            own=forward and memory.is_own(at.across, before),
+            error=self._unseen(at),
+        )
+        return GroupOffset(
+            at.group,
+            at.across,
+            at.offset,
+            answer,
+            verdict_on(facts),
+            before,
+            self.direction.back,
+            sought=sought,
+            held=forward and self._is_held(at),
+            unseen=facts.error is not None,
+        )
 
+    def _is_stale(self, at: _GroupPosition, origin: LogRange | None) -> bool:
+        """Whether the log that the offset comes from has lost its tail since."""
+        logs = self.memory.target_logs if self.direction.back else self.memory.source_logs
+        if origin is not None and at.offset > origin.end:
+            logs.note_beyond(at.group, at.upstream, at.offset)
+        return logs.is_untrue(at.group, at.upstream, at.offset)
 
-def _offset_there(direction: Direction, answer: Answer) -> int:
-    return answer.upstream if direction.back else answer.downstream
+    def _is_held(self, at: _GroupPosition) -> bool:
+        return bool(at.ends and at.history and at.history.resending_since(at.ends.target.end) is not None)
 
-
-def _translated(
-    direction: Direction, memory: OffsetMemory, at: GroupPosition, found: SearchResult | None
-) -> Answer | Unanswered:
-    if at.ends is None:
-        return Unanswered.NO_OFFSET_SYNC
-    ends, (upstream, remote) = at.ends, direction.on_both(at.where)
-    if found is not None and ends.source is not None and not direction.back:
-        ends = replace(ends, markers_only=found.nothing_before(ends.source.end))
-    evidence = Evidence(
-        at.history,
-        matched=found.offset if found else None,
-        exact=found.exact if found else True,
-        checkpoint=memory.checkpoint(at.group, upstream, remote),
-        previous=memory.answers.get((at.group, at.where)),
-        truncated=not direction.back and memory.histories.is_truncated(upstream),
-        verified=None if direction.back else memory.histories.exact_offset(upstream, at.offset),
-    )
-    answer = (translate_back if direction.back else translate)(at.offset, ends, evidence)
-    if isinstance(answer, Answer):
-        memory.answers[at.group, at.where] = answer
-    return answer
-
-
-def _unseen(seen: _Observation, group: str, across: TopicPartition, alias: str) -> str | None:
-    """Why the group or its log there could not be read. A log that does not exist is no fault."""
-    of_group = seen.committed.errors.get(group) or seen.members.errors.get(group)
-    if of_group:
-        return f"the group on {alias} could not be read: {of_group.needing('DESCRIBE', 'GROUP', group)}"
-    of_log = seen.there.errors.get(across)
-    if of_log and of_log.code != "UNKNOWN_TOPIC_OR_PART":
-        return f"{across} on {alias} could not be read: {of_log.needing('DESCRIBE', 'TOPIC', across.topic)}"
-    return None
+    def _unseen(self, at: _GroupPosition) -> str | None:
+        """Why the group or its log there could not be read. A log that does not exist is no fault."""
+        alias = self.direction.there.reader.alias
+        of_group = self.committed.errors.get(at.group) or self.members.errors.get(at.group)
+        if of_group:
+            return f"the group on {alias} could not be read: {of_group.needing('DESCRIBE', 'GROUP', at.group)}"
+        of_log = self.there.errors.get(at.across)
+        if of_log and of_log.code != "UNKNOWN_TOPIC_OR_PART":
+            return f"{at.across} on {alias} could not be read: {of_log.needing('DESCRIBE', 'TOPIC', at.across.topic)}"
+        return None
 
 
 MANY = 200
