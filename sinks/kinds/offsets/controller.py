@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -20,12 +20,11 @@ from sinks.faults import ItemFault, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Cluster
 from sinks.kafka.ports.groups import GroupReader, Groups
-from sinks.kinds.assembly import Assembled, Assembly, GroupScope
+from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.offsets.direction import (
     ClusterGroups,
     Direction,
     GroupOffset,
-    OffsetClusters,
     backward,
     forward,
     summary_of,
@@ -56,42 +55,45 @@ log = logging.getLogger(__name__)
 READS_FOR = 1.0
 """Seconds for which a pass of the job reads MM2's topics. A change of another kind waits no longer than that."""
 
-Emit = Callable[[Collection[GroupOffset]], None]
-"""Called with the rows of the groups that were just compared."""
-
 
 class OffsetController:
     """The kind `group-offset` of one flow."""
 
     kinds = frozenset({Kind.GROUP_OFFSET})
 
-    def __init__(
-        self,
-        settings: FlowSettings,
-        ends: OffsetClusters,
-        memory: OffsetMemory,
-        matches: MatchCache | None = None,
-        emit: Emit | None = None,
-        scope: GroupScope | None = None,
-        reads_for: float = float("inf"),
-        same: SameRecords | None = None,
-    ) -> None:
-        """`matches`: None searches for no records. `same`: for a copier that preserves offsets. `emit`: None emits no
-        checkpoints. `scope`: what a command wants. `reads_for`: see `PacedReading`."""
-        self._scope, self._shown = scope, scope is not None and scope.shown
-        self._settings, self._ends, self.memory, self._matches, self._emit = settings, ends, memory, matches, emit
-        self._same = same
-        self._active = settings.enabled[Kind.GROUP_OFFSET] or emit is not None or self._shown
+    def __init__(self, assembly: Assembly) -> None:
+        settings, source, target = assembly.settings, assembly.source, assembly.target
+        self._settings, self.memory = settings, OffsetMemory()
+        self._source, self._target = (ClusterGroups(one.cluster, one.groups) for one in (source, target))
+        # Groups are polled where they come from. For the way back that is the target.
+        here, groups = target if assembly.scope.back else source, assembly.scope.groups
+        self._polled = PolledGroups(settings, here.groups, here.group_watch(), time.monotonic, groups)
+        self._scope = assembly.scope if assembly.once else None
+        self._shown = self._scope is not None and self._scope.shown
+        self._emitter: CheckpointEmitter | None = None
+        if settings.emit_checkpoints and not assembly.once:
+            self._emitter = CheckpointEmitter(settings, target.cluster, self.memory)
+        self._matches: MatchCache | None = None
+        self._same: SameRecords | None = None
+        if settings.keeps_offsets:
+            self._same = same_records(source, target)
+        elif settings.matching:
+            self._matches = open_matches(settings, source, target, at_leisure=assembly.once, beside=assembly.beside)
+        self._active = settings.enabled[Kind.GROUP_OFFSET] or self._emitter is not None or self._shown
         self._rows: dict[str, list[GroupOffset]] = {}
         self._schedule, self._turn, self._began = GroupSchedule(), list[str](), 0.0
         self._ledger: Ledger | None = None
-        self._reading = PacedReading(MirrorReading(memory, ends.topics), reads_for, time.monotonic)
+        topics = mirror_topics(settings, source.cluster, target.cluster)
+        reads_for = READS_FOR if assembly.comes_again else float("inf")
+        self._reading = PacedReading(MirrorReading(self.memory, topics), reads_for, time.monotonic)
         self._owes_all = False
         self._listed: Mapping[str, int] = {}
         self._summary: GroupSummary | None = None
         self._waiting: set[str] = set()
-        topics = ends.topics
-        self._stream = StreamWatch(ends.of(topics.syncs_on.alias).groups, topics.syncs) if topics else None
+        self._stream: StreamWatch | None = None
+        if topics is not None:
+            on = target if topics.syncs_on.alias == target.alias else source
+            self._stream = StreamWatch(on.groups, topics.syncs)
 
     def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
         """Takes in what the stream brought, and says whether any group is due to be compared."""
@@ -108,12 +110,12 @@ class OffsetController:
         if not self._active or (Kind.GROUP_OFFSET in context.idle and not self._shown):
             return Polled(differs=False)
         partitions = context.listed.source.get(COMMITS_TOPIC, 0) if self._scope is None else 0
-        moved = self._ends.polled.poll(context.now, everything, partitions)
+        moved = self._polled.poll(context.now, everything, partitions)
         if moved.gone:
             self._forget(moved.gone, agenda)
         if moved.committed:
             self._schedule.committed(moved.committed)
-        chosen = self._ends.polled.chosen
+        chosen = self._polled.chosen
         if everything:
             self._schedule.compare_all(sorted(chosen), context.now)
         if self._scope is None and (everything or moved.gone):
@@ -135,15 +137,15 @@ class OffsetController:
 
     def _direction(self, listed: Listed) -> Direction:
         if self._scope is not None and self._scope.back:
-            return backward(self._ends.source, self._ends.target, listed)
-        return forward(self._settings, self._ends.source, self._ends.target, listed)
+            return backward(self._source, self._target, listed)
+        return forward(self._settings, self._source, self._target, listed)
 
     def _keep(self, context: PassContext) -> None:
         """At each full comparison: recognizes topics and writes to the ledger what changed."""
         self._recognize(context.listed, context.listed.desired.remote)
         self._listed = context.listed.source
-        self.memory.forget_unlisted(self._listed, context.now, self._ends.source.reader.confirmed_absent)
-        self.memory.checkpoints.forget_unlisted(context.listed, self._ends.polled.chosen, context.now)
+        self.memory.forget_unlisted(self._listed, context.now, self._source.reader.confirmed_absent)
+        self.memory.checkpoints.forget_unlisted(context.listed, self._polled.chosen, context.now)
         self.memory.save(context.ledger, self._listed)
 
     def _recognize(self, listed: Listed, topics: Iterable[str]) -> set[str]:
@@ -155,8 +157,8 @@ class OffsetController:
         }
         if not remote:
             return set()
-        source, target = self._ends.source.groups.topic_ids(remote), self._ends.target.groups.topic_ids(remote.values())
-        again = self.memory.recognize(remote, source, target)
+        ids = self._source.groups.topic_ids(remote), self._target.groups.topic_ids(remote.values())
+        again = self.memory.recognize(remote, *ids)
         if self._matches is not None:
             self._matches.forget((), again)
         return again
@@ -174,7 +176,7 @@ class OffsetController:
     def _forget_untrue(self, chosen: Collection[str]) -> None:
         """Forgets untrue offsets of groups that have none any more, as the cluster says of each by name: a listing may
         lack a group that is there."""
-        for side, logs in ((self._ends.source, self.memory.source_logs), (self._ends.target, self.memory.target_logs)):
+        for side, logs in ((self._source, self.memory.source_logs), (self._target, self.memory.target_logs)):
             if unlisted := logs.groups().difference(chosen):
                 said = side.groups.committed(sorted(unlisted)).items
                 logs.forget_groups({group for group, offsets in said.items() if not offsets})
@@ -219,8 +221,8 @@ class OffsetController:
         for group in groups:
             self._schedule.compared(group, self._rows.get(group, ()), context.now)
         self._schedule.took(len(groups), time.monotonic() - self._began)
-        if self._emit is not None:
-            self._emit([row for group in groups for row in self._rows.get(group, ())])
+        if self._emitter is not None:
+            self._emitter.emit([row for group in groups for row in self._rows.get(group, ())])
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """Nothing: a group's offsets are its own, and never deleted."""
@@ -232,24 +234,18 @@ class OffsetController:
 
     def status(self, context: PassContext, agenda: KindsAgenda) -> ControllerStatus:
         """Counts partitions by verdict, and names offsets that the target refused."""
-        refused = agenda.backed_off.waiting(context.now)
+        refused, warnings = agenda.backed_off.waiting(context.now), self._polled.unmatched
         if (reason := self._reading.reason) is not None:
             errors = (Unobserved(Kind.GROUP_OFFSET, reason),) if self._active else ()
-            warnings = self._ends.polled.unmatched
             return ControllerStatus(refused, errors, groups=self._summary, due=context.now, warnings=warnings)
         if self._summary is None and self._active:
             self._summary = summary_of([row for rows in self._rows.values() for row in rows])
         if self._summary is not None and self._summary.refused != self.memory.refused:
             self._summary = replace(self._summary, refused=dict(self.memory.refused))
+        due = min(self._polled.due, self._schedule.next_at()) if self._active else NEVER_AT
         stream = self._stream if self._waiting else None
         moved = stream is not None and stream.moved(context.now, self.memory.histories.position)
-        return ControllerStatus(
-            refused=refused,
-            groups=self._summary,
-            due=min(self._ends.polled.due, self._schedule.next_at()) if self._active else NEVER_AT,
-            stream_moved=moved,
-            warnings=self._ends.polled.unmatched,
-        )
+        return ControllerStatus(refused, groups=self._summary, due=due, stream_moved=moved, warnings=warnings)
 
     def close(self) -> None:
         """Writes to the ledger what came since the last full comparison. A command leaves that to the job."""
@@ -268,45 +264,17 @@ class OffsetController:
 
 def assemble(assembly: Assembly) -> Assembled:
     """The kind `group-offset` of one flow. A job keeps the histories even where no offset is written."""
-    settings, source, target = assembly.settings, assembly.source, assembly.target
     if assembly.once and not (Kind.GROUP_OFFSET in assembly.settings.synced or assembly.scope.shown):
         return Assembled()
     if assembly.scope.back:
-        check_leads_back(settings)
-    memory, clusters = OffsetMemory(), offset_clusters(assembly)
-    emit = None
-    if settings.emit_checkpoints and not assembly.once:
-        emit = CheckpointEmitter(settings.internal.checkpoints, target.cluster, settings.replication_factor, memory)
-    scope = assembly.scope if assembly.once else None
-    matches = same = None
-    if settings.keeps_offsets:
-        same = same_records(source, target)
-    elif settings.matching:
-        matches = open_matches(settings, source, target, at_leisure=assembly.once, beside=assembly.beside)
-    reads_for = READS_FOR if assembly.comes_again else float("inf")
-    onto = source if assembly.scope.back else target
-    return Assembled(
-        [OffsetController(settings, clusters, memory, matches, emit, scope, reads_for=reads_for, same=same)],
-        {Kind.GROUP_OFFSET: GroupWriter(onto.alias, onto.groups)},
-    )
+        check_leads_back(assembly.settings)
+    onto = assembly.source if assembly.scope.back else assembly.target
+    return Assembled([OffsetController(assembly)], {Kind.GROUP_OFFSET: GroupWriter(onto.alias, onto.groups)})
 
 
 def offset_memory(controllers: Iterable[Controller]) -> OffsetMemory:
     """What a flow's controllers know of offsets; an empty memory if none of them keeps groups."""
     return next((one.memory for one in controllers if isinstance(one, OffsetController)), OffsetMemory())
-
-
-def offset_clusters(assembly: Assembly) -> OffsetClusters:
-    """Groups are polled where they come from: on the source, or on the target for the way back."""
-    settings, source, target = assembly.settings, assembly.source, assembly.target
-    comes_from = target if assembly.scope.back else source
-    polled = PolledGroups(settings, comes_from.groups, comes_from.group_watch(), time.monotonic, assembly.scope.groups)
-    return OffsetClusters(
-        ClusterGroups(source.cluster, source.groups),
-        ClusterGroups(target.cluster, target.groups),
-        mirror_topics(settings, source.cluster, target.cluster),
-        polled,
-    )
 
 
 Rows = Mapping[str, Sequence[GroupOffset]]
@@ -371,11 +339,12 @@ CHECKPOINTS_TOPIC_CONFIGS: Mapping[str, str] = {"cleanup.policy": "compact"}
 class CheckpointEmitter:
     """Writes the checkpoints topic of one flow, which is created at the first checkpoint."""
 
-    def __init__(self, topic: str, target: Cluster, factor: int, memory: OffsetMemory) -> None:
-        self._topic, self._target, self._factor, self._memory = topic, target, factor, memory
+    def __init__(self, settings: FlowSettings, target: Cluster, memory: OffsetMemory) -> None:
+        self._topic, self._factor = settings.internal.checkpoints, settings.replication_factor
+        self._target, self._memory = target, memory
         self._created = False
 
-    def __call__(self, rows: Iterable[GroupOffset]) -> None:
+    def emit(self, rows: Iterable[GroupOffset]) -> None:
         """One checkpoint for each row that the topic's newest does not have already; none for a row whose offset is not
         to be trusted. Raises ClusterUnreachable."""
         known = self._memory.checkpoints.newest

@@ -12,8 +12,6 @@ from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.groups import GroupReader
-from sinks.kinds.offsets.mirror_records import MirrorTopics
-from sinks.kinds.offsets.polled_groups import PolledGroups
 from sinks.kinds.offsets.translation import Answer, Unanswered
 from sinks.kinds.offsets.verdicts import Judgement, Verdict, written
 from sinks.model.changes import Change, Key, Kind
@@ -29,20 +27,6 @@ class ClusterGroups:
 
     reader: Reader
     groups: GroupReader
-
-
-@dataclass(frozen=True)
-class OffsetClusters:
-    """What a flow's groups are read with. `polled`: groups of the cluster that they come from."""
-
-    source: ClusterGroups
-    target: ClusterGroups
-    topics: MirrorTopics | None
-    polled: PolledGroups
-
-    def of(self, alias: str) -> ClusterGroups:
-        """The one of the two with this alias."""
-        return self.target if self.target.reader.alias == alias else self.source
 
 
 @dataclass(frozen=True)
