@@ -32,7 +32,7 @@ from sinks.kinds.offsets.direction import (
 )
 from sinks.kinds.offsets.group_schedule import GroupSchedule
 from sinks.kinds.offsets.match_cache import MatchCache, open_matches
-from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.memory import OffsetMemory, TakenIn
 from sinks.kinds.offsets.mirror_reading import MirrorReading, PacedReading
 from sinks.kinds.offsets.mirror_records import mirror_topics
 from sinks.kinds.offsets.polled_groups import COMMITS_TOPIC, PolledGroups
@@ -85,7 +85,7 @@ class OffsetController:
         self._ledger: Ledger | None = None
         topics = mirror_topics(settings, source.cluster, target.cluster)
         reads_for = READS_FOR if assembly.comes_again else float("inf")
-        self._reading = PacedReading(MirrorReading(self.memory, topics), reads_for, time.monotonic)
+        self._reading = PacedReading(MirrorReading(self.memory, topics), reads_for)
         self._owes_all = False
         self._listed: Mapping[str, int] = {}
         self._summary: GroupSummary | None = None
@@ -121,10 +121,21 @@ class OffsetController:
         if self._scope is None and (everything or moved.gone):
             self._forget_untrue(chosen)
         if taken_in.groups or taken_in.restarted:
-            resent = groups_on(taken_in.restarted, context.listed.desired.remote, self._rows)
-            affected = not_settled(taken_in.groups, self._rows) | resent
-            self._schedule.checkpointed(affected & chosen, context.now)
+            self._schedule.checkpointed(self._brought_nearer(taken_in, context.listed) & chosen, context.now)
         return Polled(differs=self._schedule.next_at() <= context.now)
+
+    def _brought_nearer(self, taken_in: TakenIn, listed: Listed) -> set[str]:
+        """Groups that what MM2 wrote can bring nearer. A settled group changes only when it commits, or when MM2 sends
+        its partition again."""
+        remote = listed.desired.remote
+        copies = {
+            TopicPartition(remote[where.topic], where.partition)
+            for where in taken_in.restarted
+            if where.topic in remote
+        }
+        resent = {group for group, rows in self._rows.items() if copies and any(row.where in copies for row in rows)}
+        known = {group: self._rows.get(group) for group in taken_in.groups}
+        return resent | {group for group, rows in known.items() if not rows or not all(row.settled for row in rows)}
 
     @property
     def rows(self) -> list[GroupOffset]:
@@ -132,8 +143,7 @@ class OffsetController:
         return [row for _, rows in sorted(self._rows.items()) for row in rows]
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
-        """What a micro-batch brought of MM2's; the next poll takes it in."""
-        self.memory.take_in(syncs, checkpoints)
+        self.memory.queue.put(syncs, checkpoints)
 
     def _direction(self, listed: Listed) -> Direction:
         if self._scope is not None and self._scope.back:
@@ -194,7 +204,6 @@ class OffsetController:
         return rows
 
     def difference(self, context: PassContext, seen: list[GroupOffset]) -> Comparison:
-        """The offsets to write."""
         for group in self._turn:
             self._rows.pop(group, None)
         for row in seen:
@@ -277,26 +286,6 @@ def offset_memory(controllers: Iterable[Controller]) -> OffsetMemory:
     return next((one.memory for one in controllers if isinstance(one, OffsetController)), OffsetMemory())
 
 
-Rows = Mapping[str, Sequence[GroupOffset]]
-"""What is known of each group."""
-
-
-def not_settled(groups: Collection[str], rows: Rows) -> set[str]:
-    """Returns the groups that a checkpoint can bring nearer. A settled group changes only when it commits."""
-    return {group for group in groups if not (known := rows.get(group)) or not all(row.settled for row in known)}
-
-
-def groups_on(partitions: Collection[TopicPartition], remote: Mapping[str, str], rows: Rows) -> set[str]:
-    """Returns groups with offsets on these partitions of the source. What MM2 sent again can bring them nearer.
-
-    `remote`: the names of topics on the target.
-    """
-    there = {TopicPartition(remote[where.topic], where.partition) for where in partitions if where.topic in remote}
-    if not there:
-        return set()
-    return {group for group, known in rows.items() if any(row.where in there for row in known)}
-
-
 END_POLL_INTERVAL = 1.0
 """Seconds between two polls of the topic's end."""
 
@@ -365,11 +354,9 @@ class CheckpointEmitter:
         known |= changed
 
 
-# Writes consumer groups' offsets, after one more check: a group may have woken up since they were planned.
-
-
 class GroupWriter:
-    """Writes changes of the kind `group-offset` to a cluster: only forward, within the log, without members."""
+    """Writes changes of the kind `group-offset` to a cluster: only forward, within the log, without members. It checks
+    once more before it writes, because a group may have woken up since the plan."""
 
     def __init__(self, alias: str, groups: Groups) -> None:
         self._alias, self._groups = alias, groups

@@ -26,7 +26,6 @@ class Missed(NamedTuple):
     unknown: bool = False
 
     def with_more(self, other: Missed) -> Missed:
-        """Returns both together."""
         return Missed(self.records + other.records, self.unknown or other.unknown)
 
 

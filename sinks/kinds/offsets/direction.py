@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -52,16 +53,6 @@ class Direction:
         """The same partition on the flow's source and on its target."""
         return (self.across(where), where) if self.back else (where, self.across(where))
 
-    @property
-    def source(self) -> ClusterGroups:
-        """The flow's source, whichever way the groups go."""
-        return self.there if self.back else self.here
-
-    @property
-    def target(self) -> ClusterGroups:
-        """The flow's target."""
-        return self.here if self.back else self.there
-
 
 @dataclass(frozen=True, slots=True)
 class GroupOffset:
@@ -85,12 +76,10 @@ class GroupOffset:
 
     @property
     def topic(self) -> str:
-        """The topic where it continues."""
         return self.where.topic
 
     @property
     def verdict(self) -> str:
-        """The verdict's word."""
         return self.judgement.verdict.value
 
     @property
@@ -176,10 +165,8 @@ def topics_to_write(listed: Listed, rows: Iterable[GroupOffset]) -> set[str]:
 
 def count_verdicts(rows: Iterable[GroupOffset]) -> dict[Verdict, int]:
     """How many rows have each verdict."""
-    counts = dict.fromkeys(Verdict, 0)
-    for row in rows:
-        counts[row.judgement.verdict] += 1
-    return counts
+    counts = Counter(row.judgement.verdict for row in rows)
+    return {verdict: counts[verdict] for verdict in Verdict}
 
 
 def summary_of(rows: Sequence[GroupOffset]) -> GroupSummary:

@@ -11,7 +11,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from operator import attrgetter
+from typing import NamedTuple, TypeVar
 
 import orjson
 
@@ -47,6 +48,15 @@ class Run(NamedTuple):
         return self.downstream + self.length
 
 
+T = TypeVar("T")
+
+
+def neighbours(ones: Sequence[T], offset: int, side: str) -> tuple[T | None, T | None]:
+    """The last one at or before an offset, and the next one. `side`: the attribute by which they are sorted."""
+    at = bisect_right(ones, offset, key=attrgetter(side))
+    return ones[at - 1] if at else None, ones[at] if at < len(ones) else None
+
+
 def joined_runs(runs: Iterable[Run]) -> list[Run]:
     """Sorted, neighbours in one. The runs do not overlap."""
     found: list[Run] = []
@@ -77,22 +87,18 @@ class ExactRuns:
 
         Behind a run that is where the next run begins, if nothing lies between them on the target.
         """
-        at = bisect_right(self.runs, upstream, key=_upstream) - 1
-        if at < 0:
+        run, following = neighbours(self.runs, upstream, "upstream")
+        if run is None:
             return None
-        run = self.runs[at]
         if upstream <= run.upstream_end:
             return run.downstream + upstream - run.upstream
-        following = self.runs[at + 1] if at + 1 < len(self.runs) else None
         return run.downstream_end if following and following.downstream == run.downstream_end else None
 
     def fits(self, upstream: int, downstream: int) -> bool:
         """Whether an offset-sync agrees with these runs."""
-        at = bisect_right(self.runs, upstream, key=_upstream) - 1
-        before = self.runs[at] if at >= 0 else None
+        before, following = neighbours(self.runs, upstream, "upstream")
         if before and upstream < before.upstream_end:
             return downstream == before.downstream + upstream - before.upstream
-        following = self.runs[at + 1] if at + 1 < len(self.runs) else None
         return (not before or downstream >= before.downstream_end) and (
             not following or downstream < following.downstream
         )
@@ -131,10 +137,6 @@ class ExactRuns:
         if not in_order or any(min(run) < 0 for run in found):
             raise ValueError("its runs are out of order")
         return cls(found, int(position), ids, tuple(joined_stretches(Stretch(*map(int, one)) for one in verified)))
-
-
-def _upstream(run: Run) -> int:
-    return run.upstream
 
 
 class ExactOffsets:

@@ -66,7 +66,6 @@ class GroupSchedule:
             self._tries.pop(group, None)
 
     def forget(self, groups: Collection[str]) -> None:
-        """Groups that are gone."""
         for group in groups:
             self._due.pop(group, None)
             self._tries.pop(group, None)

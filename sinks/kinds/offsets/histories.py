@@ -33,9 +33,7 @@ class Histories:
         """
         if position > self.position:
             self.reach(position)
-        partitions = self._topics.get(topic)
-        if partitions is None:
-            partitions = self._topics[topic] = {}
+        partitions = self._topics.setdefault(topic, {})
         history = partitions.get(partition)
         if history is None:
             partitions[partition] = History(upstream, downstream, position)
@@ -55,9 +53,8 @@ class Histories:
 
     def forget_positions(self) -> None:
         """The offset-syncs topic was recreated and counts from 0. Everything that comes is new; some may be missing."""
-        for partitions in self._topics.values():
-            for history in partitions.values():
-                history.position = NOWHERE
+        for _, history in self._each():
+            history.position = NOWHERE
         self.position, self._hole = NOWHERE, 0
         self.exact.forget_all()
 
@@ -142,7 +139,6 @@ class Histories:
         return 0 if history is None else history.reached
 
     def topics(self) -> frozenset[str]:
-        """Topics with a history."""
         return frozenset(self._topics)
 
     def changed_since(self, position: int) -> list[TopicPartition]:
@@ -156,6 +152,3 @@ class Histories:
         for topic, partitions in self._topics.items():
             for partition, history in partitions.items():
                 yield TopicPartition(topic, partition), history
-
-    def __len__(self) -> int:
-        return sum(map(len, self._topics.values()))

@@ -75,7 +75,8 @@ class LogTails:
 
     def __init__(self) -> None:
         self._highest: dict[TopicPartition, int] = {}
-        self._truncations: dict[TopicPartition, Truncation] = {}
+        self.truncations: dict[TopicPartition, Truncation] = {}
+        """The last truncation of each log that was seen truncated."""
         self._generations: dict[TopicPartition, int] = {}
         self._topic_generations: dict[str, int] = {}
         self.unsaved = set[TopicPartition]()
@@ -83,15 +84,7 @@ class LogTails:
 
     def restore(self, truncations: Mapping[TopicPartition, Truncation], ends: Mapping[TopicPartition, int]) -> None:
         """Takes over what earlier processes saw: truncations, and where logs ended."""
-        self._truncations, self._highest = dict(truncations), dict(ends)
-
-    def truncation(self, where: TopicPartition) -> Truncation | None:
-        """The last truncation of a log; None if none was seen."""
-        return self._truncations.get(where)
-
-    def truncated(self) -> list[TopicPartition]:
-        """Returns the logs that were seen truncated."""
-        return list(self._truncations)
+        self.truncations, self._highest = dict(truncations), dict(ends)
 
     def highest(self, where: TopicPartition) -> int:
         """The highest end of a log that was seen since it was truncated; 0 if none was."""
@@ -105,10 +98,10 @@ class LogTails:
         truncated = end < max(reached, self._highest.get(where, 0))
         self._highest[where] = end
         if truncated:
-            before = self._truncations.get(where)
+            before = self.truncations.get(where)
             # The place of the truncation before is uncertain, so only an offset below both counts as true.
             at = end if before is None or before.is_located else min(end, before.at)
-            self._truncations[where] = self._next(where, at, is_located=False)
+            self.truncations[where] = self._next(where, at, is_located=False)
         return truncated
 
     def note_shrunk(self, where: TopicPartition, end: int) -> bool:
@@ -119,16 +112,16 @@ class LogTails:
 
     def note_truncation(self, where: TopicPartition, at: int) -> None:
         """The log was truncated at this offset or before it. Offsets that were committed behind it count as untrue."""
-        before = self._truncations.get(where)
+        before = self.truncations.get(where)
         if before is None or before.is_located:
-            self._truncations[where] = self._next(where, at, is_located=True)
+            self.truncations[where] = self._next(where, at, is_located=True)
             return
         # The log may have grown again before its end was read. This offset is that of the first record written then.
         before.is_located, before.at = True, min(at, before.at)
         self.unsaved.add(where)
 
     def _next(self, where: TopicPartition, at: int, *, is_located: bool) -> Truncation:
-        before = self._truncations.get(where)
+        before = self.truncations.get(where)
         self._generations[where] = self._generations.get(where, 0) + 1
         self.unsaved.add(where)
         # Offsets that an earlier truncation made untrue stay untrue.
@@ -136,7 +129,7 @@ class LogTails:
 
     def locate(self, where: TopicPartition, at: int) -> None:
         """A log that was seen to be shorter was truncated at this offset or before it."""
-        before = self._truncations.get(where)
+        before = self.truncations.get(where)
         if before is not None and not before.is_located:
             self.note_truncation(where, at)
 
@@ -149,7 +142,7 @@ class LogTails:
 
         An offset that the group committed since differs from the first one that was seen after the truncation.
         """
-        truncation = self._truncations.get(where)
+        truncation = self.truncations.get(where)
         if truncation is None or committed is None:
             return False
         if group not in truncation.first:
@@ -164,7 +157,7 @@ class LogTails:
         So the offset stays untrue once the log is as long again. It says nothing about other groups: an operator may
         have set it by hand.
         """
-        truncation = self._truncations.setdefault(where, Truncation(NO_OFFSET_BEHIND))
+        truncation = self.truncations.setdefault(where, Truncation(NO_OFFSET_BEHIND))
         if truncation.still.get(group) != committed:
             truncation.still[group] = committed
             self.unsaved.add(where)
@@ -172,24 +165,24 @@ class LogTails:
     def forget(self, topic: str) -> None:
         """A topic that was recreated, or is gone."""
         self._topic_generations[topic] = self._topic_generations.get(topic, 0) + 1
-        self.unsaved |= {where for where in self._truncations if where.topic == topic}
+        self.unsaved |= {where for where in self.truncations if where.topic == topic}
         self._highest = {where: end for where, end in self._highest.items() if where.topic != topic}
-        self._truncations = {where: one for where, one in self._truncations.items() if where.topic != topic}
+        self.truncations = {where: one for where, one in self.truncations.items() if where.topic != topic}
 
     def groups(self) -> set[str]:
         """Groups with an offset in a truncation."""
-        kept = self._truncations.values()
+        kept = self.truncations.values()
         return set[str]().union(*(one.first for one in kept), *(one.still for one in kept))
 
     def forget_first(self, groups: Collection[str]) -> None:
         """Groups that a listing lacks. One that comes back may be a new one, whose first offset proves nothing."""
-        for where, truncation in self._truncations.items():
+        for where, truncation in self.truncations.items():
             truncation.first = self._without(where, truncation.first, groups)
 
     def forget_groups(self, groups: Collection[str]) -> None:
         """Groups that have no offset on this cluster, as it says itself: what they commit next is new."""
         self.forget_first(groups)
-        for where, truncation in self._truncations.items():
+        for where, truncation in self.truncations.items():
             truncation.still = self._without(where, truncation.still, groups)
 
     def _without(self, where: TopicPartition, offsets: dict[str, int], groups: Collection[str]) -> dict[str, int]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from sinks.every_kind.absence import Absence
 from sinks.every_kind.listing import Listed, replicated_topics
-from sinks.kafka.ports.cluster import LogChunk, Placed, Reader
+from sinks.kafka.ports.cluster import Placed, Reader
 from sinks.kafka.ports.groups import GroupPartition
 from sinks.kinds.offsets.cut_logs import CutLogs
 from sinks.kinds.offsets.histories import Histories
@@ -37,6 +37,8 @@ from sinks.ledger.ledger import Ledger
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.valid_topic_names import topic_name_fault
+
+log = logging.getLogger(__name__)
 
 FORGOTTEN_AFTER = 2
 """Full comparisons that must lack an item, over a minute, until it is forgotten. It can be learned again."""
@@ -114,11 +116,8 @@ def bytes_of(syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen
     return RECORD_BYTES * (len(syncs) + len(checkpoints)) + sum(names.values())
 
 
-log = logging.getLogger(__name__)
-
-
 class OffsetMemory:
-    """What one flow knows of offsets. `take_in` may be called from any thread, everything else from one."""
+    """What one flow knows of offsets. `queue` may be used from any thread, everything else from one."""
 
     def __init__(self, most_waiting: int = MOST_WAITING_RECORDS) -> None:
         self.histories = Histories(
@@ -154,10 +153,6 @@ class OffsetMemory:
         """Whether a group's offset on a copy is its own, because the copy was drained in a batch."""
         return committed is not None and self._in_batches and copy in self.takeover_ends
 
-    def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
-        """Queues what a micro-batch brought, until `drain`."""
-        self.queue.put(syncs, checkpoints)
-
     def drain(self) -> TakenIn | None:
         """Takes in what was queued. Returns what was taken in since the last call.
 
@@ -177,7 +172,7 @@ class OffsetMemory:
             self._ids = self._stored.load(ledger, self.histories, topics.syncs if topics else "")
             load_truncations(ledger, self.source_logs, self.target_logs)
             self.cut_logs.note_unexplained(self.histories.emptied())
-            self.cut_logs.note_unexplained(filter(self.lost_tail, self.source_logs.truncated()))
+            self.cut_logs.note_unexplained(filter(self.lost_tail, self.source_logs.truncations))
             self.histories.exact.renew(ledger)
             self._topics, self._is_loaded = topics, True
         if topics is not None and is_recreated(self._ids, topics.checkpoints_on, topics.checkpoints):
@@ -262,7 +257,7 @@ class OffsetMemory:
     def lost_tail(self, where: TopicPartition) -> bool:
         """Whether the log on the source lost its tail, and MM2 has sent no sync of what was written there since. Until
         then the target has records that the source lacks, and its end says nothing of a group that read the source."""
-        truncation, history = self.source_logs.truncation(where), self.histories.of(where)
+        truncation, history = self.source_logs.truncations.get(where), self.histories.of(where)
         if truncation is None or truncation.at == NO_OFFSET_BEHIND:
             return False
         return history is None or history.latest.upstream <= truncation.at
@@ -438,13 +433,9 @@ class OffsetMemory:
             self.save(ledger, listed)
 
 
-# MM2's newest checkpoint of each group and partition. Checkpoints from before a recreation or truncation are left
-# out.
-
-
 class KnownCheckpoints:
-    """A flow's checkpoints. MM2 leaves checkpoints of deleted topics in its topic, and nothing there tells them
-    apart."""
+    """MM2's newest checkpoint of each group and partition of a flow, without those from before a recreation or
+    truncation. MM2 leaves checkpoints of deleted topics in its topic, and nothing there tells them apart."""
 
     def __init__(self) -> None:
         self.newest: dict[GroupPartition, Pair] = {}
@@ -472,11 +463,11 @@ class KnownCheckpoints:
                 self.newest[key], self._positions[key] = Pair(seen.upstream, seen.downstream), seen.position
         return groups
 
-    def catching_up(self, chunks_from: Callable[[int], Iterator[LogChunk]]) -> Iterator[None]:
+    def catching_up(self, topics: MirrorTopics) -> Iterator[None]:
         """Takes in what the topic has beyond what is known, a piece at a time. A topic that ends earlier was recreated.
-        `chunks_from`: reads the topic from an offset on; what it raises is raised here."""
+        Raises ClusterUnreachable, RightsMissing."""
         known = self.read_to
-        for chunk in chunks_from(known + 1):
+        for chunk in topics.checkpoints_on.read_log_in_chunks(topics.checkpoints, known + 1):
             if chunk.whole and known != NOWHERE:
                 self.count_again()
                 known = NOWHERE
@@ -517,7 +508,6 @@ class KnownCheckpoints:
         return settled
 
     def forget_groups(self, groups: Collection[str]) -> None:
-        """Forgets groups that the source no longer has."""
         self._drop({key for key in self.newest if key[0] in groups})
 
     def forget_unlisted(self, listed: Listed, groups: Collection[str], now: float) -> None:

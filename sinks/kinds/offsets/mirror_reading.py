@@ -8,7 +8,8 @@ is known counts before a reading is at its end: a later sync may end a history.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics, ReadSoFar, checkpoints_of
@@ -35,7 +36,7 @@ class MirrorReading:
         self._memory.begin(ledger, self._topics)
         if self._topics is not None:
             yield from self._syncs(self._topics)
-            for _ in checkpoints.catching_up(self._topics.checkpoint_chunks):
+            for _ in checkpoints.catching_up(self._topics):
                 yield ReadSoFar("checkpoints", checkpoints.read_to + 1)
         self._memory.begun()
 
@@ -82,7 +83,7 @@ class MirrorReading:
                 yield ReadSoFar("offset-syncs", memory.histories.position + 1)
 
     def _checkpoints(self, topics: MirrorTopics, position: int) -> Iterator[ReadSoFar]:
-        for chunk in topics.checkpoint_chunks(position):
+        for chunk in topics.checkpoints_on.read_log_in_chunks(topics.checkpoints, position):
             self._memory.take_checkpoints(checkpoints_of(chunk.records))
             if chunk.records:
                 yield ReadSoFar("checkpoints", chunk.records[-1].position + 1)
@@ -99,9 +100,9 @@ def read_memory(ledger: Ledger, topics: MirrorTopics | None) -> OffsetMemory:
 class PacedReading:
     """Reads into one flow's memory for a limited time in each pass: the first reading, and later ones."""
 
-    def __init__(self, reading: MirrorReading, seconds: float, clock: Callable[[], float]) -> None:
+    def __init__(self, reading: MirrorReading, seconds: float) -> None:
         """`seconds`: how long it may read in one pass."""
-        self._reading, self._seconds, self._clock = reading, seconds, clock
+        self._reading, self._seconds = reading, seconds
         self._loaded = self._owes_rest = False
         self._under_way: Iterator[ReadSoFar] | None = None
         self._read = ReadSoFar("offset-syncs", 0)
@@ -113,9 +114,9 @@ class PacedReading:
         """
         self._owes_rest |= to_the_end
         under_way, self._under_way = self._under_way or self._all(ledger), None
-        until = self._clock() + self._seconds
+        until = time.monotonic() + self._seconds
         for self._read in under_way:
-            if self._clock() >= until:
+            if time.monotonic() >= until:
                 self._under_way = under_way
                 return False
         self._owes_rest = False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.ports.cluster import LogChunk, Placed, Reader
+from sinks.kafka.ports.cluster import Placed, Reader
 from streaming.errors import MalformedRecord
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import decode_checkpoint, decode_offset_sync
@@ -51,10 +51,6 @@ class MirrorTopics:
     syncs_on: Reader
     checkpoints: str
     checkpoints_on: Reader
-
-    def checkpoint_chunks(self, position: int) -> Iterator[LogChunk]:
-        """The checkpoints topic at and behind an offset. Raises ClusterUnreachable, RightsMissing."""
-        return self.checkpoints_on.read_log_in_chunks(self.checkpoints, position)
 
 
 def mirror_topics(settings: FlowSettings, source: Reader, target: Reader) -> MirrorTopics | None:

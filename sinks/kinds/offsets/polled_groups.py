@@ -18,6 +18,8 @@ from sinks.kafka.ports.watches import GroupWatch
 from sinks.kinds.file_warnings import unmatched_groups
 from streaming.mm2.records import TopicPartition
 
+log = logging.getLogger(__name__)
+
 
 class GroupChanges(NamedTuple):
     """Groups that committed, and groups that are gone or no longer chosen."""
@@ -122,7 +124,6 @@ class PollPace:
         self._took: deque[float] = deque(maxlen=LAST_POLLS)
 
     def is_due(self, now: float) -> bool:
-        """Whether it may be done now."""
         return now >= self.due
 
     def took(self, now: float, seconds: float, groups: int = 0, committed: int = 0) -> None:
@@ -134,26 +135,9 @@ class PollPace:
 
 
 def chosen_groups(settings: FlowSettings, names: Iterable[str]) -> list[str]:
-    """Groups that are followed, sorted."""
-    return sorted(group for group in names if is_followed(settings, group))
-
-
-def is_followed(settings: FlowSettings, group: str) -> bool:
-    """Whether the filter lets a group through. The group without a name is never followed: brokers take its commits for
-    old consumers, but no Admin client can ask or commit for it."""
-    return bool(group) and settings.group_filter.should_replicate_group(group)
-
-
-# Which groups may have committed, by the ends of `__consumer_offsets`: one request, however many groups there are.
-#
-# Every change of a group's offsets is a record in the group's partition of that topic: a commit, a deletion, an expiry,
-# the end of a transaction. Reading the ends needs DESCRIBE on the topic. Without that right every group is polled.
-#
-# A cluster may keep commits in another way than Kafka does. That shows when a group has new offsets while the end of
-# its partition has not moved since the group's last poll. Then every group is polled for some minutes.
-
-
-log = logging.getLogger(__name__)
+    """Groups that the filter lets through, sorted. The group without a name is never followed: brokers take its commits
+    for old consumers, but no Admin client can ask or commit for it."""
+    return sorted(group for group in names if group and settings.group_filter.should_replicate_group(group))
 
 
 COMMITS_TOPIC: Final = "__consumer_offsets"
@@ -163,7 +147,16 @@ DOUBTED = 600.0
 
 
 class CommitEnds:
-    """The ends of the topic's partitions on one cluster, as of the last two looks."""
+    """Which groups may have committed, by the ends of `__consumer_offsets` as of the last two looks: one request,
+    however many groups there are.
+
+    Every change of a group's offsets is a record in the group's partition of that topic: a commit, a deletion, an
+    expiry, the end of a transaction. Reading the ends needs DESCRIBE on the topic. Without that right every group is
+    polled.
+
+    A cluster may keep commits in another way than Kafka does. That shows when a group has new offsets while the end of
+    its partition has not moved since the group's last poll. Then every group is polled for some minutes.
+    """
 
     def __init__(self, groups: GroupReader) -> None:
         self._groups = groups
@@ -219,7 +212,6 @@ class CommitEnds:
                 self._since[group] = before
 
     def forget(self, groups: Collection[str]) -> None:
-        """Groups that are gone."""
         for group in groups:
             self._since.pop(group, None)
             self._partition.pop(group, None)

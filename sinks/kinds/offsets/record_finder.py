@@ -149,7 +149,6 @@ class _Finding:
         return {question: record for question, record in seen.items() if question not in self.found}
 
     def begin(self, wanted: Mapping[Question, Record]) -> dict[Question, Search]:
-        """Begins a search for each question."""
         self._logs = self._ends(self._there, {question: question.there for question in wanted})
         wide = {question: record for question, record in wanted.items() if self._is_wide(question)}
         starts = {question: question.low for question in wanted} | self._by_time(wide)

@@ -146,13 +146,11 @@ class SameRecords:
         return at in self._proven and self._proven[at].log == log
 
     def close(self) -> None:
-        """Closes both readers."""
         self._source.close()
         self._target.close()
 
 
 def same_records(source: ClusterPorts, target: ClusterPorts) -> SameRecords:
-    """Between two clusters."""
     return SameRecords(source.records("read_uncommitted"), target.records("read_uncommitted"))
 
 

@@ -125,10 +125,6 @@ def load_truncations(ledger: Ledger, source: LogTails, target: LogTails) -> None
     target.restore(found[TARGET], {})
 
 
-def _key_of_part(key: Key, part: int) -> Key:
-    return (*key, str(part)) if part else key
-
-
 def _keys_of_parts(keys: Iterable[Key]) -> dict[Key, list[Key]]:
     """By the key of each truncation, the keys of all its parts, its own first."""
     found: dict[Key, list[Key]] = {}
@@ -156,11 +152,11 @@ def store_truncations(ledger: Ledger, source: LogTails, target: LogTails, listed
         entries: dict[EntryKey, str | None] = {}
         written = set[TopicPartition]()
         for where in sorted(logs.unsaved):
-            key, truncation = (side, where.topic, str(where.partition)), logs.truncation(where)
+            key, truncation = (side, where.topic, str(where.partition)), logs.truncations.get(where)
             if key in has or (truncation is not None and where.partition < listed.get(where.topic, 0)):
                 entries |= {(Entry.TRUNCATED, part): None for part in has.get(key, ())}
                 for part, text in enumerate(truncation.as_texts() if truncation else ()):
-                    entries[Entry.TRUNCATED, _key_of_part(key, part)] = text
+                    entries[Entry.TRUNCATED, (*key, str(part)) if part else key] = text
                 written.add(where)
             elif truncation is None:
                 written.add(where)
@@ -180,9 +176,6 @@ def stored_histories(ledger: Ledger) -> Iterator[tuple[TopicPartition, History]]
 def store_histories(ledger: Ledger, histories: Mapping[TopicPartition, History | None]) -> None:
     """Writes histories to the ledger. None deletes one. Raises ClusterUnreachable."""
     ledger.put_histories({where: history.to_bytes() if history else None for where, history in histories.items()})
-
-
-# The ids of a topic on both sides of a flow, and from where on MM2's own topics are about the topic with these ids.
 
 
 @dataclass(frozen=True, slots=True)

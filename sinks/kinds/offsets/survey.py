@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from sinks.background import awaited, begun
 from sinks.faults import ItemFault, Observed
@@ -116,8 +115,10 @@ def _recognize(direction: Direction, partitions: Collection[TopicPartition], mem
     remote = {upstream.topic: downstream.topic for upstream, downstream in pairs}
     wanted = {topic: remote[topic] for topic in memory.unrecognized(remote)}
     if wanted:
-        source, target = direction.source.groups, direction.target.groups
-        memory.recognize(wanted, source.topic_ids(wanted), target.topic_ids(wanted.values()))
+        source, target = direction.here, direction.there
+        if direction.back:
+            source, target = target, source
+        memory.recognize(wanted, source.groups.topic_ids(wanted), target.groups.topic_ids(wanted.values()))
 
 
 def ends_forward(
@@ -290,16 +291,10 @@ MANY = 200
 """From so many groups on, a second thread for the second request saves time."""
 
 
-class GroupStates(NamedTuple):
-    """By group: committed offsets, and how many members it has."""
-
-    committed: Observed[str, Offsets]
-    members: Observed[str, int]
-
-
-def read_states(groups: GroupReader, names: Collection[str]) -> GroupStates:
-    """Raises ClusterUnreachable, RightsMissing, CoordinatorUnavailable."""
+def read_states(groups: GroupReader, names: Collection[str]) -> tuple[Observed[str, Offsets], Observed[str, int]]:
+    """By group: committed offsets, and how many members it has. Raises ClusterUnreachable, RightsMissing,
+    CoordinatorUnavailable."""
     if len(names) < MANY:
-        return GroupStates(groups.committed(names), groups.members(names))
+        return groups.committed(names), groups.members(names)
     members = begun(lambda: groups.members(names), "group-members")
-    return GroupStates(groups.committed(names), awaited(members))
+    return groups.committed(names), awaited(members)

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from sinks.kinds.offsets.exact_runs import neighbours
 from sinks.ledger.avro import SingleObject
 from streaming.errors import LockstepError
 from streaming.mm2.records import MAX_INT64
@@ -205,14 +206,7 @@ class History:
 
         `before`: only pairs below this downstream offset count.
         """
-        below = None
-        for pair in self.pairs():
-            if pair.downstream >= before:
-                break
-            if pair.upstream > upstream:
-                return below, pair
-            below = pair
-        return below, None
+        return neighbours([pair for pair in self.pairs() if pair.downstream < before], upstream, "upstream")
 
     def resending_since(self, end: int) -> int | None:
         """Returns where on the target MM2 began to send again, while it is behind where it was before its restart.
@@ -228,12 +222,7 @@ class History:
 
     def around_downstream(self, downstream: int) -> tuple[Pair | None, Pair | None]:
         """The last pair at or before a downstream offset, and the next one."""
-        below = None
-        for pair in self.pairs():
-            if pair.downstream > downstream:
-                return below, pair
-            below = pair
-        return below, None
+        return neighbours(list(self.pairs()), downstream, "downstream")
 
     def resent_after(self, downstream: int) -> int:
         """The most records that restarts behind a downstream offset sent again."""
@@ -343,9 +332,6 @@ def _choose(
         candidate += WIDTH
         if separated or end == current:
             return candidate, replacement
-
-
-# The arrays of an offset history: what they may hold, and which pairs of older histories stay.
 
 
 RESTART_FIELDS = 3

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from operator import itemgetter
 from typing import NamedTuple
 
 from sinks.kafka.ports.groups import LogRange
@@ -216,7 +217,7 @@ def _candidates(
         rest.append((Method.CONSERVATIVE, below.downstream + (upstream > below.upstream)))
     if checkpoint and checkpoint.upstream <= upstream and checkpoint.downstream < limit:
         rest.append((Method.CHECKPOINT, checkpoint.downstream))
-    yield from sorted(rest, key=_by_offset, reverse=True)
+    yield from sorted(rest, key=itemgetter(1), reverse=True)
 
 
 def read_to_the_end(upstream: int, source: LogRange, markers_only: bool) -> bool:
@@ -259,17 +260,13 @@ def _candidates_back(downstream: int, evidence: Evidence, below: Pair | None) ->
         rest.append((Method.CONSERVATIVE, below.upstream + (downstream > below.downstream)))
     if checkpoint and checkpoint.downstream <= downstream:
         rest.append((Method.CHECKPOINT, checkpoint.upstream))
-    yield from sorted(rest, key=_by_offset, reverse=True)
+    yield from sorted(rest, key=itemgetter(1), reverse=True)
 
 
 def _reached_match(found: list[tuple[Method, int]], offset: int) -> int | None:
     """The match, if the answer does not lie before it. The last answer may be that of an earlier record."""
     exact = (Method.VERIFIED, Method.MATCHED)
     return next((matched for method, matched in found if method in exact and matched <= offset), None)
-
-
-def _by_offset(candidate: tuple[Method, int]) -> int:
-    return candidate[1]
 
 
 def _choose(
@@ -344,11 +341,9 @@ def bounds_back(
     return bounds
 
 
-# Where the record at a group's offset lies in the other log: between the two pairs around it.
-
-
 class SearchWindow(NamedTuple):
-    """Where to search the record at a group's offset in the other log: from `low` on, before `high`.
+    """Where to search the record at a group's offset in the other log, between the pairs around it: from `low` on,
+    before `high`.
 
     `until`: originals of records before `high` there lie before this offset here; None: unknown.
     """

@@ -150,11 +150,7 @@ VERDICTS: tuple[VerdictRule, ...] = (
         "the log on {onto} begins at {start}: about {skipped} records that the group has not read are gone there, and "
         "the log that it comes from still has them",
     ),
-    (
-        lambda facts: facts.committed == facts.answer,
-        Verdict.SYNCED,
-        SYNCED,
-    ),
+    (lambda facts: facts.committed == facts.answer, Verdict.SYNCED, SYNCED),
     (
         lambda facts: facts.members > 0,
         Verdict.GROUP_ACTIVE,

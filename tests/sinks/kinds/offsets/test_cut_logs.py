@@ -18,7 +18,7 @@ Syncs = list[tuple[int, int]]
 
 
 def taken(memory: OffsetMemory, syncs: Syncs, position: int = 0) -> None:
-    memory.take_in([SyncSeen(position + at, "x", 0, *pair) for at, pair in enumerate(syncs, 1)], [])
+    memory.queue.put([SyncSeen(position + at, "x", 0, *pair) for at, pair in enumerate(syncs, 1)], [])
     memory.drain()
 
 
@@ -151,7 +151,7 @@ def test_with_a_sync_of_each_record_no_more_is_missing_than_they_tell_and_nothin
         # No sync tells that a single record was cut.
         if step != "truncate_target" or len(topic.target) >= count:
             getattr(topic, step)(count)
-        memory.take_in(
+        memory.queue.put(
             [
                 SyncSeen(memory.histories.position + at, "x", 0, one.upstream_offset, one.downstream_offset)
                 for at, one in enumerate(syncs, 1)

@@ -47,7 +47,7 @@ def row_of_group_at_the_end(
     source = ClusterGroups(a, MemoryGroups("a", {"g": {x: 1000}}, logs={x: LogRange(0, 1000)}))
     target = ClusterGroups(b, MemoryGroups("b", logs={copy: LogRange(0, 1000 + foreign)}))
     memory = OffsetMemory()
-    memory.take_in(list(syncs), [])
+    memory.queue.put(list(syncs), [])
     memory.drain()
     direction = forward(settings, source, target, list_both(settings, a, b))
     (row,) = survey_offsets(settings, direction, replicated_offsets(direction, ["g"]), memory)

@@ -73,7 +73,7 @@ class Mirrored:
         where = sync.topic_partition
         seen = SyncSeen(self.syncs, where.topic, where.partition, sync.upstream_offset, sync.downstream_offset)
         self.syncs += 1
-        self.memory.take_in([seen], ())
+        self.memory.queue.put([seen], ())
         self.memory.drain()
 
     def happens(self, move: Move) -> None:

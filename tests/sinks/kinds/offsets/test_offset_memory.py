@@ -39,7 +39,7 @@ def test_what_the_stream_brings_twice_changes_nothing() -> None:
     memory = world.begun()
     seen = [SyncSeen(0, "x", 0, 10, 5), SyncSeen(1, "x", 0, 20, 15), SyncSeen(2, "x", 0, 30, 25)]
     for _ in range(2):
-        memory.take_in(seen, [])
+        memory.queue.put(seen, [])
         memory.drain()
     assert pairs(memory) == [Pair(10, 5), Pair(20, 15), Pair(30, 25)]
 
@@ -52,7 +52,7 @@ def test_only_what_changed_is_saved_again() -> None:
     written = len(world.b.read_log("lockstep-ledger.a.internal"))
     memory.save(ledger, {"x": 1})
     assert len(world.b.read_log("lockstep-ledger.a.internal")) == written
-    memory.take_in([SyncSeen(1, "x", 0, 20, 15)], [])
+    memory.queue.put([SyncSeen(1, "x", 0, 20, 15)], [])
     memory.drain()
     memory.save(ledger, {"x": 1})
     assert len(world.b.read_log("lockstep-ledger.a.internal")) == written + 1
@@ -64,7 +64,7 @@ def test_newest_checkpoint_of_a_group_counts_whether_read_at_the_start_or_heard(
     world.b.append_log(CHECKPOINTS, [encode_record(Checkpoint("g", AX, at, at - 5, "")) for at in (10, 20)])
     memory = world.begun()
     assert memory.checkpoints.newest == {("g", AX): Pair(20, 15)}
-    memory.take_in([], [CheckpointSeen(2, "g", "a.x", 0, 30, 25)])
+    memory.queue.put([], [CheckpointSeen(2, "g", "a.x", 0, 30, 25)])
     memory.drain()
     assert memory.checkpoints.newest == {("g", AX): Pair(30, 25)}
 
@@ -106,8 +106,8 @@ def test_restart_of_the_job_that_replays_the_stream_makes_no_restart_of_mm2() ->
     world.begun().save(world.ledger, {"x": 1})
     memory = world.begun()
     replayed = [SyncSeen(at, "x", 0, 100 * at, 100 * at) for at in range(3)]
-    memory.take_in(replayed, [])
-    memory.take_in([*replayed[1:], SyncSeen(3, "x", 0, 300, 300)], [])
+    memory.queue.put(replayed, [])
+    memory.queue.put([*replayed[1:], SyncSeen(3, "x", 0, 300, 300)], [])
     assert memory.drain().restarted == set()
     history = memory.histories.of(X)
     assert history is not None

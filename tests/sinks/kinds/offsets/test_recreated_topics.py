@@ -82,10 +82,10 @@ def test_topic_recreated_on_either_side_loses_its_history_for_good() -> None:
         assert pairs(memory) == []
         memory.save(ledger, {"x": 1})
         assert pairs(world.begun()) == []
-        memory.take_in([SyncSeen(0, "x", 0, 10, 5)], [])
+        memory.queue.put([SyncSeen(0, "x", 0, 10, 5)], [])
         memory.drain()
         assert pairs(memory) == [], "a sync from before counted for the new topic"
-        memory.take_in([SyncSeen(1, "x", 0, 3, 3)], [])
+        memory.queue.put([SyncSeen(1, "x", 0, 3, 3)], [])
         memory.drain()
         assert pairs(memory) == [Pair(3, 3)]
 
@@ -124,7 +124,7 @@ def test_checkpoint_of_a_topic_that_was_recreated_does_not_count_after_a_restart
     assert again.unrecognized(["x"]) == {"x"}
     again.recognize(remote, {"x": "2"}, {"a.x": "1"})
     assert again.checkpoint("g", X, AX) is None
-    again.take_in([], [CheckpointSeen(0, "g", "a.x", 0, 900, 800), CheckpointSeen(1, "g", "a.x", 0, 5, 5)])
+    again.queue.put([], [CheckpointSeen(0, "g", "a.x", 0, 900, 800), CheckpointSeen(1, "g", "a.x", 0, 5, 5)])
     again.drain()
     assert again.checkpoint("g", X, AX) == Pair(5, 5)
 
@@ -139,12 +139,12 @@ def test_topic_recreated_while_the_job_was_down_leaves_no_checkpoint() -> None:
     before.save(world.ledger, {"x": 1})
     memory = world.begun()
     assert memory.recognize(remote, {"x": "1"}, {"a.x": "2"}) == {"x"}
-    memory.take_in([SyncSeen(1, "x", 0, 1, 1)], [])
+    memory.queue.put([SyncSeen(1, "x", 0, 1, 1)], [])
     memory.drain()
     assert memory.checkpoint("g", X, AX) is None
     checkpoints(world, (7, 7))
     MirrorReading(memory, world.topics).catch_up()
-    memory.take_in([], [CheckpointSeen(2, "g", "a.x", 0, 8, 8)])
+    memory.queue.put([], [CheckpointSeen(2, "g", "a.x", 0, 8, 8)])
     memory.drain()
     assert memory.checkpoint("g", X, AX) == Pair(8, 8)
 

@@ -19,7 +19,7 @@ def remembering(*syncs: tuple[int, int], checkpoint: tuple[int, int] | None = No
     memory = OffsetMemory()
     memory.recognize({"x": "a.x"}, {"x": "1"}, {"a.x": "2"})
     seen = [SyncSeen(position, "x", 0, *pair) for position, pair in enumerate(syncs)]
-    memory.take_in(seen, [CheckpointSeen(0, "g", "a.x", 0, *checkpoint)] if checkpoint else [])
+    memory.queue.put(seen, [CheckpointSeen(0, "g", "a.x", 0, *checkpoint)] if checkpoint else [])
     memory.drain()
     return memory
 

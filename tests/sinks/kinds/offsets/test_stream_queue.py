@@ -41,12 +41,12 @@ def test_what_is_too_much_to_wait_for_a_flow_is_read_from_the_topics_again() -> 
     memory, reading = loaded(world, most_waiting=3)
     world.sync(*BEHIND[1:6])
     for batch in (told(1, 2), told(3, 4), told(5)):
-        memory.take_in(batch, [])
+        memory.queue.put(batch, [])
     reread(reading)
     memory.drain()
     assert pairs(memory) == pairs(world.begun())
     world.a.reachable = False
-    memory.take_in(told(6), [])
+    memory.queue.put(told(6), [])
     reread(reading)
     memory.drain()
     assert pairs(memory)[-1] == Pair(*BEHIND[6]), "what fits was not kept"
@@ -57,11 +57,11 @@ def test_what_was_let_go_of_is_not_lost_where_the_topics_cannot_be_read_at_once(
     world.sync(BEHIND[0])
     memory, reading = loaded(world, most_waiting=1)
     world.sync(*BEHIND[1:3])
-    memory.take_in(told(1, 2), [])
+    memory.queue.put(told(1, 2), [])
     world.a.reachable = False
     with pytest.raises(ClusterUnreachable):
         reread(reading)
-    memory.take_in(told(3), [])
+    memory.queue.put(told(3), [])
     memory.drain()
     assert pairs(memory) == [Pair(*BEHIND[0])], "what comes behind a gap counts"
     world.a.reachable = True
@@ -75,11 +75,11 @@ def test_what_was_dropped_is_read_again_if_a_reading_of_it_broke_off() -> None:
     world = World()
     memory, reading = loaded(world, most_waiting=1)
     world.sync(*([(0, 0)] * CHUNK), *BEHIND[1:])
-    memory.take_in(told(1, 2), [])
+    memory.queue.put(told(1, 2), [])
     pieces = reading.rereading()
     next(pieces)
     del pieces
-    memory.take_in(told(6), [])
+    memory.queue.put(told(6), [])
     memory.drain()
     assert pairs(memory) == [Pair(0, 0)]
     reread(reading)
@@ -93,7 +93,7 @@ def test_groups_and_restarts_are_told_of_although_they_were_let_go_of() -> None:
     memory, reading = loaded(world, most_waiting=0)
     world.sync((40, 140))
     world.b.append_log(CHECKPOINTS, [encode_record(Checkpoint("g", AX, 10, 5, ""))])
-    memory.take_in([SyncSeen(1, "x", 0, 40, 140)], [CheckpointSeen(0, "g", "a.x", 0, 10, 5)])
+    memory.queue.put([SyncSeen(1, "x", 0, 40, 140)], [CheckpointSeen(0, "g", "a.x", 0, 10, 5)])
     reread(reading)
     assert memory.drain() == ({"g"}, {X})
     assert memory.drain() == (set(), set())

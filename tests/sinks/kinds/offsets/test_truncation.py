@@ -51,7 +51,7 @@ class Truncated:
         self.a.create_log("syncs", 1, {})
 
     def sync(self, upstream: int, downstream: int) -> None:
-        self.memory.take_in([SyncSeen(self.told, "x", 0, upstream, downstream)], [])
+        self.memory.queue.put([SyncSeen(self.told, "x", 0, upstream, downstream)], [])
         self.memory.drain()
         self.told += 1
         self.a.append_log("syncs", [encode_record(OffsetSync(X, upstream, downstream))])
@@ -155,12 +155,12 @@ def test_checkpoint_from_before_a_truncation_does_not_count_whether_heard_or_loa
     topic = world.settings.internal.checkpoints
     world.b.create_log(topic, 1, {})
     world.b.append_log(topic, [encode_record(stale)])
-    world.memory.take_in([], [CheckpointSeen(0, "g", "a.x", 0, 1000, 1000)])
+    world.memory.queue.put([], [CheckpointSeen(0, "g", "a.x", 0, 1000, 1000)])
     world.ends(1000, 860)
     world.row()
     world.ends(1300, 1160)
     assert world.row().goes_on_at == 860
-    world.memory.take_in([], [CheckpointSeen(0, "g", "a.x", 0, 1000, 1000)])
+    world.memory.queue.put([], [CheckpointSeen(0, "g", "a.x", 0, 1000, 1000)])
     world.sync(1000, 860)
     assert world.row().goes_on_at == 860
     world.restart(topic)
