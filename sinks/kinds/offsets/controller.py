@@ -33,7 +33,7 @@ from sinks.kinds.offsets.direction import (
 from sinks.kinds.offsets.group_schedule import GroupSchedule
 from sinks.kinds.offsets.match_cache import MatchCache, open_matches
 from sinks.kinds.offsets.memory import OffsetMemory, TakenIn
-from sinks.kinds.offsets.mirror_reading import MirrorReading, PacedReading
+from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import mirror_topics
 from sinks.kinds.offsets.polled_groups import COMMITS_TOPIC, PolledGroups
 from sinks.kinds.offsets.same_offsets import SameRecords, check_leads_back, same_records
@@ -85,7 +85,7 @@ class OffsetController:
         self._ledger: Ledger | None = None
         topics = mirror_topics(settings, source.cluster, target.cluster)
         reads_for = READS_FOR if assembly.comes_again else float("inf")
-        self._reading = PacedReading(MirrorReading(self.memory, topics), reads_for)
+        self._reading = MirrorReading(self.memory, topics, reads_for)
         self._owes_all = False
         self._listed: Mapping[str, int] = {}
         self._summary: GroupSummary | None = None

@@ -21,17 +21,20 @@ class MirrorReading:
     """Readings into one flow's memory. They raise ClusterUnreachable, RightsMissing. After a failure the next reading
     goes on from where it was."""
 
-    def __init__(self, memory: OffsetMemory, topics: MirrorTopics | None) -> None:
-        """`topics`: None where the copier writes none. Then the ledger alone is read."""
-        self._memory, self._topics = memory, topics
+    def __init__(self, memory: OffsetMemory, topics: MirrorTopics | None, seconds: float = float("inf")) -> None:
+        """`topics`: None where the copier writes none. Then the ledger alone is read. `seconds`: how long `is_done` may
+        read in one pass."""
+        self._memory, self._topics, self._seconds = memory, topics, seconds
+        self._loaded = self._owes_rest = False
+        self._under_way: Iterator[ReadSoFar] | None = None
+        self._read = ReadSoFar("offset-syncs", 0)
 
     def load(self, ledger: Ledger) -> None:
         """Reads what the ledger has, and what MM2 wrote since then."""
-        for _ in self.loading(ledger):
+        for _ in self._loading(ledger):
             pass
 
-    def loading(self, ledger: Ledger) -> Iterator[ReadSoFar]:
-        """The same, a piece at a time."""
+    def _loading(self, ledger: Ledger) -> Iterator[ReadSoFar]:
         checkpoints = self._memory.checkpoints
         self._memory.begin(ledger, self._topics)
         if self._topics is not None:
@@ -42,11 +45,10 @@ class MirrorReading:
 
     def catch_up(self) -> None:
         """Reads what the topics have beyond what is known, and notices a recreated offset-syncs topic."""
-        for _ in self.catching_up():
+        for _ in self._catching_up():
             pass
 
-    def catching_up(self) -> Iterator[ReadSoFar]:
-        """The same, a piece at a time."""
+    def _catching_up(self) -> Iterator[ReadSoFar]:
         if self._topics is None:
             return
         yield from self._syncs(self._topics)
@@ -63,7 +65,7 @@ class MirrorReading:
             return
         queue.begin_again()
         try:
-            yield from self.catching_up()
+            yield from self._catching_up()
             yield from self._checkpoints(topics, 0)
         except BaseException:
             # Also if the caller stops reading.
@@ -88,27 +90,8 @@ class MirrorReading:
             if chunk.records:
                 yield ReadSoFar("checkpoints", chunk.records[-1].position + 1)
 
-
-def read_memory(ledger: Ledger, topics: MirrorTopics | None) -> OffsetMemory:
-    """Returns all that is known now, for a command. Raises ClusterUnreachable, RightsMissing."""
-    memory = OffsetMemory()
-    MirrorReading(memory, topics).load(ledger)
-    memory.note_drained(ledger)
-    return memory
-
-
-class PacedReading:
-    """Reads into one flow's memory for a limited time in each pass: the first reading, and later ones."""
-
-    def __init__(self, reading: MirrorReading, seconds: float) -> None:
-        """`seconds`: how long it may read in one pass."""
-        self._reading, self._seconds = reading, seconds
-        self._loaded = self._owes_rest = False
-        self._under_way: Iterator[ReadSoFar] | None = None
-        self._read = ReadSoFar("offset-syncs", 0)
-
     def is_done(self, ledger: Ledger, to_the_end: bool) -> bool:
-        """Reads on. Returns whether that was all. Raises ClusterUnreachable, RightsMissing; the next call goes on.
+        """Reads on for the time of one pass. Returns whether that was all. The next call goes on, also after an error.
 
         `to_the_end`: reads also what the stream may have missed.
         """
@@ -124,11 +107,11 @@ class PacedReading:
 
     def _all(self, ledger: Ledger) -> Iterator[ReadSoFar]:
         if not self._loaded:
-            yield from self._reading.loading(ledger)
+            yield from self._loading(ledger)
             self._loaded = True
-        yield from self._reading.rereading()
+        yield from self.rereading()
         if self._owes_rest:
-            yield from self._reading.catching_up()
+            yield from self._catching_up()
 
     @property
     def breaks_off(self) -> bool:
@@ -146,3 +129,11 @@ class PacedReading:
     def close(self) -> None:
         """Closes the consumer of a reading that did not come to its end."""
         self._under_way = None
+
+
+def read_memory(ledger: Ledger, topics: MirrorTopics | None) -> OffsetMemory:
+    """Returns all that is known now, for a command. Raises ClusterUnreachable, RightsMissing."""
+    memory = OffsetMemory()
+    MirrorReading(memory, topics).load(ledger)
+    memory.note_drained(ledger)
+    return memory
