@@ -28,7 +28,6 @@ from sinks.kinds.offsets.direction import (
     backward,
     forward,
     summary_of,
-    topics_to_write,
 )
 from sinks.kinds.offsets.group_schedule import GroupSchedule
 from sinks.kinds.offsets.match_cache import MatchCache, open_matches
@@ -197,7 +196,9 @@ class OffsetController:
         self._turn = groups
         self.memory.note_drained(context.ledger)
         rows = self._survey(context.listed, groups)
-        if self._recognize(context.listed, topics_to_write(context.listed, rows)):
+        to_write = {row.where.topic for row in rows if row.judgement.writes}
+        remote = context.listed.desired.remote
+        if self._recognize(context.listed, {topic for topic, copy in remote.items() if copy in to_write}):
             rows = self._survey(context.listed, groups)
         if self._scope is None:
             self.memory.save_truncations(context.ledger, context.listed.source)

@@ -14,7 +14,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.groups import GroupReader
 from sinks.kinds.offsets.translation import Answer, Unanswered
-from sinks.kinds.offsets.verdicts import Judgement, Verdict, written
+from sinks.kinds.offsets.verdicts import SYNCED, Judgement, Verdict
 from sinks.model.changes import Change, Key, Kind
 from streaming.mm2.records import TopicPartition
 
@@ -117,7 +117,8 @@ class GroupOffset:
         change = self.change
         if change is None or change.key not in done:
             return self
-        judgement = replace(self.judgement, writes=False) if self.skipped else written(onto)
+        synced = Judgement(Verdict.SYNCED, SYNCED.format(onto=onto))
+        judgement = replace(self.judgement, writes=False) if self.skipped else synced
         return replace(self, judgement=judgement, before=self.goes_on_at)
 
     def as_json(self) -> dict[str, Any]:
@@ -155,12 +156,6 @@ def backward(source: ClusterGroups, target: ClusterGroups, listed: Listed) -> Di
     return Direction(
         target, source, {remote: topic for topic, remote in listed.desired.remote.items()}, True, back=True
     )
-
-
-def topics_to_write(listed: Listed, rows: Iterable[GroupOffset]) -> set[str]:
-    """The source's names of topics whose groups get an offset now."""
-    written_to = {row.where.topic for row in rows if row.judgement.writes}
-    return {topic for topic, remote in listed.desired.remote.items() if remote in written_to}
 
 
 def count_verdicts(rows: Iterable[GroupOffset]) -> dict[Verdict, int]:

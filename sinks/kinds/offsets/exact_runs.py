@@ -44,7 +44,6 @@ class Run(NamedTuple):
 
     @property
     def downstream_end(self) -> int:
-        """The offset behind the last one."""
         return self.downstream + self.length
 
 

@@ -74,7 +74,8 @@ class LogTails:
     """The logs of a flow's topics on one of its clusters, by the partition on the source."""
 
     def __init__(self) -> None:
-        self._highest: dict[TopicPartition, int] = {}
+        self.highest: dict[TopicPartition, int] = {}
+        """The highest end of each log that was seen since it was truncated."""
         self.truncations: dict[TopicPartition, Truncation] = {}
         """The last truncation of each log that was seen truncated."""
         self._generations: dict[TopicPartition, int] = {}
@@ -84,19 +85,15 @@ class LogTails:
 
     def restore(self, truncations: Mapping[TopicPartition, Truncation], ends: Mapping[TopicPartition, int]) -> None:
         """Takes over what earlier processes saw: truncations, and where logs ended."""
-        self.truncations, self._highest = dict(truncations), dict(ends)
-
-    def highest(self, where: TopicPartition) -> int:
-        """The highest end of a log that was seen since it was truncated; 0 if none was."""
-        return self._highest.get(where, 0)
+        self.truncations, self.highest = dict(truncations), dict(ends)
 
     def note_end(self, where: TopicPartition, end: int, reached: int = 0) -> bool:
         """Takes in a log's end (high watermark). Returns whether the log was truncated since the last time.
 
         `reached`: an end that the log had before, by syncs that were taken in before this end was read.
         """
-        truncated = end < max(reached, self._highest.get(where, 0))
-        self._highest[where] = end
+        truncated = end < max(reached, self.highest.get(where, 0))
+        self.highest[where] = end
         if truncated:
             before = self.truncations.get(where)
             # The place of the truncation before is uncertain, so only an offset below both counts as true.
@@ -106,7 +103,7 @@ class LogTails:
 
     def note_shrunk(self, where: TopicPartition, end: int) -> bool:
         """Takes in that another observer saw the log become shorter. Returns whether that is news here."""
-        if where in self._highest and self._highest[where] <= end:
+        if where in self.highest and self.highest[where] <= end:
             return False
         return self.note_end(where, end, end + 1)
 
@@ -166,7 +163,7 @@ class LogTails:
         """A topic that was recreated, or is gone."""
         self._topic_generations[topic] = self._topic_generations.get(topic, 0) + 1
         self.unsaved |= {where for where in self.truncations if where.topic == topic}
-        self._highest = {where: end for where, end in self._highest.items() if where.topic != topic}
+        self.highest = {where: end for where, end in self.highest.items() if where.topic != topic}
         self.truncations = {where: one for where, one in self.truncations.items() if where.topic != topic}
 
     def groups(self) -> set[str]:

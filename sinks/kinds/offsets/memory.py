@@ -69,42 +69,42 @@ class StreamQueue:
 
     def __init__(self, most: int, most_bytes: int = MOST_WAITING_BYTES) -> None:
         self._most, self._most_bytes, self._lock = most, most_bytes, Lock()
-        self._batches: list[Batch] = []
+        # None after an overflow.
+        self._batches: list[Batch] | None = []
         self._count = self._bytes = 0
-        self._overflowed = False
 
     def put(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """Keeps a batch. If it is too much, the queue drops all that waits: only MM2's topics have it in order then."""
         size = bytes_of(syncs, checkpoints)
         with self._lock:
             self._count, self._bytes = self._count + len(syncs) + len(checkpoints), self._bytes + size
-            if self._overflowed or self._count > self._most or self._bytes > self._most_bytes:
-                self._batches, self._overflowed = [], True
-            elif syncs or checkpoints:
+            if self._count > self._most or self._bytes > self._most_bytes:
+                self._batches = None
+            elif self._batches is not None and (syncs or checkpoints):
                 self._batches.append((syncs, checkpoints))
 
     @property
     def overflowed(self) -> bool:
         """Whether the queue dropped something that was not yet read from MM2's topics."""
         with self._lock:
-            return self._overflowed
+            return self._batches is None
 
     def overflow(self) -> None:
         """MM2's topics could not be read in place of what the queue dropped."""
         with self._lock:
-            self._batches, self._overflowed = [], True
+            self._batches = None
 
     def begin_again(self) -> None:
         """MM2's topics are now read in place of what the queue dropped. What comes from now on is kept."""
         with self._lock:
-            self._batches, self._count, self._bytes, self._overflowed = [], 0, 0, False
+            self._batches, self._count, self._bytes = [], 0, 0
 
     def take(self) -> list[Batch] | None:
         """Returns what waits. None: the queue dropped something, so there is a gap behind what is known."""
         with self._lock:
-            if self._overflowed:
-                return None
-            taken, self._batches, self._count, self._bytes = self._batches, [], 0, 0
+            taken = self._batches
+            if taken is not None:
+                self._batches, self._count, self._bytes = [], 0, 0
             return taken
 
 
@@ -194,7 +194,7 @@ class OffsetMemory:
 
     def settle_checkpoints(self) -> None:
         """All that the checkpoints topic has was taken in. Checkpoints of doubtful topics count from now on."""
-        if not self.checkpoints.is_settled:
+        if self.checkpoints.doubtful:
             since = self.checkpoints.settle()
             for topic, ids in self._ids.items():
                 position = since.get(self._remote.get(topic, ""))
@@ -226,7 +226,7 @@ class OffsetMemory:
             if is_old or topic_name_fault(sync.topic):
                 self.histories.reach(sync.position)
                 continue
-            end = self.target_logs.highest(where)
+            end = self.target_logs.highest.get(where, 0)
             if self.histories.is_news(where, sync.position):
                 self.cut_logs.note_sync(sync, self.histories.of(where))
             found = self.histories.take(sync.topic, sync.partition, sync.upstream, sync.downstream, sync.position, end)
@@ -240,7 +240,7 @@ class OffsetMemory:
     def note_target_end(self, where: TopicPartition, remote: TopicPartition, end: int) -> None:
         """Takes in the end of a log on the target. If it lost its tail, all that is known of it is dropped. `where`:
         the partition on the source."""
-        highest = self.target_logs.highest(where)
+        highest = self.target_logs.highest.get(where, 0)
         if not self.target_logs.note_end(where, end, self.histories.reached(where)):
             return
         log.warning("%s lost its tail: Lockstep forgets what it knew of its offsets", remote)
@@ -359,26 +359,26 @@ class OffsetMemory:
             elif (known.source, known.target) != (seen.source, seen.target) and seen.target:
                 self._ids[topic] = replace(seen, syncs_since=self.histories.position)
                 self._doubted.add(topic)
-                self._note_recreated(topic, known, seen)
-                self._drop(topic)
-                # A log that is the same still has the truncations that it had.
-                if known.source != seen.source:
-                    self.source_logs.forget(topic)
-                if known.target != seen.target:
-                    self.target_logs.forget(topic)
+                self._forget_recreated(topic, source=known.source != seen.source, target=known.target != seen.target)
                 recreated.add(topic)
             if topic in self._doubted and topic in self._remote:
                 self._doubted.discard(topic)
                 self._doubt_checkpoints(topic)
         return recreated
 
-    def _note_recreated(self, topic: str, known: TopicIds, seen: TopicIds) -> None:
+    def _forget_recreated(self, topic: str, *, source: bool, target: bool) -> None:
         for where in self.histories.partitions(topic):
             history = self.histories.of(where)
-            if known.target != seen.target:
+            if target:
                 self.cut_logs.note_copy_cut(where, history)
-            if known.source != seen.source:
+            if source:
                 self.cut_logs.note_source_cut(where, history, 0)
+        self._drop(topic)
+        # A log that is the same still has the truncations that it had.
+        if source:
+            self.source_logs.forget(topic)
+        if target:
+            self.target_logs.forget(topic)
 
     def _drop(self, topic: str) -> None:
         self._stored.note(*self.histories.drop(topic))
@@ -446,7 +446,8 @@ class KnownCheckpoints:
         """Whether the topic was recreated since `OffsetMemory` last adjusted the offsets it keeps of it."""
         self._positions: dict[GroupPartition, int] = {}
         self._since: dict[str, int] = {}
-        self._doubtful: set[str] = set()
+        self.doubtful: set[str] = set()
+        """Remote topics whose checkpoints do not count until `settle`."""
         self._unlisted = Absence[GroupPartition](FORGOTTEN_AFTER)
 
     def take(self, checkpoints: Iterable[CheckpointSeen]) -> set[str]:
@@ -459,7 +460,7 @@ class KnownCheckpoints:
                 continue
             groups.add(seen.group)
             key = (seen.group, TopicPartition(seen.topic, seen.partition))
-            if seen.topic not in self._doubtful and seen.position > self._since.get(seen.topic, NOWHERE):
+            if seen.topic not in self.doubtful and seen.position > self._since.get(seen.topic, NOWHERE):
                 self.newest[key], self._positions[key] = Pair(seen.upstream, seen.downstream), seen.position
         return groups
 
@@ -491,20 +492,15 @@ class KnownCheckpoints:
     def doubt(self, topic: str) -> None:
         """A remote topic was recreated or truncated: its checkpoints do not count until `settle`."""
         self.believe_since(topic, self.read_to)
-        self._doubtful.add(topic)
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether `settle` has nothing to do."""
-        return not self._doubtful
+        self.doubtful.add(topic)
 
     def settle(self) -> dict[str, int]:
         """Lets doubtful topics count again, from now on. All that the checkpoints topic has was taken in, and may be
         about the former topic. Returns the offset from which checkpoints count, by remote topic."""
-        settled = dict.fromkeys(self._doubtful, self.read_to)
+        settled = dict.fromkeys(self.doubtful, self.read_to)
         for topic, position in settled.items():
             self.believe_since(topic, position)
-        self._doubtful.clear()
+        self.doubtful.clear()
         return settled
 
     def forget_groups(self, groups: Collection[str]) -> None:

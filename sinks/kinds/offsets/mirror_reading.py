@@ -53,7 +53,7 @@ class MirrorReading:
             return
         yield from self._syncs(self._topics)
         checkpoints = self._memory.checkpoints
-        if not checkpoints.is_settled:
+        if checkpoints.doubtful:
             yield from self._checkpoints(self._topics, checkpoints.read_to + 1)
             self._memory.settle_checkpoints()
 

@@ -87,13 +87,6 @@ def translate_same(upstream: int, ends: LogEnds, there: int | None) -> Answer | 
     return Answer(upstream, there, Method.SAME, max(0, upstream - there), skipped)
 
 
-class _Known(NamedTuple):
-    """Where a group goes on, as long as both logs have this range."""
-
-    log: LogRange
-    there: int
-
-
 class SameRecords:
     """Finds out whether groups would continue at the same records. It trusts order alone, and not what the file says
     of the copier."""
@@ -101,7 +94,8 @@ class SameRecords:
     def __init__(self, source: RecordReader, target: RecordReader) -> None:
         """Both read uncommitted records too, since these keep their offsets as well."""
         self._source, self._target = source, target
-        self._proven: dict[Position, _Known] = {}
+        # Where a group goes on, as long as both logs have this range.
+        self._proven: dict[Position, tuple[LogRange, int]] = {}
 
     def proven(
         self,
@@ -138,12 +132,12 @@ class SameRecords:
                     if more_may_tell:
                         continue
                     if found is not None:
-                        self._proven[at] = _Known(both[at.where], found)
+                        self._proven[at] = both[at.where], found
                 left.discard(at)
-        return {at: self._proven[at].there for at in wanted if self._is_known(at, both[at.where])}
+        return {at: self._proven[at][1] for at in wanted if self._is_known(at, both[at.where])}
 
     def _is_known(self, at: Position, log: LogRange) -> bool:
-        return at in self._proven and self._proven[at].log == log
+        return at in self._proven and self._proven[at][0] == log
 
     def close(self) -> None:
         self._source.close()

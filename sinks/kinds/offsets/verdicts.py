@@ -86,12 +86,11 @@ def _untrue(facts: Facts) -> bool:
     return facts.untrue and not facts.members and (isinstance(facts.answer, Unanswered) or _ahead(facts))
 
 
-VerdictRule = tuple[Callable[[Facts], bool], Verdict, str]
 SYNCED = "the group goes on at this offset on {onto}"
 RECREATED = "the offset lies outside the log on {onto}, which was truncated or recreated"
 RESET = "; reset the group's offset there, and it is written again"
 
-VERDICTS: tuple[VerdictRule, ...] = (
+VERDICTS: tuple[tuple[Callable[[Facts], bool], Verdict, str], ...] = (
     (lambda facts: facts.error is not None, Verdict.ERROR, "{error}"),
     (lambda facts: facts.log is None, Verdict.TOPIC_MISSING, "the partition does not exist on {onto}"),
     (
@@ -169,11 +168,6 @@ VERDICTS: tuple[VerdictRule, ...] = (
     ),
     (lambda facts: True, Verdict.PENDING, "to be written: the group is at {committed} on {onto}"),
 )
-
-
-def written(onto: str) -> Judgement:
-    """The judgement on an offset that was just written."""
-    return Judgement(Verdict.SYNCED, SYNCED.format(onto=onto))
 
 
 def verdict_on(facts: Facts) -> Judgement:
