@@ -23,7 +23,7 @@ from sinks.failover.uncopied_records import (
     without_resent,
 )
 from sinks.kafka.ports.groups import LogRange
-from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader, Why
+from sinks.kafka.ports.record_reader import PartitionTime, RecordReader, Why
 from sinks.ledger.kept_end_offsets import KnownPosition
 from streaming.mm2.records import TopicPartition
 
@@ -240,11 +240,9 @@ def _read(
 ) -> dict[TopicPartition, tuple[list[Fingerprint], Why, int]]:
     """The records of each stretch, the last `most` of them, why reading ended, and at which offset."""
     found: dict[TopicPartition, deque[Fingerprint]] = {where: deque(maxlen=most) for where in spans}
-
-    def taker(where: TopicPartition) -> Callable[[Record], None]:
-        return lambda record: found[where].append(fingerprint_of(record))
-
-    endings = read_records(reader, spans, ARRIVAL_LIMITS, taker)
+    endings = read_records(
+        reader, spans, ARRIVAL_LIMITS, lambda where, record: found[where].append(fingerprint_of(record))
+    )
     return {where: (list(found[where]), ending.why, ending.position) for where, ending in endings.items()}
 
 
@@ -281,12 +279,9 @@ def with_ages(
     if not ageless:
         return found
     first: dict[TopicPartition, int] = {}
-
-    def taker(where: TopicPartition) -> Callable[[Record], None]:
-        return lambda record: first.update({where: record.timestamp})
-
+    spans = {where: (one.since or 0, None) for where, one in ageless.items()}
     with closing(open_uncommitted()) as uncommitted:
-        read_records(uncommitted, {where: (one.since or 0, None) for where, one in ageless.items()}, AGE_LIMITS, taker)
+        read_records(uncommitted, spans, AGE_LIMITS, lambda where, record: first.update({where: record.timestamp}))
     aged = {where: replace(found[where], behind=ageless[where]._replace(oldest=at)) for where, at in first.items()}
     return {**found, **aged}
 

@@ -71,7 +71,7 @@ def _records_before(
     found = dict[TopicPartition, Fingerprint | Why | None]()
     spans = {where: (end - 1, end) for where, end in ends.items() if end > 0}
     endings = read_records(
-        reader, spans, ARRIVAL_LIMITS, lambda where: lambda record: found.__setitem__(where, fingerprint_of(record))
+        reader, spans, ARRIVAL_LIMITS, lambda where, record: found.update({where: fingerprint_of(record)})
     )
     for where in ends:
         why = endings[where].why if where in endings else Why.END

@@ -74,7 +74,9 @@ def all_records(
     """
     found: dict[TopicPartition, list[Record]] = {where: [] for where in starts}
     spans = {where: (start, (stops or {}).get(where)) for where, start in starts.items()}
-    for where, ending in read_records(reader, spans, CUT_LIMITS, lambda where: found[where].append).items():
+    for where, ending in read_records(
+        reader, spans, CUT_LIMITS, lambda where, record: found[where].append(record)
+    ).items():
         if ending.why is Why.MOST:
             raise TooManyRecords(where, reader.alias)
         if ending.why not in (Why.END, Why.STOP):

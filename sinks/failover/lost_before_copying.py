@@ -10,7 +10,7 @@ A broker does not distinguish retention from `kafka-delete-records.sh`: both are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
@@ -124,7 +124,7 @@ def find_lost(
     first, cut_short = _first_records(source, {where: here[where] for where in same})
     seen = {copies[where]: _Copied(_contents(first.get(where))) for where in same}
     spans = {copies[where]: (position.target, there[copies[where]].end) for where, position in same.items()}
-    endings = read_records(target, spans, NEW_COPIES_LIMITS, lambda where: seen[where].take)
+    endings = read_records(target, spans, NEW_COPIES_LIMITS, lambda where, record: seen[where].take(record))
     fewest = _fewest_copied(target, spans, seen, there)
     compacted = source.compacted({where.topic for where in same}) if same else set()
     shortened = {where: here[where].start for where in told.keys() - same.keys()}
@@ -183,16 +183,12 @@ def _first_records(
 ) -> tuple[dict[TopicPartition, Record], set[TopicPartition]]:
     """Returns the first remaining record of each log, and the partitions that were not read as far as it."""
     found: dict[TopicPartition, Record] = {}
-
-    def taker(where: TopicPartition) -> Callable[[Record], object]:
-        return lambda record: found.setdefault(where, record)
-
     spans = {
         where: (log.start, min(log.end, log.start + FIRST_OFFSETS))
         for where, log in logs.items()
         if log.start < log.end
     }
-    endings = read_records(source, spans, NEW_COPIES_LIMITS, taker)
+    endings = read_records(source, spans, NEW_COPIES_LIMITS, found.setdefault)
     return found, {where for where, ending in endings.items() if where not in found and ending.why in CUT_SHORT}
 
 

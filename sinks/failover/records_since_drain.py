@@ -6,7 +6,7 @@ a client equals no record of the source, and none that the copy had when it was 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -111,15 +111,11 @@ def _maybe_taken(source: RecordReader, new: Mapping[TopicPartition, _New]) -> se
     MM2 may have resent these. Partitions that the source does not show are included."""
     newest = {where: one.newest for where, one in new.items() if one.newest is not None}
     logs = source.ends(list(newest)).items
-    first: dict[TopicPartition, int] = {}
-
-    def taker(where: TopicPartition) -> Callable[[Record], object]:
-        return lambda record: first.setdefault(where, record.timestamp)
-
+    first: dict[TopicPartition, Record] = {}
     cut = {where: (log.start, log.end) for where, log in logs.items() if log.start}
-    read_records(source, cut, LIMITS._replace(most=1), taker)
+    read_records(source, cut, LIMITS._replace(most=1), first.setdefault)
     compacted = source.compacted({where.topic for where in newest})
     # Compaction keeps the log's last record.
     replaced = {where for where in newest if where.topic in compacted and newest[where] <= (new[where].read_to or 0)}
-    retired = {where for where in cut if where not in first or newest[where] < first[where]}
+    retired = {where for where in cut if where not in first or newest[where] < first[where].timestamp}
     return retired | replaced | (newest.keys() - logs.keys())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -30,7 +31,7 @@ from sinks.failover.lost_before_copying import (
 from sinks.failover.uncopied_records import ReadLimits, read_records
 from sinks.faults import Observed
 from sinks.kafka.ports.groups import LogRange, ends_of
-from sinks.kafka.ports.record_reader import Record, RecordReader, Why
+from sinks.kafka.ports.record_reader import RecordReader, Why
 from sinks.kinds.offsets.cut_logs import NOTHING_MISSED, Missed
 from sinks.kinds.offsets.same_offsets import CopiedEnds
 from sinks.ledger.kept_end_offsets import (
@@ -450,15 +451,8 @@ def counted_ahead(
     compacted = source.compacted({where.topic for where in positions})
     whole = {where: one for where, one in positions.items() if where in ends and where.topic not in compacted}
     spans = _chosen(whole, ends, limits.most)
-    counts = dict.fromkeys(spans, 0)
-
-    def taker(where: TopicPartition) -> Callable[[Record], None]:
-        def take(record: Record) -> None:
-            counts[where] += 1
-
-        return take
-
-    endings = read_records(source, spans, limits, taker)
+    counts = Counter[TopicPartition]()
+    endings = read_records(source, spans, limits, lambda where, record: counts.update([where]))
     # Read afterwards, because what retention deleted meanwhile was not read either.
     logs = source.ends(list(endings)).items if endings else {}
     found = {}

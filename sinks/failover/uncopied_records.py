@@ -18,7 +18,7 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, RecordReader, Span, Stamp, Why
 from streaming.mm2.records import TopicPartition
 
-# Reads stretches of partitions, and hands each record to a function of its partition.
+# Reads stretches of partitions, and hands on each record with its partition.
 
 
 class ReadLimits(NamedTuple):
@@ -32,21 +32,19 @@ def read_records(
     reader: RecordReader,
     spans: Mapping[TopicPartition, tuple[int, int | None]],
     limits: ReadLimits,
-    taker: Callable[[TopicPartition], Callable[[Record], object]],
+    take: Callable[[TopicPartition, Record], object],
 ) -> dict[TopicPartition, Ending]:
     """Returns how reading each stretch [start, stop) ended. Without a stop it ends with the log. Raises
     ClusterUnreachable."""
 
-    def taken(where: TopicPartition) -> Callable[[Record], bool]:
-        take = taker(where)
-
-        def goes_on(record: Record) -> bool:
-            take(record)
+    def taker(where: TopicPartition) -> Callable[[Record], bool]:
+        def taken(record: Record) -> bool:
+            take(where, record)
             return False
 
-        return goes_on
+        return taken
 
-    wanted = [Span(where, start, stop, limits.most, taken(where)) for where, (start, stop) in spans.items()]
+    wanted = [Span(where, start, stop, limits.most, taker(where)) for where, (start, stop) in spans.items()]
     endings = reader.scan(wanted, limits.seconds) if wanted else {}
     return {span.where: ending for span, ending in endings.items()}
 
@@ -222,8 +220,7 @@ def still_missing(source: Sequence[Fingerprint], target: Iterable[Fingerprint], 
         if one.offset >= since and (mark not in copies or times[mark] > 1):
             left.append(one)
             exactly = exactly and mark not in copies
-    first = left[0] if left else None
-    return Behind(len(left), first.timestamp if first else None, exactly, first.offset if first else None)
+    return _rest(left, exact=exactly)
 
 
 def _since(reader: RecordReader, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
@@ -241,12 +238,8 @@ def read_fingerprints(
     """
     found: dict[TopicPartition, list[Fingerprint]] = {where: [] for where in starts}
     ends = reader.ends(list(starts)).items
-
-    def taker(where: TopicPartition) -> Callable[[Record], None]:
-        return lambda record: found[where].append(fingerprint_of(record))
-
     spans = {where: (start, ends[where].end) for where, start in starts.items() if where in ends}
-    endings = read_records(reader, spans, limits, taker)
+    endings = read_records(reader, spans, limits, lambda where, record: found[where].append(fingerprint_of(record)))
     whole = {where for where, ending in endings.items() if ending.why in (Why.END, Why.STOP)}
     return found, set(starts) - whole
 
@@ -281,6 +274,9 @@ class _Came:
         self.records += 1
         self.contents.add(content_of(record, timed=not self.appended))
 
+    def discard(self, record: Record) -> None:
+        self.contents.discard(content_of(record, timed=not self.appended))
+
 
 def content_of(record: Record, *, timed: bool) -> int:
     """Returns a hash that identifies a record. Not `timed`: without the timestamp, because the target set it."""
@@ -299,13 +295,12 @@ def new_copies(
     Equal records count as one. Raises ClusterUnreachable, RightsMissing.
     """
     came = {where: _Came(max(start, logs[where].start)) for where, start in since.items() if start < logs[where].end}
-    read_records(
-        target, {where: (one.since, logs[where].end) for where, one in came.items()}, limits, _taker(came, _Came.take)
-    )
+    spans = {where: (one.since, logs[where].end) for where, one in came.items()}
+    read_records(target, spans, limits, lambda where, record: came[where].take(record))
     came = {where: one for where, one in came.items() if one.records}
     starts = _starts(target, came, logs)
     earlier = {where: (start, came[where].since) for where, start in starts.items() if start < came[where].since}
-    endings = read_records(target, earlier, limits, _taker(came, _discard))
+    endings = read_records(target, earlier, limits, lambda where, record: came[where].discard(record))
     unsure = {where for where, ending in endings.items() if ending.why not in (Why.END, Why.STOP)}
     unsure |= {where for where, one in came.items() if where not in starts or len(one.stamps) > 1}
     # Retention may have removed them as well.
@@ -315,16 +310,6 @@ def new_copies(
     compacted = target.compacted({where.topic for where in again})
     unsure |= {where for where in again if where.topic in compacted}
     return {where: len(one.contents) for where, one in came.items() if where not in unsure}
-
-
-def _discard(came: _Came, record: Record) -> None:
-    came.contents.discard(content_of(record, timed=not came.appended))
-
-
-def _taker(
-    came: Mapping[TopicPartition, _Came], take: Callable[[_Came, Record], None]
-) -> Callable[[TopicPartition], Callable[[Record], None]]:
-    return lambda where: lambda record: take(came[where], record)
 
 
 def _starts(
