@@ -11,7 +11,7 @@ import typer
 
 from app.cli.failures import Failures, with_failures
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
-from app.cli.plan_text import paused_lines
+from app.cli.plan_text import by_reason, paused_lines
 from app.cli.shared_options import (
     DEFAULT_CONFIG,
     ConfigOption,
@@ -171,11 +171,9 @@ def _print(row: AdoptableFlow, taken: bool) -> None:
     print_line(f"{plan.flow.name}  {plan.digest}")
     if plan.items:
         print_table("", ("kind", "key"), [(plan.kind, key_as_text(plan.kind, key)) for key in sorted(plan.items)])
-    by_reason: dict[str, list[str]] = {}
-    for key, reason in sorted(plan.refused.items()):
-        by_reason.setdefault(reason, []).append(key_as_text(plan.kind, key))
-    for reason, keys in by_reason.items():
-        print_line(f"refused: {', '.join(keys)}: {reason}")
+    refused = by_reason((key_as_text(plan.kind, key), reason) for key, reason in sorted(plan.refused.items()))
+    for reason, keys in refused.items():
+        print_line(f"refused: {keys}: {reason}")
     for error in row.seen.errors:
         print_line(f"not seen: {error.kind}: {error.reason}")
     for line in paused_lines([plan.kind] if row.seen.paused else ()):

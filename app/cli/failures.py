@@ -90,6 +90,15 @@ class Failures(list[Failed]):
             self.append((name, error))
 
 
+@contextmanager
+def unaudited_at_worst(name: str) -> Iterator[None]:
+    """Prints what the block could not record in the audit topic. What it records holds all the same."""
+    try:
+        yield
+    except LockstepError as error:
+        complain(f"{name}: this is missing in the audit topic: {error}")
+
+
 def with_failures(document: Mapping[str, Any], failed: Sequence[Failed]) -> dict[str, Any]:
     """The document, with `error` if a part of it failed."""
     return with_failure(document, [(name, failure_of(error)) for name, error in failed])

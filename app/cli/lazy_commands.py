@@ -180,7 +180,6 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
     "--records": "NUMBER",
     "--report": "FILE",
     "--since": "TIME",
-    "--topic": "TOPIC",
     "--wait": "SECONDS",
     "--within": "SECONDS",
     "--yes": "RECORDS",

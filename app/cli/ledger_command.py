@@ -11,12 +11,12 @@ from typing import Annotated
 import orjson
 import typer
 
+from app.cli.failures import unaudited_at_worst
 from app.cli.output import complain, print_line, print_table
 from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, YesOption, loaded
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger, with_ledger_in_use
 from sinks.failover.lost_before_copying import (
     LostRecords,
-    LostTopic,
     acknowledged_as_shown,
     by_topic,
     entries_of,
@@ -28,7 +28,6 @@ from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Record
 from sinks.kinds.shared_listings import list_both
-from sinks.ledger.audit import Audit
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import ENTRY_SCHEMA, HISTORY_KEY, Entry
 from sinks.ledger.pins import PinFile
@@ -105,7 +104,10 @@ def acknowledge(
             opened.catch_up()
             agreed = acknowledged_as_shown(lost, before, kept_lost(opened), {of.topic for of in found})
             opened.put(entries_of(agreed))
-            _record(audit(one, clusters.target), one, found)
+            with unaudited_at_worst(one.flow.name), closing(audit(one, clusters.target)) as events:
+                for of in found:
+                    told = f"LOST BEFORE COPYING: at most {of.records}"
+                    events.record_failover(one.flow, ("acknowledge", of.topic), told, "acknowledged")
             print_line(f"{one.flow.name}: acknowledged; a running job follows with its next full comparison")
             changed = sorted({where.topic for where in unacknowledged(agreed)})
             if changed:
@@ -122,19 +124,6 @@ def _lost(flow: FlowSettings, clusters: FlowClusters, opened: Ledger) -> LostRec
     except ClusterUnreachable as error:
         complain(f"{flow.flow.name}: shows only losses that a job has found: {error}")
         return kept_lost(opened)
-
-
-def _record(events: Audit, flow: FlowSettings, found: Iterable[LostTopic]) -> None:
-    """Records the acknowledgement in the audit topic. It holds even if that fails."""
-    try:
-        for lost in found:
-            events.record_failover(
-                flow.flow, ("acknowledge", lost.topic), f"LOST BEFORE COPYING: at most {lost.records}", "acknowledged"
-            )
-    except LockstepError as error:
-        complain(f"{flow.flow.name}: this is missing in the audit topic: {error}")
-    finally:
-        events.close()
 
 
 @app.command()

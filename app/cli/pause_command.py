@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+from app.cli.failures import unaudited_at_worst
 from app.cli.output import complain, print_line
 from app.cli.running import ask
 from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, KindArgument, loaded
 from app.settings import Settings
-from app.wiring import audit as flow_audit
-from app.wiring import both_clusters, guard, ledger
-from sinks.flow_settings import FlowSettings
-from sinks.ledger.audit import Audit
+from app.wiring import audit, both_clusters, guard, ledger
 from sinks.ledger.ledger import Entry
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
@@ -40,16 +38,9 @@ def _remember(settings: Settings, kind: Kind, value: str | None) -> None:
             opened.put({(Entry.PAUSED, (kind.value,)): value})
             print_line(f"{one.flow.name}: {kind} is {'active' if value is None else 'paused'}")
             if before != value:
-                _record(flow_audit(one, clusters.target), one, kind, paused=value is not None)
+                with unaudited_at_worst(one.flow.name):
+                    audit(one, clusters.target).record_pause(one.flow, kind, paused=value is not None)
     _notify_job(settings)
-
-
-def _record(events: Audit, flow: FlowSettings, kind: Kind, *, paused: bool) -> None:
-    """Records the pause in the audit topic. It holds even if that fails, and the next flow has its turn."""
-    try:
-        events.record_pause(flow.flow, kind, paused=paused)
-    except LockstepError as error:
-        complain(f"{flow.flow.name}: this is missing in the audit topic: {error}")
 
 
 def _notify_job(settings: Settings) -> None:

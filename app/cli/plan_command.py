@@ -15,7 +15,7 @@ import typer
 
 from app.cli.failures import Failed, Failures, with_failures
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json
-from app.cli.plan_text import kinds_by_reason, print_outcomes, print_plan
+from app.cli.plan_text import by_reason, print_outcomes, print_plan
 from app.cli.shared_options import (
     DEFAULT_CONFIG,
     ConfigOption,
@@ -68,7 +68,7 @@ class Planned:
     @property
     def troubles(self) -> list[Failed]:
         """The reasons that stopped kinds, each reason once."""
-        found = kinds_by_reason(self.compared.trouble.faulted.items())
+        found = by_reason(self.compared.trouble.faulted.items())
         return [(f"{self.one.flow.flow.name}: {kinds}", LockstepError(why)) for why, kinds in found.items()]
 
 
@@ -214,7 +214,7 @@ def _say_trouble(planned: Sequence[Planned]) -> None:
         if row.compared.waiting:
             count = number_of(len(row.compared.waiting), "deletion")
             complain(f"{row.one.flow.flow.name}: {LEFT.format(count)}")
-        for reason, kinds in kinds_by_reason(row.compared.trouble.unsupported.items()).items():
+        for reason, kinds in by_reason(row.compared.trouble.unsupported.items()).items():
             complain(f"{row.one.flow.flow.name}: {kinds}: left alone: {reason}")
 
 

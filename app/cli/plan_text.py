@@ -8,7 +8,7 @@ from app.cli.output import print_line, print_table
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.model.changes import Change, Kind, Outcome
 from sinks.model.plan import Plan, Refusal
-from streaming.message_words import number_of
+from streaming.message_words import first_names, number_of
 
 SYMBOLS = {"create": "+", "update": "~", "delete": "-"}
 
@@ -24,7 +24,7 @@ def print_plan(plan: Plan, paused: Collection[Kind] = ()) -> None:
         print_table("", ("", "kind", "key", "before", "after"), rows)
     for line in refusal_lines(plan.refused):
         print_line(line)
-    for reason, kinds in kinds_by_reason([(error.kind, error.reason) for error in plan.errors]).items():
+    for reason, kinds in by_reason((error.kind, error.reason) for error in plan.errors).items():
         print_line(f"not planned: {kinds}: {reason}")
     for reason, count in sorted(plan.skipped.items()):
         print_line(f"not copied: {count} {reason}")
@@ -53,20 +53,19 @@ def paused_lines(paused: Collection[Kind]) -> list[str]:
 
 def refusal_lines(refused: Iterable[Refusal]) -> Iterator[str]:
     """A line for each reason, with the changes that were refused for it."""
-    by_reason: dict[tuple[str, str, str], list[str]] = {}
+    alike: dict[tuple[str, str, str], list[str]] = {}
     for one in refused:
-        by_reason.setdefault((one.reason, one.op.value, one.kind.value), []).append(one.label)
-    for (reason, op, kind), labels in by_reason.items():
-        more = f" and {len(labels) - MOST_NAMED_IN_TEXT} more" if len(labels) > MOST_NAMED_IN_TEXT else ""
-        yield f"refused: {op} {kind} {', '.join(labels[:MOST_NAMED_IN_TEXT])}{more}: {reason}"
+        alike.setdefault((one.reason, one.op.value, one.kind.value), []).append(one.label)
+    for (reason, op, kind), labels in alike.items():
+        yield f"refused: {op} {kind} {first_names(labels, MOST_NAMED_IN_TEXT)}: {reason}"
 
 
-def kinds_by_reason(found: Iterable[tuple[Kind, str]]) -> Mapping[str, str]:
-    """The kinds that share a reason, separated by commas, by that reason."""
-    kinds: dict[str, list[str]] = {}
-    for kind, reason in found:
-        kinds.setdefault(reason, []).append(kind.value)
-    return {reason: ", ".join(dict.fromkeys(names)) for reason, names in kinds.items()}
+def by_reason(found: Iterable[tuple[str, str]]) -> Mapping[str, str]:
+    """The names that share a reason, each once, separated by commas, by that reason."""
+    names: dict[str, list[str]] = {}
+    for name, reason in found:
+        names.setdefault(reason, []).append(name)
+    return {reason: ", ".join(dict.fromkeys(alike)) for reason, alike in names.items()}
 
 
 def _row(change: Change) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.cli.output import print_line, print_table
+from app.cli.plan_text import by_reason
 from sinks.engine.verify_status import STALLED
 from sinks.kinds.topics.effective import REMEDY
 from sinks.ledger.failover_record import ENDED, typed_name
@@ -137,12 +138,8 @@ def _unknown_lines(kinds: Mapping[str, Any]) -> Iterator[str]:
 
 def _reason_lines(kinds: Mapping[str, Any]) -> Iterator[str]:
     """A line for each reason, with all kinds that have it."""
-    said: dict[str, list[str]] = {}
-    for name, one in kinds.items():
-        if one["reason"]:
-            said.setdefault(one["reason"], []).append(name)
-    for reason, names in said.items():
-        yield f"{', '.join(names)}: {reason}"
+    for reason, names in by_reason((name, one["reason"]) for name, one in kinds.items() if one["reason"]).items():
+        yield f"{names}: {reason}"
 
 
 def _refused_lines(kinds: Mapping[str, Any]) -> Iterator[str]:
