@@ -6,17 +6,19 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from threading import Event, Lock
 
 from pyspark.sql import DataFrame
 
 from app.settings import Settings
 from app.wiring import open_cluster
+from sinks.background import Beside, begun
 from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.jvm_rights import ask_allowed
 from sinks.model.times import utc_now
@@ -391,35 +393,21 @@ def _probed(source: ClusterSource, probe: SourceProbe) -> tuple[ClusterSource | 
         return None, f"what can be read of {source.alias} is not known: {type(error).__name__}"
 
 
-Run = Callable[[Callable[[], None]], None]
-
-
-def in_a_thread(call: Callable[[], None]) -> None:
-    """Runs it in a daemon thread, so that the end of the job does not wait for a silent cluster."""
-    threading.Thread(target=call, name="probe", daemon=True).start()
-
-
 class BackgroundProbe:
     """Probes in the background: `ask` begins, `take` has the answer once it is there."""
 
-    def __init__(self, probe: SourceProbe = probe_source, run: Run = in_a_thread) -> None:
-        self._probe, self._run = probe, run
-        self._asked: QueryPlan | None = None
-        self._answers: SimpleQueue[tuple[QueryPlan, Readable]] = SimpleQueue()
+    def __init__(self, probe: SourceProbe = probe_source, beside: Beside = begun) -> None:
+        self._probe, self._beside = probe, beside
+        self._asked: tuple[QueryPlan, Future[Readable]] | None = None
 
     def ask(self, plan: QueryPlan) -> None:
         """Does nothing while the same question is open."""
-        if self._asked is not plan:
-            self._asked = plan
-            self._run(lambda: self._answers.put((plan, readable(plan, self._probe))))
+        if self._asked is None or self._asked[0] is not plan:
+            self._asked = plan, self._beside(partial(readable, plan, self._probe), "probe")
 
     def take(self) -> Readable | None:
         """The answer to the last question, once; None while it is open."""
-        while True:
-            try:
-                plan, answer = self._answers.get_nowait()
-            except Empty:
-                return None
-            if plan is self._asked:
-                self._asked = None
-                return answer
+        if self._asked is None or not self._asked[1].done():
+            return None
+        answer, self._asked = self._asked[1].result(), None
+        return answer

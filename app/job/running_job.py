@@ -65,12 +65,12 @@ class Job:
 
     def __init__(self, settings: Settings, spark: SparkSession, once: bool, reread: Reread) -> None:
         self._settings, self._spark, self._once = settings, spark, once
-        self._metrics = Metrics(version("lockstep-kafka"))
-        self._reloading = Reloading(*reread, settings, self._adopt, self._metrics.file)
+        self.metrics = Metrics(version("lockstep-kafka"))
+        self._reloading = Reloading(*reread, settings, self._adopt, self.metrics.file)
         self._stop = threading.Event()
         self._turned_at = time.monotonic()
         self._checks: Callable[[], bool] = lambda: True
-        self._reporters = Reporters(self._metrics.registry, self._metrics.count_reporter)
+        self._reporters = Reporters(self.metrics.registry, self.metrics.count_reporter)
         self._overrides = OverrideWatch(settings.stored_overrides, permitted(settings.job_properties))
         self._adopted = AdoptedFlows()
         self._adopted.adopt(settings.flows)
@@ -83,13 +83,13 @@ class Job:
         self._listings, self._acls, self._full_turn = SharedListings(), SharedJvmAcls(), Lock()
         self._claims: dict[str, Claims] = {flow.flow.target: Claims() for flow in settings.flows}
         for target in sorted({flow.flow.target for flow in settings.flows}):
-            passes = self._passes[target] = FlowPasses(self._metrics, settings.job.pass_min_interval)
-            self._batches[target] = Batch(passes, self._metrics, settings.job.trigger_interval, serves=not once)
+            passes = self._passes[target] = FlowPasses(self.metrics, settings.job.pass_min_interval)
+            self._batches[target] = Batch(passes, self.metrics, settings.job.trigger_interval, serves=not once)
             for flow in (flow for flow in settings.flows if flow.flow.target == target):
                 wake = partial(passes.give, flow.flow, Reason.REQUEST)
                 task = self._tasks[flow.flow] = FlowTask(
                     self._flow(settings, flow),
-                    self._metrics,
+                    self.metrics,
                     wake=wake,
                     last_heartbeat=partial(heartbeat_before, settings, flow),
                 )
@@ -110,7 +110,7 @@ class Job:
             observers=[self._histories[flow.flow]],
             comes_again=not self._once,
         )
-        built = flow_in_job(settings, flow, self._metrics, hooks)
+        built = flow_in_job(settings, flow, self.metrics, hooks)
         self._adopted.built(flow)
         return built
 
@@ -169,7 +169,7 @@ class Job:
     def _run(self) -> None:
         job = self._settings.job
         spark_ui = self._spark.sparkContext.uiWebUrl
-        api = Api(self._tasks, self._metrics, self._reloading, histories=self._histories, spark_ui=spark_ui, pulse=self)
+        api = Api(self._tasks, self.metrics, self._reloading, histories=self._histories, spark_ui=spark_ui, pulse=self)
         server = None if self._once else Server(api, job.http_host, job.http_port, job.http_token)
         self._report()
         supervisors = self._supervisors = [
@@ -190,7 +190,7 @@ class Job:
             log.info("the page, metrics and status are at %s", server.address)
         with ExitStack() as stack:
             stack.callback(self._end, supervisors, server)
-            stack.enter_context(listening(self._spark, self._metrics))
+            stack.enter_context(listening(self._spark, self.metrics))
             stack.enter_context(sampling(self._tasks, self._histories))
             watched = {} if self._once else self._tasks
             self._checks = stack.enter_context(preflights(watched, self._histories, lambda: self._settings))
@@ -199,7 +199,7 @@ class Job:
 
     def _query_changed(self, target: str, status: QueryStatus) -> None:
         """Updates the metrics, and the status of every flow into this target."""
-        self._metrics.query(target, status)
+        self.metrics.query(target, status)
         for flow, task in self._tasks.items():
             if flow.target == target:
                 task.query_trouble(status.reason)
@@ -261,11 +261,6 @@ class Job:
                 last_first.callback(supervisor.end)
             for batch in self._batches.values():
                 last_first.callback(batch.stop)
-
-    @property
-    def metrics(self) -> Metrics:
-        """The metrics of all flows."""
-        return self._metrics
 
 
 def _is_healthy(status: FlowStatus) -> bool:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from app.job.query_supervisor import BackgroundProbe, QuerySupervisor
 from app.settings import Settings, load
+from sinks.background import at_once
 from streaming.query import QueryRefused, RunningQuery, Sink
 from streaming.query_plan import ClusterSource, QueryPlan
 from streaming.query_restarts import QueryStatus
@@ -143,7 +144,7 @@ class World:
             self.step,
             hold=self.holds.append,
             observe=lambda target, status: self.observed.append(status),
-            probe=BackgroundProbe(self.answers, run=lambda call: call()),
+            probe=BackgroundProbe(self.answers, beside=at_once),
             clock=self.clock,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.job.query_supervisor import BackgroundProbe
+from sinks.background import at_once
 from streaming.mm2.internal_topic_names import TopicRole
 from streaming.mm2.records import RecordKind
 from streaming.query_plan import ClusterSource, QueryPlan
@@ -17,7 +18,7 @@ def test_a_source_whose_probe_breaks_off_is_left_out_with_the_reason() -> None:
     def breaks(source: ClusterSource) -> tuple[ClusterSource | None, str | None]:
         raise OSError("s3cret")
 
-    asked = BackgroundProbe(breaks, run=lambda call: call())
+    asked = BackgroundProbe(breaks, beside=at_once)
     for _ in range(2):
         asked.ask(PLAN)
         found = asked.take()
