@@ -158,7 +158,7 @@ def cutover(
 
 def _tell_cutover(scene: Scene, without_fence: bool) -> int | None:
     """Says what a cutover does from here. Returns how many groups it moves; None: unknown."""
-    flow, record, listed, moved = scene.settings.flow, scene.journal.record, scene.listed(), moved_groups(scene)
+    flow, record, listed = scene.settings.flow, scene.journal.record, scene.listed()
     fenced = [] if record.state is State.MIRRORING else scene.topics(listed)
     if fenced:
         already = number_of(len(fenced), f"topic on {flow.source} is", f"topics on {flow.source} are")
@@ -167,12 +167,14 @@ def _tell_cutover(scene: Scene, without_fence: bool) -> int | None:
         topics = f"{number_of(len(new), 'topic')} on {flow.source}: {first_names(new)}"
         does = "sets no fence, and expects no producer on" if without_fence else "denies everybody to write"
         say_of(scene.settings, f"cutover {does} {topics}")
-    if moved.count is None:
-        say_of(scene.settings, f"how many groups it moves is unknown: {moved.unknown}")
-    else:
-        say_of(scene.settings, f"it writes the last offsets of {number_of(moved.count, 'group')} on {flow.target}")
+    moved: int | None = None
+    try:
+        moved = moved_groups(scene)
+        say_of(scene.settings, f"it writes the last offsets of {number_of(moved, 'group')} on {flow.target}")
+    except LockstepError as error:
+        say_of(scene.settings, f"how many groups it moves is unknown: {error}")
     say_of(scene.settings, f"then {flow.name} has ended: Lockstep keeps nothing in step for it any more")
-    return moved.count
+    return moved
 
 
 def promote(

@@ -13,7 +13,6 @@ from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.ledger.failover_record import TRANSITIONS, Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.kept_divergences import divergences
 from sinks.model.changes import Kind
-from streaming.errors import LockstepError
 
 
 @dataclass(frozen=True)
@@ -35,22 +34,11 @@ def foreseen(scene: Scene, commands: Sequence[Command]) -> Foreseen:
     return Foreseen(steps, then, sorted(topics))
 
 
-@dataclass(frozen=True)
-class MovedGroups:
-    """How many groups get their last offsets from `promote`. None: unknown, and `unknown` says why."""
-
-    count: int | None
-    unknown: str = ""
-
-
-def moved_groups(scene: Scene) -> MovedGroups:
-    """Counts the groups that the source lists now."""
+def moved_groups(scene: Scene) -> int:
+    """Counts the groups that `promote` writes last offsets of, as the source lists them now. Raises LockstepError."""
     if not scene.settings.enabled.get(Kind.GROUP_OFFSET, False):
-        return MovedGroups(0)
-    try:
-        return MovedGroups(len(chosen_groups(scene.settings, scene.source.groups.names())))
-    except LockstepError as error:
-        return MovedGroups(None, str(error))
+        return 0
+    return len(chosen_groups(scene.settings, scene.source.groups.names()))
 
 
 def steps_ahead(record: FailoverRecord, commands: Sequence[Command]) -> tuple[list[tuple[Command, Step]], State]:

@@ -171,9 +171,9 @@ class Fence:
             faults = self._acls.create(missing)
         except RightsMissing:
             # Some may exist all the same: a refused login can end a request that was already sent.
-            self._forget(set(missing) - self._existing())
+            self._note(set(missing) - self._existing(), None)
             raise
-        self._forget([acl for acl, fault in faults.items() if fault is not None and not fault.unknown])
+        self._note([acl for acl, fault in faults.items() if fault is not None and not fault.unknown], None)
         self._note([acl for acl, fault in faults.items() if fault is None], OWNED)
         refused = {acl: fault for acl, fault in faults.items() if fault is not None}
         if refused:
@@ -201,18 +201,14 @@ class Fence:
         except NotSupported as error:
             raise NoAuthorizer(NO_AUTHORIZER.format(source=self._source)) from error
 
-    def _note(self, acls: Collection[AclBinding], value: str) -> None:
-        """Notes these ACLs as this flow's. The ledgers of other flows that do not own them note this flow's name."""
-        self._put(acls, value, self._flow)
+    def _note(self, acls: Collection[AclBinding], value: str | None) -> None:
+        """Notes these ACLs as this flow's. The ledgers of other flows that do not own them note this flow's name.
 
-    def _forget(self, acls: Collection[AclBinding]) -> None:
-        """Deletes this flow's claim. The ACLs belong to no flow then, unless another ledger claims them."""
-        self._put(acls, None, None)
-
-    def _put(self, acls: Collection[AclBinding], here: str | None, elsewhere: str | None) -> None:
+        None deletes the claim: the ACLs belong to no flow then, unless another ledger claims them."""
+        elsewhere = None if value is None else self._flow
         for other in self._others.ledgers:
             other.put({(Entry.FENCE, acl.key): elsewhere for acl in acls if not claims(other, acl.key)})
-        self._ledger.put({(Entry.FENCE, acl.key): here for acl in acls})
+        self._ledger.put({(Entry.FENCE, acl.key): value for acl in acls})
 
     def _shared(self, acls: Collection[AclBinding]) -> list[AclBinding]:
         """Returns those ACLs with which another flow fences, too."""
@@ -250,7 +246,7 @@ class Fence:
         relied = self._hand_on(there)
         ours = {*bindings}.difference(shared, unclear)
         faults = self._acls.delete(ours) if ours else {}
-        self._forget([*(unclear - relied), *(acl for acl in ours if faults[acl] is None)])
+        self._note([*(unclear - relied), *(acl for acl in ours if faults[acl] is None)], None)
         for acl, fault in faults.items():
             if fault is not None:
                 raise LockstepError(f"the fence of {acl.resource_name} on {self._source} could not be lifted: {fault}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Protocol, TypedDict, cast
+from typing import Any
 
 import orjson
 
+from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.times import UTC_FORM, utc_text
 
@@ -23,30 +24,9 @@ Parse = Callable[[Any], Any]
 """Parses an untrusted value. Raises ValueError, KeyError, TypeError."""
 
 
-class Remembers(Protocol):
-    """The methods of a ledger that are needed here."""
-
-    def get(self, entry: Entry, *key: str) -> str | None:
-        """Returns the remembered value, or None."""
-
-
-class DrillNoted(TypedDict):
-    """What is kept of every drill; `at`: UTC."""
-
-    topic: str
-    agrees: bool
-    who: str
-    at: str
-
-
-class LastDrill(DrillNoted, total=False):
-    """`lockstep drill`'s document. `error`: why the drill failed; then the document holds nothing else."""
-
-    error: str
-    loss: dict[str, int]
-    fence_stops_this_principal: bool | None
-    groups: list[dict[str, str | int | None]]
-    seconds: dict[str, float]
+LastDrill = dict[str, Any]
+"""`lockstep drill`'s document, with the fields of `FIELDS` and `OPTIONAL`. `error`: why the drill failed; then it holds
+none of the other optional fields."""
 
 
 def drill_as_text(document: Mapping[str, Any], who: str, at: str) -> str:
@@ -54,7 +34,7 @@ def drill_as_text(document: Mapping[str, Any], who: str, at: str) -> str:
     return orjson.dumps({**document, "who": who, "at": at}).decode()
 
 
-def last_drill(ledger: Remembers) -> LastDrill | None:
+def last_drill(ledger: Ledger) -> LastDrill | None:
     """Returns the last drill of a flow; None without one.
 
     Returns None for a damaged record too. Any client with write access to the ledger can put anything there, and status
@@ -62,7 +42,7 @@ def last_drill(ledger: Remembers) -> LastDrill | None:
     """
     text = ledger.get(DRILL_KEY[0], *DRILL_KEY[1])
     try:
-        return None if text is None else cast(LastDrill, _record(orjson.loads(text), FIELDS, OPTIONAL))
+        return None if text is None else _record(orjson.loads(text), FIELDS, OPTIONAL)
     except (ValueError, KeyError, TypeError):
         return None
 

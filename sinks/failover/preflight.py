@@ -11,7 +11,7 @@ from sinks.failover.lost_before_copying import LostRecords, lost_as_json
 from sinks.failover.readiness import NO_PREFLIGHT, Readiness
 from sinks.failover.readiness_facts import FailoverLoss, NotChecked, ReadinessFacts
 from sinks.ledger.failover_record import FailoverRecord, way_on
-from sinks.model.times import utc_text
+from sinks.model.times import milliseconds, utc_text
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Preflight:
 
     def as_json(self, found: Readiness) -> dict[str, Any]:
         """Returns the fields for status and page. `seconds_at_risk`: when it ended."""
-        age = self.seconds_at_risk(_ms(self.at))
+        age = self.seconds_at_risk(milliseconds(self.at))
         return {
             "checked": utc_text(self.at),
             "check_seconds": round(self.seconds, 2),
@@ -86,12 +86,8 @@ def without_answer(made: Preflight, last: Preflight | None) -> Preflight:
     """
     if last is None:
         return made
-    oldest_ms = _ms(last.at) - round(last.seconds * 1000) if last.records == 0 else last.oldest_ms
+    oldest_ms = milliseconds(last.at) - round(last.seconds * 1000) if last.records == 0 else last.oldest_ms
     return replace(made, facts=made.facts or last.facts, oldest_ms=oldest_ms)
-
-
-def _ms(at: datetime) -> int:
-    return round(at.timestamp() * 1000)
 
 
 LARGEST_SHARE = 0.1

@@ -233,7 +233,7 @@ class SourceEndOffsetStore:
         positions = self._copied.renew(seen.items, evidence)
         lost = self._found_lost(before, seen.items)
         try:
-            self._copied.hold(counted_ahead(self._source, self._copied.to_count, seen.items))
+            self._copied.positions.update(counted_ahead(self._source, self._copied.to_count, seen.items))
         except LockstepError as error:
             # Then offsets are counted.
             log.debug("what waits to be copied is not counted: %s", error)
@@ -286,16 +286,18 @@ class SourceEndOffsetStore:
             overtaken = {
                 where: one for where, one in wanted.items() if where in logs and is_overtaken(one, logs[where])
             }
-            self._copied.hold(overtaken | {where: one for where, one in wanted.items() if where not in logs})
+            self._copied.positions.update(
+                overtaken | {where: one for where, one in wanted.items() if where not in logs}
+            )
             chosen = self._chosen(overtaken)
             copies = {where: TopicPartition(self._remote[where.topic], where.partition) for where in chosen}
             now_ms = round(self._now_ms())
             found = find_lost(self._source, self._target, chosen, copies, now_ms, self._unanswered)
         except LockstepError as error:
-            self._copied.hold(wanted)
+            self._copied.positions.update(wanted)
             log.warning("whether records were lost before they were copied is not known for now: %s", error)
             return {}
-        self._copied.hold(found.positions)
+        self._copied.positions.update(found.positions)
         unanswered = chosen.keys() - found.positions.keys()
         self._unanswered = (self._unanswered & overtaken.keys()) - chosen.keys() | unanswered
         if all_due and overtaken.keys() <= chosen.keys() | self._unanswered:
@@ -506,7 +508,7 @@ class PositionMemory:
 
     def __init__(self, positions: Positions, ends: Mapping[TopicPartition, int]) -> None:
         """`positions`: kept by an earlier process. They count as long as a sync of the partition is still known."""
-        self._positions, self._ends = dict(positions), dict(ends)
+        self.positions, self._ends = dict(positions), dict(ends)
         self._unconfirmed = set(positions)
         self._syncs: Mapping[TopicPartition, LatestSync] = {}
         self._gaps = set[TopicPartition]()
@@ -518,22 +520,13 @@ class PositionMemory:
         self.shrunk = dict[TopicPartition, int]()
         """Of `others`, partitions whose source log was longer before, with its end at the last renewal."""
 
-    @property
-    def positions(self) -> Positions:
-        """The current positions."""
-        return self._positions
-
     def moved(self, before: Positions) -> dict[TopicPartition, KnownPosition]:
         """Returns positions of `before` that the last renewal replaced by later ones of the same logs."""
         return {
             where: position
             for where, position in before.items()
-            if where not in self.others and self._positions.get(where) != position
+            if where not in self.others and self.positions.get(where) != position
         }
-
-    def hold(self, positions: Positions) -> None:
-        """Sets these positions, whatever was found since."""
-        self._positions.update(positions)
 
     def renew(self, ends: Mapping[TopicPartition, int], evidence: CopyEvidence) -> dict[TopicPartition, KnownPosition]:
         """Returns all known positions. `ends`: of the source, read after the evidence. Partitions without an end keep
@@ -543,19 +536,19 @@ class PositionMemory:
         self.shrunk.clear()
         self._gaps |= {where for where, sync in (evidence.syncs or {}).items() if sync.gap}
         for where, end in ends.items():
-            before, found = self._positions.get(where), self._found(where, end, evidence)
+            before, found = self.positions.get(where), self._found(where, end, evidence)
             if found is not None and found.source < end and self._may_have_gaps(where, before, found):
                 to_count[where] = found
             if found is None:
-                self._positions.pop(where, None)
+                self.positions.pop(where, None)
             else:
-                self._positions[where] = found
+                self.positions[where] = found
             self._ends[where] = end
         self.to_count = to_count
         if evidence.syncs is not None:
             self._syncs = evidence.syncs
             self._unconfirmed.clear()
-        return self._positions
+        return self.positions
 
     def _may_have_gaps(self, where: TopicPartition, before: KnownPosition | None, found: KnownPosition) -> bool:
         nothing_copied = found.target == found.missing == 0
@@ -563,13 +556,13 @@ class PositionMemory:
 
     def forget(self, topics: Collection[str]) -> None:
         """Forgets topics that were deleted."""
-        for known in (self._positions, self._ends, self._doubted):
+        for known in (self.positions, self._ends, self._doubted):
             for where in [where for where in known if where.topic in topics]:
                 del known[where]
         self._gaps = {where for where in self._gaps if where.topic not in topics}
 
     def _found(self, where: TopicPartition, end: int, evidence: CopyEvidence) -> KnownPosition | None:
-        known, sync = self._positions.get(where), (evidence.syncs or {}).get(where)
+        known, sync = self.positions.get(where), (evidence.syncs or {}).get(where)
         shrunk = end < self._ends.get(where, 0)
         if shrunk:
             self.shrunk[where] = end

@@ -103,7 +103,7 @@ class SampledMirror:
         evidence = CopyEvidence(self._histories.latest(), dict(self._counted), unborn)
         self._counted.clear()
         positions, ends = self._copied.renew({HERE: self.here.end}, evidence), {HERE: self.here.end}
-        self._copied.hold(counted_ahead(self.source, self._copied.to_count, ends, self.limits))
+        self._copied.positions.update(counted_ahead(self.source, self._copied.to_count, ends, self.limits))
         self.kept = from_text(
             to_text(renewed_all(self.kept, {"x": [self.here.end]}, 1, positions_by_topic(positions, {"x": 1})))
         )
