@@ -62,7 +62,6 @@ class AdoptableFlow:
 
     @property
     def plan(self) -> AdoptionPlan:
-        """The items to take over."""
         return self.seen.plan
 
     def take_over(self) -> None:

@@ -53,7 +53,6 @@ class EventFilter:
     resource: str | None = None
 
     def has(self, event: Event) -> bool:
-        """Whether to show the event."""
         return event.at >= self.start and event.kind in (self.kinds or {event.kind}) and self._names(event)
 
     def _names(self, event: Event) -> bool:

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.failures import Failed, with_failures
+from app.cli.failures import Failed, Failures, with_failures
 from app.cli.output import DONE, FAILED, Output, closed_at_end, complain, print_json, print_line
 from app.cli.running import ask_reload
 from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, OutputOption, chosen, loaded, need_terminal, seconds
@@ -41,7 +41,7 @@ from sinks.kafka.ports.cluster import Partitions
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ConfigValues, ResourceType
 from sinks.kafka.request_timeout import WHOLE
 from sinks.ledger.overrides import InLedger, OverrideLevel, texts_at
-from streaming.errors import LockstepError, WrongUsage, prefixed
+from streaming.errors import LockstepError, WrongUsage
 from streaming.flow import Flow
 from streaming.message_words import nearest_hint
 
@@ -108,17 +108,13 @@ def _describe(flags: Flags, there: Opened, output: Output) -> int:
         raise WrongUsage(f"{named(entity)}: {said(seen.errors[entity])}")
     for broken, fault in seen.errors.items():
         complain(f"{named(broken)}: {said(fault)}")
-    configs_of = {one: views(one, seen.items[one], flags.every) for one in entities if one in seen.items}
-    if output is Output.JSON:
-        documents = [_entity(one) | {"configs": [row.as_json() for row in configs_of[one]]} for one in configs_of]
-        failed = [(named(one), LockstepError(said(fault))) for one, fault in seen.errors.items()]
-        print_json(with_failures({"entities": documents}, failed))
-    else:
-        for one, rows in configs_of.items():
-            _print_views(
-                f"{'All' if flags.every and one != DEFAULT_OF_ALL else 'Dynamic'} configs of {named(one)}:", rows
-            )
-    return FAILED if seen.errors else DONE
+    shown: list[Described] = []
+    for one in (one for one in entities if one in seen.items):
+        which = "All" if flags.every and one != DEFAULT_OF_ALL else "Dynamic"
+        shown.append((_entity(one), f"{which} configs of {named(one)}:", views(one, seen.items[one], flags.every)))
+    return _print_described(
+        shown, [(named(one), LockstepError(said(fault))) for one, fault in seen.errors.items()], output
+    )
 
 
 def _entities(flags: Flags, there: Opened) -> list[ConfigEntity]:
@@ -192,11 +188,20 @@ def _print_altered(
     print_line(told)
 
 
-def _print_views(title: str, rows: Iterable[ConfigView]) -> None:
-    print_line(title)
-    for row in rows:
-        for line in row.lines():
-            print_line(f"  {line}")
+Described = tuple[dict[str, Any], str, Sequence[ConfigView]]
+"""An entity for programs and as a title for people, and its configs."""
+
+
+def _print_described(shown: Sequence[Described], failed: Sequence[Failed], output: Output) -> int:
+    if output is Output.JSON:
+        documents = [document | {"configs": [row.as_json() for row in rows]} for document, _, rows in shown]
+        print_json(with_failures({"entities": documents}, failed))
+    else:
+        for _, title, rows in shown:
+            print_line(title)
+            for line in (line for row in rows for line in row.lines()):
+                print_line(f"  {line}")
+    return FAILED if failed else DONE
 
 
 def _entity(entity: ConfigEntity) -> dict[str, Any]:
@@ -262,8 +267,6 @@ class ClusterAccess:
 
 @dataclass(frozen=True)
 class Opened:
-    """A cluster's configs with their levels, and its partitions."""
-
     levels: ConfigLevels
     partitions: Partitions
 
@@ -342,7 +345,7 @@ def _describe_own(selection: Selection, every: bool, output: Output) -> int:
     found = read_overrides(selection.settings)
     concerned = {one.flow for one in selection.flows}
     stored: dict[Flow, InLedger] = {}
-    failed: list[Failed] = []
+    failed = Failures()
     for flow in sorted(concerned):
         entries = found[flow]
         if isinstance(entries, Unreadable):
@@ -350,21 +353,6 @@ def _describe_own(selection: Selection, every: bool, output: Output) -> int:
             failed.append((flow.name, entries))
         else:
             stored[flow] = entries
-    views, damaged = _views(selection, stored, every)
-    failed += damaged
-    if output is Output.JSON:
-        entities = [_own_document(name) | {"configs": [row.as_json() for row in rows]} for name, rows in views.items()]
-        print_json(with_failures({"entities": entities}, failed))
-    else:
-        for name, rows in views.items():
-            _print_views(f"{'All' if every else 'Dynamic'} configs of Lockstep for {_own_label(name)}:", rows)
-    return FAILED if failed else DONE
-
-
-def _views(
-    selection: Selection, stored: Mapping[Flow, InLedger], every: bool
-) -> tuple[dict[str, list[ConfigView]], list[Failed]]:
-    """The configs by the entity's name, "" for the default of all flows, and the entities that are damaged."""
     file = str(selection.config)
     properties = read_properties(selection.config, os.environ, Findings(file))
     ways: dict[str, Callable[[], list[ConfigView]]] = {}
@@ -372,15 +360,12 @@ def _views(
         ways[""] = partial(default_views, stored, properties, file, every)
     if selection.name != "":
         ways |= {flow.name: partial(flow_views, flow, own, properties, file, every) for flow, own in stored.items()}
-    views: dict[str, list[ConfigView]] = {}
-    damaged: list[Failed] = []
+    shown: list[Described] = []
     for name, view in ways.items():
-        try:
-            views[name] = view()
-        except LockstepError as error:
-            complain(prefixed(_own_label(name), error))
-            damaged.append((_own_label(name), error))
-    return views, damaged
+        with failed.noted(_own_label(name)):
+            title = f"{'All' if every else 'Dynamic'} configs of Lockstep for {_own_label(name)}:"
+            shown.append((_own_document(name), title, view()))
+    return _print_described(shown, failed, output)
 
 
 def _alter_own(selection: Selection, values: Mapping[str, str | None], flags: Flags, output: Output) -> int:

@@ -292,7 +292,6 @@ class Login:
 
     @property
     def works(self) -> bool:
-        """Whether the user got in."""
         return self.reason is None
 
 

@@ -277,8 +277,6 @@ DEMO_TOPICS: Mapping[str, TopicSpec] = {
 
 @dataclass(frozen=True)
 class DemoStep:
-    """One change of the source, and how to see that the target has it."""
-
     what: str
     change: Callable[[KafkaCluster], object]
     arrived: Callable[[KafkaCluster], bool]

@@ -18,7 +18,6 @@ from app.settings import Settings
 from app.single_pass import group_offsets_now
 from app.wiring import both_clusters
 from sinks.failover.drill import DRILL_PREFIX, Drill, DrillResult, check_drill_name
-from sinks.failover.scene import Scene
 from sinks.faults import RightsMissing
 from sinks.model.kind_row import On
 
@@ -44,22 +43,15 @@ def drill(
     settings, chosen = one_flow(config, flow)
     name = f"{DRILL_PREFIX}{secrets.token_hex(4)}" if topic is None else topic
     check_drill_name(chosen, name)
-
-    def drill_of(scene: Scene) -> Drill:
+    call = FailoverCall("drill")
+    with failover_session(settings, chosen, call if dry else spoken(call, chosen), writes=not dry) as scene:
         rows = partial(group_offsets_now, settings, chosen)
-        return Drill(scene, name, rows, records, within)
-
-    if dry:
-        with failover_session(settings, chosen, FailoverCall("drill"), writes=False) as scene:
-            made = drill_of(scene)
-            made.check()
-            _check_rights(settings, made)
-            _foretell(made, output)
-        return
-    with failover_session(settings, chosen, spoken(FailoverCall("drill"), chosen)) as scene:
-        made = drill_of(scene)
+        made = Drill(scene, name, rows, records, within)
         made.check()
         _check_rights(settings, made)
+        if dry:
+            _foretell(made, output)
+            return
         result = made.run()
     document = chosen.flow.as_json() | result.as_json()
     if output is Output.JSON:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -138,8 +139,7 @@ def cutover(
 ) -> None:
     """Leads the whole planned failover: fence, wait for the last records, promote. Loses nothing but
     what `--accept` names."""
-    accepted, groups = tuple(accept or ()), tuple(accept_group or ())
-    call = FailoverCall(why, take_over, within, accepted, groups, verify, abort_transactions)
+    call = FailoverCall(why, take_over, within, accept or (), accept_group or (), verify, abort_transactions)
     run = called(config, flow, output, call, dry=dry)
 
     def agreed(scene: Scene) -> None:
@@ -190,10 +190,8 @@ def promote(
     take_over: TakeOverOption = False,
 ) -> None:
     """Ends a flow whose records are all on the target: last offsets, rights to write, and nothing more is written."""
-    accepted, groups = tuple(accept or ()), tuple(accept_group or ())
-    call = FailoverCall(
-        why, take_over, accepted=accepted, accepted_groups=groups, verifies=verify, aborts=abort_transactions
-    )
+    call = FailoverCall(why, take_over, verifies=verify, aborts=abort_transactions)
+    call = replace(call, accepted=accept or (), accepted_groups=accept_group or ())
     run = called(config, flow, output, call, dry=dry)
     with run.scene(accept) as scene:
         if not dry:

@@ -65,11 +65,9 @@ class ClosedStdout(io.TextIOBase):
     """Takes the place of a closed stdout, so that printing fails, also for pages of help and tables."""
 
     def writable(self) -> bool:
-        """As every stdout."""
         return True
 
     def write(self, text: str, /) -> int:
-        """Raises OSError."""
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 

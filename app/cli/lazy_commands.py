@@ -237,7 +237,6 @@ class LazyCommands(TyperGroup):
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """In the order of the table."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -297,7 +296,6 @@ class LazyCommands(TyperGroup):
         sys.exit(exit_code_of(run, words))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Writes the list into the help."""
         with formatter.section("Commands"):
             rows = [(name, command.summary) for name, command in COMMANDS.items()]
             formatter.write_dl([*rows, (HELP, "A command's page, as -h after its name.")])
@@ -350,8 +348,6 @@ def run_command_line() -> None:
 
 
 class Shell(str, Enum):
-    """The shells that `completion` knows."""
-
     BASH = "bash"
     ZSH = "zsh"
     FISH = "fish"

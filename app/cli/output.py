@@ -139,7 +139,6 @@ _RUNNING: ContextVar[RunningCommand | None] = ContextVar("running", default=None
 
 @contextmanager
 def running_command() -> Iterator[RunningCommand]:
-    """The context in which a command runs."""
     running = RunningCommand()
     with running.closing:
         token = _RUNNING.set(running)

@@ -49,14 +49,11 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Lift the limit on de
 
 @dataclass(frozen=True)
 class Planned:
-    """A flow's pass, and its comparison."""
-
     one: SinglePass
     compared: Compared
 
     @property
     def plan(self) -> Plan:
-        """What would be written now."""
         return self.compared.plan
 
     @property

@@ -84,7 +84,6 @@ def document(flow: Flow, found: Readiness, facts: ReadinessFacts) -> dict[str, A
 
 
 def verdict(found: Readiness) -> str:
-    """The result in a few words."""
     words = {True: "ready to fail over", False: "not ready to fail over", None: found.cutover.headline}
     return words[ready(found)]
 
@@ -104,7 +103,6 @@ def _cells(check: Check) -> tuple[str, ...]:
 
 
 def markdown(flow: Flow, found: Readiness) -> str:
-    """A flow's part of the report."""
     said = [f"{as_text(line)}\n" for line in (verdict(found), *answers(found))]
     head = "\n".join([f"# {as_text(flow.name)}: {said[0]}", *said[1:], f"| {' | '.join(CHECK_COLUMNS)} |"])
     rows = ["| " + " | ".join(map(as_text, _cells(check))) + " |" for check in found.checks]

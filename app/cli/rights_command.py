@@ -127,7 +127,6 @@ def who_writes_ledger(flow: FlowSettings, clusters: FlowClusters) -> dict[str, A
 
 
 def ledger_line(row: Mapping[str, Any]) -> str:
-    """The row of `who_writes_ledger` as a line."""
     who = f"not known: {row['reason']}" if row["writers"] is None else ", ".join(row["writers"]) or "super users alone"
     signed = "signed" if row["signed"] else "not signed: set lockstep.ledger.secret, or let no other principal write it"
     return f"  may write or delete {row['topic']}: {who}; its entries are {signed}"
@@ -139,7 +138,6 @@ def as_json(finding: RightFinding) -> dict[str, Any]:
 
 
 def print_rights(rows: Iterable[Mapping[str, Any]]) -> None:
-    """The findings as a table."""
     table = [(row["cluster"], row["operation"], _shown(row), _said(row), row["why"]) for row in rows]
     print_table("", ("cluster", "operation", "on", "right", "needed because it"), table)
 

@@ -78,7 +78,6 @@ class FlowPasses:
             self._flows[task.flow] = _OfFlow(task, PassSchedule(self.shortest))
 
     def give(self, flow: Flow, reason: Reason) -> None:
-        """Gives a flow a reason for a pass."""
         with self._changed:
             if (of_flow := self._flows.get(flow)) is not None:
                 of_flow.schedule.give(reason)

@@ -176,7 +176,6 @@ class PreflightWatch:
         return Preflight(utc_now(), self._clock() - began, trouble=trouble)
 
     def close(self) -> None:
-        """Closes the clients."""
         self._survey = None
         self._opened.close()
 

@@ -56,7 +56,6 @@ class QueryProgress(StreamingQueryListener):
         """The clock has something new at every trigger, so no query of ours is idle."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
-        """Called when a query ended, for whatever reason."""
         if (target := self._targets.pop(str(event.runId), None)) is not None:
             self._metrics.query_runs(target, target in self._targets.values())
 

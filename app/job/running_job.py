@@ -163,7 +163,6 @@ class Job:
 
     @property
     def stopped(self) -> bool:
-        """Whether it was told to stop."""
         return self._stop.is_set()
 
     def _run(self) -> None:
@@ -209,11 +208,9 @@ class Job:
         return time.monotonic() - self._turned_at <= LONGEST_TURN_S
 
     def checks(self) -> bool:
-        """Whether its preflights turn."""
         return self._checks()
 
     def streams(self) -> bool:
-        """Whether none of its queries stands still."""
         return not any(one.status().state is QueryState.STALLED for one in self._supervisors)
 
     def _until_stopped(self, supervisors: Sequence[QuerySupervisor]) -> None:

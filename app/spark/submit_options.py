@@ -133,7 +133,6 @@ class Given:
 
 
 def given_by(options: Sequence[str]) -> Given:
-    """Reads options of spark-submit."""
     confs: dict[str, str] = {}
     flags: dict[str, str] = {}
     file: Path | None = None

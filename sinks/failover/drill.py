@@ -78,11 +78,9 @@ class DrillResult:
 
     @property
     def agrees(self) -> bool:
-        """Whether what was predicted is what was measured."""
         return self.predicted == self.measured and all(group.agrees for group in self.groups)
 
     def as_json(self) -> dict[str, Any]:
-        """The drill's document."""
         return {
             "topic": self.topic,
             "agrees": self.agrees,
@@ -130,7 +128,6 @@ class Drill:
         return own
 
     def steps(self) -> dict[str, str]:
-        """What each step does, by its name."""
         label = self.scene.settings.copier.label
         return {name: text.format(topic=self.topic, records=self.records, copier=label) for name, text in DOES.items()}
 
@@ -394,20 +391,20 @@ def check_drill_name(settings: FlowSettings, topic: str) -> None:
     """Raises WrongUsage for a name that Kafka would refuse, here or for the copy. Also for topics of Kafka, MM2 and
     Lockstep, and for topics that the flow does not replicate."""
     remote = settings.policy.format_remote_topic(settings.flow.source, topic)
-    reason = _illegal(topic) or _owned(settings, topic) or _unreplicated(settings, topic)
-    if reason is None and (of_copy := _illegal(remote) or _owned(settings, remote)):
+    reason = _taken(settings, topic)
+    if reason is None and not is_replicated(settings, topic):
+        reason = f"is not replicated by {settings.flow.name}: name another, which `topics` matches"
+    if reason is None and (of_copy := _taken(settings, remote)):
         reason = f"its copy would be {remote}, which {of_copy}"
     if reason is not None:
         raise WrongUsage(f"--topic {topic}: {reason}")
 
 
-def _illegal(name: str) -> str | None:
-    fault = topic_name_fault(name)
-    return fault.said if fault else None
-
-
-def _owned(settings: FlowSettings, topic: str) -> str | None:
+def _taken(settings: FlowSettings, topic: str) -> str | None:
+    """Why no topic of a drill may have this name on any cluster."""
     internal = settings.internal
+    if fault := topic_name_fault(topic):
+        return fault.said
     if topic.startswith(OWN) or topic in (*internal.on_target, internal.reverse_ledger):
         return "is a topic of Lockstep's own"
     if topic.startswith(KAFKAS_OWN):
@@ -416,9 +413,3 @@ def _owned(settings: FlowSettings, topic: str) -> str | None:
     if of_mm2 or settings.policy.is_internal_topic(topic) or settings.policy.is_heartbeats_topic(topic):
         return "is a topic of MM2's own"
     return None
-
-
-def _unreplicated(settings: FlowSettings, topic: str) -> str | None:
-    if is_replicated(settings, topic):
-        return None
-    return f"is not replicated by {settings.flow.name}: name another, which `topics` matches"

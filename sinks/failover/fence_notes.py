@@ -35,7 +35,6 @@ ANOTHERS = "another flow's"
 
 
 def intent_at(now: datetime) -> str:
-    """Returns the value of an intent."""
     return f"{INTENT} {utc_text(now)}"
 
 

@@ -72,5 +72,4 @@ def check_names(settings: FlowSettings, shared: Mapping[str, str]) -> None:
 
 
 def topics_of(partitions: Iterable[TopicPartition]) -> list[str]:
-    """Returns the partitions' topics, each once, sorted."""
     return sorted({where.topic for where in partitions})

@@ -190,7 +190,9 @@ class Fence:
         Returns the ACLs whose creator is unknown. No flow copies those while this flow is fenced with them."""
         shared, now = self._shared(existing), self._now()
         certain = {acl for acl in existing if claims_surely(self._ledger, acl.key, now)}
-        unclear = [acl for acl in {*existing}.difference(shared, certain) if self._is_unclear(acl.key)]
+        ledgers = (self._ledger, *self._others.ledgers)
+        doubtful = {*existing}.difference(shared, certain)
+        unclear = [acl for acl in doubtful if any(is_unclear(ledger, acl.key, now) for ledger in ledgers)]
         self._ledger.put({(Entry.FENCE, acl.key): UNCLEAR for acl in unclear})
         self._note([*(acl for acl in certain if is_intent(note_of(self._ledger, acl.key))), *shared], OWNED)
         return unclear
@@ -213,9 +215,6 @@ class Fence:
     def _shared(self, acls: Collection[AclBinding]) -> list[AclBinding]:
         """Returns those ACLs with which another flow fences, too."""
         return [acl for acl in acls if self._is_claimed(acl.key)]
-
-    def _is_unclear(self, key: Key) -> bool:
-        return any(is_unclear(ledger, key, self._now()) for ledger in (self._ledger, *self._others.ledgers))
 
     def _is_claimed(self, key: Key) -> bool:
         return self._others.claim(key, self._now())

@@ -54,11 +54,9 @@ class Lost:
 
     @property
     def is_acknowledged(self) -> bool:
-        """Whether the operator acknowledged the loss."""
         return not (self.records or self.unknown or self.compacted)
 
     def with_more(self, later: Lost) -> Lost:
-        """Returns both losses together."""
         since = later.at_ms if self.is_acknowledged else self.at_ms
         unknown, compacted = self.unknown or later.unknown, self.compacted or later.compacted
         return Lost(self.records + later.records, max(self.through, later.through), since, unknown, compacted)
@@ -252,7 +250,6 @@ def added(kept: LostRecords, found: LostRecords) -> dict[TopicPartition, Lost]:
 
 
 def unacknowledged(lost: LostRecords) -> dict[TopicPartition, Lost]:
-    """Returns the losses without those that the operator acknowledged."""
     return {where: one for where, one in lost.items() if not one.is_acknowledged}
 
 
@@ -281,7 +278,6 @@ def begun_anew(kept: LostRecords, others: Collection[TopicPartition]) -> dict[To
 
 
 def lost_line(where: TopicPartition, lost: Lost) -> str:
-    """Returns the line for the log."""
     if lost.through == ANY_OFFSET:
         why = "One of its two logs lost its tail"
     else:
@@ -319,7 +315,6 @@ def lost_number(one: LostTopic) -> str:
 
 
 def by_topic(lost: LostRecords) -> list[LostTopic]:
-    """Returns losses by topic, sorted by name."""
     names = sorted({where.topic for where in lost})
     of = {name: [one for where, one in lost.items() if where.topic == name] for name in names}
     return [

@@ -125,7 +125,6 @@ class OpenSeen:
     problems: Sequence[str] = ()
 
     def describe(self, now_ms: int) -> str:
-        """Returns all of it, for a message."""
         return first_names([*(one.describe(now_ms) for one in self.found), *self.problems], 5)
 
 
@@ -267,11 +266,8 @@ def _writer(where: TopicPartition, one: ActiveProducer | None, fault: ItemFault 
         return f"{where}: no producer with an id, so that brokers do not know it"
     known = view.items.get(one.producer)
     name = f", transactional id {known.transactional_id}," if known else ""
-    return f"{where}: producer id {one.producer}{name} at {utc_text(_time(one.last_ms))}"
-
-
-def _time(at_ms: int) -> datetime:
-    return datetime.fromtimestamp(at_ms / 1000, timezone.utc)
+    last = datetime.fromtimestamp(one.last_ms / 1000, timezone.utc)
+    return f"{where}: producer id {one.producer}{name} at {utc_text(last)}"
 
 
 def _left_open(scene: Scene, left: Undecided) -> str:

@@ -39,7 +39,6 @@ class Answered:
     since: datetime | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """For page and `preflight`."""
         since = utc_text(self.since) if self.since else None
         return {"answer": self.answer.value, "headline": self.headline, "since": since}
 
@@ -60,7 +59,6 @@ class Readiness:
 
     @property
     def not_well(self) -> list[Check]:
-        """The checks that are not OK."""
         return [check for check in self.checks if check.result is not CheckResult.OK]
 
     def as_json(self) -> dict[str, Any]:
@@ -146,7 +144,6 @@ def _not_known(unchecked: NotChecked) -> Answered:
 
 
 def _reasons(facts: ReadinessFacts, reasons: Sequence[Check]) -> str:
-    """The first, and how many more."""
     first, more = reasons[0], len(reasons) - 1
     about = "" if first.name == f"{facts.source}->{facts.target}" else f"{first.name.removeprefix('in step: ')}: "
     return f"{about}{first.figure}" + (f"; and {number_of(more, 'reason')} more" if more else "")

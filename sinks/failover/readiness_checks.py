@@ -51,11 +51,9 @@ class Check:
     decides: frozenset[Takeover] = frozenset()
 
     def stops(self, takeover: Takeover) -> bool:
-        """Whether it is a reason against this."""
         return takeover in self.decides and self.result not in (CheckResult.OK, CheckResult.WARNING)
 
     def as_json(self) -> dict[str, Any]:
-        """One row of `preflight`."""
         return {
             "name": self.name,
             "result": self.result.value,
@@ -188,7 +186,6 @@ def _forgotten(facts: ReadinessFacts) -> Iterator[Check]:
 
 
 def _groups(facts: ReadinessFacts) -> Iterator[Check]:
-    """Whether few enough partitions of groups may skip records."""
     verdicts, fault = facts.in_step.verdicts, facts.in_step.faulted.get(Kind.GROUP_OFFSET)
     most = facts.rules.max_groups_skipping
     limit = f"{most} that may skip records"
@@ -234,29 +231,32 @@ def _groups_unseen(why: GroupsUnseen, limit: str, by_job: bool) -> Check:
     return Check("groups", CheckResult.UNKNOWN, f"not known: {why.reason}", limit, remedy)
 
 
+def _none_but(name: str, found: Sequence[str], result: CheckResult, none: str, remedy: str, most: int = 10) -> Check:
+    """OK with the figure `none`, unless something was found. `most`: names in the figure."""
+    if not found:
+        return Check(name, CheckResult.OK, none, none)
+    return Check(name, result, first_names(found, most), none, remedy)
+
+
 def _target(facts: ReadinessFacts) -> Iterator[Check]:
     wrong = [f"{topic} {here} and {there}" for topic, (here, there) in sorted(facts.partitions.items())]
-    remedy = "add partitions on the target; where it has more, keys go elsewhere there" if wrong else ""
-    result = CheckResult.FAILED if wrong else CheckResult.OK
-    yield Check("partition counts", result, first_names(wrong) or "equal", "equal", remedy)
+    remedy = "add partitions on the target; where it has more, keys go elsewhere there"
+    yield _none_but("partition counts", wrong, CheckResult.FAILED, "equal", remedy)
     remote, seen = set(facts.remote), facts.replicas
     offline = sorted(str(where) for where in seen.offline if where.topic in remote)
-    remedy = "bring the target's brokers back" if offline else ""
-    result = CheckResult.FAILED if offline else CheckResult.OK
-    yield Check("offline on the target", result, first_names(offline) or "0", "0", remedy)
+    yield _none_but("offline on the target", offline, CheckResult.FAILED, "0", "bring the target's brokers back")
     lagging = sorted(str(where) for where in seen.under_replicated if where.topic in remote)
-    remedy = "see why replicas of the target lag" if lagging else ""
-    figure = first_names(lagging) or "0"
-    yield Check(
-        "under-replicated on the target", CheckResult.WARNING if lagging else CheckResult.OK, figure, "0", remedy
-    )
+    remedy = "see why replicas of the target lag"
+    yield _none_but("under-replicated on the target", lagging, CheckResult.WARNING, "0", remedy)
     wanted = facts.wanted_in_sync
     closed = sorted(topic for topic in remote & wanted.keys() if seen.in_sync.get(topic, 0) < wanted[topic])
     unseen = sorted((remote & seen.factors.keys()) - wanted.keys())
-    remedy = "producers with acks=all cannot write these: lower min.insync.replicas, or add replicas" if closed else ""
-    name, unknown = "replicas in sync for min.insync.replicas", f"not known of {first_names(unseen)}" if unseen else ""
-    result = CheckResult.FAILED if closed else CheckResult.UNKNOWN if unseen else CheckResult.OK
-    yield Check(name, result, first_names(closed) or unknown or "enough", "enough", remedy)
+    name = "replicas in sync for min.insync.replicas"
+    if unseen and not closed:
+        yield Check(name, CheckResult.UNKNOWN, f"not known of {first_names(unseen)}", "enough")
+    else:
+        remedy = "producers with acks=all cannot write these: lower min.insync.replicas, or add replicas"
+        yield _none_but(name, closed, CheckResult.FAILED, "enough", remedy)
     single = sorted(topic for topic in remote if seen.factors.get(topic) == 1)
     remedy = "raise the replication factor of these topics: one broker's loss is theirs" if single else ""
     figure = f"{number_of(len(single), 'topic')} with one replica on {number_of(seen.brokers, 'broker')}"
@@ -268,10 +268,9 @@ def _target(facts: ReadinessFacts) -> Iterator[Check]:
 
 def _transactions(facts: ReadinessFacts) -> Iterator[Check]:
     for alias, seen in facts.undecided.items():
-        names = first_names(sorted(map(str, seen.open)), 3)
+        name, names = f"open transactions on {alias}", sorted(map(str, seen.open))
         remedy = "`lockstep cutover` waits for those on the source, names them, and ends them with --abort-transactions"
-        result = CheckResult.WARNING if seen.open else CheckResult.OK
-        yield Check(f"open transactions on {alias}", result, names or "0", "0", remedy if seen.open else "")
+        yield _none_but(name, names, CheckResult.WARNING, "0", remedy, most=3)
         if seen.unknown:
             untold = [f"{where}: {why}" for where, why in sorted(seen.unknown.items())]
             name, remedy = f"last stable offsets on {alias}", "see that the leaders of these partitions answer"

@@ -47,7 +47,6 @@ class FailoverLoss:
     unknown: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the fields for status and page."""
         return {
             "records": self.records,
             "exact": self.exact,
@@ -64,7 +63,6 @@ class NotChecked:
     since: datetime | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the fields for status and page."""
         return {"reason": self.reason, "since": utc_text(self.since) if self.since else None}
 
 
@@ -202,7 +200,6 @@ def untold(arrivals: Iterable[Arrival]) -> dict[TopicPartition, str]:
 
 
 def losses_as_json(losses: Mapping[str, TopicLoss]) -> dict[str, object]:
-    """Returns the `records` in all and by topic."""
     return {
         "records": sum(loss.records for loss in losses.values()),
         "exact": all(loss.exact for loss in losses.values()),

@@ -134,7 +134,6 @@ class Scene:
     verify: CopyCheck | None = None
 
     def steps(self) -> Mapping[Step, Callable[[], None]]:
-        """Returns what each step does."""
         return self.does(self)
 
     def listed(self) -> Listed:
@@ -166,7 +165,6 @@ class Scene:
         return {topic: found[topic] for topic in written}
 
     def readers(self) -> AbstractContextManager[tuple[RecordReader, RecordReader]]:
-        """Opens both readers: the source as MM2 reads it, and the target's committed records."""
         return both_readers(self.settings, self.source, self.target)
 
     def wait_until(self, condition: Callable[[], bool], within: float, what: str, advice: str) -> None:

@@ -555,7 +555,6 @@ class PositionMemory:
         return nothing_copied or (found == before and where in self._gaps)
 
     def forget(self, topics: Collection[str]) -> None:
-        """Forgets topics that were deleted."""
         for known in (self.positions, self._ends, self._doubted):
             for where in [where for where in known if where.topic in topics]:
                 del known[where]

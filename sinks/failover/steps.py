@@ -314,7 +314,6 @@ def _came_late(scene: Scene, what: str) -> NotDrained:
 
 
 def describe_missing(missing: Collection[Arrival], seconds: float, copier: str) -> str:
-    """Says what is missing on the target, for people."""
     return (
         f"after {seconds:g} s {count_missing(missing)}. See that {copier} runs and copies these topics, and run the "
         "command again; or name topics whose records may be missing with --accept"
@@ -322,7 +321,6 @@ def describe_missing(missing: Collection[Arrival], seconds: float, copier: str) 
 
 
 def count_missing(missing: Collection[Arrival]) -> str:
-    """Says how many records are missing, and names the topics."""
     records = sum(one.behind.records for one in missing if one.behind)
     unknown = [f"{one.where}: {one.problem}" for one in missing if one.problem]
     topics = first_names(topics_of(one.where for one in missing))

@@ -63,7 +63,6 @@ class Fingerprint(NamedTuple):
 
 
 def fingerprint_of(record: Record) -> Fingerprint:
-    """Returns the fingerprint of a record."""
     hashed = hashlib.blake2b(digest_size=16)
     for part in (record.key, record.value):
         hashed.update(b"-" if part is None else len(part).to_bytes(8, "big") + part)

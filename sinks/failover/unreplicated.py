@@ -44,11 +44,9 @@ class Unreplicated:
 
     @property
     def count(self) -> int:
-        """In all."""
         return sum(map(len, self.records.values()))
 
     def by_topic(self) -> dict[str, int]:
-        """Returns the records of each topic that has any."""
         found: Counter[str] = Counter()
         for where, records in self.records.items():
             found[where.topic] += len(records)
@@ -207,7 +205,6 @@ def _way_out(
 
 
 def counted_topics(scene: Scene) -> list[str]:
-    """Returns the topics whose records are counted."""
     wanted, pairs = _partitions(scene, scene.listed(), divergences(scene.journal.ledger))
     return sorted({*wanted, *topics_of(pairs)})
 
