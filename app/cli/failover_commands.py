@@ -14,28 +14,9 @@ from typing import Annotated, Any
 import javaproperties
 import typer
 
-from app.cli.failover_run import (
-    AbortOption,
-    AcceptGroupOption,
-    AcceptLossOption,
-    AcceptOption,
-    BatchOption,
-    DryRunOption,
-    FailoverRun,
-    OneFlowOption,
-    TakeOverOption,
-    TypedLossOption,
-    VerifyOption,
-    WhyOption,
-    WithinOption,
-    WithoutFenceOption,
-    accepted_loss,
-    called,
-    say_of,
-    typed_loss,
-)
+from app.cli.failover_run import DryRunOption, FailoverRun, OneFlowOption, called, say_of
 from app.cli.output import Output, complain
-from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, OutputOption, YesOption, need_terminal
+from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, OutputOption, YesOption, need_terminal, seconds, whole
 from app.cli.status_text import lost_line
 from app.failover_session import FailoverCall
 from app.private_files import replace_file
@@ -45,10 +26,10 @@ from sinks.failover.failing_back import check_resume, resume
 from sinks.failover.failing_back import failback as lead_back
 from sinks.failover.fencing import check_liftable
 from sinks.failover.lost_before_copying import kept_lost, lost_as_json, unacknowledged
-from sinks.failover.predicted_loss import Prediction, predict
+from sinks.failover.predicted_loss import TYPED_UNKNOWN, Prediction, predict
 from sinks.failover.readiness_facts import losses_as_json, losses_of
 from sinks.failover.scene import Scene
-from sinks.failover.unplanned import check_loss
+from sinks.failover.unplanned import ANY_LOSS, check_loss
 from sinks.failover.unplanned import failover as fail_over
 from sinks.failover.unreplicated import Unreplicated
 from sinks.kinds.file_warnings import left_behind
@@ -58,6 +39,67 @@ from streaming.errors import LockstepError
 from streaming.flow import Flow
 from streaming.message_words import first_names, number_of
 
+
+def typed_loss(text: str) -> str:
+    """Parses a predicted loss. Raises BadParameter."""
+    if text != TYPED_UNKNOWN and not (text.isascii() and text.isdigit()):
+        raise typer.BadParameter(f"{text}: a number of records, or {TYPED_UNKNOWN}")
+    return text
+
+
+def accepted_loss(typed: str | None) -> float | None:
+    """The number of records that `typed_loss` parsed."""
+    return None if typed is None else ANY_LOSS if typed == TYPED_UNKNOWN else int(typed)
+
+
+WhyOption = Annotated[str, typer.Option("--why", help="Why, for the ledger and the audit.")]
+TakeOverOption = Annotated[
+    bool, typer.Option("--take-over", help="Go on although another process claims the flow: it must be gone.")
+]
+WithoutFenceOption = Annotated[
+    bool,
+    typer.Option("--without-fence", help="Set no DENY: producers were stopped otherwise; end offsets prove it."),
+]
+WithinOption = Annotated[
+    float, typer.Option("--within", parser=seconds, help="Seconds in which all records must be on the target.")
+]
+AcceptOption = Annotated[
+    list[str] | None, typer.Option("--accept", help="A topic whose records may be missing; may be repeated.")
+]
+AcceptGroupOption = Annotated[
+    list[str] | None,
+    typer.Option("--accept-group", help="A group that need not get its last offsets; may be repeated."),
+]
+VerifyOption = Annotated[
+    bool, typer.Option("--verify", help="Compare the records of both sides before clients may move, as `verify` does.")
+]
+AbortOption = Annotated[
+    bool,
+    typer.Option(
+        "--abort-transactions",
+        help="Abort the transactions that are open on the source behind the fence: what they wrote is lost to readers.",
+    ),
+]
+BatchOption = Annotated[
+    int | None,
+    typer.Option("--batch", help="Fence and drain so many topics at a time. Default: all at once.", parser=whole(1)),
+]
+AcceptLossOption = Annotated[
+    str | None,
+    typer.Option(
+        "--accept-loss",
+        parser=typed_loss,
+        help="Records that may be lost, where the source still answers; `unknown`: any number.",
+    ),
+]
+TypedLossOption = Annotated[
+    str | None,
+    typer.Option(
+        "--yes",
+        parser=typed_loss,
+        help="The predicted loss as `--dry-run` shows it, typed back: this number, or `unknown`.",
+    ),
+]
 ExportOption = Annotated[
     Path | None, typer.Option("--export", help="A new folder for records that one cluster alone has, as Parquet.")
 ]

@@ -18,15 +18,13 @@ import orjson
 import typer
 
 from app.cli.output import Output, complain, print_json, print_line
-from app.cli.shared_options import seconds, whole, with_overrides
+from app.cli.shared_options import with_overrides
 from app.cli.wrong_names import refuse_wrong_topics
 from app.failover_session import FailoverCall, failover_session
 from app.settings import Settings
 from app.settings.flow_sections import not_enabled
 from sinks.failover.dry_run_steps import foreseen
-from sinks.failover.predicted_loss import TYPED_UNKNOWN
 from sinks.failover.scene import Scene
-from sinks.failover.unplanned import ANY_LOSS
 from sinks.flow_settings import FlowSettings
 from sinks.ledger.failover_record import Command, FailoverRecord, way_on
 from streaming.errors import WrongUsage
@@ -35,70 +33,10 @@ from streaming.message_words import number_of
 log = logging.getLogger(__name__)
 
 
-def typed_loss(text: str) -> str:
-    """Parses a predicted loss. Raises BadParameter."""
-    if text != TYPED_UNKNOWN and not (text.isascii() and text.isdigit()):
-        raise typer.BadParameter(f"{text}: a number of records, or {TYPED_UNKNOWN}")
-    return text
-
-
-def accepted_loss(typed: str | None) -> float | None:
-    """The number of records that `typed_loss` parsed."""
-    return None if typed is None else ANY_LOSS if typed == TYPED_UNKNOWN else int(typed)
-
-
 OneFlowOption = Annotated[
     list[str] | None, typer.Option("--flow", help="The one flow that is meant, where the file enables several.")
 ]
-WhyOption = Annotated[str, typer.Option("--why", help="Why, for the ledger and the audit.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
-TakeOverOption = Annotated[
-    bool, typer.Option("--take-over", help="Go on although another process claims the flow: it must be gone.")
-]
-WithoutFenceOption = Annotated[
-    bool,
-    typer.Option("--without-fence", help="Set no DENY: producers were stopped otherwise; end offsets prove it."),
-]
-WithinOption = Annotated[
-    float, typer.Option("--within", parser=seconds, help="Seconds in which all records must be on the target.")
-]
-AcceptOption = Annotated[
-    list[str] | None, typer.Option("--accept", help="A topic whose records may be missing; may be repeated.")
-]
-AcceptGroupOption = Annotated[
-    list[str] | None,
-    typer.Option("--accept-group", help="A group that need not get its last offsets; may be repeated."),
-]
-VerifyOption = Annotated[
-    bool, typer.Option("--verify", help="Compare the records of both sides before clients may move, as `verify` does.")
-]
-AbortOption = Annotated[
-    bool,
-    typer.Option(
-        "--abort-transactions",
-        help="Abort the transactions that are open on the source behind the fence: what they wrote is lost to readers.",
-    ),
-]
-BatchOption = Annotated[
-    int | None,
-    typer.Option("--batch", help="Fence and drain so many topics at a time. Default: all at once.", parser=whole(1)),
-]
-AcceptLossOption = Annotated[
-    str | None,
-    typer.Option(
-        "--accept-loss",
-        parser=typed_loss,
-        help="Records that may be lost, where the source still answers; `unknown`: any number.",
-    ),
-]
-TypedLossOption = Annotated[
-    str | None,
-    typer.Option(
-        "--yes",
-        parser=typed_loss,
-        help="The predicted loss as `--dry-run` shows it, typed back: this number, or `unknown`.",
-    ),
-]
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def status(
         print_json(with_failure({"flows": seen.flows, "file": seen.file}, list(_failed(seen.flows))))
     else:
         _print(seen)
-    raise typer.Exit(exit_code({counted_state(row) for row in seen.flows}, seen.rejected))
+    raise typer.Exit(exit_code({counted_state(row) for row in seen.flows}, bool(seen.file and seen.file["mistakes"])))
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,6 @@ class StatusSeen:
 
     flows: Sequence[dict[str, Any]]
     file: dict[str, Any] | None = None
-
-    @property
-    def rejected(self) -> bool:
-        """Whether the job goes on with what it had read before, for the file has mistakes."""
-        return bool(self.file and self.file["mistakes"])
 
 
 def counted_state(row: Mapping[str, Any]) -> str:

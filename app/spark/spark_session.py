@@ -70,7 +70,7 @@ def session(name: str = "lockstep", *, offsets: int | None = None, started: Star
     how many will be read in all, if known.
 
     Raises LockstepError if the Kafka connector cannot be fetched, if the deploy mode is not supported, if there is no
-    suitable Java, or if Spark does not start.
+    suitable Java, if Spark does not start, or if its master gave the context up meanwhile.
     """
     if SparkContext._active_spark_context is None and UNDER_SPARK_SUBMIT not in os.environ:
         if is_local(shlex.split(os.environ.get(SUBMIT_ARGUMENTS, "")), os.environ):
@@ -80,18 +80,13 @@ def session(name: str = "lockstep", *, offsets: int | None = None, started: Star
         _start(name, quick(properties) if is_short(offsets) else properties, left, started)
     elif UNDER_SPARK_SUBMIT in os.environ:
         started(lives_as_parent())
-    spark = _get_or_create(name)
+    try:
+        spark = SparkSession.builder.appName(name).getOrCreate()
+    except Exception as error:
+        raise _why(error) from error
     ensure_callback_server_started(SparkContext._gateway)  # type: ignore[no-untyped-call]
     protect_callbacks(SparkContext._gateway)
     return spark
-
-
-def _get_or_create(name: str) -> SparkSession:
-    """Raises LockstepError if the context cannot be created, or if its master gave it up meanwhile."""
-    try:
-        return SparkSession.builder.appName(name).getOrCreate()
-    except Exception as error:
-        raise _why(error) from error
 
 
 def _why(error: Exception) -> LockstepError:

@@ -68,11 +68,6 @@ def _diverged(scene: Scene) -> Collection[str]:
     return counted_topics(scene) if scene.source_answers else divergences(scene.journal.ledger).keys()
 
 
-def _seen_last(scene: Scene) -> Collection[str]:
-    # The source may be gone.
-    return seen_last(scene.journal.ledger, scene.settings)
-
-
 _CONCERNED: Mapping[Command, Callable[[Scene], Collection[str]]] = {
     Command.FENCE: _written,
     Command.DRAIN: _written,
@@ -81,5 +76,6 @@ _CONCERNED: Mapping[Command, Callable[[Scene], Collection[str]]] = {
     Command.RESUME: _denied,
     Command.INVALIDATE: _diverged,
     Command.REVERSE: _diverged,
-    Command.FAIL_OVER: _seen_last,
+    # The source may be gone.
+    Command.FAIL_OVER: lambda scene: seen_last(scene.journal.ledger, scene.settings),
 }

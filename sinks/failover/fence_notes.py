@@ -26,16 +26,12 @@ from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from sinks.ledger.ownership import is_fresh
 from sinks.model.changes import Key
-from sinks.model.times import time_of, utc_text
+from sinks.model.times import time_of
 
 OWNED, INTENT, UNNAMED, UNCLEAR = "OWNED", "INTENT", "", "somebody's"
 
 ANOTHERS = "another flow's"
 """Value for an ACL that this flow shared with another flow until it was unfenced."""
-
-
-def intent_at(now: datetime) -> str:
-    return f"{INTENT} {utc_text(now)}"
 
 
 def note_of(ledger: Ledger, key: Key) -> str | None:
@@ -71,10 +67,6 @@ class OtherLedgers:
 
     ledgers: Sequence[Ledger] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
-
-    def claim(self, key: Key, now: datetime) -> bool:
-        """Whether a ledger that was read claims this ACL by more than a stale intent."""
-        return any(claims_surely(ledger, key, now) for ledger in self.ledgers)
 
 
 NO_OTHERS = OtherLedgers()

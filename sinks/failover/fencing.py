@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from sinks.failover.fence_notes import (
     ANOTHERS,
+    INTENT,
     NO_OTHERS,
     OWNED,
     UNCLEAR,
     OtherLedgers,
     claims,
     claims_surely,
-    intent_at,
     is_intent,
     is_unclear,
     note_of,
@@ -32,7 +32,7 @@ from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Key
-from sinks.model.times import utc_now
+from sinks.model.times import utc_now, utc_text
 from streaming.errors import LockstepError
 from streaming.message_words import first_names, number_of
 
@@ -100,17 +100,9 @@ class FenceUnclear(LockstepError):
     )
 
 
-class Denied(NamedTuple):
-    """A fence that is set. `acls`: how many ACLs were created. `left`: ACLs that were there and whose creator is
-    unknown. `lift` does not delete those."""
-
-    acls: int
-    left: Collection[AclBinding] = ()
-
-
-class Lifted(NamedTuple):
-    """A fence that was lifted. `left`: ACLs that stay because their creator is unknown. `shared`: ACLs that stay
-    because another flow fences with them."""
+class FenceChange(NamedTuple):
+    """A fence that was set or lifted. `acls`: how many ACLs were created or deleted. `left`: ACLs that stay whatever is
+    lifted, because their creator is unknown. `shared`: ACLs that stay because another flow fences with them."""
 
     acls: int
     left: Collection[AclBinding] = ()
@@ -156,7 +148,7 @@ class Fence:
             closed = first_names(sorted(acl.resource_name for acl in found))
             raise FenceUnclear(CLOSED_BY_WHOM.format(topics=closed, flow=self._flow, **self._unread()))
 
-    def deny(self, topics: Collection[str]) -> Denied:
+    def deny(self, topics: Collection[str]) -> FenceChange:
         """Denies writes to these topics. Raises NoAuthorizer, FenceCopied, FenceUnclear, LockstepError.
 
         A DENY of another flow is shared with it. A DENY of any other client stays: `lift` does not delete it.
@@ -166,7 +158,7 @@ class Fence:
         wanted = fence_acls(topics)
         missing = [acl for acl in wanted if acl not in existing]
         left = self._settle([acl for acl in wanted if acl in existing])
-        self._note(missing, intent_at(self._now()))
+        self._note(missing, f"{INTENT} {utc_text(self._now())}")
         try:
             faults = self._acls.create(missing)
         except RightsMissing:
@@ -182,13 +174,13 @@ class Fence:
                 f"the fence of {acl.resource_name} and {len(refused) - 1} more topics on {self._source} was refused: "
                 f"{fault}. `lockstep unfence` takes away what was set; grant ALTER on the CLUSTER and run it again"
             )
-        return Denied(len(missing), left)
+        return FenceChange(len(missing), left)
 
     def _settle(self, existing: Collection[AclBinding]) -> Collection[AclBinding]:
         """Decides entries that a crash left open, and shares ACLs of other flows.
 
         Returns the ACLs whose creator is unknown. No flow copies those while this flow is fenced with them."""
-        shared, now = self._shared(existing), self._now()
+        shared, now = [acl for acl in existing if self._is_claimed(acl.key)], self._now()
         certain = {acl for acl in existing if claims_surely(self._ledger, acl.key, now)}
         ledgers = (self._ledger, *self._others.ledgers)
         doubtful = {*existing}.difference(shared, certain)
@@ -212,12 +204,9 @@ class Fence:
             other.put({(Entry.FENCE, acl.key): elsewhere for acl in acls if not claims(other, acl.key)})
         self._ledger.put({(Entry.FENCE, acl.key): value for acl in acls})
 
-    def _shared(self, acls: Collection[AclBinding]) -> list[AclBinding]:
-        """Returns those ACLs with which another flow fences, too."""
-        return [acl for acl in acls if self._is_claimed(acl.key)]
-
     def _is_claimed(self, key: Key) -> bool:
-        return self._others.claim(key, self._now())
+        """Whether another flow fences with this ACL, too."""
+        return any(claims_surely(ledger, key, self._now()) for ledger in self._others.ledgers)
 
     def liftable(self, only: Collection[Key] | None = None) -> list[AclBinding]:
         """Returns the ACLs that `lift` would release; writes nothing. Raises FenceUnclear."""
@@ -232,13 +221,13 @@ class Fence:
         why = "; ".join(f"{flow}: {reason}" for flow, reason in unread.items())
         return {"source": self._source, "flows": ", ".join(unread), "why": why}
 
-    def lift(self, only: Collection[Key] | None = None) -> Lifted:
+    def lift(self, only: Collection[Key] | None = None) -> FenceChange:
         """Deletes the ACLs that `deny` created in any run, or `only` these of them.
 
         An ACL with which another flow fences stays until that flow is unfenced. Raises FenceUnclear, LockstepError.
         """
         bindings = self.liftable(only)
-        shared = self._shared(bindings)
+        shared = [acl for acl in bindings if self._is_claimed(acl.key)]
         self._ledger.put({(Entry.FENCE, acl.key): ANOTHERS for acl in shared})
         unclear = {acl for acl in bindings if is_unclear(self._ledger, acl.key, self._now())}
         there = unclear & self._existing() if unclear else set()
@@ -249,7 +238,7 @@ class Fence:
         for acl, fault in faults.items():
             if fault is not None:
                 raise LockstepError(f"the fence of {acl.resource_name} on {self._source} could not be lifted: {fault}")
-        return Lifted(len(ours), there - relied, {*shared, *relied})
+        return FenceChange(len(ours), there - relied, {*shared, *relied})
 
     def _hand_on(self, unclear: Collection[AclBinding]) -> set[AclBinding]:
         """Returns the ACLs that this flow releases but must not delete, because another flow still fences with them.

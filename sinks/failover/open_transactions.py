@@ -199,7 +199,9 @@ def await_decided(scene: Scene, partitions: Collection[TopicPartition], lines: W
                 asked |= new
                 end_open(scene, new)
             elif lines.is_over:
-                raise NotDrained(_still_open(scene, left, lines.within))
+                waited = f"after {lines.within:g} s " if lines.within else ""
+                still = f"{waited}{_left_open(scene, left)}. {_what_to_do(scene, left)}"
+                raise NotDrained(f"{still}. Then run the command again")
             elif lines.is_due:
                 lines.go_on(f"{scene.settings.flow.source}, since {_left_open(scene, left)}")
             ends, endless = {where: ends[where] for where in (*left.open, *left.unknown)}, list(left.endless)
@@ -295,19 +297,12 @@ def _named(scene: Scene, partitions: Collection[TopicPartition]) -> str:
     return seen.describe(milliseconds(scene.journal.now())) or first_names([str(where) for where in partitions])
 
 
-def _way_out(scene: Scene) -> str:
+def _what_to_do(scene: Scene, left: Undecided) -> str:
+    if not left.open:
+        return "See that brokers lead these partitions and answer"
     copied = (
         "MM2 reads only committed records, so it copies these once their transactions commit"
         if scene.settings.isolation == "read_committed"
         else "MM2 reads uncommitted records, so these stay on the target even if their transactions abort"
     )
     return f"{copied}. Let their producers commit or abort, or say --abort-transactions"
-
-
-def _still_open(scene: Scene, left: Undecided, within: float) -> str:
-    waited = f"after {within:g} s " if within else ""
-    return f"{waited}{_left_open(scene, left)}. {_what_to_do(scene, left)}. Then run the command again"
-
-
-def _what_to_do(scene: Scene, left: Undecided) -> str:
-    return _way_out(scene) if left.open else "See that brokers lead these partitions and answer"

@@ -73,15 +73,16 @@ def _deny_writes(scene: Scene) -> None:
     topics = scene.topics(scene.listed())
     with open_fence(scene) as fence:
         denial = fence.deny(topics)
-    shown = partial(_shows, scene, topics)
-    scene.wait_until(shown, SHOWN_WITHIN, "the source to show the fence", "; run the command again")
+    wanted = set(fence_acls(topics))
+    scene.wait_until(
+        lambda: wanted <= set(scene.source.acls.describe()),
+        SHOWN_WITHIN,
+        "the source to show the fence",
+        "; run the command again",
+    )
     denied = f"{number_of(len(topics), 'topic')} ({number_of(denial.acls, 'ACL')} made)"
     scene.say(f"on {scene.settings.flow.source} all clients are denied to write {denied}")
     name_left(scene, {acl.resource_name for acl in denial.left})
-
-
-def _shows(scene: Scene, topics: Collection[str]) -> bool:
-    return set(fence_acls(topics)) <= set(scene.source.acls.describe())
 
 
 def prove_fence(scene: Scene) -> None:
