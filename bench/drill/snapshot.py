@@ -20,7 +20,6 @@ from sinks.failover.predicted_loss import predicted
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Tail
 from sinks.kafka.ports.groups import Offsets
-from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.ledger.kept_end_offsets import kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from streaming.errors import LockstepError
@@ -155,11 +154,10 @@ def losses(number: int, moment: str, pair: BenchPair, topics: Sequence[Topic]) -
     ledger = Ledger(LEDGER, pair.target, None, 1)
     kept = {topic: one for topic, one in kept_end_offsets(ledger).items() if topic in names}
     known = {TopicPartition(topic, number): end for topic, one in kept.items() for number, end in enumerate(one.ends)}
-    histories = dict(stored_histories(ledger))
     with closing(pair.source.records(ISOLATION)) as ours, closing(pair.target.records(ISOLATION)) as theirs:
         copied_to = {copy: log.end for copy, log in theirs.ends([*pairs.values()]).items.items()}
         ends = {where: log.end for where, log in ours.readable([*pairs]).items.items()}
-        told = predicted(kept, histories, AsItWas(theirs, copied_to), names, kept.keys())
+        told = predicted(kept, AsItWas(theirs, copied_to), names, kept.keys())
     copied_to = {copy: copied_to.get(copy, 0) for copy in pairs.values()}
     with closing(pair.source.records(ISOLATION)) as ours, closing(pair.target.records()) as theirs:
         counted = arrivals(AsItWas(ours, ends), AsItWas(theirs, copied_to), {where: pairs[where] for where in ends})

@@ -6,7 +6,6 @@
 | `OWNED`       | this flow created it, or shares an ACL that another flow created                            |
 | `a->c`        | this flow of the same source owns it: the ledger's flow never copies or deletes it          |
 | `somebody's`  | this flow fences with it, its creator is unknown: as `a->c` until this flow is unfenced     |
-| (empty)       | written by an old version: owned by this flow, unless it mirrors and another flow is fenced |
 
 Any other text means another flow, too.
 
@@ -17,7 +16,7 @@ flow from deleting an ACL that it certainly created.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -28,7 +27,7 @@ from sinks.ledger.ownership import is_fresh
 from sinks.model.changes import Key
 from sinks.model.times import time_of
 
-OWNED, INTENT, UNNAMED, UNCLEAR = "OWNED", "INTENT", "", "somebody's"
+OWNED, INTENT, UNCLEAR = "OWNED", "INTENT", "somebody's"
 
 ANOTHERS = "another flow's"
 """Value for an ACL that this flow shared with another flow until it was unfenced."""
@@ -73,9 +72,9 @@ NO_OTHERS = OtherLedgers()
 """For a source with a single flow."""
 
 
-def own_fences(ledger: Ledger, claimed: Callable[[Key], bool] = lambda key: False) -> set[Key]:
-    """Returns the keys of this flow's ACLs. `claimed`: whether another flow owns an ACL."""
-    return {key for key in ledger.fences() if _is_own(ledger, key, claimed)}
+def own_fences(ledger: Ledger) -> set[Key]:
+    """Returns the keys of this flow's ACLs."""
+    return {key for key in ledger.fences() if claims(ledger, key)}
 
 
 def unclear_fences(ledger: Ledger) -> set[Key]:
@@ -84,10 +83,9 @@ def unclear_fences(ledger: Ledger) -> set[Key]:
 
 
 def claims(ledger: Ledger, key: Key) -> bool:
-    """Whether this ledger claims the ACL for its flow: as its own, by an intent, or with an unknown creator while
-    fenced."""
+    """Whether this ledger claims the ACL for its flow: as its own, or by an intent."""
     note = note_of(ledger, key)
-    return note == OWNED or is_intent(note) or (note == UNNAMED and not _mirrors(ledger))
+    return note == OWNED or is_intent(note)
 
 
 def claims_surely(ledger: Ledger, key: Key, now: datetime) -> bool:
@@ -98,17 +96,7 @@ def claims_surely(ledger: Ledger, key: Key, now: datetime) -> bool:
 def relies_on(ledger: Ledger, key: Key) -> bool:
     """Whether the flow of this ledger is fenced, or half fenced, and may rely on this ACL, whichever client created
     it."""
-    return note_of(ledger, key) not in (None, ANOTHERS) and not _mirrors(ledger)
-
-
-def _is_own(ledger: Ledger, key: Key, claimed: Callable[[Key], bool]) -> bool:
-    note = note_of(ledger, key)
-    if note == UNNAMED and _mirrors(ledger):
-        return not claimed(key)
-    return note in (OWNED, UNNAMED) or is_intent(note)
-
-
-def _mirrors(ledger: Ledger) -> bool:
-    """Whether the flow mirrors, or `unfence` has just begun."""
     record = ledger.failover()
-    return record.state is State.MIRRORING and record.doing in (None, Command.UNFENCE)
+    # Or `unfence` has just begun.
+    mirrors = record.state is State.MIRRORING and record.doing in (None, Command.UNFENCE)
+    return note_of(ledger, key) not in (None, ANOTHERS) and not mirrors

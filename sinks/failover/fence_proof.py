@@ -89,7 +89,7 @@ def prove_still(
     while True:
         waiting.sleep(PROOF_POLL_INTERVAL)
         after = ends_of_logs(records, partitions, waiting)
-        written = _written(records, ends, after)
+        written = written_since(records, {where: log.end for where, log in ends.items()}, after)
         now = waiting.clock()
         if written and now - began > proof.grace:
             raise FenceBroken(
@@ -115,12 +115,6 @@ def ends_of_logs(
             raise LockstepError(f"the fence is not proven: {records.alias} does not tell where {where} ends ({fault})")
         waiting.sleep(PROOF_POLL_INTERVAL)
     return seen.items
-
-
-def _written(
-    records: RecordReader, before: Mapping[TopicPartition, LogRange], after: Mapping[TopicPartition, LogRange]
-) -> list[TopicPartition]:
-    return written_since(records, {where: log.end for where, log in before.items()}, after)
 
 
 def written_since(

@@ -210,7 +210,7 @@ class Fence:
 
     def liftable(self, only: Collection[Key] | None = None) -> list[AclBinding]:
         """Returns the ACLs that `lift` would release; writes nothing. Raises FenceUnclear."""
-        found = own_fences(self._ledger, self._is_claimed) | unclear_fences(self._ledger)
+        found = own_fences(self._ledger) | unclear_fences(self._ledger)
         keys = [key for key in found if only is None or key in only]
         if keys and self._others.unread:
             raise FenceUnclear(STAYS_CLOSED.format(**self._unread()))

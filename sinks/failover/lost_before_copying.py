@@ -202,14 +202,13 @@ def kept_lost(ledger: Ledger) -> dict[TopicPartition, Lost]:
         raise LedgerUntrusted(f"what was lost before copying cannot be read in {ledger.topic}: {error}") from error
 
 
-def _lost(records: Any, through: Any, at_ms: Any, unknown: Any = False, compacted: Any = False) -> Lost:
-    if any(type(one) is not int or one < 0 for one in (records or 0, through, at_ms)):
+def _lost(records: Any, through: Any, at_ms: Any, unknown: Any, compacted: Any) -> Lost:
+    if any(type(one) is not int or one < 0 for one in (records, through, at_ms)):
         raise TypeError("no number")
     if type(unknown) is not bool or type(compacted) is not bool:
         raise TypeError("neither true nor false")
     datetime.fromtimestamp(at_ms / 1000, timezone.utc)
-    # Entries without the last two fields have null where the number is unknown.
-    return Lost(records or 0, through, at_ms, unknown or records is None, compacted)
+    return Lost(records, through, at_ms, unknown, compacted)
 
 
 def lost_by_now(

@@ -27,13 +27,10 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import RecordReader
-from sinks.kinds.offsets.stored_memory import stored_histories
-from sinks.kinds.offsets.sync_history import History
 from sinks.ledger.kept_end_offsets import (
     UNSEEN_END,
     KeptEndOffsets,
     KnownPosition,
-    LatestSync,
     by_partition,
     end_offsets_by_topic,
     kept_end_offsets,
@@ -194,7 +191,7 @@ def remembered(
     with closing(target.records("read_committed")) as records:
         # Moved clients may have written to copies. Their records are not the source's.
         alone = {topic for topic in kept if is_written_by_mm2_alone(settings.policy, settings.flow.source, topic)}
-        found = predicted(kept, dict(stored_histories(ledger)), as_at_takeover(ledger, records), remote, alone)
+        found = predicted(kept, as_at_takeover(ledger, records), remote, alone)
     shared = _sharing_a_name(remote)
     found |= sharing(shared, {topic: len(kept[topic].ends) for topic in shared})
     ends = {topic: one.ends for topic, one in kept.items()}
@@ -208,12 +205,9 @@ def _sharing_a_name(remote: Mapping[str, str]) -> dict[str, str]:
 
 NEVER_SEEN = "where its log on the source ends was never seen"
 
-Histories = Mapping[TopicPartition, History]
-
 
 def predicted(
     kept: Mapping[str, KeptEndOffsets],
-    histories: Histories,
     target: RecordReader,
     remote: Mapping[str, str],
     alone: Collection[str],
@@ -233,7 +227,7 @@ def predicted(
     positions = {
         where: position
         for where in ends
-        if (position := _position(where, kept[where.topic], histories, logs.get(copies[where]))) is not None
+        if (position := _position(where, kept[where.topic], logs.get(copies[where]))) is not None
     }
     since = {
         copies[where]: position.target
@@ -256,14 +250,9 @@ def predicted(
     return {where: found.get(where) or Arrival(where, empty) for where in every}
 
 
-def _position(
-    where: TopicPartition, kept: KeptEndOffsets, histories: Histories, log: LogRange | None
-) -> KnownPosition | None:
+def _position(where: TopicPartition, kept: KeptEndOffsets, log: LogRange | None) -> KnownPosition | None:
     """Returns how far the partition was copied. None where the copy ends before that now: it lost its tail."""
-    if kept.positions is not None:
-        position = kept.positions[where.partition] if where.partition < len(kept.positions) else None
-    else:
-        history = histories.get(where)
-        position = None if history is None or history.is_empty else LatestSync(*history.latest).position
+    positions = kept.positions or ()
+    position = positions[where.partition] if where.partition < len(positions) else None
     end = 0 if log is None else log.end
     return position if position is not None and position.target <= end else None

@@ -119,12 +119,8 @@ def _is_decided(candidates: Sequence[tuple[int, int]], most: int) -> bool:
 
 def _alike(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> int:
     """Returns how many records at the ends of both are the same."""
-    count = 0
-    for here, there in zip(reversed(source), reversed(target), strict=False):
-        if not same(here, there):
-            break
-        count += 1
-    return count
+    pairs = zip(reversed(source), reversed(target), strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: same(*pair), pairs))
 
 
 def lacking(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> list[Fingerprint]:

@@ -117,7 +117,7 @@ class SampledMirror:
     @property
     def predicted(self) -> int:
         """What `failover` says without the source."""
-        behind = predicted(self.kept, {}, self.target, {"x": "a.x"}, {"x"})[HERE].behind
+        behind = predicted(self.kept, self.target, {"x": "a.x"}, {"x"})[HERE].behind
         assert behind is not None
         return behind.records
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sinks.failover.commands import cutover, fence, unfence
+from sinks.failover.fence_notes import OWNED
 from sinks.failover.open_transactions import NotDrained
 from sinks.faults import LedgerUntrusted
 from sinks.flow_settings import AclRules
@@ -48,7 +49,7 @@ def test_what_has_not_the_form_of_a_fence_is_not_lifted_whatever_the_ledger_says
     fence(built.scene())
     foreign = acl("DENY READ User:mallory TOPIC payroll")
     built.world.source_acls.bindings.add(foreign)
-    built.ledger().put({(Entry.FENCE, key): ""})
+    built.ledger().put({(Entry.FENCE, key): OWNED})
     unfence(built.scene())
     assert built.world.source_acls.bindings == {foreign}
 

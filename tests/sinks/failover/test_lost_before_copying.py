@@ -564,27 +564,14 @@ def test_an_unknown_loss_hides_no_known_one_from_a_cutover() -> None:
         check_nothing_lost(mirror.built.scene())
 
 
-@pytest.mark.parametrize("fields", ["[5,5,1000000000000000000,false]", "[5,5]", "[-1,5,5,false]", "[5,5,5,1]"])
+@pytest.mark.parametrize(
+    "fields", ["[5,5,1000000000000000000,false,false]", "[5,5]", "[-1,5,5,false,false]", "[5,5,5,1,false]"]
+)
 def test_entry_of_a_loss_that_no_job_wrote_is_not_trusted(fields: str) -> None:
     built = stage()
     built.ledger().put({(Entry.LOST, ("x",)): f'{{"0":{fields}}}'})
     with pytest.raises(LedgerUntrusted):
         kept_lost(built.ledger())
-
-
-@pytest.mark.parametrize(
-    ("fields", "lost"),
-    [
-        ("[0,100,9]", Lost(0, 100, 9)),
-        ("[4,100,9]", Lost(4, 100, 9)),
-        ("[null,100,9]", Lost(0, 100, 9, unknown=True)),
-        ("[4,100,9,true]", Lost(4, 100, 9, unknown=True)),
-    ],
-)
-def test_entry_of_an_older_version_is_read(fields: str, lost: Lost) -> None:
-    built = stage()
-    built.ledger().put({(Entry.LOST, ("x",)): f'{{"0":{fields}}}'})
-    assert kept_lost(built.ledger()) == {X0: lost}
 
 
 def test_what_was_lost_is_shown_by_topic() -> None:

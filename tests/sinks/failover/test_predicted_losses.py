@@ -12,7 +12,6 @@ from sinks.failover.predicted_loss import predicted
 from sinks.failover.uncopied_records import ReadLimits, new_copies
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Stamp
-from sinks.kinds.offsets.sync_history import History
 from sinks.ledger.kept_end_offsets import FAR, KeptEndOffsets, KnownPosition, furthest, most_missing
 from tests.memory.memory_records import MemoryLog, MemoryRecords
 from tests.sinks.failover.sampled_mirror import HERE, THERE, SampledMirror
@@ -125,14 +124,6 @@ def test_copies_that_could_not_be_read_are_not_new() -> None:
     assert came(*[Stamp.CREATE] * 4, since=3, most=1) is None
 
 
-def test_what_an_older_version_kept_is_predicted_from_the_newest_offset_sync() -> None:
-    mirror = played([lambda one: one.write(9), lambda one: one.copy(7)])
-    kept = {"x": KeptEndOffsets((9,), 1)}
-    found = predicted(kept, {HERE: History(4, 4, 0)}, mirror.target, {"x": "a.x"}, {"x"})[HERE].behind
-    assert found is not None
-    assert (found.records, found.exact) == (2, False)
-
-
 def test_a_copy_that_ends_before_what_was_known_of_it_may_lack_all() -> None:
     mirror = played([lambda one: one.write(9), lambda one: one.copy(9), lambda one: one.sample(9)])
     mirror.there.records, mirror.there.end = mirror.there.records[:1], 1
@@ -145,14 +136,14 @@ def test_new_records_of_a_copy_that_others_write_too_are_no_sign_that_mm2_copied
     mirror.write(6)
     mirror.sample(0)
     mirror.copy(4)
-    found = predicted(mirror.kept, {}, mirror.target, {"x": "a.x"}, alone)[HERE].behind
+    found = predicted(mirror.kept, mirror.target, {"x": "a.x"}, alone)[HERE].behind
     assert found is not None
     assert found.records == most
 
 
 def test_a_topic_whose_copy_mm2_has_not_made_yet_loses_what_was_seen_of_it() -> None:
     kept = {"x": KeptEndOffsets((9,), 1, (KnownPosition(9, 0, 3),))}
-    found = predicted(kept, {}, MemoryRecords("b"), {"x": "a.x"}, {"x"})[HERE].behind
+    found = predicted(kept, MemoryRecords("b"), {"x": "a.x"}, {"x"})[HERE].behind
     assert found is not None
     assert (found.records, found.exact) == (3, False)
 

@@ -21,7 +21,6 @@ from sinks.ledger.audit import Audit
 from sinks.ledger.failover_record import Begun, State
 from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.ledger import Ledger
-from sinks.ledger.ledger_entries import Entry
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 from tests.memory.memory_acls import MemoryAcls
@@ -82,17 +81,6 @@ def test_a_topic_that_two_flows_fence_is_open_once_both_let_go_of_it(order: Sequ
     unfence(order[1](built))
     assert not built.world.source_acls.bindings
     assert not built.ledger().fences() | other_ledger(built).fences()
-
-
-def test_entries_that_name_nobody_are_the_fence_of_the_flow_that_is_fenced() -> None:
-    built = stage()
-    cutover(ours(built))
-    for ledger in (built.ledger(), other_ledger(built)):
-        ledger.put({(Entry.FENCE, acl.key): "" for acl in FENCE})
-    unfence(theirs(built))
-    assert built.world.source_acls.bindings == FENCE
-    unfence(ours(built))
-    assert built.world.source_acls.bindings == set()
 
 
 def refuse(bindings: Collection[AclBinding]) -> AclFaults:
