@@ -43,14 +43,6 @@ OwnedArgument = Annotated[
         autocompletion=lambda: list(OWNED),
     ),
 ]
-NEVER_OWNED = (
-    "{}: nothing of this kind is ever owned, so there is nothing to adopt. A remote topic's configs always follow the "
-    "source's, and a group's offsets are its own"
-)
-WITH_RECORDS = (
-    "{}: what is adopted may be deleted, and records with it, where lockstep.sync.topic.deletes.enabled is on and the "
-    "source's topic is gone. If that is meant, say --with-records"
-)
 
 
 @dataclass(frozen=True)
@@ -94,9 +86,15 @@ def adopt(
     Writes the ledger and an audit event for each."""
     owned = Kind(kind)
     if not owned.row.owned:
-        raise WrongUsage(NEVER_OWNED.format(owned))
+        raise WrongUsage(
+            f"{owned}: nothing of this kind is ever owned, so there is nothing to adopt. A remote topic's configs "
+            "always follow the source's, and a group's offsets are its own"
+        )
     if owned.row.data and not with_records:
-        raise WrongUsage(WITH_RECORDS.format(owned))
+        raise WrongUsage(
+            f"{owned}: what is adopted may be deleted, and records with it, where lockstep.sync.topic.deletes.enabled "
+            "is on and the source's topic is gone. If that is meant, say --with-records"
+        )
     settings = with_overrides(config, flow)
     with ExitStack() as stack:
         found, failed = _found(settings, stack, owned, lead=yes and not dry_run, writes=not dry_run)

@@ -42,7 +42,6 @@ from streaming.message_words import number_of
 log = logging.getLogger(__name__)
 
 STDIN = Path("-")
-USER_COLUMNS = ("user", "version", "under way")
 
 app = typer.Typer(
     help="The encrypted store of passwords that SCRAM users are made from.",
@@ -148,9 +147,8 @@ def list_users(
     if output is Output.JSON:
         print_json({"users": rows})
     else:
-        print_table(
-            f"{store.path}: {number_of(len(rows), 'user')}", USER_COLUMNS, [tuple(row.values()) for row in rows]
-        )
+        title, columns = f"{store.path}: {number_of(len(rows), 'user')}", ("user", "version", "under way")
+        print_table(title, columns, [tuple(row.values()) for row in rows])
 
 
 @app.command("verify")

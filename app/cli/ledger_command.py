@@ -40,8 +40,6 @@ app = typer.Typer(
     help="What a flow remembers on its target: sign it, acknowledge a loss, or start over.", no_args_is_help=True
 )
 
-LOST_COLUMNS = ("topic", "records, at most", "partitions not known", "found")
-
 
 @app.command()
 def sign(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, yes: YesOption = False) -> None:
@@ -98,7 +96,8 @@ def acknowledge(
                 print_line(f"{one.flow.name}: nothing to acknowledge")
                 continue
             rows = [(of.topic, of.records, of.unknown or None, utc_text(of.since)) for of in found]
-            print_table(f"{one.flow.name}: lost before copying", LOST_COLUMNS, rows)
+            columns = ("topic", "records, at most", "partitions not known", "found")
+            print_table(f"{one.flow.name}: lost before copying", columns, rows)
             if not yes:
                 typer.confirm(f"Acknowledge this loss of {number_of(len(found), 'topic')}?", abort=True, err=True)
             opened.catch_up()

@@ -39,11 +39,6 @@ from streaming.errors import LockstepError, WrongUsage, prefixed
 from streaming.flow import Flow
 from streaming.message_words import number_of
 
-LEFT = (
-    "{} left: no person saw the plan, so one moment's answer deletes nothing. The running job makes them once it is "
-    "certain; or review them: `lockstep plan --out FILE`, then `lockstep apply --plan FILE`"
-)
-
 ForceOption = Annotated[bool, typer.Option("--force", help="Lift the limit on deletions.")]
 
 
@@ -210,7 +205,11 @@ def _say_trouble(planned: Sequence[Planned]) -> None:
             complain(f"{row.one.flow.flow.name}: {why}")
         if row.compared.waiting:
             count = number_of(len(row.compared.waiting), "deletion")
-            complain(f"{row.one.flow.flow.name}: {LEFT.format(count)}")
+            complain(
+                f"{row.one.flow.flow.name}: {count} left: no person saw the plan, so one moment's answer deletes "
+                "nothing. The running job makes them once it is certain; or review them: `lockstep plan --out FILE`, "
+                "then `lockstep apply --plan FILE`"
+            )
         for reason, kinds in by_reason(row.compared.trouble.unsupported.items()).items():
             complain(f"{row.one.flow.flow.name}: {kinds}: left alone: {reason}")
 
@@ -276,7 +275,6 @@ def _compared_again(row: Planned, stack: ExitStack, force: bool) -> Planned:
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 FOR_REVIEWERS = 0o666
 AGAIN = "nothing was written. The file was changed: make the plan again, and review that"
-ALIKE = "make both with --force, or both without"
 
 
 class ReviewedPlan:
@@ -322,7 +320,7 @@ class ReviewedPlan:
             raise DigestMismatch(
                 f"{plan.flow.name}: the plan made now ({plan.digest}) is not the one reviewed "
                 f"({self._digests[plan.flow]}); nothing was written. Look at `lockstep plan` again; what the limit on "
-                f"deletions refuses is in a plan made with --force alone: {ALIKE}"
+                "deletions refuses is in a plan made with --force alone: make both with --force, or both without"
             )
 
 

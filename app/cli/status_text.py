@@ -16,8 +16,6 @@ from streaming.message_words import number_of
 MIRRORING = "MIRRORING"
 READY_WORDS = {True: "ready", False: "not ready", None: "not known"}
 
-KIND_COLUMNS = ("kind", "task", "drift", "last success")
-
 
 def print_status(row: Mapping[str, Any]) -> None:
     """A flow of the document of `lockstep status`: the flow, its reason, a row a kind, each reason once."""
@@ -37,7 +35,7 @@ def print_status(row: Mapping[str, Any]) -> None:
     kinds: Mapping[str, Any] = row["kinds"]
     if kinds:
         cells = [(name, one["task"], _drift(one), one["last_success"]) for name, one in kinds.items()]
-        print_table("", KIND_COLUMNS, cells)
+        print_table("", ("kind", "task", "drift", "last success"), cells)
     for line in (*_unknown_lines(kinds), *_reason_lines(kinds), *_refused_lines(kinds), *_effective_lines(row)):
         print_line(f"  {line}")
     for line in verify_lines(row.get("verify")):

@@ -69,7 +69,7 @@ class Job:
         self._reloading = Reloading(*reread, settings, self._adopt, self.metrics.file)
         self._stop = threading.Event()
         self._turned_at = time.monotonic()
-        self._checks: Callable[[], bool] = lambda: True
+        self.checks: Callable[[], bool] = lambda: True
         self._reporters = Reporters(self.metrics.registry, self.metrics.count_reporter)
         self._overrides = OverrideWatch(settings.stored_overrides, permitted(settings.job_properties))
         self._adopted = AdoptedFlows()
@@ -192,7 +192,7 @@ class Job:
             stack.enter_context(listening(self._spark, self.metrics))
             stack.enter_context(sampling(self._tasks, self._histories))
             watched = {} if self._once else self._tasks
-            self._checks = stack.enter_context(preflights(watched, self._histories, lambda: self._settings))
+            self.checks = stack.enter_context(preflights(watched, self._histories, lambda: self._settings))
             stack.enter_context(self._verifiers.running(None if self._once else self._settings))
             self._once_through(supervisors) if self._once else self._until_stopped(supervisors)
 
@@ -206,9 +206,6 @@ class Job:
     def is_alive(self) -> bool:
         """Whether the main loop turned lately. It does not while the job ends, which may take as long."""
         return time.monotonic() - self._turned_at <= LONGEST_TURN_S
-
-    def checks(self) -> bool:
-        return self._checks()
 
     def streams(self) -> bool:
         return not any(one.status().state is QueryState.STALLED for one in self._supervisors)

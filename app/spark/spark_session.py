@@ -70,7 +70,7 @@ def session(name: str = "lockstep", *, offsets: int | None = None, started: Star
     how many will be read in all, if known.
 
     Raises LockstepError if the Kafka connector cannot be fetched, if the deploy mode is not supported, if there is no
-    suitable Java, if Spark does not start, or if its master gave the context up meanwhile.
+    suitable Java, or if Spark does not start. Spark does not start either if its master gives the context up.
     """
     if SparkContext._active_spark_context is None and UNDER_SPARK_SUBMIT not in os.environ:
         if is_local(shlex.split(os.environ.get(SUBMIT_ARGUMENTS, "")), os.environ):

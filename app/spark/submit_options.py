@@ -54,12 +54,6 @@ SUBMIT_FLAGS: Mapping[str, str] = {
 CONNECTOR = "spark-sql-kafka-0-10"
 """What the name of every Kafka connector for Spark has in it, as a file and as a package."""
 
-CLUSTER_MODE = (
-    "--deploy-mode cluster is not supported: Spark would start the driver without the properties file, its secrets and "
-    "its HTTP address. Start it in client mode, the default, on the machine where the driver shall run. On Kubernetes "
-    "that is a pod of its own (`--master k8s://… --conf spark.driver.host=…`), on YARN a gateway host"
-)
-
 
 class UnsupportedDeployMode(LockstepError):
     """The driver would be started elsewhere."""
@@ -82,7 +76,12 @@ def with_lockstep(
     the secret of its RPC by itself. Raises UnsupportedDeployMode, LockstepError.
     """
     if given.get(DEPLOY_MODE, "").strip() == "cluster":
-        raise UnsupportedDeployMode(CLUSTER_MODE)
+        raise UnsupportedDeployMode(
+            "--deploy-mode cluster is not supported: Spark would start the driver without the properties file, its "
+            "secrets and its HTTP address. Start it in client mode, the default, on the machine where the driver shall "
+            "run. On Kubernetes that is a pod of its own (`--master k8s://… --conf spark.driver.host=…`), on YARN a "
+            "gateway host"
+        )
     merged = {**defaults(), **({AUTHENTICATE: "true"} if local else {}), **given}
     said = given.get(JAVA_OPTIONS, "")
     merged[JAVA_OPTIONS] = " ".join([f"-Dlog4j2.configurationFile={LOG4J.as_uri()}", *_archived(said), said]).strip()

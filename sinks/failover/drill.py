@@ -32,8 +32,6 @@ from streaming.errors import LockstepError, WrongUsage
 from streaming.mm2.records import TopicPartition
 from streaming.mm2.valid_topic_names import topic_name_fault
 
-GAVE_UP = ". If that takes longer here, run the drill again with a longer --within"
-
 DRILL_PREFIX = "failover-drill-"
 """Prefix of the topic and the groups that a drill makes, unless another name is given."""
 
@@ -251,7 +249,8 @@ class Drill:
         self.scene.say(f"{name}: {result.seconds[name]:.1f} s")
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        self.scene.wait_until(condition, self.within, what, GAVE_UP)
+        advice = ". If that takes longer here, run the drill again with a longer --within"
+        self.scene.wait_until(condition, self.within, what, advice)
 
 
 # The topic that a drill makes, with its copy. Only what the drill made itself is deleted.
@@ -384,9 +383,6 @@ def _delete(ports: ClusterPorts, name: str, topic_id: str | None = None) -> list
 # Checks what a drill may call its topic.
 
 
-KAFKAS_OWN = "__"
-
-
 def check_drill_name(settings: FlowSettings, topic: str) -> None:
     """Raises WrongUsage for a name that Kafka would refuse, here or for the copy. Also for topics of Kafka, MM2 and
     Lockstep, and for topics that the flow does not replicate."""
@@ -407,7 +403,7 @@ def _taken(settings: FlowSettings, topic: str) -> str | None:
         return fault.said
     if topic.startswith(OWN) or topic in (*internal.on_target, internal.reverse_ledger):
         return "is a topic of Lockstep's own"
-    if topic.startswith(KAFKAS_OWN):
+    if topic.startswith("__"):
         return "is a topic of Kafka's own"
     of_mm2 = topic in (internal.heartbeats, internal.checkpoints, internal.offset_syncs)
     if of_mm2 or settings.policy.is_internal_topic(topic) or settings.policy.is_heartbeats_topic(topic):

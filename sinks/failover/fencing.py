@@ -36,17 +36,13 @@ from sinks.model.times import utc_now, utc_text
 from streaming.errors import LockstepError
 from streaming.message_words import first_names, number_of
 
-MM2_COPIES_FENCE = (
-    "MM2 syncs ACLs of {flow} as well (sync.topic.acls.enabled). It would copy the fence to {target}, keep out every "
-    "writer there, maybe itself, and never revoke it (MirrorSourceConnector leaves out ALLOW WRITE alone)"
-)
-MM2_ACLS_OFF = (
-    "write sync.topic.acls.enabled=false, and lockstep.sync.topic.acls.enabled=true to leave it to Lockstep, and "
-    "restart MM2"
-)
-
 COPIED_FENCE: Mapping[Copier, tuple[str, str]] = {
-    Copier.MM2: (MM2_COPIES_FENCE, MM2_ACLS_OFF),
+    Copier.MM2: (
+        "MM2 syncs ACLs of {flow} as well (sync.topic.acls.enabled). It would copy the fence to {target}, keep out "
+        "every writer there, maybe itself, and never revoke it (MirrorSourceConnector leaves out ALLOW WRITE alone)",
+        "write sync.topic.acls.enabled=false, and lockstep.sync.topic.acls.enabled=true to leave it to Lockstep, and "
+        "restart MM2",
+    ),
     Copier.OFFSET_PRESERVING: (
         "the copier of {flow} keeps ACLs in step (lockstep.copier.keeps): it would copy the fence to {target}, and "
         "keep producers out there after the failover",

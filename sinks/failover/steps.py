@@ -267,12 +267,6 @@ def _keep_divergence(scene: Scene) -> None:
     keep_divergences(ledger, found, renews=not record.topics)
 
 
-CAME_LATE = (
-    "records came to {source} after the last check, and `{command}` is half done: {what}. No client may write on "
-    "{target} yet. Stop the producers on {source} and run the command again, or `lockstep unfence`"
-)
-
-
 def _refuse_open(scene: Scene) -> None:
     """Raises NotDrained if a transaction opened since the last check."""
     try:
@@ -311,7 +305,11 @@ def tell_late(scene: Scene) -> None:
 def _came_late(scene: Scene, what: str) -> NotDrained:
     flow, doing = scene.settings.flow, scene.journal.record.doing
     command = doing.typed if doing else ""
-    return NotDrained(CAME_LATE.format(source=flow.source, command=command, target=flow.target, what=what))
+    return NotDrained(
+        f"records came to {flow.source} after the last check, and `{command}` is half done: {what}. No client may "
+        f"write on {flow.target} yet. Stop the producers on {flow.source} and run the command again, or "
+        "`lockstep unfence`"
+    )
 
 
 def describe_missing(missing: Collection[Arrival], seconds: float, copier: str) -> str:
