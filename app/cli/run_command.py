@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import suppress
 from datetime import datetime, timezone
 from functools import partial
 from importlib import import_module
@@ -117,8 +116,7 @@ def _run(config: Path, flow: list[str] | None, handler: logging.Handler, *, once
 
 def _leave(reason: str) -> None:
     """Prints the reason and ends the process at once, because other threads may wait for ever."""
-    with suppress(OSError):
-        complain(reason)
+    complain(reason)
     os._exit(FAILED)
 
 

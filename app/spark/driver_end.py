@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 
 LOOK_INTERVAL_S = 0.5
@@ -63,13 +64,12 @@ class DriverWatch:
         return not self._lives() or self._ended.wait(within)
 
     def _run(self) -> None:
-        never = threading.Event()
         while self._lives():
-            never.wait(LOOK_INTERVAL_S)
+            time.sleep(LOOK_INTERVAL_S)
         with self._lock:
             self._ended.set()
             calls = list(self._calls)
         for call in calls:
             call()
-        never.wait(self._within)
+        time.sleep(self._within)
         self._give_up()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sinks.failover.arrival import ARRIVAL_LIMITS, Arrival, arrivals
+from sinks.failover.arrival import ALL_THERE, ARRIVAL_LIMITS, Arrival, arrivals
 from sinks.failover.cut_reader import AsItWas
-from sinks.failover.uncopied_records import Behind, Fingerprint, Pairs, fingerprint_of, read_records
+from sinks.failover.uncopied_records import Fingerprint, Pairs, fingerprint_of, read_records
 from sinks.kafka.ports.record_reader import RecordReader, Why
 from sinks.ledger.kept_divergences import divergences, takeover_ends
 from sinks.ledger.kept_end_offsets import UNSEEN_END
@@ -32,7 +32,7 @@ def arrivals_at_takeover(
     found = arrivals(source, AsItWas(target, taken), others)
     later = {where: copy for where, copy in others.items() if copy in taken and not found[where].arrived}
     now = arrivals(source, target, later) if later else {}
-    arrived = {where: Arrival(where, Behind(0, None, True)) for where in same}
+    arrived = {where: Arrival(where, ALL_THERE) for where in same}
     return arrived | found | {where: one for where, one in now.items() if one.arrived}
 
 

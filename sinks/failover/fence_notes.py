@@ -97,6 +97,6 @@ def relies_on(ledger: Ledger, key: Key) -> bool:
     """Whether the flow of this ledger is fenced, or half fenced, and may rely on this ACL, whichever client created
     it."""
     record = ledger.failover()
-    # Or `unfence` has just begun.
+    # `unfence` may have just begun.
     mirrors = record.state is State.MIRRORING and record.doing in (None, Command.UNFENCE)
     return note_of(ledger, key) not in (None, ANOTHERS) and not mirrors

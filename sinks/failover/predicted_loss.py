@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from sinks.every_kind.listing import Listed
-from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted, with_seen_ends
+from sinks.failover.arrival import ALL_THERE, Arrival, pairs_of, sharing, unlisted, with_seen_ends
 from sinks.failover.at_takeover import arrivals_at_takeover, as_at_takeover
 from sinks.failover.fenced_topics import fenced_topics, is_copy
 from sinks.failover.readiness_facts import untold
@@ -245,9 +245,8 @@ def predicted(
         )
         for where, end in ends.items()
     }
-    empty = Behind(0, None, True)
     every = [TopicPartition(topic, number) for topic, one in kept.items() for number in range(len(one.ends))]
-    return {where: found.get(where) or Arrival(where, empty) for where in every}
+    return {where: found.get(where) or Arrival(where, ALL_THERE) for where in every}
 
 
 def _position(where: TopicPartition, kept: KeptEndOffsets, log: LogRange | None) -> KnownPosition | None:

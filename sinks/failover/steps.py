@@ -28,12 +28,11 @@ from sinks.failover.predicted_loss import Prediction, counted, predict
 from sinks.failover.records_since_drain import WrittenSince, written_on_target
 from sinks.failover.scene import POLL_INTERVAL_S, Scene, WaitLines
 from sinks.failover.uncopied_records import Pairs
-from sinks.failover.unplanned import divergences_now
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.acls.staged_writes import granted_later
 from sinks.ledger.failover_record import ENDED, TRANSITIONS, Command, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
-from sinks.ledger.kept_divergences import divergences, forget_divergences, keep_divergences
+from sinks.ledger.kept_divergences import Divergence, divergences, forget_divergences, keep_divergences
 from sinks.ledger.kept_end_offsets import UNSEEN_END, by_partition, kept_end_offsets
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.changes import Kind
@@ -248,7 +247,7 @@ def _keep_divergence(scene: Scene) -> None:
     ledger, record = scene.journal.ledger, scene.journal.record
     if record.doing is Command.FAIL_OVER:
         prediction = with_all_copies(scene, predict(scene))
-        keep_divergences(ledger, divergences_now(scene, prediction))
+        keep_divergences(ledger, _divergences_now(scene, prediction))
         return
     drains = record.doing is Command.DRAIN
     kept = divergences(ledger).keys() if record.topics else set()
@@ -257,7 +256,7 @@ def _keep_divergence(scene: Scene) -> None:
     prediction = counted(scene, topics if drains or record.topics else None)
     _refuse_late(scene, prediction)
     # For a topic that the source does not show, or no longer has, the copy's end is all that will be known.
-    found = divergences_now(scene, prediction if drains else with_all_copies(scene, prediction))
+    found = _divergences_now(scene, prediction if drains else with_all_copies(scene, prediction))
     needed = found.keys() & topics - scene.choices.accepted
     if endless := [topic for topic in sorted(needed) if UNSEEN_END in found[topic].ends]:
         raise NotDrained(
@@ -265,6 +264,33 @@ def _keep_divergence(scene: Scene) -> None:
             "partition there has a leader, and run the command again"
         )
     keep_divergences(ledger, found, renews=not record.topics)
+
+
+def _divergences_now(scene: Scene, prediction: Prediction) -> dict[str, Divergence]:
+    """Returns where the target's copies end now, with the prediction."""
+    found: dict[str, Divergence] = {}
+    with closing(scene.target.records("read_uncommitted")) as target:
+        copies = {
+            TopicPartition(prediction.remote[topic], number): TopicPartition(topic, number)
+            for topic, ends in prediction.known.items()
+            for number in range(len(ends))
+        }
+        logs = target.ends(list(copies)).items
+    for topic, known in prediction.known.items():
+        name = prediction.remote[topic]
+        lost = [prediction.arrivals.get(TopicPartition(topic, number)) for number in range(len(known))]
+        found[topic] = Divergence(
+            name,
+            [
+                # Of an empty log of the source nothing is in its copy.
+                logs[where].end if (where := TopicPartition(name, number)) in logs else UNSEEN_END if end else 0
+                for number, end in enumerate(known)
+            ],
+            list(known),
+            [one.behind.records if one and one.behind else -1 for one in lost],
+            all(one is not None and one.behind is not None and one.behind.exact for one in lost),
+        )
+    return found
 
 
 def _refuse_open(scene: Scene) -> None:

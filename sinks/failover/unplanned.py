@@ -4,46 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import closing
 
 from sinks.failover.fenced_topics import check_names
 from sinks.failover.predicted_loss import TYPED_UNKNOWN, Prediction, predict
 from sinks.failover.scene import Scene
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State
-from sinks.ledger.kept_divergences import Divergence
-from sinks.ledger.kept_end_offsets import UNSEEN_END
 from streaming.message_words import first_names, number_of
-from streaming.mm2.records import TopicPartition
 
 ANY_LOSS = math.inf
 """Accepts any loss, even an unknown one."""
-
-
-def divergences_now(scene: Scene, prediction: Prediction) -> dict[str, Divergence]:
-    """Returns where the target's copies end now, with the prediction."""
-    found: dict[str, Divergence] = {}
-    with closing(scene.target.records("read_uncommitted")) as target:
-        copies = {
-            TopicPartition(prediction.remote[topic], number): TopicPartition(topic, number)
-            for topic, ends in prediction.known.items()
-            for number in range(len(ends))
-        }
-        logs = target.ends(list(copies)).items
-    for topic, known in prediction.known.items():
-        name = prediction.remote[topic]
-        lost = [prediction.arrivals.get(TopicPartition(topic, number)) for number in range(len(known))]
-        found[topic] = Divergence(
-            name,
-            [
-                # Of an empty log of the source nothing is in its copy.
-                logs[where].end if (where := TopicPartition(name, number)) in logs else UNSEEN_END if end else 0
-                for number, end in enumerate(known)
-            ],
-            list(known),
-            [one.behind.records if one and one.behind else -1 for one in lost],
-            all(one is not None and one.behind is not None and one.behind.exact for one in lost),
-        )
-    return found
 
 
 def failover(
