@@ -136,7 +136,7 @@ def check_source_leads(scene: Scene, typed: str | None) -> None:
     except (LedgerUntrusted, RightsMissing) as error:
         record, why = None, str(error)
     # A reverse flow keeps the state of its last cutover until it is led back itself.
-    before = record is not None and record.taken_over_at < scene.journal.record.taken_over_at
+    before = record is not None and record.ended_at < scene.journal.record.ended_at
     if record is not None and record.state in LEADS and not before:
         scene.say(f"{flow.source} leads again: {reverse.name} is {record.describe()}")
         return

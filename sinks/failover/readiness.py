@@ -103,7 +103,7 @@ def _taken_over(facts: ReadinessFacts) -> Answered | None:
     record, target = facts.record, facts.target
     if facts.record_unknown is not None or not record.has_ended:
         return None
-    at = f" since {record.begun.at}" if record.begun.at else ""
+    at = f" since {record.ended_at}" if record.ended_at else ""
     if record.doing and not record.has_taken_over:
         half = f"{target} takes over: `{record.doing.typed}` is half done. Run it again to its end"
         return Answered(ReadinessAnswer.NO, half)

@@ -188,7 +188,8 @@ class FailoverRecord:
     """A flow's state, the command that is half done, and its finished steps.
 
     `without_fence`: no ACL keeps producers away; they were stopped in another way. `topics`: fenced topics; none: all
-    that are replicated. `ended_at`: when the command that ended the flow began; "" in records of earlier versions.
+    that are replicated. `ended_at`: when the command that ended the flow began (UTC). Commands of the way
+    back do not change it.
     """
 
     state: State = State.MIRRORING
@@ -198,11 +199,6 @@ class FailoverRecord:
     without_fence: bool = False
     topics: tuple[str, ...] = ()
     ended_at: str = ""
-
-    @property
-    def taken_over_at(self) -> str:
-        """When the takeover began (UTC). Later commands on the way back do not change it."""
-        return self.ended_at or self.begun.at
 
     @property
     def has_ended(self) -> bool:
@@ -273,10 +269,8 @@ class FailoverRecord:
 
 def begin(record: FailoverRecord, command: Command, begun: Begun) -> FailoverRecord:
     """Returns the record with which a command begins, or resumes. Raises NotNow."""
-    resumes = record.doing is command
-    known = record.taken_over_at if record.state in ENDED and not resumes else record.ended_at
-    ended_at = begun.at if command in (Command.PROMOTE, Command.FAIL_OVER) else known
-    if resumes:
+    ended_at = begun.at if command in (Command.PROMOTE, Command.FAIL_OVER) else record.ended_at
+    if record.doing is command:
         return replace(record, begun=replace(begun, why=begun.why or record.begun.why), ended_at=ended_at)
     if record.doing is not None and not may_interrupt(command, record.doing, record.done):
         raise NotNow(f"`{record.doing.typed}` is half done ({record.describe()}): {_way_out(record, command)}")

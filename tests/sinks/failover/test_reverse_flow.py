@@ -11,7 +11,7 @@ from sinks.failover.journal import Journal
 from sinks.failover.unplanned import ANY_LOSS, failover
 from sinks.failover.unreplicated import Unreplicated
 from sinks.ledger.audit import Audit
-from sinks.ledger.failover_record import Begun, Command, FailoverRecord, NotNow, State, Step
+from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.times import utc_text
@@ -40,13 +40,13 @@ def way_back_is(built: Stage, record: FailoverRecord) -> None:
 @pytest.mark.parametrize("state", [State.PROMOTED, State.FAILED_OVER, State.INVALIDATED, State.REVERSING])
 def test_flow_mirrors_again_once_the_way_back_has_taken_over(state: State) -> None:
     built = reversing()
-    way_back_is(built, FailoverRecord(state, begun=built.record().begun))
+    way_back_is(built, FailoverRecord(state, ended_at=built.record().ended_at))
     assert resume(built.scene()).state is State.MIRRORING
 
 
 def test_way_back_that_was_cut_over_before_this_one_was_led_through_is_none() -> None:
     built = reversing()
-    way_back_is(built, FailoverRecord(State.PROMOTED, begun=Begun("al", "2020-01-01T00:00:00Z")))
+    way_back_is(built, FailoverRecord(State.PROMOTED, ended_at="2020-01-01T00:00:00Z"))
     with pytest.raises(NotNow, match=r"of an earlier time: b still leads.*--yes PROMOTED"):
         resume(built.scene())
     assert resume(built.scene(), typed="PROMOTED").state is State.MIRRORING
@@ -78,7 +78,7 @@ def test_flow_whose_target_still_leads_does_not_mirror_again_unless_that_state_i
 def led_back() -> Stage:
     """A flow whose way back was cut over, and whose clients wrote three records to a copy since the takeover."""
     built = reversing()
-    way_back_is(built, FailoverRecord(State.PROMOTED, begun=built.record().begun))
+    way_back_is(built, FailoverRecord(State.PROMOTED, ended_at=built.record().ended_at))
     for number in range(3):
         built.there.logs[COPY].append(b"new", b"%d" % number, timestamp=9000 + number)
     return built
@@ -220,7 +220,7 @@ def test_where_nobody_can_tell_whether_the_source_leads_that_is_typed_back(there
 def test_commands_after_the_way_back_do_not_make_it_one_of_an_earlier_time() -> None:
     built = reversing()
     built.now += 600
-    way_back_is(built, FailoverRecord(State.PROMOTED, begun=Begun("al", utc_text(built.time()))))
+    way_back_is(built, FailoverRecord(State.PROMOTED, ended_at=utc_text(built.time())))
     built.now += 60
     unfence(built.scene())
     assert resume(built.scene()).state is State.MIRRORING
@@ -229,7 +229,7 @@ def test_commands_after_the_way_back_do_not_make_it_one_of_an_earlier_time() -> 
 @pytest.mark.parametrize("commands", [(Command.UNFENCE,), (Command.INVALIDATE, Command.REVERSE)])
 def test_what_is_made_up_for_after_an_earlier_way_back_is_no_way_back(commands: tuple[Command, ...]) -> None:
     built = stage()
-    way_back_is(built, FailoverRecord(State.PROMOTED, begun=Begun("al", utc_text(built.time()))))
+    way_back_is(built, FailoverRecord(State.PROMOTED, ended_at=utc_text(built.time())))
     built.now += 86400
     cutover(built.scene())
     failback(built.scene(), export=None, discard=None, write_reverse=lambda: None)
