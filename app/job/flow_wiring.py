@@ -12,7 +12,7 @@ from app.settings import Settings
 from app.wiring import admin_of, audit, cluster_ports, connect, guard, lease, ledger
 from sinks.background import at_once, begun
 from sinks.engine.flow_components import FlowComponents
-from sinks.engine.flow_ledger import LedgerListener, NoLedgerListener
+from sinks.engine.flow_ledger import SeeLedger
 from sinks.engine.metrics import Metrics
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Observer
@@ -66,7 +66,7 @@ class JobHooks:
     """What a flow has of the job that it runs in.
 
     Another thread calls `on_signal` when the source's metadata log tells of a change, and `on_vacant` while this
-    process may begin to lead. It calls `on_failover` once a command has written how far a failover is. `overrides` sees
+    process may begin to lead. It calls `on_failover` once a command has written how far a failover is. `overrides` gets
     each ledger that a pass has read. `claims`: of all flows into this target. `listings`, `acls`, `full_turn`: of all
     flows of the job. `observers`: get the reports of its passes, beside the flow's own listeners. `comes_again`:
     whether one pass follows the other by itself.
@@ -75,7 +75,7 @@ class JobHooks:
     on_signal: Callable[[], None] = lambda: None
     on_vacant: Callable[[], None] = lambda: None
     on_failover: Callable[[], object] = lambda: None
-    overrides: LedgerListener = field(default_factory=NoLedgerListener)
+    overrides: SeeLedger | None = None
     claims: Claims = field(default_factory=Claims)
     listings: SharedListings = field(default_factory=SharedListings)
     acls: SharedJvmAcls = field(default_factory=SharedJvmAcls)

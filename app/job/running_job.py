@@ -102,7 +102,7 @@ class Job:
             on_vacant=partial(give, flow.flow, Reason.POLL),
             # The lease is read from the first pass on, and so the task is there.
             on_failover=lambda: self._tasks[flow.flow].request_pass((), 0),
-            overrides=self._overrides,
+            overrides=self._overrides.see,
             claims=self._claims[flow.flow.target],
             listings=self._listings,
             acls=self._acls,

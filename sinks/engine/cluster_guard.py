@@ -21,7 +21,7 @@ from sinks.faults import ClusterUnreachable, LedgerUntrusted, RightsMissing, Wro
 from sinks.kafka.ports.cluster import Reader
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import ENTRY_SCHEMA, Entry, EntryKey
-from sinks.ledger.pins import NoPins, Pins, PinStore
+from sinks.ledger.pins import NoPins, PinFile, Pins
 from sinks.ledger.seal import unsealed
 from streaming.errors import LockstepError
 from streaming.flow import Flow
@@ -42,7 +42,7 @@ class ClusterGuard:
         target: Reader,
         *,
         said: Mapping[str, str] | None = None,
-        pins: PinStore | None = None,
+        pins: PinFile | NoPins | None = None,
         ledgers: Collection[str] = (),
     ) -> None:
         """`said`: ids by alias, from the properties file. `ledgers`: names of the flow's ledger and of its reverse."""

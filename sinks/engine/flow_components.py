@@ -6,58 +6,32 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Protocol
 
 from sinks.engine.apply import TopicIdReader, Writers
 from sinks.engine.cluster_guard import ClusterGuard
-from sinks.engine.flow_ledger import LedgerListener, NoLedgerListener
+from sinks.engine.flow_ledger import SeeLedger
 from sinks.engine.report import Observer
 from sinks.every_kind.claims import Claims
-from sinks.every_kind.controller import Controller, PassContext, StreamFollower
+from sinks.every_kind.controller import Controller, StreamFollower
 from sinks.every_kind.listing import TopicListing
-from sinks.failover.source_end_offsets import Positions
+from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal, NoSignal, no_epochs
 from sinks.ledger.audit import Audit
 from sinks.ledger.lease import Leadership, Unled
 from sinks.ledger.ledger import Ledger
 
 
-class SourceEnds(Protocol):
-    """Writes to the ledger what a failover will need to know of the source."""
-
-    @property
-    def caught_up_ms(self) -> int | None:
-        """When the target last had all records of the source (epoch milliseconds), where no heartbeat tells it."""
-
-    def keep(self, context: PassContext) -> None:
-        """Called at the end of each pass. Raises nothing, because no pass depends on it."""
-
-    def note_counted(self, positions: Positions) -> None:
-        """Take in how far each partition was copied, as a preflight counted. Thread-safe."""
-
-
-class NoSourceEnds:
-    """For commands and tests. Only the job writes these ends."""
-
-    caught_up_ms: int | None = None
-
-    def keep(self, context: PassContext) -> None:
-        """Nothing."""
-
-    def note_counted(self, positions: Positions) -> None:
-        """Nothing."""
-
-
 @dataclass(frozen=True)
 class FlowComponents:
     """What the passes of one flow are made of.
 
-    `topics`: lists topics of both clusters. `target`: reads topic ids. `overrides`: sees the ledger after each
-    reading, and may raise what stops the flow. `obeys_failover`: write nothing for a flow that a failover ended.
-    `leads_back`: groups are moved on the source. `leadership`: asked before each write. `full_turn`: the lock that one
-    flow of the job holds while it compares everything. `claims`: what the flows of this process want of the target.
-    `reviewed`: a person reviews the plan. `opened`: both clusters, closed with the flow. `source_epochs`: metadata
-    epochs of the clients that take the second look.
+    `topics`: lists topics of both clusters. `target`: reads topic ids. `overrides`: called with the ledger after each
+    reading. `source_ends`: writes to the ledger what a failover will need to know of the source; only a job has it.
+    `obeys_failover`: write nothing for a flow that a failover ended. `leads_back`: groups are moved on the source.
+    `leadership`: asked before each write. `full_turn`: the lock that one flow of the job holds while it compares
+    everything. `claims`: what the flows of this process want of the target. `reviewed`: a person reviews the plan.
+    `opened`: both clusters, closed with the flow. `source_epochs`: metadata epochs of the clients that take the second
+    look.
     """
 
     topics: TopicListing
@@ -70,10 +44,10 @@ class FlowComponents:
     signal: MetadataSignal = field(default_factory=NoSignal)
     source_epochs: MetadataEpochs = no_epochs
     observers: Sequence[Observer] = ()
-    overrides: LedgerListener = field(default_factory=NoLedgerListener)
+    overrides: SeeLedger | None = None
     obeys_failover: bool = True
     leads_back: bool = False
-    source_ends: SourceEnds = field(default_factory=NoSourceEnds)
+    source_ends: SourceEndOffsetStore | None = None
     leadership: Leadership = field(default_factory=Unled)
     full_turn: Lock = field(default_factory=Lock)
     claims: Claims = field(default_factory=Claims)

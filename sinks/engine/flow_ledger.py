@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Protocol
 
 from sinks.engine.cluster_guard import ClusterGuard
 from sinks.engine.deletion_checks import only_ours
@@ -42,18 +41,8 @@ def check_not_copied(settings: FlowSettings, listed: Listed, ledger: str) -> Non
         raise LedgerUntrusted(COPIED.format(ledger, flow.name, " and ".join(copied), flow.source))
 
 
-class LedgerListener(Protocol):
-    """Gets the ledger of a flow each time a pass has read it."""
-
-    def see(self, flow: Flow, ledger: Ledger) -> None:
-        """May raise what stops the flow."""
-
-
-class NoLedgerListener:
-    """For commands, which read the overrides before they begin."""
-
-    def see(self, flow: Flow, ledger: Ledger) -> None:
-        """Nothing."""
+SeeLedger = Callable[[Flow, Ledger], None]
+"""Gets the ledger of a flow each time a pass has read it. May raise what stops the flow."""
 
 
 class FlowLedger:
@@ -65,7 +54,7 @@ class FlowLedger:
         flow: Flow,
         guard: ClusterGuard,
         open_ledger: Callable[[], Ledger],
-        listener: LedgerListener,
+        listener: SeeLedger | None,
         *,
         obeys_failover: bool = True,
         leads_back: bool = False,
@@ -96,7 +85,8 @@ class FlowLedger:
                 ledger.check_same(self._topic_id)
             else:
                 self._read_again(ledger)
-        self._listener.see(self._flow, ledger)
+        if self._listener is not None:
+            self._listener(self._flow, ledger)
         self._ledger, self._topic_id, self.paused = ledger, ledger.topic_id, frozenset(ledger.paused())
         return ledger
 

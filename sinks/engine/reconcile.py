@@ -154,12 +154,13 @@ class FlowReconcile:
             self._learn(compared, outcomes)
         report = self._report(compared, outcomes)
         self._recorder.record_refusals(report.plan, outcomes)
-        if not self._ledger.ended:
-            self._components.source_ends.keep(context)
+        source_ends = self._components.source_ends
+        if source_ends is not None and not self._ledger.ended:
+            source_ends.keep(context)
         compared.watch.lap("record")
 
         # Report.
-        caught_up_ms = self._components.source_ends.caught_up_ms
+        caught_up_ms = source_ends.caught_up_ms if source_ends is not None else None
         report = replace(report, seconds=compared.watch.laps, caught_up_ms=caught_up_ms)
         notify(self._components.observers, report)
         return report
@@ -397,7 +398,8 @@ class FlowReconcile:
 
     def note_counted(self, positions: Positions) -> None:
         """Take in how far each partition was copied, as a preflight counted. Thread-safe."""
-        self._components.source_ends.note_counted(positions)
+        if self._components.source_ends is not None:
+            self._components.source_ends.note_counted(positions)
 
     def report_only(self, compared: Compared) -> Report:
         """Returns the report of a plan that is not applied. Nothing is written, and no observer is notified."""

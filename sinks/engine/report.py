@@ -96,7 +96,7 @@ class Report:
     clusters. `now`: monotonic seconds at its start. `due`: when the next pass is due without any other reason.
     `stream_moved`: a group waits for records of MM2 that the stream has not brought yet. `failover`: its state by the
     ledger. `ended`: why Lockstep writes nothing for the flow any more; all kinds are paused then. `warnings`: probable
-    mistakes in the file. `caught_up_ms`: see `SourceEnds`.
+    mistakes in the file. `caught_up_ms`: see `SourceEndOffsetStore`.
     """
 
     plan: Plan

@@ -16,10 +16,10 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from sinks.faults import ClusterUnreachable, NotLeading
 from sinks.kafka.ports.cluster import Cluster, Record, Tail
@@ -29,9 +29,6 @@ from sinks.ledger.ledger_entries import FAILOVER_STATE, entry_key_bytes
 from sinks.ledger.seal import Seal
 from sinks.model.times import boot_clock, milliseconds, utc_now, utc_text
 from streaming.errors import LockstepError
-
-# Tells which process leads a flow. A pass asks before it writes. Commands that only read use `Unled`.
-
 
 EVIDENCE = 10.0
 """Seconds. A write begins only if the lease was renewed at most so long ago."""
@@ -81,59 +78,29 @@ class Leader:
         }
 
 
-class Leadership(Protocol):
-    """Leadership of one flow, in one process."""
-
-    @property
-    def leader(self) -> Leader | None:
-        """The process that leads, as far as this process knows."""
-
-    def hold(self) -> AbstractContextManager[None]:
-        """A context in which this process hands the leadership to no other process."""
-
-    def leads(self) -> bool:
-        """Whether this process leads. Returns False if no process leads, as far as it knows, so that it may claim.
-        Raises NotLeading if another one does."""
-
-    def claim(self, ledger: Ledger) -> None:
-        """Begin to lead. What was read of the ledger before may be out of date now. Raises NotLeading,
-        ClusterUnreachable."""
-
-    def check(self) -> None:
-        """Called right before each write. Raises NotLeading; ClusterUnreachable without a confirmed renewal."""
-
-    def prove(self) -> None:
-        """Renew the lease now, and check. Raises as `check`."""
-
-    def close(self) -> None:
-        """Give up the leadership, and tell the other processes."""
-
-
 class Unled:
-    """For commands that only read, and for tests without a lease. Writes are not checked."""
+    """Leads always, for commands that only read, and for tests without a lease. Writes are not checked."""
 
     leader: Leader | None = None
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Does nothing: there is nothing to hand over."""
         yield
 
     def leads(self) -> bool:
-        """Always true."""
         return True
 
     def claim(self, ledger: Ledger) -> None:
-        """Does nothing: there is nothing to claim."""
+        pass
 
     def check(self) -> None:
-        """Allows every write."""
+        pass
 
     def prove(self) -> None:
-        """Allows every write."""
+        pass
 
     def close(self) -> None:
-        """Does nothing: no process waits for it."""
+        pass
 
 
 MARGIN = 1.0
@@ -289,7 +256,7 @@ LEASE_POLL_INTERVAL = 0.02
 
 
 class Lease:
-    """A `Leadership`. One pass at a time uses it. Another thread calls `tend`."""
+    """Leadership of one flow, in one process. One pass at a time uses it. Another thread calls `tend`."""
 
     def __init__(
         self,
@@ -323,7 +290,7 @@ class Lease:
 
     @property
     def leader(self) -> Leader | None:
-        """Who leads, as far as this process has read."""
+        """The process that leads, as far as this process has read."""
         state = self._log
         if state.leader is None or state.leader.act is Act.RELEASE:
             return None
@@ -335,7 +302,7 @@ class Lease:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """See Leadership."""
+        """A context in which this process hands the leadership to no other process."""
         with self._state:
             self._held += 1
         try:
@@ -345,7 +312,8 @@ class Lease:
                 self._held -= 1
 
     def leads(self) -> bool:
-        """See Leadership."""
+        """Whether this process leads. Returns False if no process leads, as far as it knows, so that it may claim.
+        Raises NotLeading if another one does."""
         if self._log.mine is None and self._channel is not None:
             with self._reading():
                 self._drain()
@@ -366,7 +334,8 @@ class Lease:
         )
 
     def claim(self, ledger: Ledger) -> None:
-        """See Leadership. Raises NotLeading once `patience` is over."""
+        """Begin to lead. What was read of the ledger before may be out of date now. Raises ClusterUnreachable. Raises
+        NotLeading once `patience` is over."""
         with self._reading():
             self._listen(ledger)
             ask_at = self._clock()
@@ -401,7 +370,7 @@ class Lease:
         return self._log.mine is not None
 
     def check(self) -> None:
-        """See Leadership."""
+        """Called right before each write. Raises NotLeading; ClusterUnreachable without a confirmed renewal."""
         state = self._log
         if state.mine is None or state.mine != self._term:
             raise self._not_leading()
@@ -412,7 +381,7 @@ class Lease:
             )
 
     def prove(self) -> None:
-        """See Leadership."""
+        """Renew the lease now, and check. Raises as `check`."""
         if self._log.mine is not None:
             with self._reading():
                 if self._log.mine is not None:
@@ -450,7 +419,7 @@ class Lease:
         log.info("%s: %s", self._flow, "leads no more" if to is None else "hands the lead over to who asked for it")
 
     def close(self) -> None:
-        """See Leadership."""
+        """Give up the leadership, and tell the other processes."""
         self._end_background()
         if self._channel is None:
             return
@@ -502,6 +471,9 @@ class Lease:
         for found, begun in self._channel.read(self._log.me):
             self._log = self._log.taken(found, self._clock(), begun)
 
+
+Leadership = Lease | Unled
+"""Tells which process leads a flow. A pass asks before it writes."""
 
 TRACKED = frozenset({Act.CLAIM, Act.RENEWAL})
 """Records that their writer waits for. Read back, they are evidence."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
@@ -32,31 +32,16 @@ class Pins:
     ledger: str
 
 
-class PinStore(Protocol):
-    """Keeps pins outside of the clusters."""
-
-    @property
-    def where(self) -> str:
-        """For messages: where they are."""
-
-    def of(self, flow: Flow) -> Pins | None:
-        """Returns the pins of a flow. Raises LedgerUntrusted if they cannot be read."""
-
-    def keep(self, flow: Flow, pins: Pins | None) -> None:
-        """Write the pins; None deletes them. Raises LockstepError."""
-
-
 class NoPins:
     """Stores nothing. Then only the ledger and the properties file say which clusters are meant."""
 
     where = ""
 
-    def of(self, flow: Flow) -> Pins | None:
-        """Nothing is known."""
-        return None
+    def of(self, flow: Flow) -> None:
+        pass
 
     def keep(self, flow: Flow, pins: Pins | None) -> None:
-        """Keep nothing."""
+        pass
 
 
 class PinFile:
@@ -68,7 +53,7 @@ class PinFile:
 
     @property
     def where(self) -> str:
-        """Its path."""
+        """Its path, for messages."""
         return str(self._path)
 
     def of(self, flow: Flow) -> Pins | None:
@@ -82,7 +67,8 @@ class PinFile:
             raise self._damaged() from error
 
     def keep(self, flow: Flow, pins: Pins | None) -> None:
-        """Raises LockstepError if the job cannot write the file. A command that cannot leaves it as it is."""
+        """Write the pins; None deletes them. Raises LockstepError if the job cannot write the file. A command that
+        cannot leaves it as it is."""
         if not self._create and not os.access(self._path, os.W_OK):
             return
         try:

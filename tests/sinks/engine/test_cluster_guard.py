@@ -10,7 +10,7 @@ from sinks.engine.cluster_guard import ClusterGuard
 from sinks.faults import ClusterUnreachable, LedgerUntrusted, RightsMissing, WrongCluster
 from sinks.kafka.ports.cluster import Record
 from sinks.ledger.ledger import LEDGER_TOPIC_CONFIGS, Entry, Ledger
-from sinks.ledger.pins import FILE, PinFile, Pins, PinStore
+from sinks.ledger.pins import FILE, PinFile, Pins
 from streaming.flow import Flow
 from tests.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import FLOW
@@ -80,7 +80,7 @@ def test_silent_cluster_pins_nothing(source: MemoryCluster, target: MemoryCluste
 REVERSE = "lockstep-ledger.b.internal"
 
 
-def guard(source: MemoryCluster, target: MemoryCluster, pins: PinStore | None = None, **said: str) -> ClusterGuard:
+def guard(source: MemoryCluster, target: MemoryCluster, pins: PinFile | None = None, **said: str) -> ClusterGuard:
     """As the job makes it, in a new process."""
     return ClusterGuard(FLOW, source, target, said=said, pins=pins, ledgers=(TOPIC, REVERSE))
 
