@@ -87,7 +87,7 @@ class FlowPasses:
         """Takes in what a micro-batch brought, which is a reason for a pass of every flow."""
         self._heartbeats.note(hints, self._flows)
         for flow, of_flow in self._flows.items():
-            of_flow.task.take_in(hints.syncs.get(flow, ()), hints.checkpoints.get(flow, ()))
+            of_flow.task.reconcile.take_in(hints.syncs.get(flow, ()), hints.checkpoints.get(flow, ()))
             self.give(flow, Reason.STREAM)
 
     def wake(self) -> None:

@@ -151,7 +151,7 @@ class PreflightWatch:
         # Read anew, and only where topics may be moving: it is the passes' own otherwise.
         known = None if mirrors(status.failover.record) else ledger(flow, self._clusters.target, to_write=False)
         facts = survey.observe(listed, in_step_of_status(status), known, replicas, status.failover.lost)
-        self._task.note_counted(survey.positions)
+        self._task.reconcile.note_counted(survey.positions)
         if not facts.untold or facts.missing_reads:
             return preflight_of(facts, utc_now(), self._clock() - began)
         loss = self._completed(settings, flow, facts)

@@ -125,13 +125,13 @@ class Job:
                 changes = [SettingChange(one.key, one.before, one.after) for one in mine]
                 task, names = self._tasks[flow.flow], [one.name for one in mine if one.live in REPLACES_FLOWS]
                 if id(flow) not in running:
-                    task.renew(partial(self._flow, settings, flow), changes)
+                    task.mailbox.renew(partial(self._flow, settings, flow), changes)
                 elif names:
-                    task.add_call(
+                    task.mailbox.add_call(
                         partial(reconfigure_plugins, flow, names, settings.plugin_properties[flow.flow]), changes
                     )
                 else:
-                    task.audit_settings(changes)
+                    task.mailbox.add_changes(changes)
         for target, batch in self._batches.items():
             batch.interval = settings.job.trigger_interval
             self._passes[target].shortest = settings.job.pass_min_interval
@@ -230,14 +230,17 @@ class Job:
             self._wait_to_lead(target, passes)
             # Each flow has said by now what it wants: what was held for that can go. A second look comes before
             # what is to be deleted.
-            again = any(task.awaits_second_look for flow, task in self._tasks.items() if flow.target == target)
+            again = any(task.reconcile.awaits_second_look for task in self._into(target))
             waits = self._claims[target].waiting() or again
             if waits and not self._stop.wait(SECOND_LOOK_AFTER_S if again else 0.0):
                 passes.compare_everything()
 
+    def _into(self, target: str) -> list[FlowTask]:
+        return [task for flow, task in self._tasks.items() if flow.target == target]
+
     def _wait_to_lead(self, target: str, passes: FlowPasses) -> None:
         """Waits for the lease of a killed job to end. Beside a live job it does not wait."""
-        tasks = [task for flow, task in self._tasks.items() if flow.target == target]
+        tasks = self._into(target)
         while any(task.stands_by and not task.beside_another for task in tasks) and not self._stop.wait(0.5):
             passes.compare_everything()
 

@@ -22,14 +22,11 @@ from sinks.engine.status import FlowStatus, Heartbeats
 from sinks.engine.verify_status import VerifyStatus
 from sinks.every_kind.kinds_agenda import RetrySchedule
 from sinks.failover.preflight import Preflight, not_checked
-from sinks.failover.source_end_offsets import Positions
 from sinks.faults import NoAnswer, NotLeading
-from sinks.flow_settings import FailoverRules
 from sinks.ledger.audit_events import SettingChange
 from sinks.model.plan import Plan
 from sinks.model.times import utc_now
 from streaming.errors import LockstepError
-from streaming.hints import CheckpointSeen, SyncSeen
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +41,8 @@ WATCHED_FOR = 10.0
 class FlowTask:
     """One flow of a job, pass by pass. The thread of passes calls `step`. Any thread may call the other methods.
 
-    `beside_another`: this process heard of another one that leads the flow. `verify`: status of the record comparison,
-    set by the flow's verifier.
+    `reconcile`: its passes, until they are rebuilt. `beside_another`: this process heard of another one that leads the
+    flow. `verify`: status of the record comparison, set by the flow's verifier.
     """
 
     def __init__(
@@ -59,9 +56,9 @@ class FlowTask:
         """`wake`: called from any thread when a pass is requested. `last_heartbeat`: reads the newest one from before
         this process. The stream goes on behind it, so without it a mirror that stands still looks like a new one."""
         self.flow = reconcile.settings.flow
-        self._wake, self._report, self._last_heartbeat = wake, Report(Plan(self.flow)), last_heartbeat
-        self._reconcile, self._metrics, self._clock = reconcile, metrics, clock
-        self._mailbox, self._retries = Mailbox(), RetrySchedule()
+        self._report, self._last_heartbeat = Report(Plan(self.flow)), last_heartbeat
+        self.reconcile, self._metrics, self._clock = reconcile, metrics, clock
+        self.mailbox, self._retries = Mailbox(wake), RetrySchedule()
         self._passes = 0
         self._known = KnownStatus(reconcile.settings)
         self._preflight: Preflight | None = None
@@ -69,24 +66,6 @@ class FlowTask:
         self._watched_at = float("-inf")
         self.beside_another = False
         self.verify: VerifyStatus | None = None
-
-    def renew(self, build: Build, changes: Sequence[SettingChange]) -> None:
-        """Rebuild the flow at the start of the next pass, and audit the changed settings."""
-        self._mailbox.renew(build, changes)
-        self._wake()
-
-    def add_call(self, call: Callable[[], None], changes: Sequence[SettingChange]) -> None:
-        """Call this at the start of the next pass, audit the changed settings, and compare everything."""
-        self._mailbox.add_call(call, changes)
-        self._wake()
-
-    def audit_settings(self, changes: Sequence[SettingChange]) -> None:
-        """Audit changed settings in the next pass. The flow itself does not read them."""
-        self._mailbox.add_changes(changes)
-
-    def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
-        """Queue the offset-syncs and checkpoints of a micro-batch for the next pass."""
-        self._reconcile.take_in(syncs, checkpoints)
 
     def query_trouble(self, reason: str | None) -> None:
         """`reason`: why the streaming query does not run; None if it runs."""
@@ -98,11 +77,6 @@ class FlowTask:
             return self._clock() + STANDS_BY_FOR
         # What the last report says is of no use after a failure, which may have cost a signal or a request.
         return self._retries.not_before if self._retries.failures else self._report.due
-
-    @property
-    def failover_rules(self) -> FailoverRules:
-        """The failover rules of the current settings."""
-        return self._reconcile.settings.failover
 
     @property
     def wants_stream(self) -> bool:
@@ -117,10 +91,10 @@ class FlowTask:
                 heartbeats = self._last_heartbeat()
         if heartbeats is not None:
             self._known.heartbeat(heartbeats)
-        if self._retries.is_due(self._clock()) or self._mailbox.has_request():
+        if self._retries.is_due(self._clock()) or self.mailbox.has_request():
             self._passes += 1
             with in_pass(self.flow.name, self._passes):
-                self._run(self._mailbox.take(), everything)
+                self._run(self.mailbox.take(), everything)
         status = self.status()
         self._metrics.status(status)
         return status
@@ -128,21 +102,21 @@ class FlowTask:
     def _run(self, mail: Mail, everything: bool) -> None:
         try:
             self._adopt(mail)
-            report = self._reconcile.run_pass(mail.requested, everything or mail.everything)
+            report = self.reconcile.run_pass(mail.requested, everything or mail.everything)
         except NotLeading as error:
-            self._mailbox.owe(mail)
+            self.mailbox.owe(mail)
             self._stands_by(error)
         except LockstepError as error:
-            self._mailbox.owe(mail)
+            self.mailbox.owe(mail)
             self._failed(error, str(error))
         except Exception as error:
-            self._mailbox.owe(mail)
+            self.mailbox.owe(mail)
             log.exception("%s: a defect of Lockstep's, please report it", self.flow.name)
             self._failed(error, f"{type(error).__name__}: {error} (a defect of Lockstep's; its log has the details)")
         else:
             self._succeeded(report)
         finally:
-            self._mailbox.done(mail.number)
+            self.mailbox.done(mail.number)
 
     def _adopt(self, mail: Mail) -> None:
         """Take over new settings. What fails is tried again with the next pass."""
@@ -150,32 +124,32 @@ class FlowTask:
         build = mail.build
         try:
             if build is not None:
-                before, self._reconcile = self._reconcile, build()
+                before, self.reconcile = self.reconcile, build()
                 build = None
-                self._known.renew(self._reconcile.settings)
+                self._known.renew(self.reconcile.settings)
                 self._retries.succeeded()
                 before.close(replaced=True)
             while calls:
                 calls[0]()
                 del calls[0]
             if changes:
-                self._reconcile.note_settings(changes)
+                self.reconcile.note_settings(changes)
                 changes.clear()
         finally:
-            self._mailbox.give_back(build, calls, changes)
+            self.mailbox.give_back(build, calls, changes)
 
     def _stands_by(self, error: NotLeading) -> None:
         self._retries.succeeded()
         self.beside_another = error.live
-        if self._known.stands_by(str(error), self._reconcile.failover):
+        if self._known.stands_by(str(error), self.reconcile.failover):
             log.info("%s: %s", self.flow.name, error)
 
     def _failed(self, error: Exception, reason: str) -> None:
         self._metrics.count_failure(self.flow, error)
         passing = isinstance(error, NoAnswer)
-        interval = self._reconcile.settings.pace.full_comparison_interval
+        interval = self.reconcile.settings.pace.full_comparison_interval
         wait = self._retries.failed(self._clock(), at_least=0.0 if passing else interval)
-        if self._known.failed(error, reason, utc_now(), self._reconcile.failover):
+        if self._known.failed(error, reason, utc_now(), self.reconcile.failover):
             log.error("%s: %s (tried again in %.0f s)", self.flow.name, reason, wait)
 
     def _succeeded(self, report: Report) -> None:
@@ -198,8 +172,8 @@ class FlowTask:
 
     def status(self) -> FlowStatus:
         """How the flow stands now."""
-        known, made = self._known.status(self._reconcile.leader), self._preflight
-        age, interval = self._clock() - self._preflight_at, self.failover_rules.preflight_interval
+        known, made = self._known.status(self.reconcile.leader), self._preflight
+        age, interval = self._clock() - self._preflight_at, self.reconcile.settings.failover.preflight_interval
         unchecked = not_checked(made, age, interval, self._no_preflight_since)
         return replace(
             known, failover=replace(known.failover, preflight=made, not_checked=unchecked), verify=self.verify
@@ -223,23 +197,14 @@ class FlowTask:
         """Whether a client read the page or the status a moment ago."""
         return self._clock() < self._watched_at + WATCHED_FOR
 
-    def note_counted(self, positions: Positions) -> None:
-        """Take in how far each partition was copied, as the preflight counted."""
-        self._reconcile.note_counted(positions)
-
     def check_lead(self) -> None:
         """Called right before a write outside of a pass. Raises NotLeading, ClusterUnreachable."""
-        self._reconcile.leadership.check()
-
-    @property
-    def awaits_second_look(self) -> bool:
-        """As `FlowReconcile.awaits_second_look`."""
-        return self._reconcile.awaits_second_look
+        self.reconcile.leadership.check()
 
     @property
     def leads(self) -> bool:
         """Whether this process leads the flow, by a lease that was confirmed a moment ago."""
-        leader = self._reconcile.leader
+        leader = self.reconcile.leader
         return leader is not None and leader.here
 
     @property
@@ -253,11 +218,11 @@ class FlowTask:
         Returns True once such a pass is done. Returns False if none was done in time, if the flow is in error, or if
         another process leads it. `wait=0` only asks.
         """
-        return self._mailbox.request_pass(topics, wait, self._wake) and self._known.error is None and not self.stands_by
+        return self.mailbox.request_pass(topics, wait) and self._known.error is None and not self.stands_by
 
     def close(self) -> None:
         """Closes the flow's clients."""
-        self._reconcile.close()
+        self.reconcile.close()
 
 
 Build = Callable[[], FlowReconcile]
@@ -280,7 +245,9 @@ class Mail:
 class Mailbox:
     """Requests to the next pass. Thread-safe. What a pass could not do is put back for the next one."""
 
-    def __init__(self) -> None:
+    def __init__(self, wake: Callable[[], None] = lambda: None) -> None:
+        """`wake`: called once a request is queued."""
+        self._wake = wake
         self._changed = threading.Condition()
         self._requested: set[str] = set()
         self._everything = False
@@ -299,6 +266,7 @@ class Mailbox:
             # They were for plug-ins of what is replaced, and closed, before they could be made.
             self._calls = []
             self._changes += changes
+        self._wake()
 
     def add_call(self, call: Callable[[], None], changes: Sequence[SettingChange]) -> None:
         """Call this at the start of the next pass, audit the changed settings, and compare everything."""
@@ -306,9 +274,10 @@ class Mailbox:
             self._calls.append(call)
             self._changes += changes
             self._everything = True
+        self._wake()
 
     def add_changes(self, changes: Sequence[SettingChange]) -> None:
-        """The next pass audits them."""
+        """Audit changed settings in the next pass. The flow itself does not read them."""
         with self._changed:
             self._changes += changes
 
@@ -358,17 +327,14 @@ class Mailbox:
             self._done = number
             self._changed.notify_all()
 
-    def request_pass(self, topics: Collection[str], wait: float, wake: Callable[[], None] = lambda: None) -> bool:
+    def request_pass(self, topics: Collection[str], wait: float) -> bool:
         """Ask for a pass that compares these upstream topics (none: all). Returns whether one was done within `wait`
-        seconds.
-
-        `wake`: called once the request is queued.
-        """
+        seconds."""
         with self._changed:
             self._requested.update(topics)
             self._everything |= not topics
             goal = self._begun + 1
-            wake()
+            self._wake()
             return self._changed.wait_for(lambda: self._done >= goal, timeout=wait)
 
 

@@ -19,6 +19,7 @@ from sinks.engine.metrics import Metrics
 from sinks.engine.pass_schedule import Reason
 from streaming.flow import Flow
 from streaming.hints import Hints
+from tests.sinks.scripted_pass import ScriptedPass
 
 AB, CB = Flow("a", "b"), Flow("c", "b")
 NEVER = float("inf")
@@ -36,6 +37,7 @@ class ScriptedFlow:
     wants_stream: bool = False
     passes: int = 0
     everything: bool = False
+    reconcile: ScriptedPass = field(default_factory=ScriptedPass)
 
     def step(self, _: object, *, everything: bool) -> None:
         self.passes += 1
@@ -46,9 +48,6 @@ class ScriptedFlow:
 
     def due_at(self) -> float:
         return self.due
-
-    def take_in(self, syncs: object, checkpoints: object) -> None:
-        """Takes in nothing."""
 
 
 def flows(*scripted: ScriptedFlow, held_up: bool = False) -> FlowPasses:

@@ -58,7 +58,7 @@ def test_preflight_counts_until_two_intervals_after_the_next_was_due_and_says_si
     clock = Clock()
     task = task_at(clock)
     task.note_preflight(Preflight(NOON, 0.5, loss=FailoverLoss(0), facts=SEEN))
-    interval = task.failover_rules.preflight_interval
+    interval = task.reconcile.settings.failover.preflight_interval
     clock.now += 3 * interval
     assert task.status().failover.not_checked is None
     assert task.status().as_json()["failover"]["preflight"]["ready"] is True

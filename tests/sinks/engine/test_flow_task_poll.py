@@ -54,7 +54,7 @@ def test_look_returns_when_a_pass_was_done_and_whether_it_went_well(
     passes.error = error
     with ThreadPoolExecutor(1) as pool:
         looking = pool.submit(task.request_pass, ["x"], 30.0)
-        wait_for(lambda: task._mailbox.has_request(), 30.0, "the request for a look")
+        wait_for(lambda: task.mailbox.has_request(), 30.0, "the request for a look")
         task.step(None)
         assert looking.result(timeout=30) is (error is None)
 
@@ -73,7 +73,7 @@ def test_pass_under_way_when_a_look_is_asked_for_does_not_count(task: FlowTask, 
         stepping = pool.submit(task.step, None)
         assert asked.wait(30), "no pass began within 30 s"
         looking = pool.submit(task.request_pass, ["x"], 30.0)
-        wait_for(lambda: task._mailbox.has_request(), 30.0, "the request for a look")
+        wait_for(lambda: task.mailbox.has_request(), 30.0, "the request for a look")
         go_on.set()
         stepping.result(timeout=30)
         assert not looking.done()

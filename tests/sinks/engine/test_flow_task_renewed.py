@@ -17,7 +17,7 @@ LATER = SettingChange("topics", "orders,bills", "bills")
 def test_call_waits_for_the_next_pass_which_then_looks_at_everything(task: FlowTask, passes: ScriptedPass) -> None:
     told: list[int] = []
     task.step(None)
-    task.add_call(lambda: told.append(len(passes.asked)), [CHANGE])
+    task.mailbox.add_call(lambda: told.append(len(passes.asked)), [CHANGE])
     assert told == []
     task.step(None)
     task.step(None)
@@ -29,14 +29,14 @@ def test_call_waits_for_the_next_pass_which_then_looks_at_everything(task: FlowT
 def test_settings_that_the_flow_does_not_read_are_audited_and_compare_nothing(
     task: FlowTask, passes: ScriptedPass
 ) -> None:
-    task.audit_settings([CHANGE])
+    task.mailbox.add_changes([CHANGE])
     task.step(None)
     assert (passes.asked, passes.noted) == ([(set(), False)], [CHANGE])
 
 
 def test_renewed_flow_runs_with_new_parts_and_closes_the_old_ones(task: FlowTask, passes: ScriptedPass) -> None:
     other = ScriptedPass()
-    task.renew(lambda: other, [CHANGE])  # type: ignore[arg-type, return-value]
+    task.mailbox.renew(lambda: other, [CHANGE])  # type: ignore[arg-type, return-value]
     assert not passes.closed
     task.step(None)
     assert passes.closed
@@ -56,7 +56,7 @@ def test_renewal_that_fails_is_tried_again_ever_less_often_and_nothing_runs_with
             raise faults.pop()
         return other
 
-    task.renew(build, [CHANGE])  # type: ignore[arg-type]
+    task.mailbox.renew(build, [CHANGE])  # type: ignore[arg-type]
     for _ in range(5):
         assert task.step(None).reason == "no such truststore"
     assert len(tries) == 1
@@ -71,15 +71,15 @@ def test_build_that_fails_loses_neither_calls_nor_changes_nor_who_comes_meanwhil
     other, told = ScriptedPass(), list[str]()
 
     def fails() -> ScriptedPass:
-        task.add_call(lambda: told.append("meanwhile"), [LATER])
+        task.mailbox.add_call(lambda: told.append("meanwhile"), [LATER])
         raise LockstepError("no such truststore")
 
     def build() -> ScriptedPass:
         return (builds.pop(0))()
 
     builds = [fails, lambda: other]
-    task.renew(build, [CHANGE])  # type: ignore[arg-type]
-    task.add_call(lambda: told.append("before"), [])
+    task.mailbox.renew(build, [CHANGE])  # type: ignore[arg-type]
+    task.mailbox.add_call(lambda: told.append("before"), [])
     assert task.step(None).reason == "no such truststore"
     assert (told, passes.asked, passes.noted) == ([], [], [])
     assert task.step(None).state is not FlowState.ERROR
@@ -93,10 +93,10 @@ def test_newer_settings_that_come_while_a_build_fails_are_those_that_count(
     newer = ScriptedPass()
 
     def fails() -> ScriptedPass:
-        task.renew(lambda: newer, [LATER])  # type: ignore[arg-type, return-value]
+        task.mailbox.renew(lambda: newer, [LATER])  # type: ignore[arg-type, return-value]
         raise LockstepError("no such truststore")
 
-    task.renew(fails, [CHANGE])  # type: ignore[arg-type]
+    task.mailbox.renew(fails, [CHANGE])  # type: ignore[arg-type]
     task.step(None)
     assert task.step(None).state is not FlowState.ERROR
     assert (passes.asked, newer.asked, newer.noted) == ([], [(set(), False)], [CHANGE, LATER])
@@ -113,8 +113,8 @@ def test_call_that_fails_is_made_again_and_those_before_it_are_not(
         told.append("second")
 
     task.step(None)
-    task.add_call(lambda: told.append("first"), [CHANGE])
-    task.add_call(call, [LATER])
+    task.mailbox.add_call(lambda: told.append("first"), [CHANGE])
+    task.mailbox.add_call(call, [LATER])
     assert task.step(None).reason == "not now"
     assert (told, passes.noted) == (["first"], [])
     clock.now += flow_settings().pace.full_comparison_interval
@@ -129,7 +129,7 @@ def test_audit_that_fails_is_written_again_and_the_call_is_not_made_twice(
     told: list[str] = []
     passes.unnoted = [ClusterUnreachable("b: no broker")]
     task.step(None)
-    task.add_call(lambda: told.append("once"), [CHANGE])
+    task.mailbox.add_call(lambda: told.append("once"), [CHANGE])
     assert task.step(None).reason == "b: no broker"
     clock.now += flow_settings().pace.full_comparison_interval
     assert task.step(None).state is not FlowState.ERROR
@@ -141,8 +141,8 @@ def test_reload_that_comes_while_the_audit_is_written_is_done_by_the_next_pass(
     task: FlowTask, passes: ScriptedPass
 ) -> None:
     newer = ScriptedPass()
-    passes.while_noting = lambda: task.renew(lambda: newer, [LATER])  # type: ignore[arg-type, return-value]
-    task.add_call(lambda: None, [CHANGE])
+    passes.while_noting = lambda: task.mailbox.renew(lambda: newer, [LATER])  # type: ignore[arg-type, return-value]
+    task.mailbox.add_call(lambda: None, [CHANGE])
     task.step(None)
     assert (passes.asked, passes.noted) == ([(set(), True)], [CHANGE])
     task.step(None)
@@ -159,7 +159,7 @@ def test_look_that_is_asked_for_while_a_build_fails_is_answered_by_no_pass_and_m
             raise faults.pop()
         return other
 
-    task.renew(build, [])  # type: ignore[arg-type]
+    task.mailbox.renew(build, [])  # type: ignore[arg-type]
     assert not task.request_pass(["x"], 0)
     task.step(None)
     clock.now += flow_settings().pace.full_comparison_interval
@@ -169,7 +169,7 @@ def test_look_that_is_asked_for_while_a_build_fails_is_answered_by_no_pass_and_m
 
 def test_only_the_last_of_two_renewals_before_a_pass_is_made(task: FlowTask) -> None:
     never, last = ScriptedPass(), ScriptedPass()
-    task.renew(lambda: never, [])  # type: ignore[arg-type, return-value]
-    task.renew(lambda: last, [])  # type: ignore[arg-type, return-value]
+    task.mailbox.renew(lambda: never, [])  # type: ignore[arg-type, return-value]
+    task.mailbox.renew(lambda: last, [])  # type: ignore[arg-type, return-value]
     task.step(None)
     assert (never.asked, last.asked) == ([], [(set(), False)])

@@ -152,7 +152,7 @@ def test_flow_that_goes_on_with_other_settings_leads_again_and_audits_them(pair:
     task = FlowTask(pair.one.reconcile, Metrics("test"), pair.one.clock)
     task.step(None)
     renewed = pair.renewed()
-    task.renew(lambda: renewed.reconcile, [SettingChange("topics", "x", "x,y")])
+    task.mailbox.renew(lambda: renewed.reconcile, [SettingChange("topics", "x", "x,y")])
     before = len(pair.one.events())
     status = task.step(None)
     assert (task.stands_by, status.leader and status.leader.here) == (False, True)

@@ -88,7 +88,7 @@ def test_name_that_no_group_has_is_in_status_and_log_of_a_job_that_read_its_file
     assert "groups names" not in (task.step(None).reason or "")
     built.settings = flow_settings({"groups": groups})
     built.restart()
-    task.renew(lambda: built.reconcile, [])
+    task.mailbox.renew(lambda: built.reconcile, [])
     said = "groups names shpping, and a has no such group; nearest: shipping"
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
