@@ -17,7 +17,7 @@ cheap to lose: after a restart everything is compared once more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Protocol, runtime_checkable
@@ -63,6 +63,13 @@ class Sighting(Enum):
     """The broker that lacks it does not know yet what others know. No controller says so itself."""
     RENAMED = auto()
     """The source may have it under a name that the settings do not tell any more. No controller says so itself."""
+
+
+def sightings(keys: Iterable[Key], wanted: Collection[Key], held: Collection[Key]) -> dict[Key, Sighting]:
+    """Returns the sighting of each key. `wanted`: the target should have them. `held`: the source has them."""
+    return {
+        key: Sighting.WANTED if key in wanted else Sighting.LEFT_OUT if key in held else Sighting.GONE for key in keys
+    }
 
 
 class Controller(Protocol):

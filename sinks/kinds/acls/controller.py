@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from sinks.every_kind.comparison import Comparison
-from sinks.every_kind.controller import PassContext, Sighting
-from sinks.kafka.ports.acl_binding import AclBinding
-from sinks.kafka.ports.acls import Acls
+from sinks.every_kind.comparison import Comparison, Wanted
+from sinks.every_kind.controller import PassContext, Sighting, sightings
+from sinks.kafka.ports.acl_binding import TOPIC, AclBinding
+from sinks.kafka.ports.acls import AclList, Acls
+from sinks.kinds.acls.rules import deletable, desired_acls, plan_acls
 from sinks.kinds.acls.staged_writes import staged_entries
-from sinks.kinds.acls.survey import BothSides, Fences, KeptTranslation, compare_acls, second_look_at_acls, survey_acls
+from sinks.kinds.acls.survey import KeptTranslation, held_by_source, source_topics
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.polled_controller import PolledController
-from sinks.ledger.fence_acls import ReverseFences, is_fence_key
+from sinks.ledger.adoption import Alike
+from sinks.ledger.fence_acls import ReverseFences, could_be_fence, without_fences
 from sinks.ledger.ledger_entries import Entry
 from sinks.ledger.seal import Seal
 from sinks.model.changes import Change, Key, Kind, Op, Outcome
+from sinks.model.plan import make_plan
 
 REST = 2.0
 """Seconds between two polls where no metadata log tells of changes: each asks a broker for all ACLs."""
 
 SIGNALLED_REST = 10.0
 """The same while the metadata log tells of changes and is silent; at a signal there is a poll at once."""
+
+
+@dataclass(frozen=True)
+class BothSides:
+    """ACLs of the source to sync and of the target, both without fences, and how many the source shows with them."""
+
+    synced: AclList
+    existing: AclList
+    shown: int
 
 
 class AclController(PolledController[BothSides]):
@@ -33,10 +45,9 @@ class AclController(PolledController[BothSides]):
 
     def __init__(self, assembly: Assembly) -> None:
         super().__init__(assembly.settings.flow, (assembly.source.acl_watch(), assembly.target.acl_watch()))
-        self._assembly, self._sides = assembly, (assembly.source.acls, assembly.target.acls)
-        settings = assembly.settings
-        seal = Seal(settings.flow.reverse.name, settings.safety.reverse_secret)
-        self._reverse = ReverseFences(settings.internal.reverse_ledger, assembly.source.cluster, seal)
+        self._assembly, self._settings = assembly, assembly.settings
+        seal = Seal(self._settings.flow.reverse.name, self._settings.safety.reverse_secret)
+        self._reverse = ReverseFences(self._settings.internal.reverse_ledger, assembly.source.cluster, seal)
         self._translated = KeptTranslation()
 
     def inputs(self, context: PassContext) -> Hashable:
@@ -47,23 +58,68 @@ class AclController(PolledController[BothSides]):
         """Both lists, without fences."""
         if context.everything:
             self._translated.forget()
-        return survey_acls(*self._sides, _fences(context, self._reverse), afresh=Kind.ACL in context.confirming)
+        return self._survey(context, afresh=Kind.ACL in context.confirming)
+
+    def _survey(self, context: PassContext, *, afresh: bool) -> BothSides:
+        """Read the ACLs of both sides. `afresh`: ask the source now, to confirm a deletion. Raises ClusterUnreachable,
+        NotSupported, RightsMissing.
+
+        A fence of a failover on one cluster is neither created nor deleted on the other: of this flow on the source, of
+        its reverse on the target. If an ACL looks like a fence, the ledgers are read before the ACLs and after them. A
+        fence that goes is forgotten last, and a fence that comes is remembered first.
+        """
+        source, target = self._assembly.source.acls, self._assembly.target.acls
+        of_source, of_target = context.ledger.fences(), self._reverse.known
+        bindings, on_target = (AclList(source.describe()) if afresh else source.recent()), target.recent()
+        if any(could_be_fence(acl) for acl in (*bindings.denying, *on_target.denying)):
+            # What was read before the ledgers were would show a fence that they have forgotten since.
+            bindings, on_target = AclList(source.describe()), AclList(target.describe())
+            context.ledger.catch_up()
+            of_source, of_target = of_source | context.ledger.fences(), of_target | self._reverse.current()
+        return BothSides(without_fences(bindings, of_source), without_fences(on_target, of_target), len(bindings))
 
     def difference_of(self, context: PassContext, seen: BothSides) -> Comparison:
         """Returns the plan for all ACLs. Kinds of principals use the principals found here."""
-        owned, settings = context.ledger.owned(Kind.ACL), self._assembly.settings
-        found = compare_acls(settings, seen, context.listed, owned, self._translated)
-        self._assembly.principals.current = found.principals
-        if found.staged is None:
-            return found.comparison
+        settings, listed, owned = self._settings, context.listed, context.ledger.owned(Kind.ACL)
+        desired, present = self._translated(seen.synced, settings, listed), seen.existing.keys
+        ours = deletable(owned, settings.acls)
+        fenced = seen.shown - len(seen.synced)
+        skipped = {**desired.skipped, "fence": fenced} if fenced else desired.skipped
+        plan = make_plan(
+            settings.flow,
+            plan_acls(desired, seen.existing, ours, settings.acls.deletes),
+            refused=desired.refusals(present),
+            existing={Kind.ACL: len(present & owned)},
+            skipped={f"{reason} ACLs": count for reason, count in skipped.items()},
+            notes=desired.notes,
+        )
+        # A source that shows no topic shows no ACL of one either.
+        shown, items = (seen.shown, "ACL") if listed.source else (0, "topic")
+        keys = {acl.key for acl in desired.wanted}
+        wanted = Wanted(Kind.ACL, keys, shown, items, kept=(owned - ours) | desired.withheld.keys())
+        found = Comparison(plan, {Kind.ACL: dict.fromkeys(present, "")}, wanted)
+        if owned and not shown:
+            self._assembly.principals.current = None
+            return found
+        self._assembly.principals.current = desired.principals
+        withheld = {key: why for key, why in desired.withheld.items() if key in present}
         # For a failover.
-        staged = staged_entries(found.staged, context.ledger.values(Entry.STAGED))
-        return replace(found.comparison, remembered=staged)
+        staged = staged_entries(desired.staged, context.ledger.values(Entry.STAGED))
+        return replace(found, alike=Alike(dict.fromkeys(keys & present, ""), withheld), remembered=staged)
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """As `second_look_at_acls`."""
-        fences = _fences(context, self._reverse)
-        return second_look_at_acls(self._assembly.settings, *self._sides, context.listed, keys, fences)
+        """Returns what the source now says of these ACLs of the target. Raises as `read`."""
+        both, rules = self._survey(context, afresh=True), self._settings.acls
+        if not (both.shown and context.listed.source):
+            return {}
+        topics = source_topics(self._settings, context.listed)
+        desired = desired_acls(both.synced, rules, topics)
+        wanted = {acl.key for acl in desired.wanted} | desired.withheld.keys()
+        principals = {AclBinding.from_key(key).principal for key in keys}
+        # Another flow may hold such a right: it claims nothing that its own file left out.
+        reading = {acl.principal for acl in both.existing if acl.resource_type == TOPIC and acl.key not in keys}
+        held = held_by_source(both.synced, rules, topics, both.existing, principals, reading)
+        return sightings(keys, wanted, {acl.key for acl in held})
 
 
 def assemble(assembly: Assembly) -> Assembled:
@@ -71,18 +127,6 @@ def assemble(assembly: Assembly) -> Assembled:
     if Kind.ACL not in assembly.settings.synced:
         return Assembled()
     return Assembled([AclController(assembly)], {Kind.ACL: AclWriter(assembly.target.acls)})
-
-
-def _fences(context: PassContext, reverse: ReverseFences) -> Callable[[bool], Fences]:
-    """Returns the fences of failovers on both sides, as they are known or read again."""
-
-    def fences(again: bool) -> Fences:
-        if again:
-            context.ledger.catch_up()
-        ours = [key for key in context.ledger.fences() if is_fence_key(key)]
-        return Fences(ours, reverse.current() if again else reverse.known)
-
-    return fences
 
 
 class AclWriter:

@@ -34,7 +34,7 @@ from sinks.kinds.brokers.rules import (
 )
 from sinks.kinds.polled_controller import PolledController
 from sinks.kinds.topics.effective import Drift, effective_side, groups_of, warnings
-from sinks.kinds.topics.writer import Values, write_halving
+from sinks.kinds.topics.writer import Values, write_configs
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import Unobserved, make_plan
@@ -62,11 +62,9 @@ class BrokerController(PolledController["SeenLevels"]):
         return survey_brokers(self._settings, self._configs, self._source, self._target, effective=self._once)
 
     def difference_of(self, context: PassContext, seen: SeenLevels) -> Comparison:
-        """As `compare_brokers`."""
         return compare_brokers(self._settings, self._configs, seen, context.ledger.owned(Kind.BROKER_CONFIG))
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """As `second_look_at_brokers`."""
         return second_look_at_brokers(self._source, self._settings.flow.source, keys)
 
 
@@ -99,12 +97,7 @@ class BrokerWriter:
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
         """Returns an outcome for each change. Raises ClusterUnreachable, RightsMissing."""
-        wanted: dict[str, Values] = {}
-        for change in changes:
-            broker, name = change.key
-            wanted.setdefault(broker, {})[name] = change.after if isinstance(change.after, str) else None
-        faults = write_halving(wanted, self._alter)
-        return [Outcome(change, faults.get((change.key[0], change.key[1]))) for change in changes]
+        return write_configs(changes, self._alter)
 
     def _alter(self, wanted: Mapping[str, Values]) -> Faults:
         try:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from sinks.every_kind.comparison import Comparison, Wanted
-from sinks.every_kind.controller import PassContext, Sighting
-from sinks.flow_settings import FlowSettings
+from sinks.every_kind.controller import PassContext, Sighting, sightings
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.polled_controller import PolledController
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
@@ -33,12 +32,24 @@ class QuotaController(PolledController[tuple[Quotas, Quotas]]):
         self._assembly, self._source, self._target = assembly, source, target
 
     def read(self, context: PassContext) -> tuple[Quotas, Quotas]:
-        """Both sides'."""
         return self._source.describe(), self._target.describe()
 
     def difference_of(self, context: PassContext, seen: tuple[Quotas, Quotas]) -> Comparison:
-        """As `compare_quotas`."""
-        return compare_quotas(self._assembly.settings, context.ledger.owned(Kind.CLIENT_QUOTA), *seen)
+        (upstream, downstream), settings = seen, self._assembly.settings
+        acls, created = settings.acls, context.ledger.owned(Kind.CLIENT_QUOTA)
+        owned = {key for key in created if not is_protected(key, acls.protected)}
+        desired = desired_quotas(upstream, acls.principals, acls.mapping, acls.protected)
+        existing = keys_of(downstream)
+        plan = make_plan(
+            settings.flow,
+            plan_quotas(desired, downstream, owned),
+            refused=desired.refused,
+            existing={Kind.CLIENT_QUOTA: len(owned & existing.keys())},
+            skipped=desired.skipped,
+        )
+        wanted = Wanted(Kind.CLIENT_QUOTA, desired.wanted, len(upstream), "client quota", kept=created - owned)
+        same = {key: "" for key, value in desired.wanted.items() if existing.get(key) == value}
+        return Comparison(plan, {Kind.CLIENT_QUOTA: dict.fromkeys(existing, "")}, wanted, alike=Alike(same))
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """Returns what the source now says of the quotas of these users, client ids and addresses."""
@@ -48,10 +59,7 @@ class QuotaController(PolledController[tuple[Quotas, Quotas]]):
         wanted = desired_quotas(upstream, acls.principals, acls.mapping, acls.protected)
         unfiltered = desired_quotas(upstream, PrincipalFilter(), acls.mapping).wanted
         kept = wanted.wanted.keys() | {refusal.key for refusal in wanted.refused}
-        return {
-            key: Sighting.WANTED if key in kept else Sighting.LEFT_OUT if key in unfiltered else Sighting.GONE
-            for key in keys
-        }
+        return sightings(keys, kept, unfiltered)
 
 
 def assemble(assembly: Assembly) -> Assembled:
@@ -61,27 +69,6 @@ def assemble(assembly: Assembly) -> Assembled:
     source: ClientQuotas = assembly.source.port(PORT, JvmQuotas, QuotaReader)
     target: ClientQuotas = assembly.target.port(PORT, JvmQuotas, QuotaReader)
     return Assembled([QuotaController(assembly, source, target)], {Kind.CLIENT_QUOTA: QuotaWriter(target)})
-
-
-def compare_quotas(
-    settings: FlowSettings, created: Collection[Key], upstream: Quotas, downstream: Quotas
-) -> Comparison:
-    """Returns the plan for all quotas. Pure. `created`: keys of quotas that Lockstep created."""
-    acls = settings.acls
-    owned = {key for key in created if not is_protected(key, acls.protected)}
-    desired = desired_quotas(upstream, acls.principals, acls.mapping, acls.protected)
-    existing = keys_of(downstream)
-    plan = make_plan(
-        settings.flow,
-        plan_quotas(desired, downstream, owned),
-        refused=desired.refused,
-        existing={Kind.CLIENT_QUOTA: len(owned & existing.keys())},
-        skipped=desired.skipped,
-    )
-    kept = {*created} - owned
-    wanted = Wanted(Kind.CLIENT_QUOTA, desired.wanted, len(upstream), "client quota", kept=kept)
-    same = {key: "" for key, value in desired.wanted.items() if existing.get(key) == value}
-    return Comparison(plan, {Kind.CLIENT_QUOTA: dict.fromkeys(existing, "")}, wanted, alike=Alike(same))
 
 
 class QuotaWriter:

@@ -61,19 +61,12 @@ class ConfigWriter:
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
         """Returns an outcome per change. Raises IncrementalUnsupported, only in the mode `required`."""
-        wanted: dict[str, Values] = {}
-        for change in changes:
-            topic, name = change.key
-            wanted.setdefault(topic, {})[name] = change.after if isinstance(change.after, str) else None
-        faults: KeyFaults = {}
         if self._incremental:
             try:
-                faults = write_halving(wanted, self._target.alter_topic_configs)
+                return write_configs(changes, self._target.alter_topic_configs)
             except IncrementalUnsupported as error:
                 self._fall_back(error)
-        if not self._incremental:
-            faults = write_halving(wanted, self._replace)
-        return [Outcome(change, faults.get((change.key[0], change.key[1]))) for change in changes]
+        return write_configs(changes, self._replace)
 
     def _fall_back(self, error: IncrementalUnsupported) -> None:
         alias = self._target.alias
@@ -114,6 +107,16 @@ def overrides(configs: TopicConfigs) -> Values | None:
                 return None
             found[name] = entry.value
     return found
+
+
+def write_configs(changes: Sequence[Change], write: Write) -> list[Outcome]:
+    """Write changes of configs as `write_halving` does. Returns an outcome per change."""
+    wanted: dict[str, Values] = {}
+    for change in changes:
+        item, name = change.key
+        wanted.setdefault(item, {})[name] = change.after if isinstance(change.after, str) else None
+    faults = write_halving(wanted, write)
+    return [Outcome(change, faults.get((change.key[0], change.key[1]))) for change in changes]
 
 
 def write_halving(wanted: Mapping[str, Values], write: Write) -> KeyFaults:
