@@ -6,16 +6,15 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sinks.every_kind.comparison import Comparison, Wanted
-from sinks.every_kind.controller import Controller, PassContext, Sighting
+from sinks.every_kind.controller import PassContext, Sighting, sightings
 from sinks.faults import ItemFault, Observed
 from sinks.kafka.ports.users import Upsertion, UserFaults, Users
-from sinks.kinds.acls.survey import PrincipalsOfAcls, named_principals, principals_of
+from sinks.kinds.acls.survey import named_principals, principals_of
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.polled_controller import PolledController
 from sinks.kinds.users.rules import (
     NOT_OURS,
     PRINCIPAL,
-    DesiredUsers,
     Iterations,
     alike_users,
     desired_users,
@@ -64,25 +63,33 @@ class UserController(PolledController["SeenUsers"]):
     kind, needs = Kind.SCRAM_USER, "reading SCRAM users needs DESCRIBE on the CLUSTER of both sides"
     rest, signalled_rest = REST, REST
 
-    def __init__(self, assembly: Assembly, provider: CredentialProvider) -> None:
+    def __init__(self, assembly: Assembly, provider: CredentialProvider | None) -> None:
+        """`provider`: None to delete the users that Lockstep created, after `sync.full.acl.enabled` was turned off."""
         super().__init__(assembly.settings.flow)
         self._assembly, self._provider, self._named = assembly, provider, NamedByAcls(assembly)
 
     def inputs(self, context: PassContext) -> Hashable | None:
         """The principals whose users are wanted."""
+        if self._provider is None:
+            return super().inputs(context)
         principals = self._named(context)
         return None if principals is None else frozenset(principals.items())
 
     def read(self, context: PassContext) -> SeenUsers:
-        """Read the users of both sides. A user that is not asked for counts as gone, and is no longer Lockstep's."""
-        assembly = self._assembly
+        """Read the users of both sides. A user that is not asked for counts as gone, and is no longer Lockstep's.
+
+        Without a provider only the target's users that Lockstep created are read. If there are none, no cluster is
+        asked.
+        """
+        assembly, made = self._assembly, made_users(context.ledger)
+        if self._provider is None:
+            return SeenUsers({}, {}, assembly.target.users.describe(made) if made else {}, Observed({}))
         wanted = users_of(self._named(context) or {}, assembly.settings.acls.protected)
         upstream = assembly.source.users.describe(wanted.keys())
-        downstream = assembly.target.users.describe({*wanted.values(), *made_users(context.ledger)})
+        downstream = assembly.target.users.describe({*wanted.values(), *made})
         return SeenUsers(wanted, upstream, downstream, known_versions(self._provider, upstream))
 
     def difference_of(self, context: PassContext, seen: SeenUsers) -> Comparison:
-        """Returns the plan for the kind `scram-user`."""
         settings, ledger, claims = self._assembly.settings, context.ledger, self._assembly.claims
         acls, kind, flow = settings.acls, Kind.SCRAM_USER, settings.flow
         created = ledger.owned(kind)
@@ -97,91 +104,42 @@ class UserController(PolledController["SeenUsers"]):
         refused = [refusal for refusal in refused if refusal.reason != NOT_OURS or refusal.key[0] not in others]
         present = keys_of(seen.downstream)
         plan = make_plan(flow, changes, refused=refused, existing={kind: len(owned & present.keys())})
-        items = "SCRAM user that its ACLs name"
-        told = owned | written.keys()
-        shown = Wanted(kind, desired.wanted, len(seen.upstream), items, told, kept=created - owned)
-        return Comparison(plan, {kind: present}, shown, alike=alike_users(desired, seen.downstream, written))
+        if self._provider is None:
+            # The file decides here, and not what the source shows.
+            shown, items, told = 1, "SCRAM user", created
+        else:
+            shown, items, told = len(seen.upstream), "SCRAM user that its ACLs name", owned | written.keys()
+        wanted = Wanted(kind, desired.wanted, shown, items, told, kept=created - owned)
+        return Comparison(plan, {kind: present}, wanted, alike=alike_users(desired, seen.downstream, written))
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """Returns whether the source has these users of the target now, and whether its ACLs name them."""
-        principals = _named_now(self._assembly, context, keys)
-        if principals is None:
+        """Returns whether the source has these users of the target now, and whether its ACLs name them. Without a
+        provider the file alone left out what the source still has."""
+        assembly, settings = self._assembly, self._assembly.settings
+        asked = {user for user, _ in keys}
+        principals = {f"{PRINCIPAL}{user}" for user in asked}
+        named = named_principals(settings, assembly.source.acls, context.listed, principals)
+        if named is None:
             return {}
-        there = _on_source(self._assembly, principals, keys)
-        synced = users_of(principals.synced, self._assembly.settings.acls.protected)
-
-        def said(key: Key) -> Sighting:
-            if there.get(key) in synced:
-                return Sighting.WANTED
-            held = key in there and f"{PRINCIPAL}{key[0]}" in principals.held
-            return Sighting.LEFT_OUT if held else Sighting.GONE
-
-        return {key: said(key) for key in keys}
-
-
-class RevokedUserController(PolledController[Iterations]):
-    """Deletes the users that Lockstep created, after `sync.full.acl.enabled` was turned off."""
-
-    kind, needs = UserController.kind, UserController.needs
-    rest, signalled_rest = REST, REST
-
-    def __init__(self, assembly: Assembly) -> None:
-        super().__init__(assembly.settings.flow)
-        self._assembly = assembly
-
-    def read(self, context: PassContext) -> Iterations:
-        """Returns the target's users that Lockstep created. Asks no cluster if there are none."""
-        made = made_users(context.ledger)
-        return self._assembly.target.users.describe(made) if made else {}
-
-    def difference_of(self, context: PassContext, seen: Iterations) -> Comparison:
-        """Returns the plan that deletes what Lockstep created, as the ACLs are deleted that belong to these users."""
-        settings, ledger = self._assembly.settings, context.ledger
-        acls, kind = settings.acls, Kind.SCRAM_USER
-        created = ledger.owned(kind)
-        # The file decides here, and not what the source shows.
-        owned = {key for key in created if f"{PRINCIPAL}{key[0]}" not in acls.protected}
-        wanted = Wanted(kind, (), 1, "SCRAM user", created, kept=created - owned)
-        if not made_users(ledger):
-            return Comparison(make_plan(settings.flow, []), wanted=wanted)
-        present = keys_of(seen)
-        changes, _ = plan_users(DesiredUsers(), seen, ledger.versions(kind), owned, acls.deletes)
-        plan = make_plan(settings.flow, changes, existing={kind: len(owned & present.keys())})
-        return Comparison(plan, {kind: present}, wanted)
-
-    def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """Returns whether the source still has these users of the target. Then only the file left them out."""
-        principals = _named_now(self._assembly, context, keys)
-        if principals is None:
-            return {}
-        there = _on_source(self._assembly, principals, keys)
-        return {key: Sighting.LEFT_OUT if key in there else Sighting.GONE for key in keys}
-
-
-def _named_now(assembly: Assembly, context: PassContext, keys: Collection[Key]) -> PrincipalsOfAcls | None:
-    asked = {f"{PRINCIPAL}{user}" for user, _ in keys}
-    return named_principals(assembly.settings, assembly.source.acls, context.listed, asked)
-
-
-def _on_source(assembly: Assembly, named: PrincipalsOfAcls, keys: Collection[Key]) -> dict[Key, str]:
-    """Returns which of these credentials of the target the source has now, with the user's name there."""
-    asked = {user for user, _ in keys}
-    names = {known_as: user for known_as, user in users_of(named.all).items() if user in asked}
-    upstream = assembly.source.users.describe(names.keys()) if names else {}
-    return {(names[known_as], mechanism): known_as for known_as, ways in upstream.items() for mechanism in ways}
+        names = {known_as: user for known_as, user in users_of(named.all).items() if user in asked}
+        upstream = assembly.source.users.describe(names.keys()) if names else {}
+        # Which of these credentials of the target the source has now, with the user's name there.
+        there = {(names[known_as], mechanism): known_as for known_as, ways in upstream.items() for mechanism in ways}
+        if self._provider is None:
+            return sightings(keys, (), there)
+        synced = users_of(named.synced, settings.acls.protected)
+        wanted = {key for key, known_as in there.items() if known_as in synced}
+        return sightings(keys, wanted, {key for key in there if f"{PRINCIPAL}{key[0]}" in named.held})
 
 
 def assemble(assembly: Assembly) -> Assembled:
     """The kind `scram-user` of one flow."""
-    provider = assembly.settings.provider
-    if provider is not None:
-        controller: Controller = UserController(assembly, provider)
-    elif Kind.ACL in assembly.settings.synced and not assembly.settings.acls.full:
-        controller = RevokedUserController(assembly)
-    else:
+    settings, provider = assembly.settings, assembly.settings.provider
+    if provider is None and (Kind.ACL not in settings.synced or settings.acls.full):
         # Without a provider that the file asks for, nothing is known of users.
         return Assembled()
-    return Assembled([controller], {Kind.SCRAM_USER: UserWriter(assembly.target.users, provider)})
+    writer = UserWriter(assembly.target.users, provider)
+    return Assembled([UserController(assembly, provider)], {Kind.SCRAM_USER: writer})
 
 
 CHANGED = ItemFault("CREDENTIAL_PROVIDER", "the password was changed while it was written", retriable=True)
