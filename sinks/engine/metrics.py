@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
-from typing import Final, Protocol
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -17,10 +17,11 @@ from sinks.engine.status import STATES_IN_A_JOB, FlowStatus, Task
 from sinks.engine.verify_status import VerifyStatus
 from sinks.every_kind.comparison import GroupSummary
 from sinks.ledger.failover_record import State
-from sinks.model.changes import Kind
 from sinks.printable import one_line
 from streaming.flow import Flow
 from streaming.query_restarts import QueryState, QueryStatus
+
+FLOW_LABELS = ("source", "target")
 
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 """Histogram bounds in seconds: a poll takes hundredths, a first comparison of a large cluster a minute."""
@@ -46,44 +47,43 @@ class Metrics:
         self._now_ms = now_ms
         self.registry = CollectorRegistry()
         self.families: list[Family] = []
-        flow = ("source", "target")
-        self._heartbeat_age = self._gauge("flow_heartbeat_age_seconds", *flow)
-        self._latency = self._gauge("replication_latency_seconds", *flow)
-        self._drift = self._gauge("drift", *flow, "kind")
-        self._state = self._gauge("flow_state", *flow, "state")
-        self._task = self._gauge("task_state", *flow, "kind", "state")
-        self._last = self._gauge("last_success_timestamp_seconds", *flow, "kind")
-        self._leads = self._gauge("leader", *flow)
-        self._changes = self._counter("changes", *flow, "kind", "op", "result")
-        self._passes = self._counter("passes", *flow, "reason")
-        self._refusals = self._counter("refused", *flow, "kind")
-        self._requests = self._counter("admin_requests", "cluster", "api", "result")
-        self._listeners = self._counter("listener_calls", *flow, "listener", "result")
-        self._reporters = self._counter("reporter_failures", "reporter")
-        self._undecodable = self._counter("undecodable", "topic")
-        self._failures = self._counter("pass_failures", *flow, "error")
-        self._reconcile = self._histogram("reconcile_seconds", *flow, "phase")
+        self._heartbeat_age = self.gauge("flow_heartbeat_age_seconds", *FLOW_LABELS)
+        self._latency = self.gauge("replication_latency_seconds", *FLOW_LABELS)
+        self._drift = self.gauge("drift", *FLOW_LABELS, "kind")
+        self._state = self.gauge("flow_state", *FLOW_LABELS, "state")
+        self._task = self.gauge("task_state", *FLOW_LABELS, "kind", "state")
+        self._last = self.gauge("last_success_timestamp_seconds", *FLOW_LABELS, "kind")
+        self._leads = self.gauge("leader", *FLOW_LABELS)
+        self._changes = self.counter("changes", *FLOW_LABELS, "kind", "op", "result")
+        self._passes = self.counter("passes", *FLOW_LABELS, "reason")
+        self._refusals = self.counter("refused", *FLOW_LABELS, "kind")
+        self._requests = self.counter("admin_requests", "cluster", "api", "result")
+        self._listeners = self.counter("listener_calls", *FLOW_LABELS, "listener", "result")
+        self._reporters = self.counter("reporter_failures", "reporter")
+        self._undecodable = self.counter("undecodable", "topic")
+        self._failures = self.counter("pass_failures", *FLOW_LABELS, "error")
+        self._reconcile = self._histogram("reconcile_seconds", *FLOW_LABELS, "phase")
         self._batch_seconds = self._histogram("batch_seconds")
-        self._batch_rows = self._gauge("batch_rows")
-        self._query_state = self._gauge("query_state", "target", "state")
-        self._restarts = self._counter("query_restarts", "target")
+        self._batch_rows = self.gauge("batch_rows")
+        self._query_state = self.gauge("query_state", "target", "state")
+        self._restarts = self.counter("query_restarts", "target")
         self._restarted: dict[str, int] = {}
-        self._query_runs = self._gauge("query_active", "target")
-        self._query_batch = self._gauge("query_batch", "target")
-        self._query_rows = self._counter("query_rows", "target")
-        self._query_seconds = self._gauge("query_batch_seconds", "target")
-        self._query_seen = self._gauge("query_batch_timestamp_seconds", "target")
-        self._groups = GroupMetrics(self._gauge, self._counter)
-        self._failover = FailoverMetrics(self._gauge)
-        self._verify = VerifyMetrics(self._gauge)
-        self._file = self._gauge("file_rejected")
+        self._query_runs = self.gauge("query_active", "target")
+        self._query_batch = self.gauge("query_batch", "target")
+        self._query_rows = self.counter("query_rows", "target")
+        self._query_seconds = self.gauge("query_batch_seconds", "target")
+        self._query_seen = self.gauge("query_batch_timestamp_seconds", "target")
+        self._groups = GroupMetrics(self)
+        self._failover = FailoverMetrics(self)
+        self._verify = VerifyMetrics(self)
+        self._file = self.gauge("file_rejected")
         self._file.set(0)
-        self._gauge("build_info", "version").labels(version).set(1)
+        self.gauge("build_info", "version").labels(version).set(1)
 
-    def _gauge(self, name: str, *labels: str) -> Gauge:
+    def gauge(self, name: str, *labels: str) -> Gauge:
         return Gauge(*self._family("gauge", name, "", labels), registry=self.registry)
 
-    def _counter(self, name: str, *labels: str) -> Counter:
+    def counter(self, name: str, *labels: str) -> Counter:
         return Counter(*self._family("counter", name, "_total", labels), registry=self.registry)
 
     def _histogram(self, name: str, *labels: str) -> Histogram:
@@ -178,7 +178,8 @@ class Metrics:
             math.nan if effective is None else sum(group.configs for group in effective)
         )
         for kind, of_kind in status.kinds.items():
-            self._kind(flow, kind, of_kind.task)
+            for task in Task:
+                self._task.labels(*flow, kind.value, task.value).set(task is of_kind.task)
             self._drift.labels(*flow, kind.value).set(math.nan if of_kind.drift is None else of_kind.drift)
             if of_kind.last_success is not None:
                 self._last.labels(*flow, kind.value).set(of_kind.last_success.timestamp())
@@ -187,31 +188,14 @@ class Metrics:
         """What the last preflight came to."""
         self._failover.preflight(status, self._now_ms())
 
-    def _kind(self, flow: tuple[str, str], kind: Kind, task: Task) -> None:
-        for state in Task:
-            self._task.labels(*flow, kind.value, state.value).set(state is task)
-
-
-class MakeGauge(Protocol):
-    """Makes a gauge, and lists it."""
-
-    def __call__(self, name: str, *labels: str) -> Gauge: ...
-
-
-class MakeCounter(Protocol):
-    """Makes a counter, and lists it."""
-
-    def __call__(self, name: str, *labels: str) -> Counter: ...
-
 
 class GroupMetrics:
     """Of the consumer groups of all flows."""
 
-    def __init__(self, gauge: MakeGauge, counter: MakeCounter) -> None:
-        flow = ("source", "target")
-        self._verdicts = gauge("offset_verdicts", *flow, "verdict")
-        self._bounds = gauge("offset_error_bound_records", *flow, "group")
-        self._evidence = counter("offset_evidence_refused", *flow, "evidence")
+    def __init__(self, made: Metrics) -> None:
+        self._verdicts = made.gauge("offset_verdicts", *FLOW_LABELS, "verdict")
+        self._bounds = made.gauge("offset_error_bound_records", *FLOW_LABELS, "group")
+        self._evidence = made.counter("offset_evidence_refused", *FLOW_LABELS, "evidence")
         self._summary: dict[Flow, GroupSummary] = {}
         self._shown: dict[Flow, frozenset[str]] = {}
 
@@ -240,14 +224,13 @@ class GroupMetrics:
 class FailoverMetrics:
     """Of the failovers of all flows."""
 
-    def __init__(self, gauge: MakeGauge) -> None:
-        flow = ("source", "target")
-        self._state = gauge("failover_state", *flow, "state")
-        self._ready = gauge("failover_ready", *flow)
-        self._at_risk = gauge("failover_records_at_risk", *flow)
-        self._risk_age = gauge("failover_seconds_at_risk", *flow)
-        self._preflight = gauge("failover_preflight_seconds", *flow)
-        self._lost = gauge("lost_before_copying_records", *flow)
+    def __init__(self, made: Metrics) -> None:
+        self._state = made.gauge("failover_state", *FLOW_LABELS, "state")
+        self._ready = made.gauge("failover_ready", *FLOW_LABELS)
+        self._at_risk = made.gauge("failover_records_at_risk", *FLOW_LABELS)
+        self._risk_age = made.gauge("failover_seconds_at_risk", *FLOW_LABELS)
+        self._preflight = made.gauge("failover_preflight_seconds", *FLOW_LABELS)
+        self._lost = made.gauge("lost_before_copying_records", *FLOW_LABELS)
 
     def show(self, status: FlowStatus, now_ms: float) -> None:
         """How a flow's failover stands."""
@@ -280,10 +263,9 @@ WORST_ROWS = 100
 class VerifyMetrics:
     """Of all flows. What is not known is not there."""
 
-    def __init__(self, gauge: MakeGauge) -> None:
-        flow = ("source", "target")
-        self._through = gauge("verified_through_timestamp_seconds", *flow)
-        self._differences = gauge("verify_differences", *flow, "topic", "kind")
+    def __init__(self, made: Metrics) -> None:
+        self._through = made.gauge("verified_through_timestamp_seconds", *FLOW_LABELS)
+        self._differences = made.gauge("verify_differences", *FLOW_LABELS, "topic", "kind")
         self._timed: set[Flow] = set()
         self._shown: dict[Flow, frozenset[tuple[str, str]]] = {}
 
