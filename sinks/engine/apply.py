@@ -6,15 +6,14 @@ audit topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Protocol
 
 from sinks.engine.report import stops_flow, stops_flow_at_the_end
 from sinks.every_kind.controller import Writer
 from sinks.faults import CoordinatorUnavailable, ItemFault, JavaGone, NoAnswer
-from sinks.kafka.ports.cluster import chunks
+from sinks.kafka.ports.cluster import Reader, chunks
 from sinks.ledger.audit import Audit
 from sinks.ledger.audit_events import is_event
 from sinks.ledger.ledger import Ledger
@@ -106,17 +105,10 @@ def _together(change: Change) -> tuple[Kind, int]:
     return change.kind, 0 if change.kind.row.together else change.order[0]
 
 
-class TopicIdReader(Protocol):
-    """Tells the ids of topics on the target."""
-
-    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
-        """By name."""
-
-
 class Recorder:
     """Records the outcomes of one flow. Remembers which refusals the audit topic already has."""
 
-    def __init__(self, audit: Audit, target: TopicIdReader) -> None:
+    def __init__(self, audit: Audit, target: Reader) -> None:
         self._audit, self._target = audit, target
         self._recorded: frozenset[tuple[Kind, Op, Key]] = frozenset()
 

@@ -343,7 +343,8 @@ class DeletionChecks:
         sightings = self._second_looks(seen, controller, ready, context, second_look, force)
         if self._is_renamed(kind, context.ledger):
             sightings = {key: Sighting.RENAMED if said is Sighting.GONE else said for key, said in sightings.items()}
-        left = {key for key in ready if _may_go(sightings.get(key), force)}
+        gone = {Sighting.GONE, *HELD_BY_FILE} if force else {Sighting.GONE}
+        left = {key for key in ready if sightings.get(key) in gone}
         self._explain(standing, kind, [one for one in free if one.key not in left], sightings, seen.absence)
         return {one for key, one in deletions.items() if key not in left}
 
@@ -433,10 +434,6 @@ def _with(plan: Plan, standing: Sequence[_Standing]) -> Plan:
 def _absence(kind: Kind) -> Absence[Key]:
     """Deleted records cannot be restored, so a topic must be missing for a minute. Other kinds can be recreated."""
     return Absence() if kind.row.data else Absence(observations=2, seconds=SECOND_LOOK_AFTER_S)
-
-
-def _may_go(said: Sighting | None, force: bool) -> bool:
-    return said is Sighting.GONE or (force and said in HELD_BY_FILE)
 
 
 def _refusal(change: Change, reason: str, *, passing: bool = False, remedy: str = SEE_PLAN) -> Refusal:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from threading import Lock
 
-from sinks.engine.apply import TopicIdReader, Writers
+from sinks.engine.apply import Writers
 from sinks.engine.cluster_guard import ClusterGuard
 from sinks.engine.flow_ledger import SeeLedger
 from sinks.engine.report import Observer
@@ -15,6 +15,7 @@ from sinks.every_kind.claims import Claims
 from sinks.every_kind.controller import Controller, StreamFollower
 from sinks.every_kind.listing import TopicListing
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
+from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal, NoSignal, no_epochs
 from sinks.ledger.audit import Audit
 from sinks.ledger.lease import Leadership, Unled
@@ -40,7 +41,7 @@ class FlowComponents:
     audit: Audit
     controllers: Sequence[Controller]
     writers: Writers
-    target: TopicIdReader
+    target: Reader
     signal: MetadataSignal = field(default_factory=NoSignal)
     source_epochs: MetadataEpochs = no_epochs
     observers: Sequence[Observer] = ()

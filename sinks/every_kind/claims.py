@@ -109,14 +109,13 @@ class Claims:
         """A value for all claims of the other flows. If it changes, a held deletion may be released, or held for
         another reason."""
         with self._lock:
-            others = ((one, keys) for one, keys in self._claimed.get(kind, {}).items() if one != flow)
-            return tuple((one, keys, (kind, one) in self._stopped) for one, keys in others)
+            others = self._others(flow, kind)
+            return tuple((one, keys, (kind, one) in self._stopped) for one, keys in others.items())
 
     def claimed_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
         """What other flows are known to want."""
         with self._lock:
-            found = (keys for one, keys in self._claimed.get(kind, {}).items() if one != flow and keys)
-            return frozenset().union(*found)
+            return frozenset().union(*filter(None, self._others(flow, kind).values()))
 
     def owned_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
         """What other flows of this process own."""
@@ -127,7 +126,7 @@ class Claims:
     def left_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
         """Items that other flows of this process own and that no flow wants any more, as far as wishes are known."""
         with self._lock:
-            others = {one: keys for one, keys in self._claimed.get(kind, {}).items() if one != flow}
+            others = self._others(flow, kind)
             owned = (self._owned.get((kind, one), frozenset()) for one, keys in others.items() if keys is not None)
             return frozenset().union(*owned).difference(*filter(None, others.values()))
 
@@ -143,8 +142,11 @@ class Claims:
                     held.append(Refusal(change.kind, change.op, change.key, reason))
             return left, held
 
+    def _others(self, flow: Flow, kind: Kind) -> dict[Flow, frozenset[Key] | None]:
+        return {one: keys for one, keys in self._claimed.get(kind, {}).items() if one != flow}
+
     def _objection(self, flow: Flow, change: Change) -> str | None:
-        others = {other: keys for other, keys in self._claimed.get(change.kind, {}).items() if other != flow}
+        others = self._others(flow, change.kind)
         wanting = [other.name for other, keys in others.items() if keys and change.key in keys]
         stopped = [other.name for other in others if (change.kind, other) in self._stopped]
         unknown = [other.name for other, keys in others.items() if keys is None and other.name not in stopped]

@@ -9,10 +9,10 @@ from typing import Any
 
 from sinks.failover.last_drill import DRILL_KEY, drill_as_text
 from sinks.ledger.audit import Audit
-from sinks.ledger.failover_record import Begun, Command, FailoverRecord, NotNow, State, Step, begin, completed, stamp
+from sinks.ledger.failover_record import Begun, Command, FailoverRecord, NotNow, State, Step, begin, completed
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import FAILOVER_STATE
-from sinks.model.times import utc_now
+from sinks.model.times import utc_now, utc_text
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
@@ -55,7 +55,7 @@ class Journal:
         self.ledger.refresh()
         known = self.record
         self._check_claim(known)
-        return begin(known, command, replace(self._begun, at=stamp(self.now())))
+        return begin(known, command, replace(self._begun, at=utc_text(self.now())))
 
     def begin(self, command: Command, *, topics: tuple[str, ...] = (), without_fence: bool = False) -> FailoverRecord:
         """Records that the command begins, or resumes. Raises NotNow."""
@@ -91,7 +91,7 @@ class Journal:
     def note_drill(self, document: Mapping[str, Any]) -> None:
         """Keeps the result of a drill, and audits it. `error` in it: why the drill failed."""
         state, error = self.record.state, document.get("error")
-        self.ledger.put({DRILL_KEY: drill_as_text(document, self._begun.who, stamp(self.now()))})
+        self.ledger.put({DRILL_KEY: drill_as_text(document, self._begun.who, utc_text(self.now()))})
         self._audit.record_failover(self._flow, ("drill", str(document["topic"])), state, state, error)
 
     def _put(self, record: FailoverRecord, key: tuple[str, str]) -> None:

@@ -1,6 +1,6 @@
 """Makes the controllers and writers of a flow from the registry: each kind's folder makes its own.
 
-`sinks.kinds.<package>.controller` has `assemble(assembly: Assembly) -> Assembled`.
+`sinks.kinds.<package>.controller` has `assemble(assembly: Assembly) -> Assembled`, which opens no connection.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, cast
 
 from sinks.background import Beside, at_once
 from sinks.every_kind.claims import Claims
@@ -73,20 +72,13 @@ class Assembled:
     writers: Mapping[Kind, Writer] = field(default_factory=dict)
 
 
-class KindModule(Protocol):
-    """What the module `sinks.kinds.<package>.controller` must have."""
-
-    def assemble(self, assembly: Assembly) -> Assembled:
-        """Build what the kinds of this folder need. Opens no connection."""
-
-
 def assemble(assembly: Assembly, kinds: Collection[Kind] = tuple(Kind)) -> Assembled:
     """Build the controllers and writers of these kinds, in the registry's order. From now on other flows wait for this
     flow's claims."""
     controllers: list[Controller] = []
     writers: dict[Kind, Writer] = {}
     for package in dict.fromkeys(kind.row.package for kind in Kind if kind in kinds):
-        made = cast(KindModule, importlib.import_module(f"sinks.kinds.{package}.controller")).assemble(assembly)
+        made: Assembled = importlib.import_module(f"sinks.kinds.{package}.controller").assemble(assembly)
         controllers += made.controllers
         writers |= made.writers
     kept = frozenset[Kind]().union(*(one.kinds for one in controllers))

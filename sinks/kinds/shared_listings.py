@@ -97,7 +97,4 @@ class FlowListing:
 
 def list_both(settings: FlowSettings, source: Reader, target: Reader) -> Listed:
     """List topics of both clusters now. Raises ClusterUnreachable, RightsMissing."""
-    there: Future[Mapping[str, int]] = begun(target.list_topics, f"topics of {target.alias}")
-    listed = source.list_topics()
-    ids = source.listed_ids
-    return Listed(listed, awaited(there), desired_topics(listed, settings), ids)
+    return FlowListing(settings, source, target, SharedListings(), target.alias).list_topics()

@@ -7,7 +7,7 @@ import os
 import pwd
 import socket
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -33,7 +33,7 @@ from sinks.ledger.audit_events import (
 from sinks.ledger.seal import Seal
 from sinks.model.changes import Key, Kind, Op, Outcome, compact_json
 from sinks.model.plan import Plan, Refusal
-from sinks.model.times import utc_now
+from sinks.model.times import milliseconds, utc_now
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
@@ -65,7 +65,8 @@ class Audit:
     """The audit topic of one flow. It is created at the first event, and again if it was deleted.
 
     An event that could not be written waits for the next write. It may then be in the topic twice. No event is lost
-    while the process lives, up to MOST_WAITING_EVENTS.
+    while the process lives, up to MOST_WAITING_EVENTS. Each `record…` writes waiting events first. It raises as
+    `flush`, and its own events then wait, too.
     """
 
     def __init__(
@@ -121,45 +122,38 @@ class Audit:
             log.warning("%s: %d events are lost: %s", self._topic, len(self._waiting), error)
 
     def record(self, plan: Plan, outcomes: Iterable[Outcome], refused: Iterable[Refusal] = ()) -> None:
-        """Write waiting events, and one event per outcome and refusal. Raises as `flush`; the events then wait."""
-        base = self._base(plan.flow, plan.digest)
-        events = [Event(**base, **of_outcome(outcome)) for outcome in outcomes]
-        events += [Event(**base, **of_refusal(refusal)) for refusal in refused]
-        self._append(events)
+        """Write one event per outcome and refusal."""
+        self._record(plan.flow, [*map(of_outcome, outcomes), *map(of_refusal, refused)], plan.digest)
 
     def record_adoption(self, plan: AdoptionPlan) -> None:
-        """Write waiting events, and one event per adopted item. Raises as `flush`; the events then wait."""
-        base = self._base(plan.flow, plan.digest) | {"kind": plan.kind.value, "op": ADOPT}
-        self._append([Event(**base, key=key) for key in sorted(plan.items)])
+        """Write one event per adopted item."""
+        what = {"kind": plan.kind.value, "op": ADOPT}
+        self._record(plan.flow, [what | {"key": key} for key in sorted(plan.items)], plan.digest)
 
     def record_pause(self, flow: Flow, kind: Kind, *, paused: bool) -> None:
-        """Write waiting events, and the event that a kind was paused or resumed. Raises as `flush`; the event then
-        waits."""
-        self._append([Event(**self._base(flow), kind=kind.value, op=PAUSE if paused else RESUME, key=())])
+        """Write the event that a kind was paused or resumed."""
+        self._record(flow, [{"kind": kind.value, "op": PAUSE if paused else RESUME, "key": ()}])
 
     def record_settings(self, flow: Flow, changes: Iterable[SettingChange]) -> None:
-        """Write waiting events, and one event per changed line of the properties file. Raises as `flush`; the events
-        then wait."""
-        self._append([Event(**self._base(flow), **of_setting(change)) for change in changes])
+        """Write one event per changed line of the properties file."""
+        self._record(flow, map(of_setting, changes))
 
     def record_credentials(self, flow: Flow, writes: Iterable[CredentialWrite]) -> None:
-        """Write waiting events, and one event per password. Raises as `flush`; the events then wait."""
-        self._append([Event(**self._base(flow), **of_credential(one)) for one in writes])
+        """Write one event per password."""
+        self._record(flow, map(of_credential, writes))
 
     def record_failover(self, flow: Flow, key: Key, before: str, after: str, error: str | None = None) -> None:
-        """Write one event for a step of a failover. `before`, `after`: states. Raises as `flush`; the event then
-        waits."""
+        """Write one event for a step of a failover. `before`, `after`: states."""
         what = {"kind": FAILOVER, "op": Op.UPDATE.value, "key": key, "before": side(before), "after": side(after)}
-        self._append([Event(**self._base(flow) | what, result=result_of(error), error=error)])
+        self._record(flow, [what | {"result": result_of(error), "error": error}])
 
-    def _base(self, flow: Flow, digest: str = "") -> dict[str, Any]:
-        return {"at": self._now(), "source": flow.source, "target": flow.target, "who": self._who, "digest": digest}
-
-    def _append(self, events: Sequence[Event]) -> None:
-        left = deque[Record]()
-        for event in events:
-            key, at = compact_json([event.kind, *event.key]), round(event.at.timestamp() * 1000)
-            left.append((key, self._seal.wrap(key, EVENT_SCHEMA.encode(event.as_dict()), at)))
+    def _record(self, flow: Flow, rows: Iterable[dict[str, Any]], digest: str = "") -> None:
+        """`rows`: fields of the events, besides what all events of this call have."""
+        now, left = self._now(), deque[Record]()
+        for row in rows:
+            event = Event(at=now, source=flow.source, target=flow.target, who=self._who, digest=digest, **row)
+            key = compact_json([event.kind, *event.key])
+            left.append((key, self._seal.wrap(key, EVENT_SCHEMA.encode(event.as_dict()), milliseconds(now))))
         try:
             self.flush()
             while left:

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
 from typing import Any
 
 import orjson
 
-from sinks.model.times import utc_text
 from streaming.errors import LockstepError
 from streaming.message_words import Word
 
@@ -244,8 +242,7 @@ class FailoverRecord:
                 tuple(fields["topics"]),
                 fields.get("ended_at", ""),
             )
-            record.check_texts()
-            record.check_possible()
+            record._check()
         except (ValueError, KeyError, TypeError) as error:
             raise LockstepError(
                 f"the ledger's entry of the failover cannot be read ({error}): a newer version of Lockstep wrote it, "
@@ -253,13 +250,11 @@ class FailoverRecord:
             ) from error
         return record
 
-    def check_texts(self) -> None:
-        """Raises TypeError for a text field of another type, because status shows these fields as they are."""
+    def _check(self) -> None:
+        """Raises TypeError for a text field of another type, because status shows these fields as they are. Raises
+        ValueError for a command or step that the table does not allow here."""
         if not all(isinstance(text, str) for text in (*asdict(self.begun).values(), *self.topics, self.ended_at)):
             raise TypeError("a name, a time or a reason is no text")
-
-    def check_possible(self) -> None:
-        """Raises ValueError for a command or step that the table does not allow here."""
         transition = TRANSITIONS.get((self.state, self.doing)) if self.doing else None
         if self.doing and transition is None:
             raise ValueError(f"{self.doing} cannot be half done in {self.state}")
@@ -273,18 +268,13 @@ def begin(record: FailoverRecord, command: Command, begun: Begun) -> FailoverRec
     if record.doing is command:
         return replace(record, begun=replace(begun, why=begun.why or record.begun.why), ended_at=ended_at)
     if record.doing is not None and not may_interrupt(command, record.doing, record.done):
-        raise NotNow(f"`{record.doing.typed}` is half done ({record.describe()}): {_way_out(record, command)}")
+        way_out = TOO_LATE.get((command, record.doing)) or f"{way_on(record)} first"
+        raise NotNow(f"`{record.doing.typed}` is half done ({record.describe()}): {way_out}")
     transition = TRANSITIONS.get((record.state, command))
     if transition is None:
         allowed = ", ".join(dict.fromkeys(f"`{one.typed}`" for one in commands_from(record.state)))
         raise NotNow(f"the flow is {record.describe()}, where `{command.typed}` cannot begin; what can is {allowed}")
     return replace(record, state=transition.during, doing=command, done=(), begun=begun, ended_at=ended_at)
-
-
-def _way_out(record: FailoverRecord, command: Command) -> str:
-    """Returns what to do instead of a command that may not begin while another is half done."""
-    late = TOO_LATE.get((command, record.doing)) if record.doing else None
-    return late or f"{way_on(record)} first"
 
 
 def way_on(record: FailoverRecord) -> str:
@@ -305,7 +295,7 @@ def completed(record: FailoverRecord, step: Step) -> FailoverRecord:
     if after.remaining:
         return after
     then = TRANSITIONS[record.state, record.doing].then
-    fence = then in (State.MIRRORING,)
+    fence = then is State.MIRRORING
     return replace(
         after,
         state=then,
@@ -316,8 +306,3 @@ def completed(record: FailoverRecord, step: Step) -> FailoverRecord:
         topics=() if fence else record.topics,
         ended_at="" if fence else record.ended_at,
     )
-
-
-def stamp(at: datetime) -> str:
-    """A time as the ledger and messages have it."""
-    return utc_text(at)

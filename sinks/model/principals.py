@@ -51,8 +51,8 @@ class PrincipalFilter:
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         """Raises LockstepError for a malformed list; the error names the key and the pattern."""
-        self._include = _names(properties or {}, PRINCIPALS, ".*")
-        self._exclude = _names(properties or {}, PRINCIPALS_EXCLUDE, "")
+        self._include = names_in(properties or {}, PRINCIPALS, ".*")
+        self._exclude = names_in(properties or {}, PRINCIPALS_EXCLUDE, "")
 
     def should_sync(self, principal: str) -> bool:
         """`principal`: with its type, as on the source: `User:alice`."""
@@ -65,7 +65,7 @@ class NamedPrincipals:
     def __init__(self, key: str = "", patterns: str = "", known: Collection[str] = ()) -> None:
         """`patterns`: the value of `key`. Raises LockstepError for a malformed list; the error names the key."""
         self._known = tuple(sorted(set(known)))
-        self._listed = _names({key: patterns}, key, "") if patterns else None
+        self._listed = names_in({key: patterns}, key, "") if patterns else None
         self._text = ", ".join((*self._known, *([patterns] if patterns else [])))
 
     def __contains__(self, principal: str) -> bool:
@@ -81,7 +81,9 @@ class NamedPrincipals:
 NOBODY = NamedPrincipals()
 
 
-def _names(properties: Mapping[str, str], key: str, default: str) -> DefaultTopicFilter:
+def names_in(properties: Mapping[str, str], key: str, default: str) -> DefaultTopicFilter:
+    """Returns the names and patterns of a property's list, read as MM2 reads its lists. Raises LockstepError for a
+    malformed list; the error names the key and the pattern."""
     names = DefaultTopicFilter()
     try:
         names.configure({"topics": properties.get(key, default), "topics.exclude": ""})

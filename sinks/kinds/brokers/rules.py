@@ -26,8 +26,7 @@ from sinks.kafka.ports.config_levels import LevelledEntry, Levels
 from sinks.kinds.topics.config_rules import BEFORE_4, too_small
 from sinks.model.changes import Change, Key, Kind
 from sinks.model.plan import Refusal
-from streaming.errors import LockstepError
-from streaming.mm2.replication_filters import DefaultTopicFilter
+from sinks.model.principals import names_in
 
 PROPERTIES = "lockstep.broker.config.properties"
 
@@ -115,12 +114,7 @@ class BrokerConfigRules:
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         """Raises LockstepError for a malformed list; the error names the key and the pattern."""
-        self._names = DefaultTopicFilter()
-        try:
-            chosen = (properties or {}).get(PROPERTIES, DEFAULT_PROPERTIES)
-            self._names.configure({"topics": chosen, "topics.exclude": ""})
-        except LockstepError as error:
-            raise LockstepError(f"{PROPERTIES}: {str(error).removeprefix('topics: ')}") from error
+        self._names = names_in(properties or {}, PROPERTIES, DEFAULT_PROPERTIES)
 
     def chooses(self, name: str) -> bool:
         """Whether the list names this config."""
