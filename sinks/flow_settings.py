@@ -211,7 +211,6 @@ class FlowSettings:
 
     @property
     def synced(self) -> frozenset[Kind]:
-        """The kinds that are enabled."""
         return frozenset(kind for kind, is_enabled in self.enabled.items() if is_enabled)
 
     @property

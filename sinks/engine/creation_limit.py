@@ -40,7 +40,6 @@ class CreationLimit:
                 self._created.append((context.now - age, kind, count))
 
     def note_created(self, outcomes: Iterable[Outcome], now: float) -> None:
-        """Counts what a pass created."""
         done = [one.change for one in outcomes if not (one.error or one.already) and one.change.kind.row.owned]
         added = [(now, one.kind, count) for one in done if (count := _adds(one))]
         self._created = [*(self._created or ()), *added]

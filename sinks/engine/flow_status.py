@@ -147,7 +147,6 @@ class KnownStatus:
 
     @property
     def error(self) -> str | None:
-        """Why the flow is stopped."""
         with self._lock:
             return self._error
 
@@ -215,7 +214,6 @@ NOT_COMPARED = "not compared yet"
 
 
 def first_statuses(settings: FlowSettings) -> dict[Kind, KindStatus]:
-    """Of every kind, before the first pass."""
     return {kind: first_status(kind, settings) for kind in Kind}
 
 
@@ -272,7 +270,6 @@ def kind_status(
 
 
 def _remedy(kind: Kind, report: Report, failed: Collection[Outcome], refused: Collection[Refusal]) -> str:
-    """Returns the remedy that belongs to the reason."""
     faults = [outcome.error.remedy for outcome in failed if outcome.error]
     known = [report.trouble.remedies.get(kind), *faults, *(refusal.remedy for refusal in refused)]
     return next(filter(None, known), "")

@@ -171,7 +171,6 @@ class FlowTask:
             log.info("%s: %s", self.flow.name, self.status().reason or "all of MM2's internal topics are there")
 
     def status(self) -> FlowStatus:
-        """How the flow stands now."""
         known, made = self._known.status(self.reconcile.leader), self._preflight
         age, interval = self._clock() - self._preflight_at, self.reconcile.settings.failover.preflight_interval
         unchecked = not_checked(made, age, interval, self._no_preflight_since)
@@ -194,7 +193,6 @@ class FlowTask:
 
     @property
     def is_watched(self) -> bool:
-        """Whether a client read the page or the status a moment ago."""
         return self._clock() < self._watched_at + WATCHED_FOR
 
     def check_lead(self) -> None:
@@ -221,7 +219,6 @@ class FlowTask:
         return self.mailbox.request_pass(topics, wait) and self._known.error is None and not self.stands_by
 
     def close(self) -> None:
-        """Closes the flow's clients."""
         self.reconcile.close()
 
 
@@ -282,7 +279,6 @@ class Mailbox:
             self._changes += changes
 
     def take(self) -> Mail:
-        """All that waits, for the pass that begins now."""
         with self._changed:
             self._begun += 1
             mail = Mail(
@@ -322,7 +318,6 @@ class Mailbox:
             return bool(self._requested) or self._everything or self._build is not None
 
     def done(self, number: int) -> None:
-        """The pass of this number came to its end."""
         with self._changed:
             self._done = number
             self._changed.notify_all()
@@ -362,5 +357,4 @@ def in_pass(flow: str, number: int) -> Iterator[None]:
 
 
 def current_pass() -> PassOf | None:
-    """The pass that this thread is in."""
     return _CURRENT.get()

@@ -95,15 +95,12 @@ class Metrics:
         return found.name, found.text, labels
 
     def count_request(self, alias: str, api: str, result: str) -> None:
-        """A `CountRequest`."""
         self._requests.labels(alias, api, result).inc()
 
     def count_listener(self, flow: Flow, listener: str, result: str) -> None:
-        """A `CountCall`."""
         self._listeners.labels(flow.source, flow.target, listener, result).inc()
 
     def count_reporter(self, reporter: str) -> None:
-        """A `CountFailure`."""
         self._reporters.labels(reporter).inc()
 
     def file(self, rejected: bool) -> None:
@@ -111,11 +108,9 @@ class Metrics:
         self._file.set(rejected)
 
     def count_failure(self, flow: Flow, error: Exception) -> None:
-        """A pass that was ended by what it raised."""
         self._failures.labels(flow.source, flow.target, type(error).__name__).inc()
 
     def passed(self, flow: Flow, reasons: Collection[Reason]) -> None:
-        """A pass begins, for these reasons."""
         for reason in reasons:
             self._passes.labels(flow.source, flow.target, reason.value).inc()
 
@@ -131,25 +126,21 @@ class Metrics:
             self._undecodable.labels(topic).inc(count)
 
     def query(self, target: str, status: QueryStatus) -> None:
-        """Set the state of the streaming query of a target."""
         for state in QueryState:
             self._query_state.labels(target, state.value).set(state is status.state)
         self._restarts.labels(target).inc(status.restarts - self._restarted.get(target, 0))
         self._restarted[target] = status.restarts
 
     def query_runs(self, target: str, runs: bool) -> None:
-        """Whether Spark runs the streaming query of a target."""
         self._query_runs.labels(target).set(runs)
 
     def query_batch(self, target: str, number: int, rows: int, seconds: float) -> None:
-        """A batch that Spark committed just now."""
         self._query_batch.labels(target).set(number)
         self._query_rows.labels(target).inc(rows)
         self._query_seconds.labels(target).set(seconds)
         self._query_seen.labels(target).set_to_current_time()
 
     def report(self, report: Report) -> None:
-        """What a pass did."""
         flow = report.plan.flow
         if report.groups is not None:
             self._groups.show(flow, report.groups)
@@ -162,7 +153,6 @@ class Metrics:
                 self._refusals.labels(flow.source, flow.target, kind).inc()
 
     def status(self, status: FlowStatus) -> None:
-        """How a flow stands after a pass."""
         flow = (status.flow.source, status.flow.target)
         if status.heartbeat_age_seconds is not None:
             self._heartbeat_age.labels(*flow).set(status.heartbeat_age_seconds)
@@ -185,7 +175,6 @@ class Metrics:
                 self._last.labels(*flow, kind.value).set(of_kind.last_success.timestamp())
 
     def preflight(self, status: FlowStatus) -> None:
-        """What the last preflight came to."""
         self._failover.preflight(status, self._now_ms())
 
 
@@ -200,7 +189,6 @@ class GroupMetrics:
         self._shown: dict[Flow, frozenset[str]] = {}
 
     def show(self, flow: Flow, groups: GroupSummary) -> None:
-        """How a flow's groups stand."""
         if self._summary.get(flow) is groups:
             return
         before = self._summary[flow].refused if flow in self._summary else {}
@@ -233,7 +221,6 @@ class FailoverMetrics:
         self._lost = made.gauge("lost_before_copying_records", *FLOW_LABELS)
 
     def show(self, status: FlowStatus, now_ms: float) -> None:
-        """How a flow's failover stands."""
         flow, failover = (status.flow.source, status.flow.target), status.failover
         known = failover.unknown is None
         for step in State:

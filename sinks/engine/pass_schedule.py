@@ -42,11 +42,9 @@ class PassSchedule:
     _took: float = 0.0
 
     def give(self, reason: Reason) -> None:
-        """The next pass has this reason, too."""
         self._reasons.add(reason)
 
     def next_at(self) -> float:
-        """When the next pass may begin."""
         if Reason.REQUEST in self._reasons:
             return self._ended + self.shortest
         rest = max(self.shortest, min(self._took * (1 / BUSY_SHARE - 1), LONGEST_REST))

@@ -153,7 +153,6 @@ class Stopwatch:
         self._last = time.perf_counter()
 
     def lap(self, phase: str) -> None:
-        """The phase that ends now."""
         now = time.perf_counter()
         self.laps[phase] = now - self._last
         self._last = now

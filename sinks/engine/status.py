@@ -171,7 +171,6 @@ class Failing:
 
     @classmethod
     def of(cls, error: Exception) -> Failing:
-        """Whatever was raised."""
         if isinstance(error, LockstepError):
             return cls(error.code, error.remedy)
         return cls("DEFECT", "please report it, with what the job's log says")

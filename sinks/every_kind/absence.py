@@ -49,7 +49,6 @@ class Absence(Generic[K]):
 
     @property
     def has_any(self) -> bool:
-        """Whether anything is missing."""
         return bool(self._missing)
 
     def next_at(self) -> float:

@@ -118,7 +118,6 @@ class Backoff:
 
     @property
     def has_any(self) -> bool:
-        """Whether any change is backed off."""
         return bool(self._changes)
 
     def due(self, now: float) -> set[str]:
@@ -130,7 +129,6 @@ class Backoff:
         return min((backed_off.due for backed_off in self._changes.values()), default=float("inf"))
 
     def keep(self, is_wanted: Callable[[BackedOff], bool]) -> None:
-        """Forgets the changes that are wanted no more."""
         self._changes = {item: backed_off for item, backed_off in self._changes.items() if is_wanted(backed_off)}
 
     def waiting(self, now: float) -> list[Refusal]:

@@ -113,12 +113,10 @@ class Claims:
             return tuple((one, keys, (kind, one) in self._stopped) for one, keys in others.items())
 
     def claimed_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
-        """What other flows are known to want."""
         with self._lock:
             return frozenset().union(*filter(None, self._others(flow, kind).values()))
 
     def owned_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
-        """What other flows of this process own."""
         with self._lock:
             found = (keys for (of, other), keys in self._owned.items() if of is kind and other != flow)
             return frozenset().union(*found)

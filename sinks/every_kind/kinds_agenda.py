@@ -73,7 +73,6 @@ class RetrySchedule:
         self.failures, self.not_before = 0, 0.0
 
     def is_due(self, now: float) -> bool:
-        """Whether it may be tried now."""
         return now >= self.not_before
 
 
@@ -135,7 +134,6 @@ class KeysToCompare:
         self.dirty, self.fresh, self.repeated = dirty, set(), set()
 
     def differs(self, found: Collection[str]) -> None:
-        """A poll found these to differ."""
         self.dirty.update(found)
         self.fresh.update(found)
 
@@ -219,7 +217,6 @@ class RecentCreations:
         """What was awaited when that was asked last; not what was created since."""
 
     def learn(self, outcomes: Iterable[Outcome], now: float) -> None:
-        """Takes in what was created."""
         done = (outcome.change for outcome in outcomes if outcome.error is None and outcome.change.op is Op.CREATE)
         self._created |= {change.key: now for change in done if change.kind.row.shown_late}
 
@@ -264,7 +261,6 @@ class KindFindings:
         self._notes, self.errors, self.refused = plan.notes, plan.errors, {"": refused} if refused else {}
 
     def keys_compared(self, covered: Collection[str], comparison: Comparison) -> None:
-        """Replace the findings of these keys."""
         if self.refused or comparison.refused:
             self.refused = {key: why for key, why in self.refused.items() if key not in covered}
             self.refused |= comparison.refused
@@ -327,7 +323,6 @@ class KindsAgenda:
         self.error, self.polled = error, replace(self.polled, polled=0)
 
     def note_works(self) -> None:
-        """Note that the last call worked."""
         self.error = None
         self.retries.succeeded()
 
@@ -399,7 +394,6 @@ class KindsAgenda:
         self.own_writes |= {key for key, name in (comparison.covered or {}).items() if name in names}
 
     def learn_outcomes(self, outcomes: Collection[Outcome], now: float) -> None:
-        """Take in outcomes: back off refused changes, and remember creations."""
         self.backed_off.learn(outcomes, now)
         self.created.learn(outcomes, now)
 

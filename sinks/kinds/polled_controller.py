@@ -134,7 +134,6 @@ class PolledController(ABC, Generic[S]):
             return error
 
     def difference(self, context: PassContext, seen: S | NotSupported | RightsMissing) -> Comparison:
-        """The plan for all of the kind."""
         if isinstance(seen, NotSupported):
             return Comparison(Plan(self._flow), wanted=Wanted(self.kind, (), 0, ""), unsupported=str(seen))
         if isinstance(seen, RightsMissing):
@@ -142,5 +141,4 @@ class PolledController(ABC, Generic[S]):
         return self.difference_of(context, seen)
 
     def alike(self, context: PassContext, compared: Comparison) -> Alike:
-        """What the comparison found."""
         return compared.alike

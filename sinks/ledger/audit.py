@@ -86,7 +86,6 @@ class Audit:
 
     @property
     def waiting(self) -> int:
-        """Events that are not written yet."""
         return len(self._waiting)
 
     def prepare(self) -> None:
@@ -122,16 +121,13 @@ class Audit:
             log.warning("%s: %d events are lost: %s", self._topic, len(self._waiting), error)
 
     def record(self, plan: Plan, outcomes: Iterable[Outcome], refused: Iterable[Refusal] = ()) -> None:
-        """Write one event per outcome and refusal."""
         self._record(plan.flow, [*map(of_outcome, outcomes), *map(of_refusal, refused)], plan.digest)
 
     def record_adoption(self, plan: AdoptionPlan) -> None:
-        """Write one event per adopted item."""
         what = {"kind": plan.kind.value, "op": ADOPT}
         self._record(plan.flow, [what | {"key": key} for key in sorted(plan.items)], plan.digest)
 
     def record_pause(self, flow: Flow, kind: Kind, *, paused: bool) -> None:
-        """Write the event that a kind was paused or resumed."""
         self._record(flow, [{"kind": kind.value, "op": PAUSE if paused else RESUME, "key": ()}])
 
     def record_settings(self, flow: Flow, changes: Iterable[SettingChange]) -> None:
@@ -139,7 +135,6 @@ class Audit:
         self._record(flow, map(of_setting, changes))
 
     def record_credentials(self, flow: Flow, writes: Iterable[CredentialWrite]) -> None:
-        """Write one event per password."""
         self._record(flow, map(of_credential, writes))
 
     def record_failover(self, flow: Flow, key: Key, before: str, after: str, error: str | None = None) -> None:

@@ -103,7 +103,6 @@ class Event:
 
 
 def of_outcome(outcome: Outcome) -> dict[str, Any]:
-    """Returns the fields of an event about a change that was tried."""
     change = outcome.change
     return {
         "kind": change.kind.value,
@@ -130,14 +129,12 @@ def of_setting(change: SettingChange) -> dict[str, Any]:
 
 
 def of_credential(one: CredentialWrite) -> dict[str, Any]:
-    """The fields of an event about a password."""
     what = {"kind": CREDENTIAL, "op": Op.UPDATE.value, "key": (one.cluster, one.user, one.mechanism)}
     after = orjson.dumps({"iterations": one.iterations}).decode()
     return what | {"after": after, "result": result_of(one.error), "error": one.error}
 
 
 def result_of(error: str | None) -> str:
-    """The result of something that was tried."""
     return "applied" if error is None else "failed"
 
 

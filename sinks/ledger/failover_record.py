@@ -157,7 +157,6 @@ def may_interrupt(command: Command, doing: Command, done: Collection[Step]) -> b
 
 
 def commands_from(state: State) -> list[Command]:
-    """What may begin in this state."""
     return [command for here, command in TRANSITIONS if here is state]
 
 
@@ -222,7 +221,6 @@ class FailoverRecord:
         return f"{self.state}{half}{begun if self.begun.who else ''}"
 
     def to_text(self) -> str:
-        """As the ledger keeps it."""
         return orjson.dumps(asdict(self), default=str).decode()
 
     @classmethod

@@ -25,7 +25,6 @@ log = logging.getLogger(__name__)
 
 
 def fence_acls(topics: Iterable[str]) -> list[AclBinding]:
-    """The ACLs of a fence."""
     return [AclBinding(TOPIC, topic, LITERAL, EVERYONE, WILDCARD, "WRITE", DENY) for topic in topics]
 
 
@@ -59,7 +58,6 @@ class ReverseFences:
 
     @property
     def known(self) -> frozenset[Key]:
-        """The fences of the last reading."""
         return frozenset(self._known)
 
     def current(self) -> frozenset[Key]:
@@ -123,7 +121,6 @@ class ReverseFences:
 
 
 def without_fences(bindings: AclList, fences: Collection[Key]) -> AclList:
-    """Returns the ACLs that are no fences."""
     if bindings.keys.isdisjoint(fences):
         return bindings
     return AclList(acl for acl in bindings if acl.key not in fences)

@@ -30,7 +30,6 @@ class Divergence:
     exact: bool
 
     def to_text(self) -> str:
-        """Returns the text that the ledger keeps."""
         return orjson.dumps(asdict(self)).decode()
 
 

@@ -150,7 +150,6 @@ def positions_by_topic(
 def by_partition(
     kept: Mapping[str, KeptEndOffsets],
 ) -> tuple[dict[TopicPartition, KnownPosition], dict[TopicPartition, int]]:
-    """Returns the known positions and the known ends."""
     positions = {
         TopicPartition(topic, number): position
         for topic, one in kept.items()
@@ -180,7 +179,6 @@ def chunks(kept: Mapping[str, KeptEndOffsets]) -> Iterator[dict[str, KeptEndOffs
 
 
 def to_text(chunk: Mapping[str, KeptEndOffsets]) -> str:
-    """Returns the text for the ledger."""
     # Unknown positions are left out: there may be many.
     known = {topic: one.positions if one.positions and any(one.positions) else () for topic, one in chunk.items()}
     return orjson.dumps(

@@ -191,11 +191,9 @@ class LeaseLog:
         return replace(self, leader=record, term=max(self.term, record.term), read_at=now, live=True)
 
     def given_up(self) -> LeaseLog:
-        """This process leads no more."""
         return replace(self, mine=None, wanted_by=None)
 
     def claimable(self, now: float) -> bool:
-        """Whether this process may claim."""
         if self.mine is not None:
             return False
         if self.read_at is None:
@@ -504,7 +502,6 @@ class LeaseChannel:
     _sent: dict[int, float] = field(default_factory=dict)
 
     def next_number(self) -> int:
-        """Of the record that is written next."""
         return next(self._numbers)
 
     def write(self, record: LeaseRecord) -> None:
@@ -550,10 +547,8 @@ class LeaseChannel:
         return self._sent.pop(record.number, None) if record is not None and record.holder == me else None
 
     def awaits(self, number: int) -> bool:
-        """Whether that record did not come back yet."""
         return number in self._sent
 
     def close(self) -> None:
-        """Closes the client."""
         self.tail.close()
         self.cluster.close()

@@ -68,12 +68,10 @@ class ReadRecord(NamedTuple):
 
 
 def lease_key(flow: str) -> bytes:
-    """The key of all these records of a flow."""
     return orjson.dumps([LEADER_KEY, flow])
 
 
 def lease_flow(key: bytes) -> str:
-    """The flow that such a key is about."""
     _, flow = orjson.loads(key)
     return str(flow)
 

@@ -62,7 +62,6 @@ class Ledger:
 
     @property
     def exists(self) -> bool:
-        """Whether there is such a topic on the target."""
         return self._there
 
     def refresh(self) -> None:
@@ -144,7 +143,6 @@ class Ledger:
         return self._reader.read_log_from(self.topic, last + 1).whole
 
     def get(self, entry: Entry, *key: str) -> str | None:
-        """The value remembered, or None."""
         found = self._contents.entries.get((entry, key))
         return found.value if found else None
 
@@ -224,7 +222,6 @@ class Ledger:
         return {key: found.value for key, found in self._contents.entries.of(entry).items()}
 
     def versions(self, kind: Kind) -> dict[Key, str]:
-        """Returns which version of each secret was written last, by key."""
         return {key: found.value for key, found in self._contents.entries.of_kind(Entry.VERSION, kind.value).items()}
 
     def paused(self) -> set[Kind]:
@@ -282,7 +279,6 @@ class Ledger:
         self.put(ownership.recorded(outcomes, ids or {}, self._begun) | dict.fromkeys(withdrawn))
 
     def unsettled(self, kind: Kind) -> set[Key]:
-        """Returns the keys that `settle` needs to look up on the target."""
         return ownership.unsettled(self._contents, kind)
 
     def settle(self, kind: Kind, present: Mapping[Key, str]) -> None:

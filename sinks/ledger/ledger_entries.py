@@ -74,7 +74,6 @@ class KeptEntries(MutableMapping[EntryKey, Remembered]):
         self._shelves: dict[tuple[Entry, str], dict[Key, Remembered]] = {}
 
     def of(self, entry: Entry) -> Mapping[Key, Remembered]:
-        """All of an entry, by key."""
         if entry not in OF_A_KIND:
             return MappingProxyType(self._shelves.get((entry, ""), {}))
         kinds = {kind for kept, kind in self._shelves if kept is entry}
@@ -114,7 +113,6 @@ FAILOVER_STATE: EntryKey = (Entry.FAILOVER, ("state",))
 
 
 def entry_key_bytes(entry_key: EntryKey) -> bytes:
-    """The key of an entry's records."""
     entry, key = entry_key
     return compact_json([entry.value, *key])
 

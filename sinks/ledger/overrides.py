@@ -44,7 +44,6 @@ class Override:
     reference: bool = False
 
     def to_text(self) -> str:
-        """As the ledger keeps it."""
         kind = ENCODED if self.encoded else REFERENCE if self.reference else VALUE
         return orjson.dumps({kind: self.value}).decode()
 

@@ -41,7 +41,6 @@ class Seal:
 
     @property
     def signs(self) -> bool:
-        """Whether there is a secret."""
         return self._secret is not None
 
     def wrap(self, key: bytes, data: bytes | None, at: int) -> bytes | None:

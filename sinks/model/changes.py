@@ -33,7 +33,6 @@ class ScramSpec:
     known_as: str = field(default="", compare=False)
 
     def as_json(self) -> dict[str, Any]:
-        """For the plan and the audit."""
         return {"iterations": self.iterations, "version": self.version}
 
 
@@ -92,11 +91,9 @@ class Change:
 
     @property
     def label(self) -> str:
-        """The key as people read it."""
         return key_as_text(self.kind, self.key)
 
     def as_json(self) -> dict[str, Any]:
-        """The change as the plan shows it."""
         return {
             "kind": self.kind.value,
             "op": self.op.value,

@@ -44,7 +44,6 @@ class DriftGroup:
 
 
 def grouped(counts: Mapping[DifferingConfig, int]) -> tuple[DriftGroup, ...]:
-    """Returns the groups, largest first."""
     groups = (DriftGroup(case, count if case.kind.row.per_topic else 0) for case, count in counts.items())
     return tuple(sorted(groups, key=lambda group: (-group.configs, group.case)))
 

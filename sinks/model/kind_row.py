@@ -128,5 +128,4 @@ class KindRow:
 
     @cached_property
     def allowed(self) -> frozenset[Op]:
-        """What may happen to the kind at all."""
         return frozenset(step[0] if isinstance(step, tuple) else step for step in self.order)

@@ -44,7 +44,6 @@ class Refusal:
 
     @property
     def label(self) -> str:
-        """The key as people read it."""
         return key_as_text(self.kind, self.key)
 
     def as_json(self) -> dict[str, Any]:
@@ -101,7 +100,6 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """That of `digest_of`."""
         return digest_of(self.flow, [change.as_json() for change in self.changes])
 
     def refusing_kinds(self, refused: Mapping[Kind, str], *, passing: bool = False) -> Plan:
@@ -114,7 +112,6 @@ class Plan:
         return plan
 
     def noting(self, notes: Iterable[str]) -> Plan:
-        """Returns the plan with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
     def refusing(

@@ -10,7 +10,6 @@ UTC_FORM = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def utc_now() -> datetime:
-    """Now, in UTC."""
     return datetime.now(timezone.utc)
 
 

@@ -123,7 +123,6 @@ class AclController(PolledController[BothSides]):
 
 
 def assemble(assembly: Assembly) -> Assembled:
-    """The kind `acl` of one flow."""
     if Kind.ACL not in assembly.settings.synced:
         return Assembled()
     return Assembled([AclController(assembly)], {Kind.ACL: AclWriter(assembly.target.acls)})

@@ -64,7 +64,6 @@ class SourceTopics:
 
 
 def is_wildcard(binding: AclBinding) -> bool:
-    """Whether it is for every resource of its type."""
     return binding.resource_name == WILDCARD and binding.pattern_type == LITERAL
 
 
@@ -86,7 +85,6 @@ class TopicPatterns:
 
     @cached_property
     def front(self) -> str | None:
-        """As `front_of`."""
         return front_of(self._topics.rename)
 
     @cached_property

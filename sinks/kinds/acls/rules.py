@@ -148,7 +148,6 @@ class _Translation:
         self._mapped: dict[str, str | None] = {}
 
     def desired(self) -> DesiredAcls:
-        """All that was found."""
         return DesiredAcls(
             frozenset(self._wanted),
             self._skipped,

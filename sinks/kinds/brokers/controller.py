@@ -69,7 +69,6 @@ class BrokerController(PolledController["SeenLevels"]):
 
 
 def assemble(assembly: Assembly) -> Assembled:
-    """The kind `broker-config` of one flow."""
     if Kind.BROKER_CONFIG not in assembly.settings.synced:
         return Assembled()
     source, target = assembly.source.levels, assembly.target.levels

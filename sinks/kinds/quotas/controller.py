@@ -63,7 +63,6 @@ class QuotaController(PolledController[tuple[Quotas, Quotas]]):
 
 
 def assemble(assembly: Assembly) -> Assembled:
-    """The kind `client-quota` of one flow."""
     if Kind.CLIENT_QUOTA not in assembly.settings.synced:
         return Assembled()
     source: ClientQuotas = assembly.source.port(PORT, JvmQuotas, QuotaReader)

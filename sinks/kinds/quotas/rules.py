@@ -55,7 +55,6 @@ def is_protected(key: Key, protected: NamedPrincipals) -> bool:
 def desired_quotas(
     source: Quotas, principals: PrincipalFilter, mapping: PrincipalMapping, protected: NamedPrincipals = NOBODY
 ) -> DesiredQuotas:
-    """Returns the quotas that the target should have."""
     wanted: dict[Key, float] = {}
     refused: dict[Key, Refusal] = {}
     skipped: Counter[str] = Counter()
@@ -107,5 +106,4 @@ def as_float_text(value: float) -> str:
 
 
 def entity_of(key: Key) -> Entity:
-    """Whom the quota of a key is for."""
     return Entity(*key[:3])

@@ -47,7 +47,6 @@ class DesiredConfig:
     value: str | None = None
 
     def met_by(self, entry: ConfigEntry | None) -> bool:
-        """Whether what the target has is already so."""
         if self.goal is Goal.NO_OVERRIDE:
             return entry is None or not entry.is_override
         if entry is None or entry.value != self.value:

@@ -173,7 +173,6 @@ class TopicController:
         return seen
 
     def difference(self, context: PassContext, seen: SeenTopics) -> Comparison:
-        """The plan for what differs."""
         owned = context.ledger.owned(Kind.TOPIC)
         surplus = surplus_topics(self._settings, context) if Kind.TOPIC in seen.active else {}
         compared = compare_topics(self._settings, context.listed, seen, owned=owned, deletions=surplus)

@@ -81,7 +81,6 @@ class Drift:
 
 
 def groups_of(drifts: Iterable[Drift]) -> tuple[DriftGroup, ...]:
-    """Drifts of topics and brokers, by case."""
     return grouped(Counter(drift.case for drift in drifts))
 
 

@@ -224,7 +224,6 @@ class PollBudget:
         self._topics = round(min(self._topics + since * self._rate, max(whole, self._rate)), 6)
 
     def affords(self, topics: int) -> bool:
-        """Whether so many topics may be polled now."""
         return topics <= self.left
 
     @property
@@ -234,7 +233,6 @@ class PollBudget:
         return min(by_time, self._topics) if self._rate else by_time
 
     def spend(self, topics: int, seconds: float) -> None:
-        """A poll of so many topics took so long."""
         if topics >= TELLING_TOPICS:
             self._a_topic = min(seconds / topics, self._a_topic * DEARER)
         self._seconds -= topics * self._a_topic

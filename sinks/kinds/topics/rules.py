@@ -96,7 +96,6 @@ def _shared(name: str, wanted: Mapping[str, str]) -> str:
 
 
 def _unfit(name: str, settings: FlowSettings) -> str | None:
-    """Why the target cannot have a remote topic of this name."""
     try:
         check_topic_name(name)
     except NamingError as error:

@@ -133,7 +133,6 @@ class UserController(PolledController["SeenUsers"]):
 
 
 def assemble(assembly: Assembly) -> Assembled:
-    """The kind `scram-user` of one flow."""
     settings, provider = assembly.settings, assembly.settings.provider
     if provider is None and (Kind.ACL not in settings.synced or settings.acls.full):
         # Without a provider that the file asks for, nothing is known of users.
@@ -204,5 +203,4 @@ def made_users(ledger: Ledger) -> set[str]:
 
 
 def keys_of(users: Iterations) -> dict[Key, str]:
-    """Each credential by its key."""
     return {(user, mechanism): "" for user, mechanisms in users.items() for mechanism in mechanisms}
