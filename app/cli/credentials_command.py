@@ -32,8 +32,8 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_login import can_log_in
 from sinks.kafka.jvm.jvm_users import JvmUsers
 from sinks.kafka.ports.users import Mechanism
-from sinks.kinds.users.rules import PRINCIPAL
 from sinks.ledger.audit_events import CredentialWrite
+from sinks.model.principals import USER_TYPE
 from sinks.plugins.credential_provider import CredentialProvider
 from streaming.errors import LockstepError, WrongUsage
 from streaming.flow import Flow
@@ -273,10 +273,10 @@ def _audit_password(settings: Settings, written: Written, error: str | None) -> 
 
 
 def _target_name(flow: FlowSettings, user: str) -> str:
-    mapped = flow.acls.mapping.map(f"{PRINCIPAL}{user}")
+    mapped = flow.acls.mapping.map(f"{USER_TYPE}{user}")
     if mapped is None:
         raise WrongUsage(f"{flow.flow.name}: lockstep.acl.principal.mapping gives {user} no name on the target")
-    return mapped.removeprefix(PRINCIPAL)
+    return mapped.removeprefix(USER_TYPE)
 
 
 @dataclass(frozen=True, slots=True)

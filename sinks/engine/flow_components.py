@@ -12,7 +12,7 @@ from sinks.engine.cluster_guard import ClusterGuard
 from sinks.engine.flow_ledger import SeeLedger
 from sinks.engine.report import Observer
 from sinks.every_kind.claims import Claims
-from sinks.every_kind.controller import Controller, StreamFollower
+from sinks.every_kind.controller import Controller
 from sinks.every_kind.listing import TopicListing
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.kafka.ports.cluster import Reader
@@ -54,18 +54,3 @@ class FlowComponents:
     claims: Claims = field(default_factory=Claims)
     reviewed: bool = False
     opened: ExitStack = field(default_factory=ExitStack)
-
-
-def close_all(components: FlowComponents, *, replaced: bool) -> None:
-    """Close every client, even if one of them raises. `replaced`: another object continues the flow."""
-    with ExitStack() as stack:
-        stack.callback(components.opened.close)
-        # After all that may still write.
-        stack.callback(components.leadership.close)
-        for observer in components.observers:
-            stack.callback(observer.close, replaced=replaced)
-        for controller in components.controllers:
-            if isinstance(controller, StreamFollower):
-                stack.callback(controller.close)
-        stack.callback(components.signal.close)
-        stack.callback(components.audit.close)

@@ -28,7 +28,6 @@ from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.ledger.lease import Leader
 from sinks.model.changes import Kind, Outcome
-from sinks.model.effective_drift import DriftGroup
 from sinks.model.kind_row import FlowSide
 from sinks.model.plan import Refusal
 from sinks.model.times import utc_now
@@ -98,11 +97,8 @@ class KnownStatus:
             self._failure: Failing | None = None
             self._failed_at: datetime | None = None
             self._standby: str | None = None
-            self._missing: tuple[str, ...] = ()
-            self._warnings: tuple[str, ...] = ()
-            self._effective: tuple[DriftGroup, ...] | None = None
+            self._report: Report | None = None
             self._failover = NEVER_READ
-            self._compared = False
             self._groups: GroupSummary | None = None
 
     def heartbeat(self, heartbeats: Heartbeats) -> None:
@@ -153,12 +149,10 @@ class KnownStatus:
     def succeeded(self, report: Report, now: datetime) -> bool:
         """Note that a pass ended without an error. Returns whether other topics of MM2 are missing than before."""
         with self._lock:
-            other = report.missing_topics != self._missing
+            other = report.missing_topics != (self._report.missing_topics if self._report else ())
             self._error, self._standby = None, None
-            self._missing, self._effective = report.missing_topics, report.effective
-            self._warnings = report.warnings
-            self._failover = report.failover
-            self._compared, self._groups = True, report.groups or self._groups
+            self._report, self._failover = report, report.failover
+            self._groups = report.groups or self._groups
             first = self._first
             self._kinds = {kind: kind_status(kind, it, report, now, first[kind]) for kind, it in self._kinds.items()}
             return other
@@ -186,11 +180,11 @@ class KnownStatus:
                 replication_latency_ms=beat.latency_ms if beat else None,
                 reason=error or self._standby or self._waits_for(state, age),
                 kinds=as_far_as_known(self._kinds, state, since),
-                effective=None if error or self._standby else self._effective,
+                effective=None if error or self._standby or self._report is None else self._report.effective,
                 leader=leader,
                 failure=failure,
                 failover=failover,
-                compared=self._compared,
+                compared=self._report is not None,
                 groups=self._groups,
                 rules=self._settings.failover,
                 heartbeat_timeout=self._settings.pace.heartbeat_timeout,
@@ -203,8 +197,10 @@ class KnownStatus:
             return None
         if self._query:
             return self._query
-        missing = (f"MM2 has not made these topics yet: {', '.join(self._missing)}",) if self._missing else ()
-        return "; ".join((*self._warnings, *missing)) or silence(state, age, self._settings.copier)
+        found = list(self._report.warnings) if self._report else []
+        if self._report and self._report.missing_topics:
+            found.append(f"MM2 has not made these topics yet: {', '.join(self._report.missing_topics)}")
+        return "; ".join(found) or silence(state, age, self._settings.copier)
 
 
 # How one kind stands after a pass, the same for a running job and for a command that only reads. Pure.
@@ -240,7 +236,7 @@ def kind_status(
         return KindStatus(Task.NOT_SUPPORTED, report.trouble.unsupported[kind])
     if kind in report.paused:
         resume = "" if report.ended else f"`lockstep resume {kind}` once what it was paused for is over"
-        why = report.ended or _paused(kind)
+        why = report.ended or f"paused: what differs is not known; `lockstep resume {kind}` starts it again"
         return replace(before, task=Task.PAUSED, reason=why, drift=None, since=None, remedy=resume)
     if kind in report.idle and kind not in report.trouble.faulted:
         # It waits for its interval: nothing new is known of it.
@@ -277,10 +273,6 @@ def _remedy(kind: Kind, report: Report, failed: Collection[Outcome], refused: Co
 
 def _since(before: KindStatus, now: datetime) -> datetime | None:
     return before.since if before.task is Task.UNKNOWN else now
-
-
-def _paused(kind: Kind) -> str:
-    return f"paused: what differs is not known; `lockstep resume {kind}` starts it again"
 
 
 def _denied(kind: Kind, failed: Collection[Outcome], refused: Collection[Refusal]) -> str | None:

@@ -171,7 +171,7 @@ class FlowTask:
             log.info("%s: %s", self.flow.name, self.status().reason or "all of MM2's internal topics are there")
 
     def status(self) -> FlowStatus:
-        known, made = self._known.status(self.reconcile.leader), self._preflight
+        known, made = self._known.status(self.reconcile.leadership.leader), self._preflight
         age, interval = self._clock() - self._preflight_at, self.reconcile.settings.failover.preflight_interval
         unchecked = not_checked(made, age, interval, self._no_preflight_since)
         return replace(
@@ -202,7 +202,7 @@ class FlowTask:
     @property
     def leads(self) -> bool:
         """Whether this process leads the flow, by a lease that was confirmed a moment ago."""
-        leader = self.reconcile.leader
+        leader = self.reconcile.leadership.leader
         return leader is not None and leader.here
 
     @property

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -21,7 +21,7 @@ from sinks.engine.apply import Recorder, apply_steps
 from sinks.engine.creation_limit import CreationLimit
 from sinks.engine.deletion_checks import EPOCHS_GROW_WITHIN_S, DeletionChecks, FollowedLog
 from sinks.engine.flow_agenda import FlowAgenda
-from sinks.engine.flow_components import FlowComponents, close_all
+from sinks.engine.flow_components import FlowComponents
 from sinks.engine.flow_ledger import FlowLedger, check_not_copied
 from sinks.engine.report import Compared, KindTrouble, Report, Stopwatch, notify, stops_flow, with_status
 from sinks.every_kind.comparison import Comparison, ControllerStatus
@@ -35,7 +35,6 @@ from sinks.flow_settings import FlowSettings
 from sinks.kinds.file_warnings import file_warnings
 from sinks.ledger.audit_events import SettingChange
 from sinks.ledger.kept_divergences import divergences
-from sinks.ledger.lease import Leader
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import join_plans
 from streaming.errors import LockstepError
@@ -387,11 +386,6 @@ class FlowReconcile:
         return self._deletions.waits
 
     @property
-    def leader(self) -> Leader | None:
-        """The process that leads the flow, as far as this process knows."""
-        return self._components.leadership.leader
-
-    @property
     def failover(self) -> FailoverStatus:
         """State of a failover, as of the last reading of the ledger; also after a pass that failed."""
         return self._ledger.failover
@@ -419,4 +413,15 @@ class FlowReconcile:
 
     def close(self, *, replaced: bool = False) -> None:
         """Close every client, even if one of them raises. `replaced`: another object continues this flow."""
-        close_all(self._components, replaced=replaced)
+        components = self._components
+        with ExitStack() as stack:
+            stack.callback(components.opened.close)
+            # After all that may still write.
+            stack.callback(components.leadership.close)
+            for observer in components.observers:
+                stack.callback(observer.close, replaced=replaced)
+            for controller in components.controllers:
+                if isinstance(controller, StreamFollower):
+                    stack.callback(controller.close)
+            stack.callback(components.signal.close)
+            stack.callback(components.audit.close)

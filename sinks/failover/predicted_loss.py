@@ -32,7 +32,7 @@ from sinks.ledger.kept_end_offsets import (
     KeptEndOffsets,
     KnownPosition,
     by_partition,
-    end_offsets_by_topic,
+    by_topic,
     kept_end_offsets,
     most_missing,
     with_ends,
@@ -131,7 +131,7 @@ def counted(scene: Scene, wanted: Collection[str] | None = None) -> Prediction:
     found |= {where: one for where, (one, _) in hidden.items()}
     remote |= {where.topic: name for where, (_, name) in hidden.items()}
     unanswered = [where for where in found if where not in ends]
-    return Prediction(found | mixed, end_offsets_by_topic(ends, counts), remote, None, unanswered=unanswered)
+    return Prediction(found | mixed, by_topic(ends, counts, UNSEEN_END), remote, None, unanswered=unanswered)
 
 
 def _hidden(scene: Scene, listed: Listed) -> dict[TopicPartition, tuple[Arrival, str]]:

@@ -42,11 +42,10 @@ from sinks.ledger.kept_end_offsets import (
     KnownPosition,
     LatestSync,
     by_partition,
+    by_topic,
     chunks,
-    end_offsets_by_topic,
     furthest,
     kept_end_offsets,
-    positions_by_topic,
     renewed_all,
     to_text,
 )
@@ -78,7 +77,7 @@ class Read:
     before copying; partitions with new logs. `shrunk`: the ends of logs that became shorter. `cut`: what the copies
     lack since logs lost their tails."""
 
-    ends: dict[str, list[int]]
+    ends: dict[str, tuple[int, ...]]
     gone: set[str]
     positions: dict[str, CopiedTo]
     lost: Mapping[TopicPartition, Lost] = field(default_factory=dict)
@@ -140,7 +139,7 @@ class SourceEndOffsetStore:
         self._written: dict[Key, tuple[float, object]] = {}
         self._told: tuple[object, ...] = ()
         self._last: Read | None = None
-        self._newest: tuple[dict[str, list[int]], dict[str, CopiedTo]] | None = None
+        self._newest: tuple[dict[str, tuple[int, ...]], dict[str, CopiedTo]] | None = None
         self._same_at_ms: int | None = None
         self._known: dict[str, KeptEndOffsets] | None = None
         self._copied = PositionMemory({}, {})
@@ -237,9 +236,9 @@ class SourceEndOffsetStore:
         except LockstepError as error:
             # Then offsets are counted.
             log.debug("what waits to be copied is not counted: %s", error)
-        ends = end_offsets_by_topic(seen.items, counts)
+        ends = by_topic(seen.items, counts, UNSEEN_END)
         others, shrunk = frozenset(self._copied.others), dict(self._copied.shrunk)
-        read = Read(ends, gone, positions_by_topic(positions, counts), lost, others, shrunk)
+        read = Read(ends, gone, by_topic(positions, counts, None), lost, others, shrunk)
         # What waits in a log with gaps is counted at the second reading with the same result.
         is_last = again and not self._copied.to_count
         self._last = replace(read, ends=dict(read.ends), lost={}, others=frozenset(), shrunk={}) if is_last else None

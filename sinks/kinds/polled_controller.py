@@ -124,7 +124,7 @@ class PolledController(ABC, Generic[S]):
                 agenda.keys.dirty.add(WHOLE)
 
     def _denied(self, error: RightsMissing) -> Unobserved:
-        return Unobserved(self.kind, f"{error}; {self.needs}" if self.needs else str(error))
+        return Unobserved(self.kind, f"{error}; {self.needs}")
 
     def survey(self, context: PassContext, agenda: KindsAgenda) -> S | NotSupported | RightsMissing:
         """Both lists, or why they cannot be read."""

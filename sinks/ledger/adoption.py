@@ -19,7 +19,7 @@ from typing import Any
 
 from sinks.ledger.ledger_entries import Entry
 from sinks.ledger.ownership import Entries
-from sinks.model.changes import Key, Kind, compact_json, key_as_json
+from sinks.model.changes import Key, Kind, compact_json, subject_as_json
 from streaming.flow import Flow
 
 ADOPT = "adopt"
@@ -65,7 +65,7 @@ class AdoptionPlan:
         }
 
     def _row(self, key: Key) -> dict[str, Any]:
-        return {"kind": self.kind.value, "op": ADOPT, "key": key_as_json(self.kind, key)}
+        return subject_as_json(self.kind, ADOPT, key)
 
     def outcomes(self) -> list[dict[str, Any]]:
         """Rows of adopted items, in the form of `apply`'s."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import orjson
 
@@ -87,6 +87,8 @@ PARTITIONS_IN_AN_ENTRY = 2000
 """Partitions in one entry: about 80 kB."""
 
 
+V = TypeVar("V")
+
 CopiedTo = tuple[KnownPosition | None, ...]
 """How far each partition of a topic was copied, as far as that is known."""
 
@@ -129,20 +131,10 @@ def renewed_all(
     }
 
 
-def end_offsets_by_topic(seen: Mapping[TopicPartition, int], counts: Mapping[str, int]) -> dict[str, list[int]]:
-    """Returns the ends by topic, in the order of its partitions."""
+def by_topic(found: Mapping[TopicPartition, V], counts: Mapping[str, int], unknown: V) -> dict[str, tuple[V, ...]]:
+    """Returns what was found by topic, for so many partitions of each, in order."""
     return {
-        topic: [seen.get(TopicPartition(topic, number), UNSEEN_END) for number in range(partitions)]
-        for topic, partitions in counts.items()
-    }
-
-
-def positions_by_topic(
-    positions: Mapping[TopicPartition, KnownPosition], counts: Mapping[str, int]
-) -> dict[str, CopiedTo]:
-    """Returns the positions by topic, for so many partitions of each, in order."""
-    return {
-        topic: tuple(positions.get(TopicPartition(topic, number)) for number in range(count))
+        topic: tuple(found.get(TopicPartition(topic, number), unknown) for number in range(count))
         for topic, count in counts.items()
     }
 
@@ -150,18 +142,15 @@ def positions_by_topic(
 def by_partition(
     kept: Mapping[str, KeptEndOffsets],
 ) -> tuple[dict[TopicPartition, KnownPosition], dict[TopicPartition, int]]:
-    positions = {
-        TopicPartition(topic, number): position
-        for topic, one in kept.items()
-        for number, position in enumerate(one.positions or ())
-        if position is not None
-    }
-    ends = {
-        TopicPartition(topic, number): end
-        for topic, one in kept.items()
-        for number, end in enumerate(one.ends)
-        if end != UNSEEN_END
-    }
+    """Returns the known positions, and the known ends."""
+    positions, ends = dict[TopicPartition, KnownPosition](), dict[TopicPartition, int]()
+    for topic, one in kept.items():
+        for number, position in enumerate(one.positions or ()):
+            if position is not None:
+                positions[TopicPartition(topic, number)] = position
+        for number, end in enumerate(one.ends):
+            if end != UNSEEN_END:
+                ends[TopicPartition(topic, number)] = end
     return positions, ends
 
 

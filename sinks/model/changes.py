@@ -95,9 +95,7 @@ class Change:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "kind": self.kind.value,
-            "op": self.op.value,
-            "key": key_as_json(self.kind, self.key),
+            **subject_as_json(self.kind, self.op, self.key),
             "before": value_as_json(self.before),
             "after": value_as_json(self.after),
         }
@@ -108,6 +106,11 @@ def key_as_json(kind: Kind, key: Key) -> dict[str, str | int | None]:
     null."""
     fields = zip(kind.row.key_fields, key, strict=True)
     return {name: None if part == ABSENT else int(part) if name in kind.row.numbers else part for name, part in fields}
+
+
+def subject_as_json(kind: Kind, op: str, key: Key) -> dict[str, Any]:
+    """Returns what a row of a plan is about."""
+    return {"kind": kind.value, "op": str(op), "key": key_as_json(kind, key)}
 
 
 def key_as_text(kind: Kind, key: Key) -> str:
@@ -132,13 +135,8 @@ class Outcome:
 
     def as_json(self) -> dict[str, Any]:
         """One row of `apply`'s outcomes."""
-        return {
-            "kind": self.change.kind.value,
-            "op": self.change.op.value,
-            "key": key_as_json(self.change.kind, self.change.key),
-            "result": self.result,
-            "error": str(self.error) if self.error else None,
-        }
+        what = subject_as_json(self.change.kind, self.change.op, self.change.key)
+        return what | {"result": self.result, "error": str(self.error) if self.error else None}
 
 
 def count_by(changes: Iterable[Change]) -> dict[Kind, dict[Op, int]]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from sinks.model.changes import Change, Key, Kind, Op, compact_json, count_by, key_as_json, key_as_text
+from sinks.model.changes import Change, Key, Kind, Op, compact_json, count_by, key_as_text, subject_as_json
 from sinks.model.effective_drift import DriftGroup
 from streaming.flow import Flow
 
@@ -48,12 +48,7 @@ class Refusal:
 
     def as_json(self) -> dict[str, Any]:
         """One row of the plan's `refused`."""
-        return {
-            "kind": self.kind.value,
-            "op": self.op.value,
-            "key": key_as_json(self.kind, self.key),
-            "reason": self.reason,
-        }
+        return subject_as_json(self.kind, self.op, self.key) | {"reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True)

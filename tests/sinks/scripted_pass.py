@@ -9,7 +9,7 @@ from sinks.failover.preflight import FailoverStatus
 from sinks.failover.source_end_offsets import Positions
 from sinks.ledger.audit_events import SettingChange
 from sinks.ledger.kept_end_offsets import KnownPosition
-from sinks.ledger.lease import Leader
+from sinks.ledger.lease import Unled
 from sinks.model.changes import Kind
 from sinks.model.plan import Plan
 from streaming.hints import CheckpointSeen, SyncSeen
@@ -31,7 +31,7 @@ class ScriptedPass:
         self.unnoted: list[Exception] = []
         self.while_noting: Callable[[], None] = lambda: None
         self.closed = self.replaced = False
-        self.leader: Leader | None = None
+        self.leadership = Unled()
         self.failover = FailoverStatus()
 
     def run_pass(self, requested: Collection[str] = (), everything: bool = False) -> Report:

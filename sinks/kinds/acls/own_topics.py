@@ -12,14 +12,13 @@ from collections.abc import Collection
 from sinks.kafka.ports.acl_binding import (
     EVERYONE,
     GROUP,
-    LITERAL,
     PREFIXED,
     TOPIC,
     TRANSACTIONAL_ID,
     WILDCARD,
     AclBinding,
 )
-from sinks.kinds.acls.patterns import is_wildcard
+from sinks.kinds.acls.patterns import covers_any, is_wildcard, prefix_of
 from sinks.kinds.topics.rules import OWN
 from sinks.model.changes import DENY
 from sinks.model.principals import NamedPrincipals
@@ -59,30 +58,23 @@ OF_WORKERS = (
 EVERYBODY = "denies every principal, also the protected ones ({}); if that is meant, deny it on the target by hand"
 
 
-def own_topic(name: str, pattern_type: str, ours: Collection[str]) -> str | None:
+def own_topic(there: AclBinding, ours: Collection[str]) -> str | None:
     """Returns the first topic of Kafka's or Lockstep's own that a pattern covers, or the beginning of such names; None
     if it covers none.
 
     `ours`: Lockstep's topics of all flows of the file into this target. Other flows' topics are known by the beginning
     of their names.
     """
-    if (name, pattern_type) == (WILDCARD, LITERAL):
-        name, pattern_type = "", PREFIXED
-    known = (*KAFKAS_TOPICS, *sorted(ours))
-    if pattern_type == LITERAL:
+    name, prefix, known = there.resource_name, prefix_of(there), (*KAFKAS_TOPICS, *sorted(ours))
+    if prefix is None:
         return name if name in known or name.startswith(BEGINNINGS) else None
-    found = next((topic for topic in known if topic.startswith(name)), None)
-    return found or next((begin for begin in BEGINNINGS if begin.startswith(name) or name.startswith(begin)), None)
+    found = next((topic for topic in known if topic.startswith(prefix)), None)
+    return found or next((begin for begin in BEGINNINGS if begin.startswith(prefix) or prefix.startswith(begin)), None)
 
 
-def _topic_of_mm2(name: str, pattern_type: str, mm2s: Collection[str]) -> str | None:
+def _topic_of_mm2(there: AclBinding, mm2s: Collection[str]) -> str | None:
     """Returns the first of MM2's internal topics that a pattern covers; None if it covers none."""
-    if (name, pattern_type) == (WILDCARD, LITERAL):
-        return min(mm2s, default=None)
-    return min(
-        (topic for topic in mm2s if topic == name or (pattern_type == PREFIXED and topic.startswith(name))),
-        default=None,
-    )
+    return next((topic for topic in sorted(mm2s) if covers_any(there, [topic])), None)
 
 
 def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str], mm2s: Collection[str]) -> str | None:
@@ -98,9 +90,9 @@ def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str],
     if there.resource_type != TOPIC:
         found = there.resource_type in (GROUP, TRANSACTIONAL_ID) and WORKERS.fullmatch(there.resource_name)
         return OF_WORKERS.format(there.resource_type, there.resource_name) if found else None
-    own = own_topic(there.resource_name, there.pattern_type, ours)
+    own = own_topic(there, ours)
     if own is None and there.operation not in READING_MM2S:
-        own = _topic_of_mm2(there.resource_name, there.pattern_type, mm2s)
+        own = _topic_of_mm2(there, mm2s)
     return COVERS.format(there.pattern_type, there.resource_name, own) if own else None
 
 

@@ -84,7 +84,7 @@ def broker_drifts(source: Levels, target: Levels, rules: BrokerConfigRules) -> I
         here, there = effective_side(source, name), effective_side(target, name)
         if here is None or there is None or here.origin is Origin.CLUSTER or here.value == there.value:
             continue
-        yield Drift(ResourceType.BROKER, "", name, here, there)
+        yield Drift(Kind.BROKER_CONFIG, "", name, here, there)
 
 
 class BrokerWriter:

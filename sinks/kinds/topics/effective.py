@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sinks.kafka.ports.cluster import Origin, TopicConfigs
-from sinks.kafka.ports.config_levels import Levels, ResourceType, Synonym
+from sinks.kafka.ports.config_levels import Levels, Synonym
 from sinks.model.changes import Kind
 from sinks.model.effective_drift import DifferingConfig, DriftGroup, grouped
 from streaming.flow import Flow
@@ -50,11 +50,6 @@ REMEDY: Mapping[Kind, str] = {
     Kind.BROKER_CONFIG: "set it cluster-wide on the source, or make both sides' server.properties the same",
 }
 
-KIND_OF_RESOURCE: Mapping[ResourceType, Kind] = {
-    ResourceType.TOPIC: Kind.TOPIC_CONFIG,
-    ResourceType.BROKER: Kind.BROKER_CONFIG,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -68,7 +63,7 @@ class Side:
 class Drift:
     """One config that differs in effect. `item`: the remote topic; "" for the brokers."""
 
-    scope: ResourceType
+    kind: Kind
     item: str
     name: str
     source: Side
@@ -77,7 +72,7 @@ class Drift:
     @property
     def case(self) -> DifferingConfig:
         """What it has in common with other topics."""
-        return DifferingConfig(KIND_OF_RESOURCE[self.scope], self.name, self.source.value, self.target.value)
+        return DifferingConfig(self.kind, self.name, self.source.value, self.target.value)
 
 
 def groups_of(drifts: Iterable[Drift]) -> tuple[DriftGroup, ...]:
@@ -95,9 +90,7 @@ def topic_drifts(
         if not rules.should_replicate_config_property(name) or rules.should_replicate_source_default(name):
             continue
         if here.value is not None and there.value is not None and not _is_unheeded(name, there.value):
-            yield Drift(
-                ResourceType.TOPIC, remote, name, Side(here.value, here.origin), Side(there.value, there.origin)
-            )
+            yield Drift(Kind.TOPIC_CONFIG, remote, name, Side(here.value, here.origin), Side(there.value, there.origin))
 
 
 def _is_unheeded(name: str, target: str) -> bool:
@@ -132,22 +125,22 @@ def _times(value: str, factor: int) -> str:
 
 def warnings(flow: Flow, drifts: Iterable[Drift]) -> list[str]:
     """Returns a sentence for each config and pair of values: how many topics have it, and what to do."""
-    items: dict[tuple[ResourceType, str, Side, Side], list[str]] = {}
+    items: dict[tuple[Kind, str, Side, Side], list[str]] = {}
     for drift in drifts:
-        items.setdefault((drift.scope, drift.name, drift.source, drift.target), []).append(drift.item)
+        items.setdefault((drift.kind, drift.name, drift.source, drift.target), []).append(drift.item)
     return [_warning(flow, *case, found) for case, found in items.items()]
 
 
-def _warning(flow: Flow, scope: ResourceType, name: str, source: Side, target: Side, items: list[str]) -> str:
-    both = scope is ResourceType.TOPIC or {source.origin, target.origin} <= AT_DEFAULT
+def _warning(flow: Flow, kind: Kind, name: str, source: Side, target: Side, items: list[str]) -> str:
+    both = kind.row.per_topic or {source.origin, target.origin} <= AT_DEFAULT
     why = "both at their default, but the defaults differ" if both else "set on one side alone, and not copied"
     return (
-        f"{name}{_of(scope, items)}: {why}: {source.value} on {flow.source} ({ORIGIN_WORDS[source.origin]}), "
-        f"{target.value} on {flow.target} ({ORIGIN_WORDS[target.origin]}); {REMEDY[KIND_OF_RESOURCE[scope]]}"
+        f"{name}{_of(kind, items)}: {why}: {source.value} on {flow.source} ({ORIGIN_WORDS[source.origin]}), "
+        f"{target.value} on {flow.target} ({ORIGIN_WORDS[target.origin]}); {REMEDY[kind]}"
     )
 
 
-def _of(scope: ResourceType, items: list[str]) -> str:
-    if scope is ResourceType.BROKER:
+def _of(kind: Kind, items: list[str]) -> str:
+    if not kind.row.per_topic:
         return " of the brokers"
     return f" of {items[0]}" if len(items) == 1 else f" of {len(items)} topics, {items[0]} among them"

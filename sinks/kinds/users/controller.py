@@ -14,7 +14,6 @@ from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.polled_controller import PolledController
 from sinks.kinds.users.rules import (
     NOT_OURS,
-    PRINCIPAL,
     Iterations,
     alike_users,
     desired_users,
@@ -24,6 +23,7 @@ from sinks.kinds.users.rules import (
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Op, Outcome, ScramSpec
 from sinks.model.plan import make_plan
+from sinks.model.principals import USER_TYPE
 from sinks.plugins.credential_provider import CredentialProvider, known_versions, provider_fault
 
 REST = 10.0
@@ -93,7 +93,7 @@ class UserController(PolledController["SeenUsers"]):
         settings, ledger, claims = self._assembly.settings, context.ledger, self._assembly.claims
         acls, kind, flow = settings.acls, Kind.SCRAM_USER, settings.flow
         created = ledger.owned(kind)
-        owned = {key for key in created if f"{PRINCIPAL}{key[0]}" not in acls.protected}
+        owned = {key for key in created if f"{USER_TYPE}{key[0]}" not in acls.protected}
         desired = desired_users(seen.wanted, seen.upstream, seen.versions)
         written = ledger.versions(kind)
         # Whom another flow of this job made and needs no more is kept by the one that does.
@@ -117,7 +117,7 @@ class UserController(PolledController["SeenUsers"]):
         provider the file alone left out what the source still has."""
         assembly, settings = self._assembly, self._assembly.settings
         asked = {user for user, _ in keys}
-        principals = {f"{PRINCIPAL}{user}" for user in asked}
+        principals = {f"{USER_TYPE}{user}" for user in asked}
         named = named_principals(settings, assembly.source.acls, context.listed, principals)
         if named is None:
             return {}
@@ -129,7 +129,7 @@ class UserController(PolledController["SeenUsers"]):
             return sightings(keys, (), there)
         synced = users_of(named.synced, settings.acls.protected)
         wanted = {key for key, known_as in there.items() if known_as in synced}
-        return sightings(keys, wanted, {key for key in there if f"{PRINCIPAL}{key[0]}" in named.held})
+        return sightings(keys, wanted, {key for key in there if f"{USER_TYPE}{key[0]}" in named.held})
 
 
 def assemble(assembly: Assembly) -> Assembled:

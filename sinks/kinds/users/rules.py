@@ -23,13 +23,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from sinks.faults import Observed
+from sinks.kafka.ports.acl_binding import WILDCARD
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Change, Key, Kind, Op, ScramSpec
 from sinks.model.plan import Refusal
-from sinks.model.principals import NOBODY, NamedPrincipals
+from sinks.model.principals import NOBODY, USER_TYPE, NamedPrincipals
 
-PRINCIPAL = "User:"
-EVERYONE = "*"
 NO_CREDENTIAL = "no credential"
 
 NOT_OURS = (
@@ -71,14 +70,14 @@ def users_of(principals: Mapping[str, str], protected: NamedPrincipals = NOBODY)
     Principals of other types, and `User:*`, cannot log in. Protected users are left alone.
     """
     return {
-        source.removeprefix(PRINCIPAL): target.removeprefix(PRINCIPAL)
+        source.removeprefix(USER_TYPE): target.removeprefix(USER_TYPE)
         for source, target in principals.items()
         if _is_user(source) and _is_user(target) and target not in protected
     }
 
 
 def _is_user(principal: str) -> bool:
-    return principal.startswith(PRINCIPAL) and principal[len(PRINCIPAL) :] not in ("", EVERYONE)
+    return principal.startswith(USER_TYPE) and principal[len(USER_TYPE) :] not in ("", WILDCARD)
 
 
 def desired_users(target_names: Mapping[str, str], source: Iterations, versions: Observed[str, str]) -> DesiredUsers:
@@ -134,7 +133,7 @@ def plan_users(
         if key in shared:
             continue
         needs_write = before is None or before.iterations != wanted.iterations
-        if _is_foreign(target, key, owned | written.keys()) and f"{PRINCIPAL}{key[0]}" not in adopted:
+        if _is_foreign(target, key, owned | written.keys()) and f"{USER_TYPE}{key[0]}" not in adopted:
             if needs_write or wanted.version is not None:
                 refused.append(Refusal(Kind.SCRAM_USER, _op(before), key, NOT_OURS))
         elif wanted.version is not None:

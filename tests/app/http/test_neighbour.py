@@ -28,7 +28,7 @@ LEADER = Leader("lockstep-run-7", "h", datetime(2024, 2, 29, 12, tzinfo=timezone
 def port() -> Iterator[int]:
     """Of a job that leads a flow, and wants the token."""
     scripted, metrics = ScriptedPass(), Metrics("1")
-    scripted.leader = LEADER
+    scripted.leadership.leader = LEADER
     task = FlowTask(scripted, metrics)  # type: ignore[arg-type]  # stands in for the pass
     server = Server(job_api({FLOW: task}), HOST, 0, TOKEN)
     server.start()

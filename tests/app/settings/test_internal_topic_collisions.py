@@ -10,6 +10,7 @@ import pytest
 from app.settings import Settings, load
 from sinks.kinds.acls.own_topics import own_topic
 from streaming.flow import Flow
+from tests.sinks.kinds.acls.acl_builders import acl
 
 POLICY = """
 from lockstep.policies import IdentityReplicationPolicy
@@ -44,7 +45,7 @@ def loaded(path: Path, text: str, before: Settings | None = None) -> Settings:
 def test_ledger_that_another_flows_policy_names_is_known_and_the_other_way_round(path: Path) -> None:
     settings = loaded(path, BASE + OTHER)
     first = next(one for one in settings.flows if one.flow == AT)
-    assert own_topic("acme-", "PREFIXED", first.internal.on_target) == "acme-state-c"
+    assert own_topic(acl("ALLOW WRITE User:al TOPIC acme-…"), first.internal.on_target) == "acme-state-c"
     own = next(one for one in settings.flows if one.flow == CT)
     assert "lockstep-ledger.a.internal" in own.internal.on_target
 

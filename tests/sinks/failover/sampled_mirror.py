@@ -12,8 +12,8 @@ from sinks.kinds.offsets.histories import Histories
 from sinks.ledger.kept_end_offsets import (
     KeptEndOffsets,
     KnownPosition,
+    by_topic,
     from_text,
-    positions_by_topic,
     renewed_all,
     to_text,
 )
@@ -105,7 +105,7 @@ class SampledMirror:
         positions, ends = self._copied.renew({HERE: self.here.end}, evidence), {HERE: self.here.end}
         self._copied.positions.update(counted_ahead(self.source, self._copied.to_count, ends, self.limits))
         self.kept = from_text(
-            to_text(renewed_all(self.kept, {"x": [self.here.end]}, 1, positions_by_topic(positions, {"x": 1})))
+            to_text(renewed_all(self.kept, {"x": [self.here.end]}, 1, by_topic(positions, {"x": 1}, None)))
         )
 
     def restart_job(self) -> None:

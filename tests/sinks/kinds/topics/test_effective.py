@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sinks.kafka.ports.cluster import ConfigEntry, Origin
-from sinks.kafka.ports.config_levels import LevelledEntry, Levels, ResourceType
+from sinks.kafka.ports.config_levels import LevelledEntry, Levels
 from sinks.kinds.brokers.controller import broker_drifts
 from sinks.kinds.topics.effective import Drift, Side, effective_side, topic_drifts, warnings
+from sinks.model.changes import Kind
 from tests.contract.level_looks import ONE
 from tests.memory.memory_levels import MemoryLevels
 from tests.sinks.builders import FLOW, config_filter, override
@@ -25,7 +26,7 @@ def drifts(source: ConfigEntry, target: ConfigEntry, name: str = RETENTION, **pr
 
 def test_topic_config_at_two_defaults_with_two_values_is_drift() -> None:
     assert drifts(WEEK, DAY) == [
-        Drift(ResourceType.TOPIC, "a.x", RETENTION, Side("604800000", Origin.DEFAULT), Side("86400000", Origin.CLUSTER))
+        Drift(Kind.TOPIC_CONFIG, "a.x", RETENTION, Side("604800000", Origin.DEFAULT), Side("86400000", Origin.CLUSTER))
     ]
 
 
@@ -108,15 +109,15 @@ def test_warning_names_both_values_with_their_levels_and_the_remedy() -> None:
 
 def test_topics_with_the_same_two_values_are_one_warning() -> None:
     (first,) = drifts(WEEK, DAY)
-    second = Drift(first.scope, "a.y", first.name, first.source, first.target)
+    second = Drift(first.kind, "a.y", first.name, first.source, first.target)
     (warning,) = warnings(FLOW, [first, second])
     assert warning.startswith("retention.ms of 2 topics, a.x among them: both at their default")
 
 
 def test_warning_of_brokers_says_whether_somebody_set_it() -> None:
     built_in, in_file = Side("1", Origin.DEFAULT), Side("2", Origin.STATIC)
-    both = Drift(ResourceType.BROKER, "", "log.retention.ms", built_in, in_file)
-    one = Drift(ResourceType.BROKER, "", "log.retention.ms", built_in, Side("2", Origin.CLUSTER))
+    both = Drift(Kind.BROKER_CONFIG, "", "log.retention.ms", built_in, in_file)
+    one = Drift(Kind.BROKER_CONFIG, "", "log.retention.ms", built_in, Side("2", Origin.CLUSTER))
     first, second = warnings(FLOW, [both, one])
     assert "log.retention.ms of the brokers: both at their default, but the defaults differ: 1 on a" in first
     assert "set on one side alone, and not copied" in second
