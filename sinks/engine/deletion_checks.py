@@ -26,6 +26,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sinks.engine.creation_limit import CreationLimit
 from sinks.engine.report import KindTrouble
@@ -95,6 +96,9 @@ GIVEN_UP = "meanwhile the ledger gave it up, or paused the kind; Lockstep compar
 
 SecondLook = Callable[[Controller, Collection[Key]], Mapping[Key, Sighting]]
 """Has a controller ask the source for items by name; nothing comes back where it cannot answer."""
+
+AskSource = Callable[[Collection[Key]], Mapping[Key, Sighting]]
+"""The same of one controller."""
 
 
 class FollowedLog:
@@ -291,7 +295,7 @@ class DeletionChecks:
                 self.publish(wanted, context)
                 plan = plan.noting(self._stays(wanted, context.ledger))
             for kind in sorted(controller.kinds):
-                kept = self._not_proven(kind, controller, comparison, context, second_look, force, latest)
+                kept = self._not_proven(kind, comparison, context, partial(second_look, controller), latest)
                 if kept:
                     plan = replace(plan, changes=tuple(one for one in plan.changes if one not in kept))
         now = [one for kind, one in self._standing.items() if kind in compared]
@@ -306,11 +310,9 @@ class DeletionChecks:
     def _not_proven(
         self,
         kind: Kind,
-        controller: Controller,
         comparison: Comparison,
         context: PassContext,
-        second_look: SecondLook,
-        force: bool,
+        ask: AskSource,
         latest: int | None,
     ) -> set[Change]:
         """Returns the deletions of a kind that must not be written now, and notes the reasons. `latest`: the highest
@@ -340,31 +342,25 @@ class DeletionChecks:
         if not self._reviewed:
             ready &= seen.absence.lasting()
         seen.second_looks = {key: said for key, said in before.items() if key in ready}
-        sightings = self._second_looks(seen, controller, ready, context, second_look, force)
+        sightings = self._second_looks(seen, ready, context, ask)
         if self._is_renamed(kind, context.ledger):
             sightings = {key: Sighting.RENAMED if said is Sighting.GONE else said for key, said in sightings.items()}
-        gone = {Sighting.GONE, *HELD_BY_FILE} if force else {Sighting.GONE}
+        gone = {Sighting.GONE, *HELD_BY_FILE} if self._confirmed else {Sighting.GONE}
         left = {key for key in ready if sightings.get(key) in gone}
         self._explain(standing, kind, [one for one in free if one.key not in left], sightings, seen.absence)
         return {one for key, one in deletions.items() if key not in left}
 
     def _second_looks(
-        self,
-        seen: _Seen,
-        controller: Controller,
-        keys: Collection[Key],
-        context: PassContext,
-        second_look: SecondLook,
-        force: bool,
+        self, seen: _Seen, keys: Collection[Key], context: PassContext, ask: AskSource
     ) -> dict[Key, Sighting | None]:
         """Returns the source's answer for each key. For a held item, an answer of the last minute is reused."""
-        anew = force or context.everything
+        anew = self._confirmed or context.everything
         known = {
             key: said for key, (at, said) in seen.second_looks.items() if context.now - at < HELD_FOR_S and not anew
         }
         unknown = {key for key in keys if key not in known}
         since = max(seen.epochs[key] for key in unknown) if unknown and unknown <= seen.epochs.keys() else None
-        answers = self._ask_source(second_look, controller, unknown, since) if unknown else {}
+        answers = self._ask_source(ask, unknown, since) if unknown else {}
         said = {key: answers[key] if key in answers else known.get(key) for key in keys}
         for key in unknown:
             if said[key] in (Sighting.GONE, Sighting.WANTED, Sighting.BEHIND):
@@ -373,13 +369,11 @@ class DeletionChecks:
                 seen.second_looks[key] = context.now, said[key]
         return said
 
-    def _ask_source(
-        self, second_look: SecondLook, controller: Controller, keys: Collection[Key], since: int | None
-    ) -> Mapping[Key, Sighting]:
+    def _ask_source(self, ask: AskSource, keys: Collection[Key], since: int | None) -> Mapping[Key, Sighting]:
         """Ask the source by name. GONE counts only from brokers that know all that any broker knew before."""
         # Before and after: a client with several connections may ask two brokers.
         behind = self._log.is_behind(since)
-        answers = second_look(controller, keys)
+        answers = ask(keys)
         if Sighting.GONE not in answers.values() or not (self._log.is_behind(since) or behind):
             return answers
         return {key: Sighting.BEHIND if said is Sighting.GONE else said for key, said in answers.items()}

@@ -444,7 +444,7 @@ class Lease:
 
     def _write(self, act: Act, term: int, to: str | None = None) -> int:
         assert self._channel is not None
-        state, number = self._log, self._channel.next_number()
+        state, number = self._log, next(self._channel.numbers)
         if act is not Act.REQUEST:
             self._renewed_at = self._clock()
         who = (*self._identity, self._since)
@@ -496,13 +496,10 @@ class LeaseChannel:
     clock: Callable[[], float]
     forget_after: float
     failover_moved: bool = False
+    numbers: itertools.count[int] = field(default_factory=itertools.count)
     _failover: tuple[int, bytes | None] = (0, b"")
     """The newest step of a failover that was heard, and when it was signed."""
-    _numbers: itertools.count[int] = field(default_factory=itertools.count)
     _sent: dict[int, float] = field(default_factory=dict)
-
-    def next_number(self) -> int:
-        return next(self._numbers)
 
     def write(self, record: LeaseRecord) -> None:
         """Returns once all in-sync replicas have the record. Raises ClusterUnreachable, RightsMissing, and then the

@@ -16,9 +16,9 @@ from sinks.ledger import ownership
 from sinks.ledger.failover_record import FailoverRecord
 from sinks.ledger.fence_acls import is_fence_key
 from sinks.ledger.lease_records import LeaseRecord
-from sinks.ledger.ledger_entries import Contents, Entry, EntryKey, Remembered, entry_record, history_record
+from sinks.ledger.ledger_entries import HISTORY_KEY, Contents, Entry, EntryKey, Remembered, entry_record
 from sinks.ledger.seal import Seal
-from sinks.model.changes import Change, Key, Kind, Outcome
+from sinks.model.changes import Change, Key, Kind, Outcome, compact_json
 from sinks.model.times import boot_clock, milliseconds, utc_now
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
@@ -44,15 +44,15 @@ class Ledger:
         clock: Callable[[], float] = boot_clock,
     ) -> None:
         """`writer`: None for a ledger that only reads. `permit`: called before each write; raises if the write is not
-        allowed. `clock`: never jumps, as `now` may. `topic_id`: of the topic that was read; "" before that, and on
-        brokers without ids.
+        allowed. `clock`: never jumps, as `now` may. `exists`: there is such a topic on the target. `topic_id`: of the
+        topic that was read; "" before that, and on brokers without ids.
 
         Raises ClusterUnreachable, RightsMissing, LedgerUntrusted.
         """
         self.topic, self.topic_id, self._permit = topic, "", permit
         self._reader, self._writer, self._factor, self._now, self._seal = reader, writer, factor, now, seal
         self._contents = Contents()
-        self._there = False
+        self.exists = False
         self._newest: Placed | None = None
         self._unread: dict[bytes, Placed] = {}
         self._void: set[EntryKey] = set()
@@ -60,16 +60,12 @@ class Ledger:
         self._clock, self._known_since = clock, dict[EntryKey, float]()
         self.refresh()
 
-    @property
-    def exists(self) -> bool:
-        return self._there
-
     def refresh(self) -> None:
         """Read what any process wrote since the last reading. Raises ClusterUnreachable, RightsMissing,
         LedgerUntrusted; then the content stays as it was."""
         found = find_ledger(self.topic, self._reader)
         if found is None:
-            if self._there:
+            if self.exists:
                 raise gone(self.topic, self._reader.alias, "is gone, and was there before")
             return
         self.topic_id = same_id(self.topic, self._reader.alias, self.topic_id, found)
@@ -82,9 +78,10 @@ class Ledger:
 
     def catch_up(self) -> None:
         """Like `refresh`, in fewer requests: of a known topic it checks the id, and not the configs."""
-        if self._there:
+        if self.exists:
             self._take_in()
-            self.topic_id = id_of(self.topic, self._reader, self.topic_id)
+            found = self._reader.topic_ids([self.topic]).get(self.topic, "")
+            self.topic_id = same_id(self.topic, self._reader.alias, self.topic_id, found)
         else:
             self.refresh()
 
@@ -99,7 +96,7 @@ class Ledger:
                 f"{self.topic} on the cluster {self._reader.alias} cannot be trusted, and nothing is written: {error}. "
                 "docs/safety.md says what to do"
             ) from error
-        self._there = True
+        self.exists = True
         self._unread.clear()
         if records:
             self._newest = records[-1]
@@ -176,9 +173,9 @@ class Ledger:
         reads."""
         if self._writer is None:
             raise LockstepError(f"{self.topic} was opened to read only")
-        if not self._there:
+        if not self.exists:
             self._writer.create_log(self.topic, self._factor, LEDGER_TOPIC_CONFIGS)
-            self._there = True
+            self.exists = True
         return self._writer
 
     @property
@@ -201,7 +198,8 @@ class Ledger:
     def put_histories(self, histories: Mapping[TopicPartition, bytes | None]) -> None:
         """Write histories; None deletes one. Raises ClusterUnreachable."""
         if histories:
-            self._append([history_record(where, data) for where, data in histories.items()])
+            keys = {where: compact_json([HISTORY_KEY, where.topic, where.partition]) for where in histories}
+            self._append([(keys[where], data) for where, data in histories.items()])
 
     def check_cluster_id(self, alias: str, cluster_id: str) -> EntryKey | None:
         """Returns the entry to put at first contact, else None. Raises WrongCluster for another id than the pinned
@@ -377,13 +375,6 @@ def gone(topic: str, alias: str, what: str) -> LedgerUntrusted:
         "is not known any more. If that is on purpose, stop the job, say `lockstep ledger reset`, pause again what "
         "must stay paused, and start it"
     )
-
-
-def id_of(topic: str, reader: Reader, known: str) -> str:
-    """Returns the topic's id (KIP-516), "" on brokers without ids. Raises LedgerUntrusted if it differs from
-    `known`."""
-    found = reader.topic_ids([topic]).get(topic) or known
-    return same_id(topic, reader.alias, known, found)
 
 
 def same_id(topic: str, alias: str, known: str, found: str) -> str:

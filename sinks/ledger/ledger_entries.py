@@ -126,12 +126,6 @@ def entry_record(entry_key: EntryKey, value: str | None, since: datetime) -> Rec
     return name, ENTRY_SCHEMA.encode({"entry": entry.value, "key": list(key), "value": value, "since": since})
 
 
-def history_record(where: TopicPartition, data: bytes | None) -> Record:
-    """Returns an offset history as an unsigned record; None deletes it."""
-    key = compact_json([HISTORY_KEY, where.topic, where.partition])
-    return key, data
-
-
 def parts_of(key: bytes) -> tuple[str, list[Any]]:
     """Returns the parts of a record's key. Raises ValueError, TypeError if it is not a key of a ledger."""
     name, *rest = orjson.loads(key)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,7 +71,9 @@ class PinFile:
         if not self._create and not os.access(self._path, os.W_OK):
             return
         try:
-            with self._locked():
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            # One writer at a time, of all flows and processes.
+            with locked(self._path.with_suffix(".lock")):
                 flows = self._read()
                 flows.pop(flow.name, None)
                 if pins is not None:
@@ -104,13 +105,6 @@ class PinFile:
             f"{self._path}, where the clusters' ids are kept, is damaged: nothing is written. Look whether all "
             "addresses in the properties file are right, then delete it"
         )
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Let one writer at a time in, of all flows and processes."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(self._path.with_suffix(".lock")):
-            yield
 
     def _write(self, flows: Mapping[str, Any]) -> None:
         # mkstemp makes it 0600; the new file is on the disk before it takes the old one's place.
