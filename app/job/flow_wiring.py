@@ -11,8 +11,7 @@ from threading import Lock
 from app.settings import Settings
 from app.wiring import admin_of, audit, cluster_ports, connect, guard, lease, ledger
 from sinks.background import at_once, begun
-from sinks.engine.flow_components import FlowComponents
-from sinks.engine.flow_ledger import SeeLedger
+from sinks.engine.flow_components import FlowComponents, SeeLedger
 from sinks.engine.metrics import Metrics
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Observer

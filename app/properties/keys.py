@@ -654,7 +654,7 @@ VERIFY_RATE = Key(
 _DECLARED = {key.name: key for key in list(globals().values()) if isinstance(key, Key)}
 
 TABLE: Mapping[str, Key[Any]] = _DECLARED | {
-    switch.name: Key(switch.name, BOOLEAN, switch.default, switch.doc)
+    switch.name: Key(switch.name, BOOLEAN, False, switch.doc)
     for kind in Kind
     for switch in kind.row.enabled_by
     if switch.name not in _DECLARED

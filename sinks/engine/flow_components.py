@@ -9,7 +9,6 @@ from threading import Lock
 
 from sinks.engine.apply import Writers
 from sinks.engine.cluster_guard import ClusterGuard
-from sinks.engine.flow_ledger import SeeLedger
 from sinks.engine.report import Observer
 from sinks.every_kind.claims import Claims
 from sinks.every_kind.controller import Controller
@@ -20,6 +19,10 @@ from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal, NoSignal, 
 from sinks.ledger.audit import Audit
 from sinks.ledger.lease import Leadership, Unled
 from sinks.ledger.ledger import Ledger
+from streaming.flow import Flow
+
+SeeLedger = Callable[[Flow, Ledger], None]
+"""Gets the ledger of a flow each time a pass has read it. May raise what stops the flow."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,8 @@ class FlowComponents:
 
     `topics`: lists topics of both clusters. `target`: reads topic ids. `overrides`: called with the ledger after each
     reading. `source_ends`: writes to the ledger what a failover will need to know of the source; only a job has it.
-    `obeys_failover`: write nothing for a flow that a failover ended. `leads_back`: groups are moved on the source.
+    `obeys_failover`: False for a command that writes on behalf of a failover; others write nothing for a flow that a
+    failover ended. `leads_back`: groups are moved on the source, and the copies are left alone.
     `leadership`: asked before each write. `full_turn`: the lock that one flow of the job holds while it compares
     everything. `claims`: what the flows of this process want of the target. `reviewed`: a person reviews the plan.
     `opened`: both clusters, closed with the flow. `source_epochs`: metadata epochs of the clients that take the second

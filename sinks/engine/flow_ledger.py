@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from sinks.engine.cluster_guard import ClusterGuard
 from sinks.engine.deletion_checks import only_ours
+from sinks.engine.flow_components import FlowComponents
 from sinks.every_kind.listing import Listed
 from sinks.every_kind.moved_copies import refuse_moved
 from sinks.failover.last_drill import last_drill
@@ -41,28 +41,13 @@ def check_not_copied(settings: FlowSettings, listed: Listed, ledger: str) -> Non
         raise LedgerUntrusted(COPIED.format(ledger, flow.name, " and ".join(copied), flow.source))
 
 
-SeeLedger = Callable[[Flow, Ledger], None]
-"""Gets the ledger of a flow each time a pass has read it. May raise what stops the flow."""
-
-
 class FlowLedger:
     """The ledger of one flow, and what it said when it was last read. `ended`: why the flow has ended; None while
     Lockstep keeps it in step."""
 
-    def __init__(
-        self,
-        flow: Flow,
-        guard: ClusterGuard,
-        open_ledger: Callable[[], Ledger],
-        listener: SeeLedger | None,
-        *,
-        obeys_failover: bool = True,
-        leads_back: bool = False,
-    ) -> None:
-        """`obeys_failover`: False for a command that writes on behalf of a failover. `leads_back`: it moves groups on
-        the source, and leaves the copies alone."""
-        self._flow, self._listener, self._leads_back = flow, listener, leads_back
-        self._guard, self._open, self._obeys = guard, open_ledger, obeys_failover
+    def __init__(self, flow: Flow, components: FlowComponents) -> None:
+        self._flow, self._listener, self._leads_back = flow, components.overrides, components.leads_back
+        self._guard, self._open, self._obeys = components.guard, components.open_ledger, components.obeys_failover
         self._ledger: Ledger | None = None
         self._topic_id = ""
         self.paused: frozenset[Kind] = frozenset()

@@ -52,18 +52,11 @@ class FlowReconcile:
     """The reconcile loop of one flow. Its controllers know what each kind needs; this class has what they share."""
 
     def __init__(
-        self,
-        settings: FlowSettings,
-        components: FlowComponents,
-        clock: Callable[[], float] = time.monotonic,
+        self, settings: FlowSettings, components: FlowComponents, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.settings, self._components, self._clock = settings, components, clock
         self.leadership = components.leadership
-        opened, listener = components.open_ledger, components.overrides
-        obeys, back = components.obeys_failover, components.leads_back
-        self._ledger = FlowLedger(
-            settings.flow, components.guard, opened, listener, obeys_failover=obeys, leads_back=back
-        )
+        self._ledger = FlowLedger(settings.flow, components)
         self._agenda = FlowAgenda(settings.pace, components.full_turn)
         self._claims, self._claimed_at = components.claims, float("-inf")
         # A command compares once: it has no earlier comparison to tell by that a broker follows the log.
@@ -323,13 +316,11 @@ class FlowReconcile:
         if self._claims.is_awaited(self.settings.flow) and now - self._claimed_at >= interval:
             self._claimed_at = now
             with suppress(LockstepError):
-                self._publish_claims(self._begin((), True), KindTrouble())
-
-    def _publish_claims(self, context: PassContext, trouble: KindTrouble) -> None:
-        due = self._poll(context, trouble, [kind for kind in Kind if kind.row.of_principals])
-        for _, comparison in self._survey(due, context, trouble):
-            if (wanted := comparison.wanted) is not None and wanted.kind.row.of_principals:
-                self._deletions.publish(wanted, context)
+                context, trouble = self._begin((), True), KindTrouble()
+                due = self._poll(context, trouble, [kind for kind in Kind if kind.row.of_principals])
+                for _, comparison in self._survey(due, context, trouble):
+                    if (wanted := comparison.wanted) is not None and wanted.kind.row.of_principals:
+                        self._deletions.publish(wanted, context)
 
     def _report(self, compared: Compared, outcomes: tuple[Outcome, ...]) -> Report:
         context, ended, flow = compared.context, self._ledger.ended, self.settings.flow

@@ -55,15 +55,14 @@ FIRST_RECOMPARE_S, LONGEST_RECOMPARE_S = 1.0, 30.0
 
 @dataclass
 class RetrySchedule:
-    """Retry times. Waits double from FIRST_RECOMPARE_S up to `longest` while a call keeps failing."""
+    """Retry times. Waits double from FIRST_RECOMPARE_S up to LONGEST_RECOMPARE_S while a call keeps failing."""
 
-    longest: float = LONGEST_RECOMPARE_S
     not_before: float = 0.0
     failures: int = 0
 
     def failed(self, now: float, at_least: float = 0.0) -> float:
         """Note a failure. Returns the seconds until the next try."""
-        wait = max(at_least, min(FIRST_RECOMPARE_S * 2.0 ** min(self.failures, 10), self.longest))
+        wait = max(at_least, min(FIRST_RECOMPARE_S * 2.0 ** min(self.failures, 10), LONGEST_RECOMPARE_S))
         self.failures += 1
         self.not_before = now + wait
         return wait

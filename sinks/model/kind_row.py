@@ -67,10 +67,10 @@ class RequiredRight:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A property that enables a kind. `doc`: its line in the docs, for keys that no other table declares."""
+    """A property that enables a kind. A key that no other table declares is off by default. `doc`: its line in the
+    docs."""
 
     name: str
-    default: bool = False
     doc: str = ""
 
 

@@ -12,9 +12,7 @@ from sinks.every_kind.controller import PassContext, Sighting
 from sinks.every_kind.kinds_agenda import KindsAgenda
 from sinks.every_kind.listing import Listed
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.ports.cluster import Reader
-from sinks.kafka.ports.watches import Watch
-from sinks.kinds.assembly import Assembled, Assembly, CompareProgress
+from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.topics.poll_schedule import PollSchedule
 from sinks.kinds.topics.rules import is_replicated, is_still_wanted
 from sinks.kinds.topics.survey import SeenTopics, adoptable_topics, compare_topics, survey
@@ -33,23 +31,11 @@ class TopicController:
 
     kinds = frozenset({Kind.TOPIC, Kind.TOPIC_CONFIG})
 
-    def __init__(
-        self,
-        settings: FlowSettings,
-        source: Reader,
-        target: Reader,
-        watches: tuple[Watch, Watch],
-        progress: CompareProgress | None = None,
-        *,
-        configs: ConfigWriter | None = None,
-        once: bool = False,
-    ) -> None:
-        """`watches`: on the source and on the target. `configs`: the writer of configs; None if they are not written.
-        `once`: for the single pass of a command."""
-        self._settings, self._source, self._target, self._progress = settings, source, target, progress
-        self._source_watch, self._target_watch = watches
-        self._once, self._configs = once, configs
-        self._schedule = PollSchedule(settings.pace)
+    def __init__(self, assembly: Assembly, configs: ConfigWriter) -> None:
+        self._settings, self._once, self._progress = assembly.settings, assembly.once, assembly.progress
+        self._source, self._target, self._configs = assembly.source.cluster, assembly.target.cluster, configs
+        self._source_watch, self._target_watch = assembly.source.config_watch(), assembly.target.config_watch()
+        self._schedule = PollSchedule(self._settings.pace)
         self._owes_ids = True
         self._gone, self._unobserved = set[str](), list[Unobserved]()
 
@@ -180,7 +166,7 @@ class TopicController:
             errors = (*compared.plan.errors, *self._unobserved)
             compared = replace(compared, plan=replace(compared.plan, errors=errors))
         changes_configs = any(change.kind is Kind.TOPIC_CONFIG for change in compared.plan.changes)
-        if changes_configs and self._configs is not None and (warning := self._configs.warning):
+        if changes_configs and (warning := self._configs.warning):
             return replace(compared, plan=compared.plan.noting([warning]))
         return compared
 
@@ -204,18 +190,10 @@ class TopicController:
 
 def assemble(assembly: Assembly) -> Assembled:
     """Build the controller and the writers of the kinds `topic` and `topic-config`."""
-    source, target = assembly.source, assembly.target
-    configs = ConfigWriter(target.cluster, assembly.settings.incremental)
-    controller = TopicController(
-        assembly.settings,
-        source.cluster,
-        target.cluster,
-        (source.config_watch(), target.config_watch()),
-        assembly.progress,
-        configs=configs,
-        once=assembly.once,
-    )
-    return Assembled([controller], {Kind.TOPIC: TopicWriter(target.cluster, configs), Kind.TOPIC_CONFIG: configs})
+    target = assembly.target.cluster
+    configs = ConfigWriter(target, assembly.settings.incremental)
+    controller, topics = TopicController(assembly, configs), TopicWriter(target, configs)
+    return Assembled([controller], {Kind.TOPIC: topics, Kind.TOPIC_CONFIG: configs})
 
 
 # What of the topics that are to be compared can be compared now. Pure.
