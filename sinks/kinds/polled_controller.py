@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Mapping
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from sinks.every_kind.comparison import Comparison, Polled, Wanted
 from sinks.every_kind.controller import PassContext, Sighting
 from sinks.every_kind.kinds_agenda import WHOLE, KindsAgenda
 from sinks.faults import NotSupported, RightsMissing
+from sinks.kafka.ports.acls import AclWatch
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Key, Kind
 from sinks.model.plan import Plan, Unobserved
@@ -19,16 +20,6 @@ S = TypeVar("S")
 
 ASKS_AFTER = 1.5
 """Times its rest, after which a list asks for a pass of its own: one that runs anyway polls it before that."""
-
-
-class ListWatch(Protocol):
-    """Polls a whole list, and tells whether it changed. Not thread-safe."""
-
-    def changed(self) -> bool:
-        """Whether the list differs from the last poll. The first poll returns True."""
-
-    def forget(self) -> None:
-        """The next poll reports a change."""
 
 
 class PolledController(ABC, Generic[S]):
@@ -46,7 +37,7 @@ class PolledController(ABC, Generic[S]):
     signalled_rest: float = 10.0
     refused_rest: float = 10.0
 
-    def __init__(self, flow: Flow, watches: tuple[ListWatch, ListWatch] | None = None) -> None:
+    def __init__(self, flow: Flow, watches: tuple[AclWatch, AclWatch] | None = None) -> None:
         """`watches`: on the source and on the target."""
         self._flow, self._watches = flow, watches
         self.kinds = frozenset({self.kind})

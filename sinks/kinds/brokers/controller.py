@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sinks.every_kind.comparison import Comparison, Wanted
-from sinks.every_kind.controller import PassContext, Sighting
+from sinks.every_kind.controller import PassContext, Sighting, sightings
 from sinks.faults import IncrementalUnsupported, ItemFault
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Faults, Origin
@@ -16,7 +16,6 @@ from sinks.kafka.ports.config_levels import (
     DEFAULT_OF_ALL,
     ConfigEntity,
     ConfigLevels,
-    LevelledEntry,
     LevelReader,
     Levels,
     ResourceType,
@@ -65,7 +64,17 @@ class BrokerController(PolledController["SeenLevels"]):
         return compare_brokers(self._settings, self._configs, seen, context.ledger.owned(Kind.BROKER_CONFIG))
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        return second_look_at_brokers(self._source, self._settings.flow.source, keys)
+        """Returns what the source has of these configs: in its cluster-wide default, and in force at one of its
+        brokers. Raises ClusterUnreachable, RightsMissing."""
+        alias = self._settings.flow.source
+        default, followed = _described(self._source, DEFAULT_OF_ALL, alias), any_broker(self._source, alias)
+        if isinstance(default, Unobserved) or isinstance(followed, Unobserved):
+            return {}
+        in_force = {
+            name for name, entry in followed.items() if any(one.origin is Origin.CLUSTER for one in entry.synonyms)
+        }
+        there = default.keys() | in_force
+        return sightings(keys, {key for key in keys if key[1] in there}, ())
 
 
 def assemble(assembly: Assembly) -> Assembled:
@@ -178,20 +187,6 @@ def compare_brokers(
     wanted = Wanted(Kind.BROKER_CONFIG, [("", name) for name in desired.wanted], 1 + len(upstream), "broker config")
     alike = Alike({("", name): "" for name in same(desired, downstream)})
     return Comparison(plan, {Kind.BROKER_CONFIG: present}, wanted, alike=alike)
-
-
-def second_look_at_brokers(source: LevelReader, alias: str, keys: Collection[Key]) -> dict[Key, Sighting]:
-    """Returns what the source has of these configs: in its cluster-wide default, and in force at one of its brokers.
-    Raises ClusterUnreachable, RightsMissing."""
-    default, followed = _described(source, DEFAULT_OF_ALL, alias), any_broker(source, alias)
-    if isinstance(default, Unobserved) or isinstance(followed, Unobserved):
-        return {}
-    there = default.keys() | {name for name, entry in followed.items() if _is_cluster_wide(entry)}
-    return {key: Sighting.WANTED if key[1] in there else Sighting.GONE for key in keys}
-
-
-def _is_cluster_wide(entry: LevelledEntry) -> bool:
-    return any(one.origin is Origin.CLUSTER for one in entry.synonyms)
 
 
 def any_broker(levels: LevelReader, alias: str) -> Levels | Unobserved:
