@@ -103,13 +103,17 @@ def _taken_over(facts: ReadinessFacts) -> Answered | None:
     record, target = facts.record, facts.target
     if facts.record_unknown is not None or not record.has_ended:
         return None
-    at = f" since {record.ended_at}" if record.ended_at else ""
     if record.doing and not record.has_taken_over:
         half = f"{target} takes over: `{record.doing.typed}` is half done. Run it again to its end"
         return Answered(ReadinessAnswer.NO, half)
     if how := TAKEN_OVER.get(record.state):
-        return Answered(ReadinessAnswer.DONE, f"{target} has taken over{at}, by {how}")
-    return Answered(ReadinessAnswer.DONE, f"{target} has taken over. The way back: {record.state}{at}")
+        return Answered(ReadinessAnswer.DONE, f"{target} has taken over{_since(record.ended_at)}, by {how}")
+    back = f"{record.state}{_since(record.begun.at)}"
+    return Answered(ReadinessAnswer.DONE, f"{target} has taken over. The way back: {back}")
+
+
+def _since(at: str) -> str:
+    return f" since {at}" if at else ""
 
 
 TAKEN_OVER: Mapping[State, str] = {State.PROMOTED: "`lockstep cutover`", State.FAILED_OVER: "`lockstep failover`"}

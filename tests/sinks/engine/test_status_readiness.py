@@ -147,7 +147,9 @@ def test_a_fence_is_said_and_stops_nothing() -> None:
 
 def ended(state: State, doing: Command | None = None) -> Readiness:
     """After the target took over, with MM2 and the source switched off."""
-    record = FailoverRecord(state, doing, begun=Begun("ann@ops", "2026-11-22T11:00:00Z"))
+    record = FailoverRecord(
+        state, doing, begun=Begun("ann@ops", "2026-11-22T12:00:00Z"), ended_at="2026-11-22T11:00:00Z"
+    )
     kinds = {Kind.ACL: KindStatus(Task.UNKNOWN, "the flow has ended")}
     status = replace(IN_STEP, state=FlowState.ERROR, reason="a: no answer", kinds=kinds)
     return replace(status, failover=FailoverStatus(record)).readiness()
@@ -158,7 +160,7 @@ def ended(state: State, doing: Command | None = None) -> Readiness:
     [
         (State.PROMOTED, "b has taken over since 2026-11-22T11:00:00Z, by `lockstep cutover`"),
         (State.FAILED_OVER, "b has taken over since 2026-11-22T11:00:00Z, by `lockstep failover`"),
-        (State.REVERSING, "b has taken over. The way back: REVERSING since 2026-11-22T11:00:00Z"),
+        (State.REVERSING, "b has taken over. The way back: REVERSING since 2026-11-22T12:00:00Z"),
     ],
 )
 def test_after_the_takeover_both_answers_are_done_and_what_leads_on_is_said(state: State, words: str) -> None:
