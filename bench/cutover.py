@@ -48,7 +48,7 @@ def main(
 ) -> None:
     """Measures, saves, and writes the page."""
     save(out, {"topics": topics, "fenced": fenced} | _measured(topics, fenced))
-    sys.stdout.write(write(out))
+    sys.stdout.write(write(out, CUTOVER))
 
 
 def _measured(topics: int, fenced: int) -> dict[str, Any]:

@@ -60,15 +60,17 @@ RTO = """## How long it takes
 """
 
 
-def write(results: Path = CUTOVER) -> str:
-    """Writes the page from what is saved beside it; what it says."""
+def write(results: Path, part: Path) -> str:
+    """Writes the page beside these results; what it says. `part`: in whose place they are; the other parts of the page
+    come from files of their usual names."""
     folder = results.parent
-    drill, cutover = read_drill(folder / LOSSES.name), read(folder / CUTOVER.name)
+    files = {one: folder / one.name for one in (CUTOVER, LOSSES, PREDICTIONS)} | {part: results}
+    drill, cutover = read_drill(files[LOSSES]), read(files[CUTOVER])
     parts = [INTRO]
     if drill:
         parts.append(LOSS.format(rounds=drill.ended, table=table(HEAD, _rows(drill.losses, _row))))
     # A run of its own where there is one: its rounds may be fewer than a table of groups needs.
-    if of_its_own := read_drill(folder / PREDICTIONS.name):
+    if of_its_own := read_drill(files[PREDICTIONS]):
         parts.append(_predictions(of_its_own, f" --out bench/figures/{PREDICTIONS.name}"))
     elif drill:
         parts.append(_predictions(drill, ""))

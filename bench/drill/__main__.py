@@ -21,7 +21,7 @@ from app.local.waiting import WaitedTooLong, wait_for
 from bench.drill.outcome_rows import AFTER, CALM, DURING, DrillSeries, rows
 from bench.drill.snapshot import ISOLATION, Loss, Snapshot, Target, losses, read_logs
 from bench.drill.source_load import CLEANER, Commits, Load, create, readers
-from bench.failover_figures_page import LOSSES, write
+from bench.failover_figures_page import LOSSES, PREDICTIONS, write
 from bench.pair import HEARTBEATS, BenchPair, intervals, pair_of, remote, running
 from bench.saved_figures import say
 
@@ -64,7 +64,7 @@ def main(
                 found.rounds += 1
                 found.failed.append(str(error))
             found.save(out)
-    sys.stdout.write(write(out))
+    sys.stdout.write(write(out, PREDICTIONS if out.name == PREDICTIONS.name else LOSSES))
 
 
 class DrillRound:

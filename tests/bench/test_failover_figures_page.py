@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
+import pytest
+
+from bench import cutover
+from bench.drill import __main__ as drill
 from bench.drill.outcome_rows import CALM, DURING, DrillSeries, read
 from bench.drill.snapshot import Loss
 from bench.failover_figures_page import CUTOVER, HEAD, LOSSES, PAGE, PREDICTED_HEAD, PREDICTIONS, write
@@ -23,7 +28,7 @@ def series(*found: Loss, rounds: int = 1) -> DrillSeries:
 def written(folder: Path, *found: Loss, head: str = HEAD) -> list[list[str]]:
     """The rows of the table with this head, cell by cell."""
     series(*found).save(folder / LOSSES.name)
-    text = write(folder / CUTOVER.name)
+    text = write(folder / CUTOVER.name, CUTOVER)
     assert (folder / PAGE).read_text() == text
     lines = [line for line in text.splitlines() if line.count("|") == head.count("|") + 2]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
@@ -60,17 +65,42 @@ def test_each_moment_and_topic_has_a_row_and_all_have_the_last(tmp_path: Path) -
 
 def test_losses_are_read_as_they_were_saved(tmp_path: Path) -> None:
     written(tmp_path, loss(), loss(counted=None, predicted=None))
-    drill = read(tmp_path / LOSSES.name)
-    assert drill is not None
-    assert drill.losses == [loss(), loss(counted=None, predicted=None)]
+    saved = read(tmp_path / LOSSES.name)
+    assert saved is not None
+    assert saved.losses == [loss(), loss(counted=None, predicted=None)]
+
+
+STEPS = {"DENY_WRITES": 1.26, "command": 12.0, "opening": 0.5}
+SECONDS = {"cutover": STEPS, "preflight": {"first": {"seconds": 2.0, "cpu": 1.0}}, "fence": STEPS}
 
 
 def test_seconds_of_a_cutover_stand_by_step(tmp_path: Path) -> None:
-    steps = {"DENY_WRITES": 1.26, "command": 12.0, "opening": 0.5}
-    preflight = {"first": {"seconds": 2.0, "cpu": 1.0}}
-    found = {"topics": 500, "fenced": 2000, "cutover": steps, "preflight": preflight, "fence": steps}
-    save(tmp_path / CUTOVER.name, found)
-    text = write(tmp_path / CUTOVER.name)
+    save(tmp_path / CUTOVER.name, {"topics": 500, "fenced": 2000} | SECONDS)
+    text = write(tmp_path / CUTOVER.name, CUTOVER)
     assert "| DENY_WRITES | 1.3 |" in text
     assert "| first | 2.0 | 1.0 |" in text
     assert "a fence of 2,000 topics" in text
+
+
+def test_a_cutover_with_a_file_of_its_own_is_on_the_page_beside_what_was_saved_of_drills(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    series(loss()).save(tmp_path / LOSSES.name)
+    monkeypatch.setattr(cutover, "_measured", lambda topics, fenced: SECONDS)
+    cutover.main(7, 9, tmp_path / "own.json")
+    page = (tmp_path / PAGE).read_text()
+    assert "a cutover of 7 topics" in page
+    assert "## What would be lost" in page
+    assert capsys.readouterr().out == page
+
+
+@pytest.mark.parametrize(("name", "counts"), [("own.json", True), (PREDICTIONS.name, False)])
+def test_a_drill_with_a_file_of_its_own_is_on_the_page_and_one_of_predictions_in_their_place(
+    name: str, counts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drill, "pair_of", MagicMock())
+    monkeypatch.setattr(drill, "DrillRound", MagicMock())
+    drill.main(1, tmp_path / name)
+    page = (tmp_path / PAGE).read_text()
+    assert "## What is predicted without the source" in page
+    assert ("## What would be lost" in page) == counts
