@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
 import typer
@@ -30,6 +30,7 @@ from bench.timed_changes import FAST, WATCHED, Changes, acl_seconds, bench_of, g
 from streaming.errors import LockstepError
 
 RESULTS: Final = FIGURES / "benchmarks.json"
+TEMPLATE: Final = FIGURES / "benchmarks-template.md"
 
 
 def main(
@@ -41,25 +42,21 @@ def main(
 ) -> None:
     """Measures, saves after each way, and writes the page."""
     saved = read(RESULTS)
-    results, facts = [Result(**row) for row in saved.get("results", ())], saved.get("facts", {})
+    results, facts = saved.get("results", []), saved.get("facts", {})
     if not render:
         # Otherwise ways that are no longer measured would stand beside ways of another run.
-        results = [row for row in results if row.name in {scenario.name for scenario in SCENARIOS}]
+        results = [row for row in results if row["name"] in {scenario.name for scenario in SCENARIOS}]
         facts |= machine() | {"decoding": _decoded()}
         if acls:
             say("ACLs")
             facts["acls"] = measure_acls()
-            _save(results, facts)
+            save(RESULTS, {"facts": facts, "results": results})
         for count in (int(text) for text in topics.split(",") if text):
             for result in _measure(count):
-                results = [row for row in results if (row.name, row.topics) != (result.name, result.topics)]
-                results.append(result)
-                _save(results, facts)
+                others = [row for row in results if (row["name"], row["topics"]) != (result["name"], result["topics"])]
+                results = [*others, result]
+                save(RESULTS, {"facts": facts, "results": results})
     (FIGURES / "benchmarks.md").write_text(page(results, facts))
-
-
-def _save(results: Sequence[Result], facts: dict[str, Any]) -> None:
-    save(RESULTS, {"facts": facts, "results": [asdict(result) for result in results]})
 
 
 def _measure(topics: int) -> Iterator[Result]:
@@ -134,26 +131,10 @@ SCENARIOS = (
 )
 
 
-@dataclass
-class Result:
-    """One way of replicating configs at one number of topics. Seconds; CPU in seconds an idle minute; bytes.
+Result = Mapping[str, Any]
+"""One way of replicating configs at one number of topics. Seconds; CPU in seconds an idle minute; bytes.
 
-    `starting`: of the first changes after a start, which are not among the `latencies`."""
-
-    name: str
-    topics: int
-    latencies: list[float]
-    cpu_job: float
-    cpu_source: float
-    cpu_target: float
-    resident: int
-    requests: dict[str, float]
-    first_comparison: float | None
-    starting: list[float]
-
-    @property
-    def cpu_all(self) -> float:
-        return self.cpu_job + self.cpu_source + self.cpu_target
+`starting`: of the first changes after a start, which are not among the `latencies`."""
 
 
 def measure(pair: BenchPair, scenario: Scenario, topics: int, seed: int) -> Result:
@@ -166,18 +147,18 @@ def measure(pair: BenchPair, scenario: Scenario, topics: int, seed: int) -> Resu
         price, source, target = idle_costs((runs.pids, pair.a.pids, pair.b.pids), IDLE)
         asked = since(counted(samples(job)), before) if job else {}
     requests = {"all": sum(asked.values()), "write": sum(asked.get(api, 0) for api in WRITES)} if job else {}
-    return Result(
-        scenario.name,
-        topics,
-        latencies,
-        price.cpu_seconds,
-        source.cpu_seconds,
-        target.cpu_seconds,
-        price.memory.total(),
-        requests={name: count * 60 / IDLE for name, count in requests.items()},
-        first_comparison=first,
-        starting=starting,
-    )
+    return {
+        "name": scenario.name,
+        "topics": topics,
+        "latencies": latencies,
+        "cpu_job": price.cpu_seconds,
+        "cpu_source": source.cpu_seconds,
+        "cpu_target": target.cpu_seconds,
+        "resident": price.memory.total(),
+        "requests": {name: count * 60 / IDLE for name, count in requests.items()},
+        "first_comparison": first,
+        "starting": starting,
+    }
 
 
 @contextmanager
@@ -244,56 +225,58 @@ def _acl_changes(pair: BenchPair, way: Scenario) -> dict[str, list[float]]:
 
 # bench/figures/benchmarks.md, from what was measured.
 
+
+def _cpu(row: Result) -> float:
+    return float(row["cpu_job"] + row["cpu_source"] + row["cpu_target"])
+
+
 GOALS = (
-    ("p50", 2000, 0.5, lambda row: quantile(row.latencies, 0.5)),
-    ("p99", 2000, 0.6, lambda row: quantile(row.latencies, 0.99)),
-    ("CPU of an idle minute, together", 2000, 0.3, lambda row: row.cpu_all),
-    ("CPU of an idle minute, the job alone", 2000, 0.4, lambda row: row.cpu_job),
-    ("resident memory", 2000, 1.5, lambda row: row.resident / MIB),
-    ("CPU of an idle minute, together", 500, 0.7, lambda row: row.cpu_all),
+    ("p50", 2000, 0.5, lambda row: quantile(row["latencies"], 0.5)),
+    ("p99", 2000, 0.6, lambda row: quantile(row["latencies"], 0.99)),
+    ("CPU of an idle minute, together", 2000, 0.3, _cpu),
+    ("CPU of an idle minute, the job alone", 2000, 0.4, lambda row: row["cpu_job"]),
+    ("resident memory", 2000, 1.5, lambda row: row["resident"] / MIB),
+    ("CPU of an idle minute, together", 500, 0.7, _cpu),
 )
 """What was set out to be reached by the default: what, topics, ratio to MM2 at 1 s, and how to read it of a result."""
-
-INTRO = """# Changes, groups, ACLs, outages
-
-`make bench` writes this page and `benchmarks.json` in about an hour. It measures how long a changed topic config takes to the target, and what watching for it costs.
-
-The ways of one table run one after the other on the same two clusters of one broker. {changes} changes of `retention.ms` at random topics and moments, about one a second. Each is timed until `DescribeConfigs` on the target shows it. Ten changes right after a start have a column of their own. 45 s without a change give the price of a minute. Beside Lockstep runs an MM2 at its defaults: the brokers' figures contain its requests, its own CPU is left out. "MM2" alone has `sync.topic.configs`, `sync.topic.acls` and `refresh.topics` at the interval named.
-
-{cores} cores and {memory_gib} GiB for brokers, MM2 and Spark together, Python {python}: compare ways, not machines.
-"""
 
 HEAD: Final = "| change → target p50 | p90 | p99 | max | slowest of the ten right after the start | CPU-s an idle minute: job | source broker | target broker | together | admin requests a minute | write requests a minute | resident MiB | first comparison"
 
 
-def page(results: Sequence[Result], facts: dict[str, Any]) -> str:
-    parts = [INTRO.format(changes=max((len(result.latencies) for result in results), default=0), **facts)]
-    for topics in sorted({result.topics for result in results}):
-        parts.append(f"## {topics:,} topics\nSeconds, CPU-seconds, MiB.\n")
-        parts.append(table(HEAD, [_row(result) for result in results if result.topics == topics]) + "\n")
-    parts += [_goals(results), _decoding(facts["decoding"]["records_per_second"])]
-    if "acls" in facts:
-        parts.append(_acls(facts["acls"]))
+def page(results: Sequence[Result], facts: Mapping[str, Any]) -> str:
+    tables = []
+    for topics in sorted({result["topics"] for result in results}):
+        rows = table(HEAD, [_row(result) for result in results if result["topics"] == topics])
+        tables.append(f"## {topics:,} topics\nSeconds, CPU-seconds, MiB.\n\n{rows}\n")
+    others = [_acls(facts["acls"])] if "acls" in facts else []
     # Each of these has a bench and a file of its own.
-    parts += [bench.section(found) for bench in (group_scenario, bounces, chaos) if (found := read(bench.RESULTS))]
-    return "\n".join([*parts, (FIGURES / "benchmarks-notes.md").read_text()])
+    others += [bench.section(found) for bench in (group_scenario, bounces, chaos) if (found := read(bench.RESULTS))]
+    slower = 1_000_000 - facts["decoding"]["records_per_second"]
+    return TEMPLATE.read_text().format(
+        changes=max((len(result["latencies"]) for result in results), default=0),
+        topics="\n".join(tables),
+        goals=_goals(results),
+        decoded=verdict(slower, f"{slower:,.0f}"),
+        others="\n".join(others),
+        **facts,
+    )
 
 
 def _row(result: Result) -> list[str]:
-    costs = (result.cpu_job, result.cpu_source, result.cpu_target, result.cpu_all)
+    costs = (result["cpu_job"], result["cpu_source"], result["cpu_target"], _cpu(result))
     return [
-        result.name,
-        *quantiles(result.latencies),
-        f"{max(result.starting):.2f}" if result.starting else "-",
+        result["name"],
+        *quantiles(result["latencies"]),
+        f"{max(result['starting']):.2f}" if result["starting"] else "-",
         *(f"{cost:.1f}" for cost in costs),
-        *(f"{result.requests[name]:.0f}" if result.requests else "not counted" for name in ("all", "write")),
-        f"{result.resident / MIB:.0f}",
-        "-" if result.first_comparison is None else f"{result.first_comparison:.1f} s",
+        *(f"{result['requests'][name]:.0f}" if result["requests"] else "not counted" for name in ("all", "write")),
+        f"{result['resident'] / MIB:.0f}",
+        "-" if result["first_comparison"] is None else f"{result['first_comparison']:.1f} s",
     ]
 
 
 def _goals(results: Sequence[Result]) -> str:
-    rows, found = [], {(row.name, row.topics): row for row in results}
+    rows, found = [], {(row["name"], row["topics"]): row for row in results}
     for what, topics, goal, value in GOALS:
         ours, theirs = found.get((DEFAULT, topics)), found.get((FAST, topics))
         if ours is not None and theirs is not None:
@@ -301,19 +284,10 @@ def _goals(results: Sequence[Result]) -> str:
             figures = f"{ratio:.2f} ({value(ours):.2f} against {value(theirs):.2f})"
             text = verdict(ratio - goal, f"{ratio - goal:.2f}")
             rows.append((what, f"{topics:,}", f"≤ {goal} of MM2's at 1 s", figures, text))
-    if writes := [row.requests["write"] for row in results if row.requests]:
+    if writes := [row["requests"]["write"] for row in results if row["requests"]]:
         reached = "reached" if max(writes) == 0 else "missed"
         rows.append(("write requests of an idle minute", "all", "0", f"{max(writes):.0f}", reached))
     return "## Goals\n\n" + table(f"{DEFAULT} | topics | goal | measured |", rows) + "\n"
-
-
-def _decoding(rate: float) -> str:
-    over = 1_000_000 - rate
-    return (
-        "## Decoding\n"
-        f"`python -m bench.decoding` reads {rate:,.0f} records a second (goal: 1,000,000; "
-        f"{verdict(over, f'{over:,.0f}')}). They are MM2's records, a third of each kind, cached in Spark's memory.\n"
-    )
 
 
 ACL_HEAD = "| changes | p50 | p90 | p99 | max | goal: p99 ≤ 3 s"

@@ -39,18 +39,7 @@ from streaming.mm2.records import TopicPartition
 
 PAGE: Final = FIGURES / "benchmarks-scale.md"
 RESULTS: Final = FIGURES / "benchmarks-scale.json"
-NOTES: Final = FIGURES / "benchmarks-scale-notes.md"
-
-INTRO: Final = """# 10,000 topics in four flows
-
-`python -m bench.scale` writes this page and `benchmarks-scale.json`. One job has four flows into one target: five clusters of one broker. Topics have one partition and one record each, five ACLs, and a group that has read them.
-
-1. The target is empty, and the job makes everything.
-2. Another job finds all in step: its start, full comparisons (`POST /look`), and changes of `retention.ms` at random topics. Each change is timed until `DescribeConfigs` on the target shows it. Then a minute without a change.
-3. MM2 runs alone with the same four flows, `sync.topic.configs`, `sync.topic.acls` and `refresh.topics` at 1 s, and syncs no group offsets.
-
-{cores} cores and {memory_gib} GiB for five brokers, MM2 or Spark together, Python {python}: compare rows of one column, not machines.
-"""
+TEMPLATE: Final = FIGURES / "benchmarks-scale-template.md"
 
 Size = Mapping[str, Any]
 Row = tuple[str, str, Callable[[Any], float]]
@@ -123,9 +112,9 @@ GOALS: Final[Sequence[tuple[Row, str | None, float, str]]] = (
 
 def page(found: Mapping[str, Any]) -> str:
     sizes = {int(count): of for count, of in sorted(found["sizes"].items(), key=lambda size: int(size[0]))}
-    parts = [INTRO.format(**found["facts"])]
-    parts += [f"## {title}\n\n{_table(sizes, rows)}\n" for title, rows in SECTIONS.items()]
-    return "\n".join([*parts, _goals(sizes), NOTES.read_text()])
+    sections = "\n".join(f"## {title}\n\n{_table(sizes, rows)}\n" for title, rows in SECTIONS.items())
+    largest, template = max(sizes), TEMPLATE.read_text()
+    return template.format(sections=sections, largest=largest, goals=_goals(sizes[largest]), **found["facts"])
 
 
 def _table(sizes: Mapping[int, Size], rows: Sequence[Row]) -> str:
@@ -151,14 +140,14 @@ def _shown(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
 
 
-def _goals(sizes: Mapping[int, Size]) -> str:
-    count, rows = max(sizes), []
+def _goals(size: Size) -> str:
+    rows = []
     for (name, path, of), beside, most, unit in GOALS:
-        value, one = _value(sizes[count], path, of), _value(sizes[count], beside, of) if beside else 1.0
+        value, one = _value(size, path, of), _value(size, beside, of) if beside else 1.0
         ratio = value / one if value is not None and one else None
         text = "not measured" if ratio is None else verdict(ratio - most, _shown(ratio - most))
         rows.append((name, f"≤ {_shown(most)} {unit}", _shown(ratio), text))
-    return f"## Goals at {count:,} topics\n\n" + table("what | goal | measured |", rows) + "\n"
+    return table("what | goal | measured |", rows)
 
 
 CHANGES: Final = (1.0, 40)
