@@ -13,7 +13,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -97,11 +97,11 @@ def storm(pair: ChaosPair, number: int) -> list[dict[str, Any]]:
     """Some faults at once, and how long it took until all was equal again; None: longer than LIMIT."""
     chosen = drawn(pair.chance, MOST_AT_ONCE)
     say(f"{number + 1}: {', '.join(chosen)}")
-    with ExitStack() as begun:
-        for fault in chosen.values():
-            begun.enter_context(fault.happens(pair))
-        # Not a wait for something: how long faults last is what is varied.
-        time.sleep(pair.chance.uniform(*LASTS))
+    ends = [fault.begin(pair) for fault in chosen.values()]
+    # Not a wait for something: how long faults last is what is varied.
+    time.sleep(pair.chance.uniform(*LASTS))
+    for end in filter(None, reversed(ends)):
+        end()
     seconds = _seconds_until_equal(pair)
     pair.job.check()
     missing = pair.missing() if seconds is None else {}
@@ -125,71 +125,65 @@ def _seconds_until_equal(pair: ChaosPair) -> float | None:
 # A change by another client's hand is over at once. The job must undo it, or leave it alone.
 
 
+End = Callable[[], None]
+
+
 @dataclass(frozen=True)
 class Fault:
-    """`touches`: what it happens to; two faults at the same time touch different things. `happens`: it begins and ends
-    with this block. `lasts`: False where it is over at once. `weight`: how often."""
+    """`touches`: what it happens to; two faults at the same time touch different things. `begin`: returns what ends it;
+    None: it is over at once. `lasts`: False where it is over at once. `weight`: how often."""
 
     touches: str
-    happens: Callable[[ChaosPair], AbstractContextManager[None]]
+    begin: Callable[[ChaosPair], End | None]
     lasts: bool = True
     weight: int = 2
 
 
-@contextmanager
-def _job_killed(pair: ChaosPair) -> Iterator[None]:
+def _kill_job(pair: ChaosPair) -> End:
     send(pair.job.pids, signal.SIGKILL)
     pair.job.stop()
-    yield
-    pair.job.start()
+    return pair.job.start
 
 
-@contextmanager
-def _mirror_killed(pair: ChaosPair) -> Iterator[None]:
+def _kill_mirror(pair: ChaosPair) -> End:
     pair.mirror.kill()
-    yield
-    pair.mirror.start(wait=False)
+    return partial(pair.mirror.start, wait=False)
 
 
-@contextmanager
-def _broker_killed(alias: str, pair: ChaosPair) -> Iterator[None]:
+def _kill_broker(alias: str, pair: ChaosPair) -> End:
     """One of its three: the others elect leaders, and clients find them."""
     broker = pair.chance.randint(1, BROKERS)
     pair.cluster(alias).kill_node(broker)
-    yield
-    pair.cluster(alias).start_node(broker)
+    return partial(pair.cluster(alias).start_node, broker)
 
 
-@contextmanager
-def _brokers_killed(alias: str, pair: ChaosPair) -> Iterator[None]:
-    pair.cluster(alias).kill()
-    yield
-    pair.cluster(alias).start(wait=False)
-    pair.cluster(alias).wait_until_ready(STARTS_WITHIN)
+def _kill_brokers(alias: str, pair: ChaosPair) -> End:
+    cluster = pair.cluster(alias)
+    cluster.kill()
+
+    def start() -> None:
+        cluster.start(wait=False)
+        cluster.wait_until_ready(STARTS_WITHIN)
+
+    return start
 
 
-@contextmanager
-def _frozen(pids: Callable[[ChaosPair], Iterable[int]], pair: ChaosPair) -> Iterator[None]:
-    frozen = list(pids(pair))
-    send(frozen, signal.SIGSTOP)
-    yield
-    send(frozen, signal.SIGCONT)
+def _freeze(pids: Sequence[int]) -> End:
+    send(pids, signal.SIGSTOP)
+    return partial(send, pids, signal.SIGCONT)
 
 
-def _broker_frozen(alias: str) -> Fault:
-    return Fault(alias, partial(_frozen, lambda pair: [pair.chance.choice(pair.cluster(alias).pids)]))
+def _freeze_broker(alias: str, pair: ChaosPair) -> End:
+    return _freeze([pair.chance.choice(pair.cluster(alias).pids)])
 
 
 def _by_hand(touches: str, change: Callable[[ChaosPair], None]) -> Fault:
     """A change that a cluster does not take is none."""
 
-    @contextmanager
-    def happens(pair: ChaosPair) -> Iterator[None]:
-        with suppress(LockstepError):
-            change(pair)
-        yield
+    def begin(pair: ChaosPair) -> None:
+        tried(partial(change, pair))
 
-    return Fault(touches, happens, lasts=False)
+    return Fault(touches, begin, lasts=False)
 
 
 def _delete_a_topic(pair: ChaosPair) -> None:
@@ -241,8 +235,7 @@ def _user_by_hand(pair: ChaosPair) -> None:
         users.upsert([Upsertion(*CREDENTIAL, 16384, "by hand")])
 
 
-@contextmanager
-def _ledger_lost(pair: ChaosPair) -> Iterator[None]:
+def _lose_ledger(pair: ChaosPair) -> None:
     """The flow must stop and say why. Then the bench does what the message says, as an operator would."""
     cluster = pair.kinds.target.cluster
     cluster.delete_topics([LEDGER])
@@ -253,7 +246,6 @@ def _ledger_lost(pair: ChaosPair) -> Iterator[None]:
     reset = ("ledger", "reset", "--yes", "--config", str(pair.job.config))
     lockstep(*reset, within=STARTS_WITHIN).check_returncode()
     pair.job.start()
-    yield
 
 
 def _stopped(pair: ChaosPair) -> bool:
@@ -262,16 +254,16 @@ def _stopped(pair: ChaosPair) -> bool:
 
 
 FAULTS: Mapping[str, Fault] = {
-    "kill -9 of the job": Fault("job", _job_killed),
-    "the job frozen": Fault("job", partial(_frozen, lambda pair: pair.job.pids)),
-    "kill -9 of MM2": Fault("mirror", _mirror_killed),
-    "MM2 frozen": Fault("mirror", partial(_frozen, lambda pair: pair.mirror.pids)),
-    "kill -9 of a broker of the source": Fault("a", partial(_broker_killed, "a")),
-    "kill -9 of a broker of the target": Fault("b", partial(_broker_killed, "b")),
-    "kill -9 of all brokers of the source": Fault("a", partial(_brokers_killed, "a"), weight=1),
-    "kill -9 of all brokers of the target": Fault("b", partial(_brokers_killed, "b"), weight=1),
-    "a broker of the source frozen": _broker_frozen("a"),
-    "a broker of the target frozen": _broker_frozen("b"),
+    "kill -9 of the job": Fault("job", _kill_job),
+    "the job frozen": Fault("job", lambda pair: _freeze(pair.job.pids)),
+    "kill -9 of MM2": Fault("mirror", _kill_mirror),
+    "MM2 frozen": Fault("mirror", lambda pair: _freeze(pair.mirror.pids)),
+    "kill -9 of a broker of the source": Fault("a", partial(_kill_broker, "a")),
+    "kill -9 of a broker of the target": Fault("b", partial(_kill_broker, "b")),
+    "kill -9 of all brokers of the source": Fault("a", partial(_kill_brokers, "a"), weight=1),
+    "kill -9 of all brokers of the target": Fault("b", partial(_kill_brokers, "b"), weight=1),
+    "a broker of the source frozen": Fault("a", partial(_freeze_broker, "a")),
+    "a broker of the target frozen": Fault("b", partial(_freeze_broker, "b")),
     "a topic of the source deleted": _by_hand("topics", _delete_a_topic),
     "a topic of the source recreated": _by_hand("topics", _recreate_a_topic),
     "ACLs revoked on the source": _by_hand("source's ACLs", _revoke_on_the_source),
@@ -280,7 +272,7 @@ FAULTS: Mapping[str, Fault] = {
     "a broker config altered on the target": _by_hand("broker config", _broker_config_by_hand),
     "ACLs deleted on the target": _by_hand("ACLs", _acls_by_hand),
     "a user altered on the target": _by_hand("user", _user_by_hand),
-    "the ledger deleted, then reset": Fault("job", _ledger_lost, lasts=False, weight=1),
+    "the ledger deleted, then reset": Fault("job", _lose_ledger, lasts=False, weight=1),
 }
 
 
@@ -347,10 +339,10 @@ class ChaosPair:
         source = self.kinds.source
         source.cluster.append_log(NAME, records)
         self.written += RECORDS_A_CHANGE
-        seen = source.groups.ends([HERE])
+        seen = source.groups.latest([HERE])
         if HERE not in seen.items:
             raise LockstepError(f"the end of {HERE} on a: {seen.errors.get(HERE)}")
-        self.kinds.change(seen.items[HERE].end)
+        self.kinds.change(seen.items[HERE])
         self.topics.append(f"{NAME}-{self.kinds.step}")
 
     def missing(self) -> dict[str, str]:
@@ -360,7 +352,7 @@ class ChaosPair:
             last = target.cluster.read_log(THERE.topic, 1)
             if [key for key, _ in last] != [b"%d" % (self.written - 1)]:
                 return {"records": f"MM2 is at {last}"}
-            self.kinds.offset = target.groups.ends([THERE]).items[THERE].end
+            self.kinds.offset = target.groups.latest([THERE]).items[THERE]
             absent = {f"a.{name}" for name in self.topics} - target.cluster.list_topics().keys()
             hosts = self._hosts(self.kinds.source, NAME) - self._hosts(target, THERE.topic)
             left = {"topics that are missing": sorted(absent), "hosts without their ACL": sorted(hosts)}

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from app.wiring import cluster_ports
 from bench.pair import BenchPair
-from sinks.faults import ClusterUnreachable
+from sinks.faults import ClusterUnreachable, Observed
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
-from sinks.kafka.ports.cluster import ConfigEntry, TopicSpec
+from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.cluster_ports import ClusterPorts
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, LevelledEntry
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kafka.ports.users import Mechanism, Upsertion
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
 from sinks.kinds.quotas.quota_port import Entity
@@ -102,21 +102,15 @@ class EveryKind:
     def looks(self) -> Mapping[Kind, Callable[[], tuple[object, object]]]:
         """For each kind, what tells what the target has, and what it should have. They raise LockstepError."""
         target, quotas = self.target, JvmQuotas(self.target)
+        configs, levels = target.cluster.describe_topic_configs, target.levels.describe
         user, mechanism = CREDENTIAL
-
-        def retention() -> str | None:
-            return _value(target.cluster.describe_topic_configs([THERE.topic]).items.get(THERE.topic), "retention.ms")
-
-        def broker_config() -> str | None:
-            return _value(target.levels.describe([DEFAULT_OF_ALL]).items.get(DEFAULT_OF_ALL), BROKER_CONFIG)
-
         return {
             Kind.TOPIC: lambda: (f"a.{NAME}-{self.step}" in target.cluster.list_topics(), True),
-            Kind.TOPIC_CONFIG: lambda: (retention(), self._milliseconds),
+            Kind.TOPIC_CONFIG: lambda: (_value(configs([THERE.topic]), "retention.ms"), self._milliseconds),
             Kind.ACL: lambda: (self._acl(THERE.topic) in target.acls.describe(), True),
             Kind.SCRAM_USER: lambda: (target.users.describe([user]).get(user, {}).get(mechanism), self._iterations),
             Kind.CLIENT_QUOTA: lambda: (quotas.describe().get(Entity(USER), {}).get(QUOTA), 1000.0 + self.step),
-            Kind.BROKER_CONFIG: lambda: (broker_config(), self._milliseconds),
+            Kind.BROKER_CONFIG: lambda: (_value(levels([DEFAULT_OF_ALL]), BROKER_CONFIG), self._milliseconds),
             Kind.GROUP_OFFSET: lambda: (target.groups.committed([GROUP]).items.get(GROUP, {}).get(THERE), self.offset),
         }
 
@@ -135,8 +129,10 @@ class EveryKind:
         )
 
 
-def _value(configs: Mapping[str, ConfigEntry | LevelledEntry] | None, name: str) -> str | None:
-    return configs[name].value if configs and name in configs else None
+def _value(seen: Observed[Any, Mapping[str, Any]], name: str) -> str | None:
+    """Of the only item that was asked for."""
+    configs = next(iter(seen.items.values()), {})
+    return configs[name].value if name in configs else None
 
 
 def every_kind(pair: BenchPair, brokers: int = 1) -> EveryKind:

@@ -64,8 +64,8 @@ class BenchPair:
         copies = [remote(TopicPartition(topic, number)) for topic in topics for number in range(partitions)]
         if not {copy.topic for copy in copies} <= self.target.list_topics().keys():
             return False
-        ends = self.target.groups.ends(copies).items
-        return len(ends) == len(copies) and all(log.end >= records for log in ends.values())
+        ends = self.target.groups.latest(copies).items
+        return len(ends) == len(copies) and min(ends.values()) >= records
 
     def job(self, **keys: str) -> LocalJob:
         """The job with these keys, not started."""

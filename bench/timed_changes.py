@@ -9,17 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
-from confluent_kafka.admin import (
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka import admin as rd
 
 from app.local.waiting import wait_for
 from bench.pair import BenchPair, make_topics, pair_of, running
@@ -90,8 +80,8 @@ class Changes:
 
     def __init__(self, sources: Mapping[str, str], target: str, topics: int, seed: int) -> None:
         """`sources`: bootstrap servers by alias; `topics`: of each."""
-        self._sources = {alias: AdminClient({"bootstrap.servers": at}) for alias, at in sources.items()}
-        self._target = AdminClient({"bootstrap.servers": target})
+        self._sources = {alias: rd.AdminClient({"bootstrap.servers": at}) for alias, at in sources.items()}
+        self._target = rd.AdminClient({"bootstrap.servers": target})
         self._topics = topics
         self._random = random.Random(seed)
         # On clusters that were kept no topic has the value of an earlier run.
@@ -110,14 +100,14 @@ class Changes:
     def _change(self, alias: str, topic: str, arrivals: Arrivals[str]) -> None:
         value = str(self._next_value)
         self._next_value += 1
-        entry = ConfigEntry("retention.ms", value, incremental_operation=AlterConfigOpType.SET)
-        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+        entry = rd.ConfigEntry("retention.ms", value, incremental_operation=rd.AlterConfigOpType.SET)
+        resource = rd.ConfigResource(rd.ResourceType.TOPIC, topic, incremental_configs=[entry])
         for future in self._sources[alias].incremental_alter_configs([resource]).values():
             future.result()
         arrivals.expect(f"{alias}.{topic}", value)
 
     def _arrived(self, wanted: Mapping[str, str]) -> list[str]:
-        resources = [ConfigResource(ResourceType.TOPIC, name) for name in wanted]
+        resources = [rd.ConfigResource(rd.ResourceType.TOPIC, name) for name in wanted]
         seen = self._target.describe_configs(resources).items()
         return [one.name for one, future in seen if future.result()["retention.ms"].value == wanted[one.name]]
 
@@ -141,7 +131,7 @@ def read_acl(principal: str, topic: str) -> AclBinding:
 
 
 def acl_seconds(
-    source: KafkaCluster, target: AdminClient, acl: AclBinding, pause: float, *, revoke: bool = False
+    source: KafkaCluster, target: rd.AdminClient, acl: AclBinding, pause: float, *, revoke: bool = False
 ) -> float:
     """Grants or revokes the ACL on the source after a pause. Returns seconds from the answer until the target has it,
     or has it no more. Raises WaitedTooLong."""
@@ -151,14 +141,14 @@ def acl_seconds(
     else:
         source.acls.create([acl])
     start = time.monotonic()
-    wanted = AclBindingFilter(
-        ResourceType.TOPIC,
+    wanted = rd.AclBindingFilter(
+        rd.ResourceType.TOPIC,
         f"{source.alias}.{acl.resource_name}",
-        ResourcePatternType.LITERAL,
+        rd.ResourcePatternType.LITERAL,
         acl.principal,
         "*",
-        AclOperation.READ,
-        AclPermissionType.ALLOW,
+        rd.AclOperation.READ,
+        rd.AclPermissionType.ALLOW,
     )
     what = f"{acl.principal} to be {'gone' if revoke else 'there'}"
     wait_for(lambda: bool(target.describe_acls(wanted).result()) is not revoke, ACL_ARRIVES_WITHIN, what)

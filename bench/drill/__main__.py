@@ -92,15 +92,14 @@ class DrillRound:
         moments = [(AFTER if kill else CALM, after), *([(DURING, during)] if during else [])]
         source = read_logs(self._pair.a.bootstrap, dict.fromkeys(self._partitions, 0))
         copies = read_logs(self._pair.b.bootstrap, dict.fromkeys(map(remote, self._partitions), 0))
-        copied = {where: copies[remote(where)] for where in self._partitions}
         found.rounds += 1
         found.losses += self._losses
         for name, seen in moments:
-            found.rows += rows(self._number, name, self._readers, seen, source, copied)
+            found.rows += rows(self._number, name, self._readers, seen, source, copies)
         for topic in self._topics:
             for where in topic.partitions:
                 written = {name for _, name in topic.written[where]}
-                found.aborted += sum(name not in written for _, name in copied[where])
+                found.aborted += sum(name not in written for _, name in copies[remote(where)])
                 found.cleaned += len(topic.written[where]) - len(source[where])
 
     def _begin(self, target: Target) -> None:
@@ -136,7 +135,7 @@ class DrillRound:
 
     def _caught_up(self, target: Target) -> Snapshot:
         """When the last record of each partition is the last on the target, and offsets and ends have stood still."""
-        last = {where: topic.written[where][-1][1] for topic in self._topics for where in topic.partitions}
+        last = {remote(where): topic.written[where][-1][1] for topic in self._topics for where in topic.partitions}
 
         def copied() -> bool:
             self._job.check()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from bench.drill.snapshot import Logs, Loss, Snapshot
 from bench.drill.source_load import PLACES, DrillReader, Entry
+from bench.pair import remote
 
 CALM, AFTER, DURING = MOMENTS = ("not killed", "killed", "while it catches up")
 """When the source is lost: MM2 ran all the time; it was killed and has caught up again; it has just been restarted."""
@@ -39,11 +40,12 @@ class Row:
 def rows(
     number: int, moment: str, readers: Sequence[DrillReader], seen: Snapshot, source: Logs, target: Logs
 ) -> Iterator[Row]:
-    """`source` and `target`: the logs when all was over, by the partitions' names on the source."""
+    """`source` and `target`: the logs when all was over."""
     for one in readers:
         for where in one.topic.partitions:
             written = {name: offset for offset, name in one.topic.written[where]}
-            partition = Partition(written, source[where], target.get(where, []), seen.ends.get(where, 0))
+            copy = remote(where)
+            partition = Partition(written, source[where], target[copy], seen.ends.get(copy, 0))
             position = seen.positions[one.group][where]
             yield Row(
                 number,
@@ -51,8 +53,8 @@ def rows(
                 one.topic.kind.name,
                 one.place,
                 partition.least(position),
-                partition.moved(position, seen.checkpoints[one.group].get(where)),
-                partition.moved(position, seen.committed[one.group].get(where)),
+                partition.moved(position, seen.checkpoints[one.group].get(copy)),
+                partition.moved(position, seen.committed[one.group].get(copy)),
             )
 
 
@@ -139,8 +141,7 @@ class DrillSeries:
 
     def save(self, path: Path) -> None:
         """Everything, so that the table can be written again."""
-        document = asdict(replace(self, rows=[], losses=[]))
-        del document["rows"], document["losses"]
+        document = {name: value for name, value in vars(self).items() if name not in ("rows", "losses")}
         rows, losses = (b",\n".join(map(orjson.dumps, found)) for found in (self.rows, self.losses))
         path.parent.mkdir(parents=True, exist_ok=True)
         # A row a line: a thousand of them, each spread over ten, would be no file to look at.

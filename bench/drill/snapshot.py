@@ -62,13 +62,13 @@ def read_logs(bootstrap: str, starts: Mapping[TopicPartition, int]) -> Logs:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What counts if the source is lost now. Partitions by their names on the source.
+    """What counts if the source is lost now.
 
     `positions` on the source, `committed` and `checkpoints` on the target, `ends` of the target's logs.
     """
 
     positions: Mapping[str, Offsets]
-    committed: ByGroup
+    committed: Mapping[str, Offsets]
     checkpoints: ByGroup
     ends: Mapping[TopicPartition, int]
 
@@ -78,7 +78,7 @@ class Target:
 
     def __init__(self, target: KafkaCluster, groups: Collection[str], partitions: Iterable[TopicPartition]) -> None:
         self._target, self._groups = target, groups
-        self._names = {remote(where): where for where in partitions}
+        self._copies = {remote(where) for where in partitions}
         self._checkpoints: ByGroup = {group: {} for group in groups}
         self._tail: Tail = target.follow_log(CHECKPOINTS)
 
@@ -92,29 +92,24 @@ class Target:
             seen = self._target.groups.committed(self._groups)
             if seen.errors:
                 raise LockstepError(f"offsets on the target cannot be read: {next(iter(seen.errors.items()))}")
-            committed = {group: self._ours(seen.items[group]) for group in self._groups}
             checkpoints = self._newest_checkpoints()
-            return Snapshot(positions, committed, checkpoints, self.ends())
+            return Snapshot(positions, seen.items, checkpoints, self.ends())
 
-    def ends(self) -> dict[TopicPartition, int]:
+    def ends(self) -> Mapping[TopicPartition, int]:
         """Of the target's logs that are there."""
-        return {self._names[at]: log.end for at, log in self._target.groups.ends(self._names).items.items()}
+        return self._target.groups.latest(self._copies).items
 
     def last_copied(self, bootstrap: str) -> dict[TopicPartition, int]:
         """The id of the last record of each log that has one."""
-        starts = {remote(where): end - 1 for where, end in self.ends().items() if end}
-        return {self._names[at]: log[-1][1] for at, log in read_logs(bootstrap, starts).items() if log}
-
-    def _ours(self, offsets: Offsets) -> dict[TopicPartition, int]:
-        return {self._names[at]: offset for at, offset in offsets.items() if at in self._names}
+        starts = {copy: end - 1 for copy, end in self.ends().items() if end}
+        return {copy: log[-1][1] for copy, log in read_logs(bootstrap, starts).items() if log}
 
     def _newest_checkpoints(self) -> ByGroup:
         while records := self._tail.next(0.3):
             for key, value in records:
                 found = decode_checkpoint(key, value)
-                if found.group in self._checkpoints and found.topic_partition in self._names:
-                    where = self._names[found.topic_partition]
-                    self._checkpoints[found.group][where] = found.downstream_offset
+                if found.group in self._checkpoints:
+                    self._checkpoints[found.group][found.topic_partition] = found.downstream_offset
         return {group: dict(offsets) for group, offsets in self._checkpoints.items()}
 
 
@@ -155,7 +150,7 @@ def losses(number: int, moment: str, pair: BenchPair, topics: Sequence[Topic]) -
     kept = {topic: one for topic, one in kept_end_offsets(ledger).items() if topic in names}
     known = {TopicPartition(topic, number): end for topic, one in kept.items() for number, end in enumerate(one.ends)}
     with closing(pair.source.records(ISOLATION)) as ours, closing(pair.target.records(ISOLATION)) as theirs:
-        copied_to = {copy: log.end for copy, log in theirs.ends([*pairs.values()]).items.items()}
+        copied_to = dict(theirs.latest([*pairs.values()]).items)
         ends = {where: log.end for where, log in ours.readable([*pairs]).items.items()}
         told = predicted(kept, AsItWas(theirs, copied_to), names, kept.keys())
     copied_to = {copy: copied_to.get(copy, 0) for copy in pairs.values()}

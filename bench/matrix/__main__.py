@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from app.local.jar_sets import PROJECT
-from bench.matrix.releases import MIRRORS, RELEASES
+from bench.matrix.releases import MIRRORS, RELEASES, is_zookeeper
 from bench.matrix.row import VersionRow, run
 from bench.saved_figures import read, save, table
 
@@ -100,8 +100,7 @@ def _failures(row: Found) -> list[Found]:
 
 
 def _brokers(row: Found, side: str) -> str:
-    mode = "ZooKeeper" if row[side].endswith("zookeeper") else "KRaft"
-    return f"{row['versions'][side]} {mode}"
+    return f"{row['versions'][side]} {'ZooKeeper' if is_zookeeper(row[side]) else 'KRaft'}"
 
 
 def _kinds(rows: Sequence[Found]) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -32,34 +31,22 @@ SETS: Final = (JARS_44, JARS_42, JARS_40, JARS_39, JARS_34, JARS_28)
 """Beside those that everything else runs with."""
 
 
-@dataclass(frozen=True)
-class Release:
-    """Brokers of a version. `zookeeper`: in ZooKeeper mode; else in KRaft mode."""
-
-    name: str
-    jars: JarSet
-    zookeeper: bool = False
-
-
-def version_of(jars: JarSet) -> str:
-    """The version of Kafka of a set, in full."""
-    return jars.name.removeprefix("kafka-")
-
-
-RELEASES: Final = {
-    release.name: release
-    for release in (
-        Release("4.4", JARS_44),
-        Release("4.3", KAFKA_JARS),
-        Release("4.2", JARS_42),
-        Release("4.0", JARS_40),
-        Release("3.9", JARS_39),
-        Release("3.4", JARS_34),
-        Release("3.9-zookeeper", JARS_39, zookeeper=True),
-        Release("2.8-zookeeper", JARS_28, zookeeper=True),
-    )
+RELEASES: Final[Mapping[str, JarSet]] = {
+    "4.4": JARS_44,
+    "4.3": KAFKA_JARS,
+    "4.2": JARS_42,
+    "4.0": JARS_40,
+    "3.9": JARS_39,
+    "3.4": JARS_34,
+    "3.9-zookeeper": JARS_39,
+    "2.8-zookeeper": JARS_28,
 }
-"""Brokers, by the name that a row says."""
+"""Brokers, by the name that a row says: in KRaft mode unless the name says otherwise."""
+
+
+def is_zookeeper(release: str) -> bool:
+    return release.endswith("-zookeeper")
+
 
 MIRRORS: Final = {"4.3": KAFKA_JARS, "3.9": JARS_39}
 """MM2, by the name that a row says."""

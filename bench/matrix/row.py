@@ -27,7 +27,7 @@ from app.local.ports import HOST, free_ports
 from app.local.startable import logging_options
 from app.local.waiting import wait_for
 from bench.every_kind import GROUP, HERE, NAME, THERE, EveryKind, every_kind, kind_keys
-from bench.matrix.releases import MIRRORS, RELEASES, Release, version_of
+from bench.matrix.releases import MIRRORS, RELEASES, is_zookeeper
 from bench.pair import BenchPair, intervals, job_of, lockstep, make_topics, started_pair
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.cluster_ports import ClusterPorts
@@ -143,8 +143,7 @@ def write(side: ClusterPorts, topic: str = NAME) -> None:
 def end(side: ClusterPorts, where: TopicPartition) -> int:
     """Of a partition; 0 where it is not known."""
     side.cluster.list_topics()
-    seen = side.groups.ends([where]).items
-    return seen[where].end if where in seen else 0
+    return side.groups.latest([where]).items.get(where, 0)
 
 
 def run(row: VersionRow, root: Path) -> dict[str, Any]:
@@ -156,21 +155,21 @@ def run(row: VersionRow, root: Path) -> dict[str, Any]:
         made.job.stop()
     seconds = round(time.monotonic() - begun, 1)
     today = datetime.now(tz=timezone.utc).date().isoformat()
-    jars = {"source": RELEASES[row.source].jars, "target": RELEASES[row.target].jars, "mirror": MIRRORS[row.mirror]}
-    versions = {side: version_of(one) for side, one in jars.items()}
+    jars = {"source": RELEASES[row.source], "target": RELEASES[row.target], "mirror": MIRRORS[row.mirror]}
+    versions = {side: one.name.removeprefix("kafka-") for side, one in jars.items()}
     about = {**asdict(row), "versions": versions, "date": today, "seconds": seconds}
     return {**about, "steps": [asdict(one) for one in made.steps]}
-
-
-def cluster_of(release: Release, alias: str, root: Path) -> LocalCluster:
-    made = ZookeeperCluster if release.zookeeper else LocalCluster
-    return made(alias, root / alias, heap="384m", java_options=QUICK_START, jars=release.jars)
 
 
 @contextmanager
 def pair(row: VersionRow, root: Path) -> Iterator[RowClusters]:
     """Clusters that run, and a file with every kind; neither MM2 nor the job has started."""
-    a, b = (cluster_of(RELEASES[name], alias, root) for name, alias in ((row.source, "a"), (row.target, "b")))
+    a, b = (
+        (ZookeeperCluster if is_zookeeper(name) else LocalCluster)(
+            alias, root / alias, heap="384m", java_options=QUICK_START, jars=RELEASES[name]
+        )
+        for name, alias in ((row.source, "a"), (row.target, "b"))
+    )
     begun = time.monotonic()
     with started_pair(a, b, root) as clusters:
         begins = RowStep("brokers start", OK, round(time.monotonic() - begun, 1))

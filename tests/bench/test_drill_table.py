@@ -10,6 +10,7 @@ from bench.drill.outcome_rows import AFTER, CALM, DURING, DrillSeries, Row, goal
 from bench.drill.snapshot import Snapshot
 from bench.drill.source_load import ANYWHERE, END, NEAR, PLACES, TOPIC_KINDS, DrillReader, Topic
 from bench.failover_figures_page import groups_section
+from bench.pair import remote
 from streaming.mm2.records import TopicPartition
 
 BUSY = TOPIC_KINDS[0]
@@ -88,8 +89,9 @@ def test_median_above_a_tenth_of_mm2_misses_the_third_goal() -> None:
 def test_row_compares_what_a_group_needs_with_what_it_gets_in_each_partition() -> None:
     one = reader()
     source = {HERE: [(0, 100), (1, 101), (3, 102)], OTHER: [(0, 200)]}
-    target = {HERE: [(0, 100), (1, 101), (2, 102)], OTHER: [(0, 200)]}
-    seen = Snapshot({"g": {HERE: 1, OTHER: 1}}, {"g": {HERE: 2}}, {"g": {HERE: 0, OTHER: 1}}, {HERE: 3, OTHER: 1})
+    here, other = remote(HERE), remote(OTHER)
+    target = {here: [(0, 100), (1, 101), (2, 102)], other: [(0, 200)]}
+    seen = Snapshot({"g": {HERE: 1, OTHER: 1}}, {"g": {here: 2}}, {"g": {here: 0, other: 1}}, {here: 3, other: 1})
     assert list(rows(7, CALM, [one], seen, source, target)) == [
         Row(7, CALM, "busy", END, 0, checkpoint=(0, 1), synced=(1, 0)),
         Row(7, CALM, "busy", END, 0, checkpoint=(0, 0), synced=None),
