@@ -25,12 +25,24 @@ from app.local.local_mirror import LocalMirror
 from bench import bounces, chaos, group_scenario
 from bench.costs import counted, first_comparison, idle_costs, samples, since
 from bench.pair import HEARTBEATS, BenchPair, intervals
-from bench.saved_figures import FIGURES, MIB, machine, p99_verdict, quantile, quantiles, read, save, say, table, verdict
+from bench.saved_figures import (
+    FIGURES,
+    MIB,
+    machine,
+    p99_verdict,
+    page_text,
+    quantile,
+    quantiles,
+    read,
+    save,
+    say,
+    table,
+    verdict,
+)
 from bench.timed_changes import FAST, WATCHED, Changes, acl_seconds, bench_of, grant_all, read_acl, topic_name
 from streaming.errors import LockstepError
 
 RESULTS: Final = FIGURES / "benchmarks.json"
-TEMPLATE: Final = FIGURES / "benchmarks-template.md"
 
 
 def main(
@@ -247,19 +259,23 @@ def page(results: Sequence[Result], facts: Mapping[str, Any]) -> str:
     tables = []
     for topics in sorted({result["topics"] for result in results}):
         rows = table(HEAD, [_row(result) for result in results if result["topics"] == topics])
-        tables.append(f"## {topics:,} topics\nSeconds, CPU-seconds, MiB.\n\n{rows}\n")
-    others = [_acls(facts["acls"])] if "acls" in facts else []
+        tables.append(f"## {topics:,} topics\nSeconds, CPU-seconds, MiB.\n\n{rows}")
+    text, slower = page_text("benchmarks"), 1_000_000 - facts["decoding"]["records_per_second"]
+    most = max((len(result["latencies"]) for result in results), default=0)
+    parts = [
+        text[""].format(changes=most, topics="\n\n".join(tables), **facts),
+        text["Goals"].format(table=table(f"{DEFAULT} | topics | goal | measured |", _goals(results))),
+        text["Decoding"].format(decoded=verdict(slower, f"{slower:,.0f}"), **facts),
+    ]
+    if acls := facts.get("acls"):
+        changes = max(len(times["granted"]) for times in acls.values())
+        parts.append(
+            text["ACLs"].format(granted=ACLS, topics=ACL_TOPICS, changes=changes, table=table(ACL_HEAD, _acls(acls)))
+        )
     # Each of these has a bench and a file of its own.
-    others += [bench.section(found) for bench in (group_scenario, bounces, chaos) if (found := read(bench.RESULTS))]
-    slower = 1_000_000 - facts["decoding"]["records_per_second"]
-    return TEMPLATE.read_text().format(
-        changes=max((len(result["latencies"]) for result in results), default=0),
-        topics="\n".join(tables),
-        goals=_goals(results),
-        decoded=verdict(slower, f"{slower:,.0f}"),
-        others="\n".join(others),
-        **facts,
-    )
+    parts += [bench.section(found) for bench in (group_scenario, bounces, chaos) if (found := read(bench.RESULTS))]
+    notes = ("What is missed, and why", "What a command costs before it does anything")
+    return "\n".join([*parts, *(text[note] for note in notes)])
 
 
 def _row(result: Result) -> list[str]:
@@ -275,37 +291,30 @@ def _row(result: Result) -> list[str]:
     ]
 
 
-def _goals(results: Sequence[Result]) -> str:
-    rows, found = [], {(row["name"], row["topics"]): row for row in results}
+def _goals(results: Sequence[Result]) -> Iterator[Sequence[str]]:
+    found = {(row["name"], row["topics"]): row for row in results}
     for what, topics, goal, value in GOALS:
         ours, theirs = found.get((DEFAULT, topics)), found.get((FAST, topics))
         if ours is not None and theirs is not None:
             ratio = value(ours) / value(theirs)
             figures = f"{ratio:.2f} ({value(ours):.2f} against {value(theirs):.2f})"
             text = verdict(ratio - goal, f"{ratio - goal:.2f}")
-            rows.append((what, f"{topics:,}", f"≤ {goal} of MM2's at 1 s", figures, text))
+            yield what, f"{topics:,}", f"≤ {goal} of MM2's at 1 s", figures, text
     if writes := [row["requests"]["write"] for row in results if row["requests"]]:
         reached = "reached" if max(writes) == 0 else "missed"
-        rows.append(("write requests of an idle minute", "all", "0", f"{max(writes):.0f}", reached))
-    return "## Goals\n\n" + table(f"{DEFAULT} | topics | goal | measured |", rows) + "\n"
+        yield "write requests of an idle minute", "all", "0", f"{max(writes):.0f}", reached
 
 
 ACL_HEAD = "| changes | p50 | p90 | p99 | max | goal: p99 ≤ 3 s"
 ACL_GOAL = 3.0
 
 
-def _acls(seconds: Mapping[str, Mapping[str, list[float]]]) -> str:
-    changes, rows = max(len(times["granted"]) for times in seconds.values()), []
+def _acls(seconds: Mapping[str, Mapping[str, list[float]]]) -> Iterator[list[str]]:
     for name, by_change in seconds.items():
         for what, times in by_change.items():
             if times:
                 goal = p99_verdict(times, ACL_GOAL) if name.startswith("Lockstep") else "-"
-                rows.append([f"{name}: {what}", str(len(times)), *quantiles(times), goal])
-    return (
-        f"## ACLs\n{ACLS:,} ACLs of {ACL_TOPICS} topics on the source; {changes} of new principals are granted, and "
-        "revoked, one after the other, at random moments (1 s apart on average). Seconds until `DescribeAcls` on the "
-        f"target shows it (looked at every 50 ms). MM2 revokes nothing.\n\n{table(ACL_HEAD, rows)}\n"
-    )
+                yield [f"{name}: {what}", str(len(times)), *quantiles(times), goal]
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from app.local.local_job import LocalJob
 from app.local.waiting import WaitedTooLong, wait_for
 from bench.every_kind import GROUP, HERE, NAME, THERE, EveryKind, every_kind, kind_keys, tried
 from bench.pair import SYNCS, BenchPair, lockstep, make_topics, offset_sync, pair_of, running
-from bench.saved_figures import FIGURES, save, say, table
+from bench.saved_figures import FIGURES, page_text, save, say, table
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.errors import LockstepError
 
@@ -230,11 +230,6 @@ def _one(name: str, config: Path, last: Callable[[], int]) -> Ran:
 
 # Of bench/figures/benchmarks.md, the part on brokers that go down.
 
-INTRO: Final = """## Brokers that go down without notice
-`python -m bench.bounces`, every kind is on. Brokers are killed (SIGKILL) and started again at random moments, one alone or all at once, away for up to 20 s. The source changes meanwhile. `plan`, `apply --yes`, `status` and `offsets` run beside the job without a pause. Seconds from when the last cluster serves again until the target has the last change of every kind; the goal is {limit:g}. A command may fail with a reason; it must not crash, hang or say what is not so.
-
-"""
-
 HEAD: Final = "brokers of each cluster | bounces of each | changes of every kind | equal after | commands (failed with a reason) | wrong | slowest command"
 
 
@@ -250,7 +245,8 @@ def summed_up(ran: Sequence[Ran]) -> dict[str, Any]:
 
 
 def section(found: Mapping[str, Any]) -> str:
-    return INTRO.format(**found) + table(HEAD, map(_bounced, found["runs"])) + "\n"
+    text = page_text("benchmarks")["Brokers that go down without notice"]
+    return text.format(table=table(HEAD, map(_bounced, found["runs"])), **found)
 
 
 def _bounced(run: Mapping[str, Any]) -> list[str]:

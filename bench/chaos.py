@@ -43,7 +43,7 @@ from bench.every_kind import (
     tried,
 )
 from bench.pair import BenchPair, intervals, lockstep, make_topics, pair_of
-from bench.saved_figures import FIGURES, save, say, table
+from bench.saved_figures import FIGURES, page_text, save, say, table
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.cluster_ports import ClusterPorts
@@ -430,14 +430,6 @@ def chaos_pair(seed: int) -> Iterator[ChaosPair]:
 
 # Of bench/figures/benchmarks.md, the part on chaos.
 
-INTRO: Final = """## Chaos
-`python -m bench.chaos --faults {asked}`: {faults} faults in {storms} storms of up to {most} at once, seed {seed}, on two clusters of three brokers with MM2 and the job. Changes of every kind go with each storm. Seconds from a storm's end until source and target are equal, restarts included.
-
-- Equal after the last storm: {equal}. {times} Storms given up: {given_up}.
-- Foreign items on the target that were deleted or changed: {foreign}.
-- Writes on the target without an event in the audit topic: {untold}.
-"""
-
 
 def section(found: Mapping[str, Any]) -> str:
     faults = found["faults"]
@@ -449,7 +441,8 @@ def section(found: Mapping[str, Any]) -> str:
     times = "Never equal."
     if seconds:
         times = f"Until equal, median {statistics.median(seconds):.1f} s, slowest {max(seconds):.1f} s."
-    intro = INTRO.format(
+    given_up = f"\n- Given up, and equal after a later storm: {', '.join(left)}." if left else ""
+    return page_text("benchmarks")["Chaos"].format(
         asked=found["asked"],
         seed=found["seed"],
         faults=len(faults),
@@ -460,11 +453,9 @@ def section(found: Mapping[str, Any]) -> str:
         given_up=len(storms) - len(seconds),
         foreign=len(found["foreign"]),
         untold=len(found["untold"]),
+        left=given_up,
+        table=table("fault | times | equal after, median | slowest | given up", _by_fault(faults)),
     )
-    if left:
-        intro += f"- Given up, and equal after a later storm: {', '.join(left)}.\n"
-    head = "fault | times | equal after, median | slowest | given up"
-    return f"{intro}\n{table(head, _by_fault(faults))}\n"
 
 
 def _by_fault(faults: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:

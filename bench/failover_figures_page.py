@@ -12,52 +12,16 @@ from bench.drill.outcome_rows import MOMENTS, DrillSeries, Row, goals
 from bench.drill.outcome_rows import read as read_drill
 from bench.drill.snapshot import Loss
 from bench.drill.source_load import PLACES
-from bench.saved_figures import FIGURES, read, table
+from bench.saved_figures import FIGURES, page_text, read, table
 
 CUTOVER: Final = FIGURES / "benchmarks-cutover.json"
 LOSSES: Final = FIGURES / "benchmarks-failover.json"
 PREDICTIONS: Final = FIGURES / "benchmarks-prediction.json"
 PAGE: Final = "benchmarks-failover.md"
 
-INTRO = """# Failovers, measured
-
-Brokers, MM2 and Lockstep shared two cores that had other work to do, so seconds are on the high side. Counts of records do not depend on it.
-"""
-
-LOSS = """## What would be lost
-
-`python -m bench.drill --rounds {rounds}`: {rounds} rounds, MM2 killed in every other. The source counts as lost at a random moment, and once more right after MM2 was killed and copies again. The truth is taken from the records' ids. It is compared with the count that `preflight`, `cutover` and `failover` make with the source.
-
-Records; partitions in brackets.
-
-{table}
-"""
-
 HEAD = "when, and which topic | lost, median | max | exact, and right | at most, and no less | unknown | too few"
 
-PREDICTION = """## What is predicted without the source
-
-{command}: {rounds} rounds, the same moments. `failover` predicts from the ledger and the copies. The prediction is compared with what was missing of the records that the job had seen. Records of the last 10 s, and partitions a few seconds old, are left out. The full comparison came every 5 s.
-
-Records; partitions in brackets.
-
-{table}
-
-A prediction is an upper bound: waiting records are counted by offsets if there is no time to count them one by one.
-"""
-
 PREDICTED_HEAD = "when, and which topic | missing of what was seen, median | max | predicted, and equal | more than that | by, median | max | less than that | by, max"
-
-RTO = """## How long it takes
-
-`python -m bench.cutover`. Twenty records in each topic. Producers had stopped, so the command waits for the fence's proof alone (10 s).
-
-{cutover}
-
-{preflight}
-
-{fence}
-"""
 
 
 def write(results: Path, part: Path) -> str:
@@ -66,28 +30,30 @@ def write(results: Path, part: Path) -> str:
     folder = results.parent
     files = {one: folder / one.name for one in (CUTOVER, LOSSES, PREDICTIONS)} | {part: results}
     drill, cutover = read_drill(files[LOSSES]), read(files[CUTOVER])
-    parts = [INTRO]
+    text = page_text("benchmarks-failover")
+    parts = [text[""]]
     if drill:
-        parts.append(LOSS.format(rounds=drill.ended, table=table(HEAD, _rows(drill.losses, _row))))
+        losses = table(HEAD, _rows(drill.losses, _row))
+        parts.append(text["What would be lost"].format(rounds=drill.ended, table=losses))
     # A run of its own where there is one: its rounds may be fewer than a table of groups needs.
-    if of_its_own := read_drill(files[PREDICTIONS]):
-        parts.append(_predictions(of_its_own, f" --out bench/figures/{PREDICTIONS.name}"))
-    elif drill:
-        parts.append(_predictions(drill, ""))
+    of_its_own = read_drill(files[PREDICTIONS])
+    if predicting := of_its_own or drill:
+        options = f" --out bench/figures/{PREDICTIONS.name}" if of_its_own else ""
+        known = [one for one in predicting.losses if None not in (one.predicted, one.measured_known)]
+        parts.append(
+            text["What is predicted without the source"].format(
+                command=f"`python -m bench.drill --rounds {predicting.rounds}{options}`",
+                rounds=predicting.ended,
+                table=table(PREDICTED_HEAD, _rows(known, _predicted_row)),
+            )
+        )
     if drill:
         parts.append(groups_section(drill))
     if cutover:
-        parts.append(_cutover(cutover))
-    text = "\n".join(parts)
-    (folder / PAGE).write_text(text)
-    return text
-
-
-def _predictions(drill: DrillSeries, options: str) -> str:
-    command = f"`python -m bench.drill --rounds {drill.rounds}{options}`"
-    known = [one for one in drill.losses if one.predicted is not None and one.measured_known is not None]
-    rows = _rows(known, _predicted_row)
-    return PREDICTION.format(command=command, rounds=drill.ended, table=table(PREDICTED_HEAD, rows))
+        parts.append(text["How long it takes"].format(**_cutover(cutover)))
+    page = "\n".join(parts)
+    (folder / PAGE).write_text(page)
+    return page
 
 
 def _rows(found: Sequence[Loss], row: Callable[[str, Sequence[Loss]], list[str]]) -> Iterator[list[str]]:
@@ -130,16 +96,16 @@ def _middle_and_most(numbers: Sequence[int]) -> tuple[str, str]:
     return f"{statistics.median(numbers):g}" if numbers else "-", f"{max(numbers, default=0):,}"
 
 
-def _cutover(found: Mapping[str, Any]) -> str:
+def _cutover(found: Mapping[str, Any]) -> dict[str, str]:
+    """Its tables by name."""
     preflight = [(name, f"{row['seconds']:.1f}", f"{row['cpu']:.1f}") for name, row in found["preflight"].items()]
     topics = f"{found['topics']:,} topics"
-    return RTO.format(
-        cutover=table(f"a cutover of {topics} | seconds", _steps(found["cutover"])),
-        preflight=table(
-            f"a preflight of {topics}, as the job makes it | seconds | CPU-seconds of its process", preflight
-        ),
-        fence=table(f"a fence of {found['fenced']:,} topics | seconds", _steps(found["fence"])),
-    )
+    preflight_head = f"a preflight of {topics}, as the job makes it | seconds | CPU-seconds of its process"
+    return {
+        "cutover": table(f"a cutover of {topics} | seconds", _steps(found["cutover"])),
+        "preflight": table(preflight_head, preflight),
+        "fence": table(f"a fence of {found['fenced']:,} topics | seconds", _steps(found["fence"])),
+    }
 
 
 NAMES = {"opening": "opening the flow: clients, ledger, ids", "command": "all of the command"}
@@ -156,26 +122,22 @@ HEADINGS = {
     "while it catches up": "MM2 killed, just restarted and still catching up",
 }
 
-GROUPS = """## Where groups continue
-
-`python -m bench.drill` writes five topics on the source: busy, quiet, compacted, transacted with a fifth aborted, idle. MM2 copies them with checkpoints every second. Groups with known positions commit and stop. Then the source counts as lost. What a group has still to read on the source is compared, record by record, with what it gets on the target.
-
-- *Skipped*: the target has the record, and the group does not get it.
-- *Least possible*: read twice from the best offset there is. After a crash MM2 sends records again.
-- Numbers are records; brackets hold the partitions of groups in a row.
-
-{rounds} rounds of at least {seconds:g} s, MM2 killed (SIGKILL) in every other, {groups} groups for each topic and place. Compaction took {cleaned} records from the source. With `isolation.level=read_committed` MM2 left {aborted} records of aborted transactions on the target. Except in the last table, offsets had {settle:g} s without a change after the target had caught up."""
-
 
 def groups_section(drill: DrillSeries) -> str:
-    numbers = {"aborted": f"{drill.aborted:,}", "cleaned": f"{drill.cleaned:,}", "rounds": drill.rounds}
-    failed = "".join(f"\n\nA round came to no end and is left out: {text}." for text in drill.failed)
     reached = [(what, text, "reached" if good else "missed") for what, text, good in goals(drill.rows)]
-    parts = [GROUPS.format(**numbers, **drill.size) + failed + "\n", table("Lockstep | measured |", reached) + "\n"]
+    moments = []
     for moment in MOMENTS:
         if found := [row for row in drill.rows if row.moment == moment]:
-            parts.append(f"### {HEADINGS[moment]}\n\n" + table(GROUPS_HEAD, _groups_rows(found)) + "\n")
-    return "\n".join(parts)
+            moments.append(f"### {HEADINGS[moment]}\n\n" + table(GROUPS_HEAD, _groups_rows(found)))
+    return page_text("benchmarks-failover")["Where groups continue"].format(
+        rounds=drill.rounds,
+        cleaned=f"{drill.cleaned:,}",
+        aborted=f"{drill.aborted:,}",
+        failed="".join(f"\n\nA round came to no end and is left out: {why}." for why in drill.failed),
+        reached=table("Lockstep | measured |", reached),
+        moments="\n\n".join(moments),
+        **drill.size,
+    )
 
 
 def _groups_rows(found: Sequence[Row]) -> Iterator[list[str]]:

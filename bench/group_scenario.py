@@ -33,7 +33,7 @@ from bench.pair import (
     remote,
     running,
 )
-from bench.saved_figures import FIGURES, MIB, p99_verdict, quantiles, save, say, table, verdict
+from bench.saved_figures import FIGURES, MIB, p99_verdict, page_text, quantiles, save, say, table, verdict
 from bench.timed_changes import Arrivals
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.mm2.records import TopicPartition
@@ -47,12 +47,7 @@ LOCKSTEP, MM2 = WAYS = ("lockstep", "mm2")
 
 NAMES: Final = {LOCKSTEP: "Lockstep, default", MM2: "MM2's own sync, every second"}
 
-INTRO: Final = """## How old a synced offset is
-{groups:,} groups without members read partitions of {topics} topics that MM2 has copied. Each commits at a random moment, about one a second: at the end of its partitions, or some records before it. In some rows others commit {others:g} times a second. Seconds from the commit until the target has an offset that was made from it. MM2 alone has `sync.group.offsets` and `emit.checkpoints` at 1 s, the shortest interval, and translates only commits at the end. Beside Lockstep MM2 runs at its defaults. Made by `python -m bench.group_scenario`.
-"""
-
-PASS: Final = """{name}, all of {groups:,} groups commit at once: {seconds:.1f} s until the target has the last of their offsets (goal: ≤ {goal:g} s, {verdict}). The job sends {sent:,.0f} requests for it. It takes at most {python:.0f} MiB in Python and {jvm:.0f} MiB in the JVM. While nothing changes, the work between two micro-batches takes {batch_seconds:.2f} s and {batch_requests:.0f} requests.
-"""
+PASS: Final = "{name}, all of {groups:,} groups commit at once: {seconds:.1f} s until the target has the last of their offsets (goal: ≤ {goal:g} s, {verdict}). The job sends {sent:,.0f} requests for it. It takes at most {python:.0f} MiB in Python and {jvm:.0f} MiB in the JVM. While nothing changes, the work between two micro-batches takes {batch_seconds:.2f} s and {batch_requests:.0f} requests."
 
 HEAD = "| commits | p50 | p90 | p99 | max | CPU-s a minute: job | goal: p99 ≤ 1 s"
 
@@ -61,7 +56,9 @@ def section(found: Mapping[str, Any]) -> str:
     """Of bench/figures/benchmarks.md, the part on the age of synced offsets and on a pass over many groups."""
     rows = [_row(way, seconds, found["cpu"].get(way)) for way, seconds in found["ages"].items() if seconds]
     passes = [_pass(NAMES[way], one) for way, one in found["passes"].items()]
-    return "\n".join([INTRO.format(**found), table(HEAD, rows) + "\n", *passes])
+    return page_text("benchmarks")["How old a synced offset is"].format(
+        **{**found, "passes": "\n".join(passes)}, table=table(HEAD, rows)
+    )
 
 
 def _row(way: str, seconds: list[float], cpu: float | None) -> list[str]:

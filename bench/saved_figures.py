@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +29,13 @@ def read(path: Path) -> dict[str, Any]:
     """What `save` wrote; empty if there is no file."""
     found: dict[str, Any] = orjson.loads(path.read_bytes()) if path.exists() else {}
     return found
+
+
+def page_text(page: str) -> dict[str, str]:
+    """The text of a page, which figures are put into: "" is what comes before the first heading, the rest by heading."""
+    text = (FIGURES / f"{page}-template.md").read_text()
+    parts = (part.rstrip("\n") + "\n" for part in re.split(r"^(?=## )", text, flags=re.MULTILINE))
+    return {part.partition("\n")[0].removeprefix("## ") if part.startswith("## ") else "": part for part in parts}
 
 
 def machine() -> dict[str, Any]:

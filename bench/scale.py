@@ -29,7 +29,7 @@ from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
 from bench.costs import idle_costs, peak_memory, resident, total
 from bench.pair import SYNCS, PlainRecord, commit_all, intervals, job_of, make_topics, offset_sync, opened, produce_all
-from bench.saved_figures import FIGURES, MIB, machine, quantile, read, save, say, table, verdict
+from bench.saved_figures import FIGURES, MIB, machine, page_text, quantile, read, save, say, table, verdict
 from bench.timed_changes import FAST, WATCHED, Changes, acl_seconds, bench_topics, grant_all, read_acl, topic_name
 from sinks.kafka.kafka_cluster import KafkaCluster
 from streaming.errors import LockstepError
@@ -39,7 +39,6 @@ from streaming.mm2.records import TopicPartition
 
 PAGE: Final = FIGURES / "benchmarks-scale.md"
 RESULTS: Final = FIGURES / "benchmarks-scale.json"
-TEMPLATE: Final = FIGURES / "benchmarks-scale-template.md"
 
 Size = Mapping[str, Any]
 Row = tuple[str, str, Callable[[Any], float]]
@@ -112,9 +111,15 @@ GOALS: Final[Sequence[tuple[Row, str | None, float, str]]] = (
 
 def page(found: Mapping[str, Any]) -> str:
     sizes = {int(count): of for count, of in sorted(found["sizes"].items(), key=lambda size: int(size[0]))}
-    sections = "\n".join(f"## {title}\n\n{_table(sizes, rows)}\n" for title, rows in SECTIONS.items())
-    largest, template = max(sizes), TEMPLATE.read_text()
-    return template.format(sections=sections, largest=largest, goals=_goals(sizes[largest]), **found["facts"])
+    largest, text = max(sizes), page_text("benchmarks-scale")
+    return "\n".join(
+        [
+            text[""].format(**found["facts"]),
+            *(f"## {title}\n\n{_table(sizes, rows)}\n" for title, rows in SECTIONS.items()),
+            f"## Goals at {largest:,} topics\n\n{_goals(sizes[largest])}\n",
+            text["What is missed, and why"],
+        ]
+    )
 
 
 def _table(sizes: Mapping[int, Size], rows: Sequence[Row]) -> str:

@@ -36,7 +36,7 @@ from app.spark.spark_session import session
 from app.verify.flow_check import verify_flow
 from bench.costs import cost
 from bench.pair import SYNCS, BenchPair, PlainRecord, make_topics, offset_sync, pair_of, produce_all
-from bench.saved_figures import FIGURES, read, save, table
+from bench.saved_figures import FIGURES, page_text, read, save, table
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.verify.partition_verdicts import PartitionVerdict, VerifyLevel
 from sinks.verify.what_to_compare import ComparisonScope
@@ -212,51 +212,36 @@ WAYS: Final = {
 
 HEAD: Final = "way | seconds | records a second | time beside `count()` | CPU-seconds of Spark | CPU beside `count()`"
 
-INTRO: Final = """# What verify costs
-
-```
-python -m bench.verify
-```
-writes this page and `benchmarks-verify.json`. Two clusters of one broker hold the same records of about 200 bytes in {partitions} partitions, with MM2's offset-syncs. Brokers and Spark (`local[2]`) share {cores} cores: compare ways, not machines. Each figure is the median of {rounds} rounds after a warm-up. A record counts once, though it is read on both sides.
-"""
-
 
 def page(found: Mapping[str, Any]) -> str:
-    parts = [INTRO.format(**found), "## Beside plain reading\n", _plain(found["plain"])]
+    text, plain = page_text("benchmarks-verify"), found["plain"]
+    parts = [text[""].format(**found), text["Beside plain reading"].format(table=table(HEAD, _plain(plain)), **plain)]
     if workers := found.get("workers"):
-        parts += ["## Two workers\n", _workers(workers, found["plain"]["records"])]
+        rows = _workers(workers, plain["records"])
+        head = "workers | seconds | records a second | beside one"
+        parts.append(text["Two workers"].format(table=table(head, rows)))
     if memory := found.get("memory"):
-        parts += ["## The driver's memory\n", _memory(memory)]
+        by_size = sorted(memory.items(), key=lambda item: int(item[0]))
+        sizes = [(f"{count} million", f"{one['heap_mib']:.0f}", f"{one['resident_mib']:.0f}") for count, one in by_size]
+        head = "records on each side | heap, MiB | resident, MiB"
+        parts.append(text["The driver's memory"].format(table=table(head, sizes)))
     return "\n".join(parts)
 
 
-def _plain(plain: Mapping[str, Any]) -> str:
-    records, seconds = plain["records"], plain["seconds"]
-    count, rows = statistics.median(seconds["count"]), []
+def _plain(plain: Mapping[str, Any]) -> Iterator[Sequence[str]]:
+    seconds = {way: statistics.median(found) for way, found in plain["seconds"].items()}
     worked = {way: statistics.median(found) for way, found in plain["cpu"].items()}
     for way, text in WAYS.items():
-        median = statistics.median(seconds[way])
+        taken, beside = seconds[way], seconds[way] / seconds["count"]
         cpu = (f"{worked[way]:.1f}", f"{worked[way] / worked['count']:.2f}") if way in worked else ("not measured", "-")
-        rows.append((text, f"{median:.1f}", f"{records / median:,.0f}", f"{median / count:.2f}", *cpu))
-    return f"{records:,} records on each side.\n\n" + table(HEAD, rows) + "\n"
+        yield text, f"{taken:.1f}", f"{plain['records'] / taken:,.0f}", f"{beside:.2f}", *cpu
 
 
-def _workers(workers: Mapping[str, list[float]], records: int) -> str:
+def _workers(workers: Mapping[str, list[float]], records: int) -> Iterator[Sequence[str]]:
     medians = {count: statistics.median(seconds) for count, seconds in sorted(workers.items())}
-    rows = [
-        (count, f"{median:.1f}", f"{records / median:,.0f}", f"{medians['1'] / median:.2f} times as fast")
-        for count, median in medians.items()
-    ]
-    text = "On a standalone master, with workers of one core each. On two cores a second worker takes from the brokers."
-    return f"{text}\n\n" + table("workers | seconds | records a second | beside one", rows) + "\n"
-
-
-def _memory(memory: Mapping[str, Mapping[str, float]]) -> str:
-    text = "On a standalone master, so that the driver reads no record itself. Heap: after a garbage collection. Resident: the most that Python and the JVM had together."
-    rows = []
-    for millions, one in sorted(memory.items(), key=lambda item: int(item[0])):
-        rows.append((f"{millions} million", f"{one['heap_mib']:.0f}", f"{one['resident_mib']:.0f}"))
-    return f"{text}\n\n" + table("records on each side | heap, MiB | resident, MiB", rows) + "\n"
+    for count, median in medians.items():
+        beside = f"{medians['1'] / median:.2f} times as fast"
+        yield count, f"{median:.1f}", f"{records / median:,.0f}", beside
 
 
 # Records on two clusters as MM2 would have copied them, for the benchmark of `lockstep verify`.
