@@ -213,7 +213,7 @@ def commands_beside(config: Path, last: Callable[[], int]) -> Iterator[list[Ran]
                 return
             ran.append(_one(name, config, last))
 
-    with running({"commands": run}):
+    with running(run):
         yield ran
 
 

@@ -79,7 +79,7 @@ def peak_memory(pids: list[int]) -> Iterator[dict[str, int]]:
             now = resident(pids)
             peak.update({name: max(peak[name], now[name]) for name in peak})
 
-    with running({"memory": look}):
+    with running(look):
         yield peak
 
 

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import islice
@@ -53,7 +53,10 @@ HEAD = "| commits | p50 | p90 | p99 | max | CPU-s a minute: job | goal: p99 ≤ 
 
 
 def section(found: Mapping[str, Any]) -> str:
-    """Of bench/figures/benchmarks.md, the part on the age of synced offsets and on a pass over many groups."""
+    """Of bench/figures/benchmarks.md, the part on the age of synced offsets and on a pass over many groups.
+
+    `ages`: seconds, by way and the groups' place. `cpu`: the job's CPU seconds a minute meanwhile. `passes`: by way.
+    """
     rows = [_row(way, seconds, found["cpu"].get(way)) for way, seconds in found["ages"].items() if seconds]
     passes = [_pass(NAMES[way], one) for way, one in found["passes"].items()]
     return page_text("benchmarks")["How old a synced offset is"].format(
@@ -98,25 +101,6 @@ MM2_DEFAULTS: Final = {**intervals(60, "emit.checkpoints"), **intervals(600, "re
 """Where MM2 is not timed: every second it would ask for all groups one by one, on the same two cores."""
 
 
-def measure_groups(ways: Sequence[str], many: int, out: Path) -> dict[str, Any]:
-    """`{"groups": …, "topics": …, "ages": {way: seconds}, "cpu": {way: …}, "passes": {way: …}}`.
-
-    The keys are `WAYS` with the groups' places. `cpu`: the job's CPU seconds a minute meanwhile. Saves
-    what there is after each way, also where one fails.
-    """
-    found: dict[str, Any] = {"groups": GROUPS, "topics": TOPICS, "others": OTHERS, "ages": {}, "cpu": {}, "passes": {}}
-    with groups_pair() as pair:
-        for way in ways:
-            try:
-                with _started(pair, way, f"age-{way}") as job:
-                    _ages(pair, way, job, found)
-            finally:
-                save(out, found)
-        found["passes"][LOCKSTEP] = _many(pair, many)
-        save(out, found)
-    return found
-
-
 @contextmanager
 def _started(pair: BenchPair, way: str, groups: str) -> Iterator[LocalJob | None]:
     """MM2, everything copied, and the job where it is the one to commit."""
@@ -155,7 +139,7 @@ def _ages(pair: BenchPair, way: str, job: LocalJob | None, found: dict[str, Any]
         say(f"{way}, {place}: {COMMITS} commits, one after the other")
         arrivals = Arrivals(partial(synced, pair))
         found["ages"][f"{way}, {place}"] = arrivals.seconds
-        with running({"arrivals": arrivals.look, "others": partial(_others, pair, others)}):
+        with running(arrivals.look, partial(_others, pair, others)):
             _commit_in_turn(pair, these, place, chance, arrivals)
         if job:
             used = cost(job.pids).cpu_seconds - before
@@ -251,7 +235,21 @@ def main(
         raise typer.BadParameter(f"{', '.join(unknown)}: of {', '.join(WAYS)}", param_hint="--ways")
     # What was started is stopped then as well, and what was measured is kept.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sys.stdout.write(section(measure_groups(chosen, groups, out)))
+    found: dict[str, Any] = {"groups": GROUPS, "topics": TOPICS, "others": OTHERS, "ages": {}, "cpu": {}, "passes": {}}
+    with pair_of("groups") as pair:
+        make_topics(pair.source, {name: TopicSpec(PARTITIONS, 1) for name in TOPIC_NAMES})
+        where = itertools.product(range(RECORDS), TOPIC_NAMES, range(PARTITIONS))
+        records = (PlainRecord(name, None, b"%d" % number, partition) for number, name, partition in where)
+        produce_all(pair.a.bootstrap, records)
+        for way in chosen:
+            try:
+                with _started(pair, way, f"age-{way}") as job:
+                    _ages(pair, way, job, found)
+            finally:
+                save(out, found)
+        found["passes"][LOCKSTEP] = _many(pair, groups)
+        save(out, found)
+    sys.stdout.write(section(found))
 
 
 # Two clusters, topics full of records on one of them, and groups that read two partitions each.
@@ -288,17 +286,6 @@ def synced(pair: BenchPair, groups: Mapping[str, int], past: int = PAST) -> set[
         for name, number in groups.items()
         if all(seen.get(name, {}).get(remote(at), -1) > past for at in partitions(number))
     }
-
-
-@contextmanager
-def groups_pair() -> Iterator[BenchPair]:
-    """New clusters with the topics and their records on the source."""
-    with pair_of("groups") as clusters:
-        make_topics(clusters.source, {name: TopicSpec(PARTITIONS, 1) for name in TOPIC_NAMES})
-        where = itertools.product(range(RECORDS), TOPIC_NAMES, range(PARTITIONS))
-        records = (PlainRecord(name, None, b"%d" % number, partition) for number, name, partition in where)
-        produce_all(clusters.a.bootstrap, records)
-        yield clusters
 
 
 if __name__ == "__main__":

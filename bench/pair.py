@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from app.wiring import open_cluster
 from sinks.kafka.kafka_cluster import KafkaCluster
-from sinks.kafka.ports.cluster import Cluster, TopicSpec
+from sinks.kafka.ports.cluster import Cluster, TopicSpec, chunks
 from sinks.kafka.ports.groups import Offsets
 from streaming.errors import LockstepError
 from streaming.mm2.codec import encode_record
@@ -112,12 +113,11 @@ def opened(stack: ExitStack, cluster: LocalCluster) -> KafkaCluster:
 
 def make_topics(cluster: Cluster, topics: Mapping[str, TopicSpec]) -> None:
     """Returns when the cluster lists them. Raises LockstepError where it refuses one."""
-    names = [*topics]
-    for start in range(0, len(names), AT_ONCE):
-        made = cluster.create_topics({name: topics[name] for name in names[start : start + AT_ONCE]})
+    for some in chunks([*topics], AT_ONCE):
+        made = cluster.create_topics({name: topics[name] for name in some})
         if faults := [f"{name}: {fault}" for name, fault in made.items() if fault is not None]:
             raise LockstepError(f"topics on {cluster.alias} could not be created: {'; '.join(faults[:3])}")
-    wait_for(lambda: topics.keys() <= cluster.list_topics().keys(), LISTED_WITHIN, f"{len(names)} topics to be listed")
+    wait_for(lambda: topics.keys() <= cluster.list_topics().keys(), LISTED_WITHIN, f"{len(topics)} topics to be listed")
 
 
 class PlainRecord(NamedTuple):
@@ -193,24 +193,14 @@ def lockstep(*words: str, within: float | None = None) -> subprocess.CompletedPr
 
 
 @contextmanager
-def running(loads: Mapping[str, Callable[[threading.Event], None]]) -> Iterator[None]:
-    """Each in a thread of its own, by name, while the block runs; then what they raised, if anything."""
-    stop, faults = threading.Event(), list[Exception]()
-
-    def run(one: Callable[[threading.Event], None]) -> None:
+def running(*loads: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Each in a thread of its own while the block runs; then what they raised, if anything."""
+    stop = threading.Event()
+    with ThreadPoolExecutor(len(loads)) as pool:
+        running = [pool.submit(one, stop) for one in loads]
         try:
-            one(stop)
-        except Exception as error:  # noqa: BLE001 - raised again below, in the thread that waits
-            faults.append(error)
-
-    threads = [threading.Thread(target=run, args=(one,), name=name, daemon=True) for name, one in loads.items()]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-    if faults:
-        raise faults[0]
+            yield
+        finally:
+            stop.set()
+    for one in running:
+        one.result()

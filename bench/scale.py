@@ -32,6 +32,7 @@ from bench.pair import SYNCS, PlainRecord, commit_all, intervals, job_of, make_t
 from bench.saved_figures import FIGURES, MIB, machine, page_text, quantile, read, save, say, table, verdict
 from bench.timed_changes import FAST, WATCHED, Changes, acl_seconds, bench_topics, grant_all, read_acl, topic_name
 from sinks.kafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.cluster import chunks
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
@@ -381,8 +382,7 @@ def _fill(source: KafkaCluster, bootstrap: str, topics: int) -> None:
 
 def one_record_each(bootstrap: str, topics: Sequence[str]) -> None:
     """One record in the only partition of each topic. Raises LockstepError when one is not written."""
-    for start in range(0, len(topics), TOPICS_OF_A_PRODUCER):
-        some = topics[start : start + TOPICS_OF_A_PRODUCER]
+    for some in chunks(topics, TOPICS_OF_A_PRODUCER):
         produce_all(bootstrap, (PlainRecord(name, None, b"one") for name in some))
 
 

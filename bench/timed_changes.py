@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 import time
@@ -15,7 +16,7 @@ from app.local.waiting import wait_for
 from bench.pair import BenchPair, make_topics, pair_of, running
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
-from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.cluster import TopicSpec, chunks
 from sinks.model.changes import ALLOW
 
 T = TypeVar("T")
@@ -85,26 +86,22 @@ class Changes:
         self._topics = topics
         self._random = random.Random(seed)
         # On clusters that were kept no topic has the value of an earlier run.
-        self._next_value = time.time_ns() // 1_000_000
+        self._values = itertools.count(time.time_ns() // 1_000_000)
 
     def run(self, count: int, mean_gap: float, timeout: float) -> list[float]:
         """Seconds from each change until the target had it. Raises WaitedTooLong when one does not arrive."""
         arrivals = Arrivals(self._arrived)
-        with running({"arrivals": arrivals.look}):
+        with running(arrivals.look):
             for number in self._random.sample(range(self._topics * len(self._sources)), count):
                 time.sleep(self._random.expovariate(1 / mean_gap))
                 alias = [*self._sources][number // self._topics]
-                self._change(alias, topic_name(number % self._topics), arrivals)
+                topic, value = topic_name(number % self._topics), str(next(self._values))
+                entry = rd.ConfigEntry("retention.ms", value, incremental_operation=rd.AlterConfigOpType.SET)
+                resource = rd.ConfigResource(rd.ResourceType.TOPIC, topic, incremental_configs=[entry])
+                for future in self._sources[alias].incremental_alter_configs([resource]).values():
+                    future.result()
+                arrivals.expect(f"{alias}.{topic}", value)
             return arrivals.wait(timeout)
-
-    def _change(self, alias: str, topic: str, arrivals: Arrivals[str]) -> None:
-        value = str(self._next_value)
-        self._next_value += 1
-        entry = rd.ConfigEntry("retention.ms", value, incremental_operation=rd.AlterConfigOpType.SET)
-        resource = rd.ConfigResource(rd.ResourceType.TOPIC, topic, incremental_configs=[entry])
-        for future in self._sources[alias].incremental_alter_configs([resource]).values():
-            future.result()
-        arrivals.expect(f"{alias}.{topic}", value)
 
     def _arrived(self, wanted: Mapping[str, str]) -> list[str]:
         resources = [rd.ConfigResource(rd.ResourceType.TOPIC, name) for name in wanted]
@@ -122,8 +119,8 @@ def bench_of(topics: int) -> Iterator[BenchPair]:
 
 def grant_all(cluster: KafkaCluster, many: Sequence[AclBinding]) -> None:
     """So many in a request that it takes no second."""
-    for start in range(0, len(many), ACLS_AT_ONCE):
-        cluster.acls.create(many[start : start + ACLS_AT_ONCE])
+    for some in chunks(many, ACLS_AT_ONCE):
+        cluster.acls.create(some)
 
 
 def read_acl(principal: str, topic: str) -> AclBinding:

@@ -114,8 +114,7 @@ class DrillRound:
         """Clients write and commit for the round's time, and the source may be lost. With `kill`, what was seen while
         MM2 caught up."""
         during: Snapshot | None = None
-        writers = {f"load-{number}": load.run for number, load in enumerate(self._loads)}
-        with running(writers), running({"commits": self._commits.run}):
+        with running(*(one.run for one in self._loads)), running(self._commits.run):
             end = time.monotonic() + SECONDS
             time.sleep(SECONDS * self._chance.uniform(0.3, 0.7))
             self._lose(CALM)
