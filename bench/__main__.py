@@ -28,6 +28,7 @@ from bench.pair import HEARTBEATS, BenchPair, intervals
 from bench.saved_figures import (
     FIGURES,
     MIB,
+    lines,
     machine,
     p99_verdict,
     page_text,
@@ -207,12 +208,10 @@ ACL_WAYS = (
     Scenario("MM2, intervals of 5 s", mirror=5),
 )
 
-Seconds = dict[str, dict[str, list[float]]]
-"""By way, by `granted` and `revoked`: seconds from the answer on the source until the target had it."""
 
-
-def measure_acls() -> Seconds:
-    measured: Seconds = {}
+def measure_acls() -> dict[str, dict[str, list[float]]]:
+    """By way, by `granted` and `revoked`: seconds from the answer on the source until the target had it."""
+    measured = {}
     with bench_of(ACL_TOPICS) as pair:
         grant_all(pair.source, [read_acl(f"User:app-{n}", topic_name(n % ACL_TOPICS)) for n in range(ACLS)])
         for way in ACL_WAYS:
@@ -264,14 +263,12 @@ def page(results: Sequence[Result], facts: Mapping[str, Any]) -> str:
     most = max((len(result["latencies"]) for result in results), default=0)
     parts = [
         text[""].format(changes=most, topics="\n\n".join(tables), **facts),
-        text["Goals"].format(table=table(f"{DEFAULT} | topics | goal | measured |", _goals(results))),
+        text["Goals"].format(rows=lines(_goals(results))),
         text["Decoding"].format(decoded=verdict(slower, f"{slower:,.0f}"), **facts),
     ]
     if acls := facts.get("acls"):
         changes = max(len(times["granted"]) for times in acls.values())
-        parts.append(
-            text["ACLs"].format(granted=ACLS, topics=ACL_TOPICS, changes=changes, table=table(ACL_HEAD, _acls(acls)))
-        )
+        parts.append(text["ACLs"].format(granted=ACLS, topics=ACL_TOPICS, changes=changes, rows=lines(_acls(acls))))
     # Each of these has a bench and a file of its own.
     parts += [bench.section(found) for bench in (group_scenario, bounces, chaos) if (found := read(bench.RESULTS))]
     notes = ("What is missed, and why", "What a command costs before it does anything")
@@ -305,7 +302,6 @@ def _goals(results: Sequence[Result]) -> Iterator[Sequence[str]]:
         yield "write requests of an idle minute", "all", "0", f"{max(writes):.0f}", reached
 
 
-ACL_HEAD = "| changes | p50 | p90 | p99 | max | goal: p99 ≤ 3 s"
 ACL_GOAL = 3.0
 
 

@@ -30,7 +30,7 @@ from app.local.local_job import LocalJob
 from app.local.waiting import WaitedTooLong, wait_for
 from bench.every_kind import GROUP, HERE, NAME, THERE, EveryKind, every_kind, kind_keys, tried
 from bench.pair import SYNCS, BenchPair, lockstep, make_topics, offset_sync, pair_of, running
-from bench.saved_figures import FIGURES, page_text, save, say, table
+from bench.saved_figures import FIGURES, lines, page_text, save, say
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.errors import LockstepError
 
@@ -230,8 +230,6 @@ def _one(name: str, config: Path, last: Callable[[], int]) -> Ran:
 
 # Of bench/figures/benchmarks.md, the part on brokers that go down.
 
-HEAD: Final = "brokers of each cluster | bounces of each | changes of every kind | equal after | commands (failed with a reason) | wrong | slowest command"
-
 
 def summed_up(ran: Sequence[Ran]) -> dict[str, Any]:
     """By command how many ran, how many of them failed with a reason, and the slowest; and all that was wrong."""
@@ -246,7 +244,7 @@ def summed_up(ran: Sequence[Ran]) -> dict[str, Any]:
 
 def section(found: Mapping[str, Any]) -> str:
     text = page_text("benchmarks")["Brokers that go down without notice"]
-    return text.format(table=table(HEAD, map(_bounced, found["runs"])), **found)
+    return text.format(rows=lines(map(_bounced, found["runs"])), **found)
 
 
 def _bounced(run: Mapping[str, Any]) -> list[str]:

@@ -43,7 +43,7 @@ from bench.every_kind import (
     tried,
 )
 from bench.pair import BenchPair, intervals, lockstep, make_topics, pair_of
-from bench.saved_figures import FIGURES, page_text, save, say, table
+from bench.saved_figures import FIGURES, lines, page_text, save, say
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.cluster_ports import ClusterPorts
@@ -404,23 +404,20 @@ FOREIGN_ACL: Final = AclBinding(TOPIC, THERE.topic, LITERAL, f"User:{THEIRS}", "
 """On a topic that Lockstep keeps in step."""
 
 
-def _put_foreign(side: ClusterPorts) -> None:
-    make_topics(side.cluster, {THEIRS: TopicSpec(1, BROKERS, (("retention.ms", "123456789"),))})
-    side.cluster.append_log(THEIRS, [(b"%d" % number, b"v") for number in range(5)])
-    side.acls.create([FOREIGN_ACL])
-    side.users.upsert([Upsertion(THEIRS, "SCRAM-SHA-256", 4096, "their own")])
-    JvmQuotas(side).alter({Entity(THEIRS): {"producer_byte_rate": 7.0}})
-    side.levels.alter({DEFAULT_OF_ALL: {"background.threads": "11"}})
-    side.groups.commit({THEIRS: {TopicPartition(THEIRS, 0): 3}})
-
-
 @contextmanager
 def chaos_pair(seed: int) -> Iterator[ChaosPair]:
     """Everything is up and equal, and the foreign items are there."""
     with pair_of("chaos", BROKERS, heap="384m", overrides=SURVIVES) as clusters:
         kinds, keys = every_kind(clusters, BROKERS), {**kind_keys(clusters.root), **MIRROR}
         make_topics(clusters.source, {NAME: TopicSpec(1, BROKERS)})
-        _put_foreign(kinds.target)
+        side = kinds.target
+        make_topics(side.cluster, {THEIRS: TopicSpec(1, BROKERS, (("retention.ms", "123456789"),))})
+        side.cluster.append_log(THEIRS, [(b"%d" % number, b"v") for number in range(5)])
+        side.acls.create([FOREIGN_ACL])
+        side.users.upsert([Upsertion(THEIRS, "SCRAM-SHA-256", 4096, "their own")])
+        JvmQuotas(side).alter({Entity(THEIRS): {"producer_byte_rate": 7.0}})
+        side.levels.alter({DEFAULT_OF_ALL: {"background.threads": "11"}})
+        side.groups.commit({THEIRS: {TopicPartition(THEIRS, 0): 3}})
         with clusters.mirror(**keys) as mirror, clusters.job(**keys) as job:
             made = ChaosPair(clusters, mirror, job, kinds, random.Random(seed))
             wait_for(partial(tried, made.change), STARTS_WITHIN, "the source to take a first change")
@@ -454,7 +451,7 @@ def section(found: Mapping[str, Any]) -> str:
         foreign=len(found["foreign"]),
         untold=len(found["untold"]),
         left=given_up,
-        table=table("fault | times | equal after, median | slowest | given up", _by_fault(faults)),
+        rows=lines(_by_fault(faults)),
     )
 
 

@@ -8,20 +8,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from bench.drill.outcome_rows import MOMENTS, DrillSeries, Row, goals
+from bench.drill.outcome_rows import AFTER, CALM, DURING, DrillSeries, Row, goals
 from bench.drill.outcome_rows import read as read_drill
 from bench.drill.snapshot import Loss
 from bench.drill.source_load import PLACES
-from bench.saved_figures import FIGURES, page_text, read, table
+from bench.saved_figures import FIGURES, lines, page_text, read, table
 
 CUTOVER: Final = FIGURES / "benchmarks-cutover.json"
 LOSSES: Final = FIGURES / "benchmarks-failover.json"
 PREDICTIONS: Final = FIGURES / "benchmarks-prediction.json"
 PAGE: Final = "benchmarks-failover.md"
-
-HEAD = "when, and which topic | lost, median | max | exact, and right | at most, and no less | unknown | too few"
-
-PREDICTED_HEAD = "when, and which topic | missing of what was seen, median | max | predicted, and equal | more than that | by, median | max | less than that | by, max"
 
 
 def write(results: Path, part: Path) -> str:
@@ -33,8 +29,8 @@ def write(results: Path, part: Path) -> str:
     text = page_text("benchmarks-failover")
     parts = [text[""]]
     if drill:
-        losses = table(HEAD, _rows(drill.losses, _row))
-        parts.append(text["What would be lost"].format(rounds=drill.ended, table=losses))
+        lost = lines(_rows(drill.losses, _row))
+        parts.append(text["What would be lost"].format(rounds=drill.ended, rows=lost))
     # A run of its own where there is one: its rounds may be fewer than a table of groups needs.
     of_its_own = read_drill(files[PREDICTIONS])
     if predicting := of_its_own or drill:
@@ -44,7 +40,7 @@ def write(results: Path, part: Path) -> str:
             text["What is predicted without the source"].format(
                 command=f"`python -m bench.drill --rounds {predicting.rounds}{options}`",
                 rounds=predicting.ended,
-                table=table(PREDICTED_HEAD, _rows(known, _predicted_row)),
+                rows=lines(_rows(known, _predicted_row)),
             )
         )
     if drill:
@@ -117,24 +113,24 @@ def _steps(seconds: Mapping[str, float]) -> list[tuple[str, str]]:
 
 GROUPS_HEAD = "groups | MM2's checkpoints: skipped | read twice, median | max | not synced | Lockstep: skipped | read twice, median | max | not synced | least possible, median | max"
 HEADINGS = {
-    "not killed": "MM2 not killed",
-    "killed": "MM2 killed and restarted, the target has caught up",
-    "while it catches up": "MM2 killed, just restarted and still catching up",
+    CALM: "MM2 not killed",
+    AFTER: "MM2 killed and restarted, the target has caught up",
+    DURING: "MM2 killed, just restarted and still catching up",
 }
 
 
 def groups_section(drill: DrillSeries) -> str:
     reached = [(what, text, "reached" if good else "missed") for what, text, good in goals(drill.rows)]
     moments = []
-    for moment in MOMENTS:
+    for moment, heading in HEADINGS.items():
         if found := [row for row in drill.rows if row.moment == moment]:
-            moments.append(f"### {HEADINGS[moment]}\n\n" + table(GROUPS_HEAD, _groups_rows(found)))
+            moments.append(f"### {heading}\n\n" + table(GROUPS_HEAD, _groups_rows(found)))
     return page_text("benchmarks-failover")["Where groups continue"].format(
         rounds=drill.rounds,
         cleaned=f"{drill.cleaned:,}",
         aborted=f"{drill.aborted:,}",
         failed="".join(f"\n\nA round came to no end and is left out: {why}." for why in drill.failed),
-        reached=table("Lockstep | measured |", reached),
+        rows=lines(reached),
         moments="\n\n".join(moments),
         **drill.size,
     )

@@ -33,7 +33,7 @@ from bench.pair import (
     remote,
     running,
 )
-from bench.saved_figures import FIGURES, MIB, p99_verdict, page_text, quantiles, save, say, table, verdict
+from bench.saved_figures import FIGURES, MIB, lines, p99_verdict, page_text, quantiles, save, say, verdict
 from bench.timed_changes import Arrivals
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.mm2.records import TopicPartition
@@ -49,8 +49,6 @@ NAMES: Final = {LOCKSTEP: "Lockstep, default", MM2: "MM2's own sync, every secon
 
 PASS: Final = "{name}, all of {groups:,} groups commit at once: {seconds:.1f} s until the target has the last of their offsets (goal: ≤ {goal:g} s, {verdict}). The job sends {sent:,.0f} requests for it. It takes at most {python:.0f} MiB in Python and {jvm:.0f} MiB in the JVM. While nothing changes, the work between two micro-batches takes {batch_seconds:.2f} s and {batch_requests:.0f} requests."
 
-HEAD = "| commits | p50 | p90 | p99 | max | CPU-s a minute: job | goal: p99 ≤ 1 s"
-
 
 def section(found: Mapping[str, Any]) -> str:
     """Of bench/figures/benchmarks.md, the part on the age of synced offsets and on a pass over many groups.
@@ -60,7 +58,7 @@ def section(found: Mapping[str, Any]) -> str:
     rows = [_row(way, seconds, found["cpu"].get(way)) for way, seconds in found["ages"].items() if seconds]
     passes = [_pass(NAMES[way], one) for way, one in found["passes"].items()]
     return page_text("benchmarks")["How old a synced offset is"].format(
-        **{**found, "passes": "\n".join(passes)}, table=table(HEAD, rows)
+        **{**found, "passes": "\n".join(passes)}, rows=lines(rows)
     )
 
 

@@ -60,8 +60,12 @@ def quantiles(values: Sequence[float]) -> list[str]:
 def table(head: str, rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table. `head`: the headings, parted by ` | `."""
     first = f"| {head} |"
-    lines = ("".join(f"| {cell} " if cell else "| " for cell in cells) + "|" for cells in rows)
-    return "\n".join([first, "|---" * (first.count("|") - 1) + "|", *lines])
+    return "\n".join([first, "|---" * (first.count("|") - 1) + "|", lines(rows)])
+
+
+def lines(rows: Iterable[Sequence[str]]) -> str:
+    """Of a Markdown table, below its head."""
+    return "\n".join("".join(f"| {cell} " if cell else "| " for cell in cells) + "|" for cells in rows)
 
 
 def verdict(over: float, missed_by: str) -> str:

@@ -366,18 +366,14 @@ def scale_clusters(topics: int) -> Iterator[ScaleClusters]:
         clusters = ScaleClusters(sources, clients, target, topics // len(SOURCES), root)
         for alias in SOURCES:
             say(f"{clusters.topics:,} topics, as many groups and their ACLs on {alias}")
-            _fill(clients[alias], sources[alias].bootstrap, clusters.topics)
+            source, made = clients[alias], bench_topics(clusters.topics)
+            make_topics(source, made)
+            source.create_log(SYNCS, 1, {"cleanup.policy": "compact"})
+            one_record_each(sources[alias].bootstrap, [*made])
+            grant_all(source, [read_acl(f"User:app-{n}", name) for name in made for n in range(ACLS_A_TOPIC)])
+            groups = {f"{alias}-group-{number:05d}": name for number, name in enumerate(made)}
+            commit_all(source, {group: {TopicPartition(name, 0): 1} for group, name in groups.items()})
         yield clusters
-
-
-def _fill(source: KafkaCluster, bootstrap: str, topics: int) -> None:
-    made = bench_topics(topics)
-    make_topics(source, made)
-    source.create_log(SYNCS, 1, {"cleanup.policy": "compact"})
-    one_record_each(bootstrap, [*made])
-    grant_all(source, [read_acl(f"User:app-{n}", name) for name in made for n in range(ACLS_A_TOPIC)])
-    groups = {f"{source.alias}-group-{number:05d}": name for number, name in enumerate(made)}
-    commit_all(source, {group: {TopicPartition(name, 0): 1} for group, name in groups.items()})
 
 
 def one_record_each(bootstrap: str, topics: Sequence[str]) -> None:

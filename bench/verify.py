@@ -36,7 +36,7 @@ from app.spark.spark_session import session
 from app.verify.flow_check import verify_flow
 from bench.costs import cost
 from bench.pair import SYNCS, BenchPair, PlainRecord, make_topics, offset_sync, pair_of, produce_all
-from bench.saved_figures import FIGURES, page_text, read, save, table
+from bench.saved_figures import FIGURES, lines, page_text, read, save
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.verify.partition_verdicts import PartitionVerdict, VerifyLevel
 from sinks.verify.what_to_compare import ComparisonScope
@@ -45,6 +45,7 @@ from streaming.mm2.records import TopicPartition
 CONSOLE: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 SPARK: Final = Path(pyspark.__file__).parent
 WITHIN: Final = 1800.0
+LOCAL: Final = "local[2]"
 PARTITIONS: Final = 8
 ROUNDS: Final = 3
 """Behind the warm-up."""
@@ -60,29 +61,25 @@ def main(
         found: dict[str, Any] = {"cores": psutil.cpu_count(), "partitions": PARTITIONS, "rounds": ROUNDS, "memory": {}}
         with pair_of("verify", heap="1g") as pair:
             written = write_both(pair, records)
-            found["plain"] = _beside_plain_reading(written)
+            consoles = [_console(written) for _ in range(ROUNDS + 1)][1:]
+            child = _child(written)
+            seconds = {"console": consoles, **{way: each[1:] for way, each in child["seconds"].items()}}
+            cpu = {way: each[1:] for way, each in child["cpu"].items()}
+            found["plain"] = {"records": records, "seconds": seconds, "cpu": cpu}
             save(RESULTS, found)
             found["workers"] = {}
             for count in (1, 2):
                 with standalone(pair.root / f"workers-{count}", count) as master:
-                    one = _child(written, master=master, count=False)
+                    one = _child(written, master)
                 found["workers"][str(count)] = one["seconds"]["digests"][1:]
             save(RESULTS, found)
             for millions in (int(one) for one in sizes.split(",") if one):
                 larger = write_both(pair, millions * 1_000_000)
                 with standalone(pair.root / f"memory-{millions}", 1) as master:
-                    one = _child(larger, rounds=1, master=master, count=False)
+                    one = _child(larger, master, rounds=1)
                 found["memory"][str(millions)] = {name: one[name] for name in ("heap_mib", "resident_mib")}
                 save(RESULTS, found)
     PAGE.write_text(page(read(RESULTS)))
-
-
-def _beside_plain_reading(written: WrittenLoad) -> dict[str, Any]:
-    consoles = [_console(written) for _ in range(ROUNDS + 1)][1:]
-    child = _child(written)
-    seconds = {"console": consoles, **{way: found[1:] for way, found in child["seconds"].items()}}
-    cpu = {way: found[1:] for way, found in child["cpu"].items()}
-    return {"records": written.records, "seconds": seconds, "cpu": cpu}
 
 
 def _console(written: WrittenLoad) -> float:
@@ -122,11 +119,9 @@ def standalone(folder: Path, workers: int) -> Iterator[str]:
         yield url
 
 
-def _child(
-    written: WrittenLoad, rounds: int = ROUNDS, master: str = "local[2]", *, count: bool = True
-) -> dict[str, Any]:
+def _child(written: WrittenLoad, master: str = LOCAL, rounds: int = ROUNDS) -> dict[str, Any]:
     """What `drive` returns in a process of its own; and the most memory that it had, with its JVM."""
-    asked = {"config": str(written.config), "topic": written.topic, "rounds": rounds, "count": count}
+    asked = {"config": str(written.config), "topic": written.topic, "rounds": rounds, "count": master == LOCAL}
     program = "import json, sys; from bench.verify import drive; print(json.dumps(drive(**json.loads(sys.argv[1]))))"
     own = f"--master {master} --conf spark.ui.enabled=false --conf spark.executor.memory=1g"
     environment = os.environ | {"PYSPARK_SUBMIT_ARGS": f"{own} --conf spark.driver.host={HOST} pyspark-shell"}
@@ -200,7 +195,6 @@ def _heap(spark: SparkSession) -> float:
 
 # bench/figures/benchmarks-verify.md, from what was measured.
 
-
 PAGE: Final = FIGURES / "benchmarks-verify.md"
 RESULTS: Final = FIGURES / "benchmarks-verify.json"
 
@@ -210,21 +204,16 @@ WAYS: Final = {
     "digests": "`lockstep verify --level digests`",
 }
 
-HEAD: Final = "way | seconds | records a second | time beside `count()` | CPU-seconds of Spark | CPU beside `count()`"
-
 
 def page(found: Mapping[str, Any]) -> str:
     text, plain = page_text("benchmarks-verify"), found["plain"]
-    parts = [text[""].format(**found), text["Beside plain reading"].format(table=table(HEAD, _plain(plain)), **plain)]
+    parts = [text[""].format(**found), text["Beside plain reading"].format(rows=lines(_plain(plain)), **plain)]
     if workers := found.get("workers"):
-        rows = _workers(workers, plain["records"])
-        head = "workers | seconds | records a second | beside one"
-        parts.append(text["Two workers"].format(table=table(head, rows)))
+        parts.append(text["Two workers"].format(rows=lines(_workers(workers, plain["records"]))))
     if memory := found.get("memory"):
         by_size = sorted(memory.items(), key=lambda item: int(item[0]))
         sizes = [(f"{count} million", f"{one['heap_mib']:.0f}", f"{one['resident_mib']:.0f}") for count, one in by_size]
-        head = "records on each side | heap, MiB | resident, MiB"
-        parts.append(text["The driver's memory"].format(table=table(head, sizes)))
+        parts.append(text["The driver's memory"].format(rows=lines(sizes)))
     return "\n".join(parts)
 
 
@@ -273,7 +262,11 @@ def write_both(pair: BenchPair, records: int) -> WrittenLoad:
         make_topics(cluster, {name: TopicSpec(PARTITIONS, 1)})
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda side: produce_all(side[0], _records(written, side[1], began)), written.sides))
-    produce_all(pair.a.bootstrap, _syncs(written))
+    syncs, length = [], records // PARTITIONS
+    for partition, number in itertools.product(range(PARTITIONS), range(SYNCS_A_PARTITION)):
+        sync = offset_sync(TopicPartition(topic, partition), length * number // SYNCS_A_PARTITION)
+        syncs.append(PlainRecord(SYNCS, *sync))
+    produce_all(pair.a.bootstrap, syncs)
     return written
 
 
@@ -281,13 +274,6 @@ def _records(written: WrittenLoad, topic: str, began: int) -> Iterator[PlainReco
     for number in range(written.records):
         key, at = b"%09d" % number, number % PARTITIONS
         yield PlainRecord(topic, key, key + VALUE, at, began + number // 1000)
-
-
-def _syncs(written: WrittenLoad) -> Iterator[PlainRecord]:
-    length = written.records // PARTITIONS
-    for partition, number in itertools.product(range(PARTITIONS), range(SYNCS_A_PARTITION)):
-        offset = length * number // SYNCS_A_PARTITION
-        yield PlainRecord(SYNCS, *offset_sync(TopicPartition(written.topic, partition), offset))
 
 
 if __name__ == "__main__":

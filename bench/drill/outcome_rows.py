@@ -16,7 +16,7 @@ from bench.drill.snapshot import Logs, Loss, Snapshot
 from bench.drill.source_load import PLACES, DrillReader, Entry
 from bench.pair import remote
 
-CALM, AFTER, DURING = MOMENTS = ("not killed", "killed", "while it catches up")
+CALM, AFTER, DURING = ("not killed", "killed", "while it catches up")
 """When the source is lost: MM2 ran all the time; it was killed and has caught up again; it has just been restarted."""
 
 

@@ -16,7 +16,7 @@ import typer
 from app.local.jar_sets import PROJECT
 from bench.matrix.releases import MIRRORS, RELEASES, is_zookeeper
 from bench.matrix.row import VersionRow, run
-from bench.saved_figures import read, save, table
+from bench.saved_figures import lines, read, save, table
 
 ROWS = (
     VersionRow("3.9", "4.3", "3.9"),
@@ -65,7 +65,6 @@ def _row(name: str) -> VersionRow:
 
 # docs/compatibility.md, from what `make matrix` found.
 
-
 RESULTS: Final = PROJECT / "bench" / "figures" / "compatibility.json"
 PAGE: Final = PROJECT / "docs" / "compatibility.md"
 TEMPLATE: Final = PROJECT / "bench" / "matrix" / "compatibility-page.md"
@@ -80,19 +79,20 @@ Found = Mapping[str, Any]
 
 def render(rows: Mapping[str, Found]) -> str:
     found = list(rows.values())
-    dates = " and ".join(sorted({row["date"] for row in found}))
-    template = TEMPLATE.read_text(encoding="utf-8")
-    return template.format(dates=dates, rows=_overview(found), kinds=_kinds(found), failed=_failed(found))
+    said = [line for row in found for line in _said(row)]
+    return TEMPLATE.read_text(encoding="utf-8").format(
+        dates=" and ".join(sorted({row["date"] for row in found})),
+        rows=lines(map(_overview, found)),
+        kinds=_kinds(found),
+        failed="\n".join(said or ["Nothing.\n"]),
+    )
 
 
-def _overview(rows: Sequence[Found]) -> str:
-    lines = []
-    for row in rows:
-        failed, steps = [step["name"] for step in _failures(row)], len(row["steps"])
-        state = f"{steps - len(failed)} of {steps}; not {', '.join(failed)}" if failed else f"all {steps}"
-        sides = (_brokers(row, side) for side in ("source", "target"))
-        lines.append((*sides, row["versions"]["mirror"], state, f"{row['seconds']:.0f}"))
-    return table("source | target | MM2 | steps | seconds", lines)
+def _overview(row: Found) -> Sequence[str]:
+    failed, steps = [step["name"] for step in _failures(row)], len(row["steps"])
+    state = f"{steps - len(failed)} of {steps}; not {', '.join(failed)}" if failed else f"all {steps}"
+    sides = (_brokers(row, side) for side in ("source", "target"))
+    return *sides, row["versions"]["mirror"], state, f"{row['seconds']:.0f}"
 
 
 def _failures(row: Found) -> list[Found]:
@@ -106,11 +106,11 @@ def _brokers(row: Found, side: str) -> str:
 def _kinds(rows: Sequence[Found]) -> str:
     names = list(dict.fromkeys(step["name"] for row in rows for step in row["steps"] if step["name"].startswith(KIND)))
     head = " | ".join(["source → target, MM2", *(name.removeprefix(KIND) for name in names)])
-    lines = []
+    cells = []
     for row in rows:
         steps = {step["name"]: step for step in row["steps"]}
-        lines.append([_title(row), *(_cell(steps.get(name)) for name in names)])
-    return table(head, lines)
+        cells.append([_title(row), *(_cell(steps.get(name)) for name in names)])
+    return table(head, cells)
 
 
 def _title(row: Found) -> str:
@@ -121,11 +121,6 @@ def _cell(step: Found | None) -> str:
     if step is None:
         return "-"
     return f"{step['seconds']:.1f}" if step["result"] == "ok" else "no"
-
-
-def _failed(rows: Sequence[Found]) -> str:
-    said = [line for row in rows for line in _said(row)]
-    return "\n".join(said or ["Nothing.\n"])
 
 
 def _said(row: Found) -> Iterator[str]:

@@ -219,17 +219,13 @@ def look(made: RowClusters) -> None:
             _wait_until_equal(made, kind)
     if not made.row.copies_internal:
         with made.step("topics without a copy"):
-            exclude_internal(made)
-
-
-def exclude_internal(made: RowClusters) -> None:
-    """`preflight` names the topics that MM2 leaves out, and then the file does."""
-    checks = made.lockstep("preflight", codes=(0, 3))["flows"][0]["checks"]
-    named = [row["figure"] for row in checks if row["name"] == "topics without a copy"]
-    if not any(all(name in figure for name in INTERNAL) for figure in named):
-        raise StepFailed("preflight does not name them")
-    with made.job.config.open("a") as file:
-        file.write(f"topics.exclude = mm2.*[.]internal, .*[.]replica, __.*, {', '.join(INTERNAL)}\n")
+            # `preflight` names the topics that MM2 leaves out, and then the file does.
+            checks = made.lockstep("preflight", codes=(0, 3))["flows"][0]["checks"]
+            named = [row["figure"] for row in checks if row["name"] == "topics without a copy"]
+            if not any(all(name in figure for name in INTERNAL) for figure in named):
+                raise StepFailed("preflight does not name them")
+            with made.job.config.open("a") as file:
+                file.write(f"topics.exclude = mm2.*[.]internal, .*[.]replica, __.*, {', '.join(INTERNAL)}\n")
 
 
 def keep(made: RowClusters) -> None:
