@@ -23,23 +23,9 @@ from app.local.jars import PROJECT
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror
 from bench import bounces, chaos, group_scenario
-from bench.costs import counted, first_comparison, idle_costs, samples, since
+from bench.costs import counted, first_comparison, idle_costs, machine, samples, since
 from bench.pair import HEARTBEATS, BenchPair, intervals
-from bench.saved_figures import (
-    FIGURES,
-    MIB,
-    lines,
-    machine,
-    p99_verdict,
-    page_text,
-    quantile,
-    quantiles,
-    read,
-    save,
-    say,
-    table,
-    verdict,
-)
+from bench.saved_figures import FIGURES, lines, p99_verdict, page_text, quantile, quantiles, read, save, say, verdict
 from bench.timed_changes import FAST, WATCHED, Changes, acl_seconds, bench_of, grant_all, read_acl, topic_name
 from streaming.errors import LockstepError
 
@@ -246,23 +232,23 @@ GOALS = (
     ("p99", 2000, 0.6, lambda row: quantile(row["latencies"], 0.99)),
     ("CPU of an idle minute, together", 2000, 0.3, _cpu),
     ("CPU of an idle minute, the job alone", 2000, 0.4, lambda row: row["cpu_job"]),
-    ("resident memory", 2000, 1.5, lambda row: row["resident"] / MIB),
+    ("resident memory", 2000, 1.5, lambda row: row["resident"] / 2**20),
     ("CPU of an idle minute, together", 500, 0.7, _cpu),
 )
 """What was set out to be reached by the default: what, topics, ratio to MM2 at 1 s, and how to read it of a result."""
 
-HEAD: Final = "| change → target p50 | p90 | p99 | max | slowest of the ten right after the start | CPU-s an idle minute: job | source broker | target broker | together | admin requests a minute | write requests a minute | resident MiB | first comparison"
-
 
 def page(results: Sequence[Result], facts: Mapping[str, Any]) -> str:
-    tables = []
-    for topics in sorted({result["topics"] for result in results}):
-        rows = table(HEAD, [_row(result) for result in results if result["topics"] == topics])
-        tables.append(f"## {topics:,} topics\nSeconds, CPU-seconds, MiB.\n\n{rows}")
     text, slower = page_text("benchmarks"), 1_000_000 - facts["decoding"]["records_per_second"]
     most = max((len(result["latencies"]) for result in results), default=0)
     parts = [
-        text[""].format(changes=most, topics="\n\n".join(tables), **facts),
+        text[""].format(changes=most, **facts),
+        *(
+            text["{topics:,} topics"].format(
+                topics=topics, rows=lines(_row(one) for one in results if one["topics"] == topics)
+            )
+            for topics in sorted({result["topics"] for result in results})
+        ),
         text["Goals"].format(rows=lines(_goals(results))),
         text["Decoding"].format(decoded=verdict(slower, f"{slower:,.0f}"), **facts),
     ]
@@ -283,7 +269,7 @@ def _row(result: Result) -> list[str]:
         f"{max(result['starting']):.2f}" if result["starting"] else "-",
         *(f"{cost:.1f}" for cost in costs),
         *(f"{result['requests'][name]:.0f}" if result["requests"] else "not counted" for name in ("all", "write")),
-        f"{result['resident'] / MIB:.0f}",
+        f"{result['resident'] / 2**20:.0f}",
         "-" if result["first_comparison"] is None else f"{result['first_comparison']:.1f} s",
     ]
 

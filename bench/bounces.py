@@ -28,7 +28,7 @@ import typer
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.waiting import WaitedTooLong, wait_for
-from bench.every_kind import GROUP, HERE, NAME, THERE, EveryKind, every_kind, kind_keys, tried
+from bench.every_kind import GROUP, HERE, NAME, THERE, EveryKind, every_kind, tried
 from bench.pair import SYNCS, BenchPair, lockstep, make_topics, offset_sync, pair_of, running
 from bench.saved_figures import FIGURES, lines, page_text, save, say
 from sinks.kafka.ports.cluster import TopicSpec
@@ -77,9 +77,10 @@ def bounced_pair(brokers: int) -> Iterator[BouncedPair]:
             make_topics(cluster, {topic: TopicSpec(1, brokers)})
             cluster.append_log(topic, records)
         clusters.source.create_log(SYNCS, brokers, {"cleanup.policy": "compact"})
-        keys = {**kind_keys(clusters.root), "replication.factor": str(brokers)}
+        kinds = every_kind(clusters, brokers)
+        keys = {**kinds.keys(), "replication.factor": str(brokers)}
         with clusters.job(**keys) as job:
-            made = BouncedPair(clusters, every_kind(clusters, brokers), job)
+            made = BouncedPair(clusters, kinds, job)
             wait_for(partial(tried, made.change), STARTS_WITHIN, "the source to take a first change")
             job.wait_until_compared()
             wait_for(lambda: not made.kinds.missing(), GIVEN_UP_AFTER, "the target to be equal before the first bounce")

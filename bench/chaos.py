@@ -29,19 +29,7 @@ from app.local.local_job import LocalJob
 from app.local.local_mirror import REPLICATED, LocalMirror
 from app.local.waiting import WaitedTooLong, wait_for
 from bench.costs import family
-from bench.every_kind import (
-    BROKER_CONFIG,
-    CREDENTIAL,
-    HERE,
-    NAME,
-    QUOTA,
-    THERE,
-    USER,
-    EveryKind,
-    every_kind,
-    kind_keys,
-    tried,
-)
+from bench.every_kind import BROKER_CONFIG, CREDENTIAL, HERE, NAME, QUOTA, THERE, USER, EveryKind, every_kind, tried
 from bench.pair import BenchPair, intervals, lockstep, make_topics, pair_of
 from bench.saved_figures import FIGURES, lines, page_text, save, say
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
@@ -408,7 +396,8 @@ FOREIGN_ACL: Final = AclBinding(TOPIC, THERE.topic, LITERAL, f"User:{THEIRS}", "
 def chaos_pair(seed: int) -> Iterator[ChaosPair]:
     """Everything is up and equal, and the foreign items are there."""
     with pair_of("chaos", BROKERS, heap="384m", overrides=SURVIVES) as clusters:
-        kinds, keys = every_kind(clusters, BROKERS), {**kind_keys(clusters.root), **MIRROR}
+        kinds = every_kind(clusters, BROKERS)
+        keys = {**kinds.keys(), **MIRROR}
         make_topics(clusters.source, {NAME: TopicSpec(1, BROKERS)})
         side = kinds.target
         make_topics(side.cluster, {THEIRS: TopicSpec(1, BROKERS, (("retention.ms", "123456789"),))})

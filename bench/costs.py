@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import platform
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 import psutil
@@ -20,6 +22,11 @@ from bench.pair import running
 
 LOOK_EVERY = 0.2
 """Seconds between two looks at the memory: a shorter peak than this can be missed."""
+
+
+def machine() -> dict[str, Any]:
+    memory = round(psutil.virtual_memory().total / 2**30)
+    return {"cores": psutil.cpu_count(), "memory_gib": memory, "python": platform.python_version()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,14 +44,6 @@ KEYS: Mapping[str, str] = {
 }
 
 
-def kind_keys(root: Path) -> dict[str, str]:
-    """Of the properties file: every kind is on. Writes the user's password into the folder."""
-    passwords = root / "passwords"
-    passwords.mkdir(parents=True, exist_ok=True)
-    (passwords / USER).write_text("of no use")
-    return {**KEYS, "lockstep.credential.store": str(passwords)}
-
-
 @dataclass
 class EveryKind:
     """`step` numbers the changes; the last one is what counts. `offset`: the group's on the target that is due."""
@@ -59,8 +51,16 @@ class EveryKind:
     source: ClusterPorts
     target: ClusterPorts
     brokers: int
+    root: Path
     step: int = 0
     offset: int | None = None
+
+    def keys(self) -> dict[str, str]:
+        """Of the properties file: every kind is on. Writes the user's password into a folder."""
+        passwords = self.root / "passwords"
+        passwords.mkdir(parents=True, exist_ok=True)
+        (passwords / USER).write_text("of no use")
+        return {**KEYS, "lockstep.credential.store": str(passwords)}
 
     def change(self, offset: int) -> None:
         """Changes something of every kind on the source; its group is at `offset`. Raises LockstepError."""
@@ -136,7 +136,7 @@ def _value(seen: Observed[Any, Mapping[str, Any]], name: str) -> str | None:
 
 
 def every_kind(pair: BenchPair, brokers: int = 1) -> EveryKind:
-    return EveryKind(cluster_ports(pair.source), cluster_ports(pair.target), brokers)
+    return EveryKind(cluster_ports(pair.source), cluster_ports(pair.target), brokers, pair.root)
 
 
 def tried(step: Callable[[], object]) -> bool:

@@ -33,7 +33,7 @@ from bench.pair import (
     remote,
     running,
 )
-from bench.saved_figures import FIGURES, MIB, lines, p99_verdict, page_text, quantiles, save, say, verdict
+from bench.saved_figures import FIGURES, lines, p99_verdict, page_text, quantiles, save, say, verdict
 from bench.timed_changes import Arrivals
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.mm2.records import TopicPartition
@@ -71,7 +71,7 @@ def _row(way: str, seconds: list[float], cpu: float | None) -> list[str]:
 
 def _pass(name: str, found: Mapping[str, Any]) -> str:
     late = found["seconds"] - MANY_GOAL
-    peak = {process: found["peak"][process] / MIB for process in ("python", "jvm")}
+    peak = {process: found["peak"][process] / 2**20 for process in ("python", "jvm")}
     own = {"name": name, "goal": MANY_GOAL, "verdict": verdict(late, f"{late:.1f} s")}
     return PASS.format(**found, **own, **peak, sent=sum(found["requests"].values()))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import re
 import sys
 import time
@@ -11,12 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import orjson
-import psutil
 
 from app.local.jars import PROJECT
 
 FIGURES: Final = PROJECT / "bench" / "figures"
-MIB: Final = 1024 * 1024
 
 
 def save(path: Path, found: Mapping[str, Any]) -> None:
@@ -36,11 +33,6 @@ def page_text(page: str) -> dict[str, str]:
     text = (FIGURES / f"{page}-template.md").read_text()
     parts = (part.rstrip("\n") + "\n" for part in re.split(r"^(?=## )", text, flags=re.MULTILINE))
     return {part.partition("\n")[0].removeprefix("## ") if part.startswith("## ") else "": part for part in parts}
-
-
-def machine() -> dict[str, Any]:
-    memory = round(psutil.virtual_memory().total / 2**30)
-    return {"cores": psutil.cpu_count(), "memory_gib": memory, "python": platform.python_version()}
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -27,9 +27,9 @@ from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
-from bench.costs import idle_costs, peak_memory, resident, total
+from bench.costs import idle_costs, machine, peak_memory, resident, total
 from bench.pair import SYNCS, PlainRecord, commit_all, intervals, job_of, make_topics, offset_sync, opened, produce_all
-from bench.saved_figures import FIGURES, MIB, machine, page_text, quantile, read, save, say, table, verdict
+from bench.saved_figures import FIGURES, page_text, quantile, read, save, say, table, verdict
 from bench.timed_changes import FAST, WATCHED, Changes, acl_seconds, bench_topics, grant_all, read_acl, topic_name
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import chunks
@@ -51,7 +51,7 @@ def _sum(by_name: Mapping[str, float]) -> float:
 
 
 def _mib(found: Mapping[str, float] | float) -> float:
-    return (_sum(found) if isinstance(found, Mapping) else found) / MIB
+    return (_sum(found) if isinstance(found, Mapping) else found) / 2**20
 
 
 P50, P99 = partial(quantile, share=0.5), partial(quantile, share=0.99)

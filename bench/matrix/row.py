@@ -26,7 +26,7 @@ from app.local.local_mirror import LocalMirror
 from app.local.ports import HOST, free_ports
 from app.local.startable import logging_options
 from app.local.waiting import wait_for
-from bench.every_kind import GROUP, HERE, NAME, THERE, EveryKind, every_kind, kind_keys
+from bench.every_kind import GROUP, HERE, NAME, THERE, EveryKind, every_kind
 from bench.matrix.releases import MIRRORS, RELEASES, is_zookeeper
 from bench.pair import BenchPair, intervals, job_of, lockstep, make_topics, started_pair
 from sinks.kafka.ports.cluster import TopicSpec
@@ -174,11 +174,12 @@ def pair(row: VersionRow, root: Path) -> Iterator[RowClusters]:
     with started_pair(a, b, root) as clusters:
         begins = RowStep("brokers start", OK, round(time.monotonic() - begun, 1))
         own = {"lockstep.failover.fence.proof": "1 second", "lockstep.trigger.interval": "2 seconds"}
-        properties = clusters.properties(**kind_keys(root), **QUICK_MM2, **own)
+        kinds = every_kind(clusters)
+        properties = clusters.properties(**kinds.keys(), **QUICK_MM2, **own)
         mirror = LocalMirror(properties, root / "mirror", java_options=QUICK_START, jars=MIRRORS[row.mirror])
         job = job_of(properties, root)
         try:
-            yield RowClusters(row, clusters, mirror, job, every_kind(clusters), [begins])
+            yield RowClusters(row, clusters, mirror, job, kinds, [begins])
         finally:
             job.stop()
             mirror.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.saved_figures import MIB
 from bench.scale import page
 
 FACTS = {"cores": 2, "memory_gib": 24, "python": "3.11.7"}
@@ -13,7 +12,7 @@ FACTS = {"cores": 2, "memory_gib": 24, "python": "3.11.7"}
 def size(factor: float, **parts: Any) -> dict[str, Any]:
     """All of one size; every figure of Lockstep is `factor`."""
     cpu = {"job": factor, "sources": factor, "target": factor}
-    memory = {"jvm": factor * MIB, "python": factor * MIB}
+    memory = {"jvm": factor * 2**20, "python": factor * 2**20}
     seconds = {"compared": factor}
     return {
         "first": {"seconds": seconds | {"groups synced": factor, "groups moved": factor}, "peak": memory},
@@ -29,7 +28,7 @@ def size(factor: float, **parts: Any) -> dict[str, Any]:
         "mm2": {
             "latencies": {"1": [8.0], "5": [8.0]},
             "cpu": {"job": 10.0, "sources": 10.0, "target": 10.0},
-            "resident": {"jvm": 500 * MIB, "python": 0},
+            "resident": {"jvm": 500 * 2**20, "python": 0},
         },
     } | parts
 
