@@ -45,7 +45,8 @@ def main(
     if not render:
         # Otherwise ways that are no longer measured would stand beside ways of another run.
         results = [row for row in results if row["name"] in {scenario.name for scenario in SCENARIOS}]
-        facts |= machine() | {"decoding": _decoded()}
+        run = subprocess.run([sys.executable, "-m", "bench.decoding"], cwd=PROJECT, check=True, stdout=subprocess.PIPE)
+        facts |= machine() | {"decoding": json.loads(run.stdout)}
         if acls:
             say("ACLs")
             facts["acls"] = measure_acls()
@@ -67,11 +68,6 @@ def _measure(topics: int) -> Iterator[Result]:
                 yield measure(pair, scenario, topics, seed)
             except (TimeoutError, LockstepError) as error:
                 say(f"left out: {error}")
-
-
-def _decoded() -> Any:
-    run = subprocess.run([sys.executable, "-m", "bench.decoding"], cwd=PROJECT, check=True, stdout=subprocess.PIPE)
-    return json.loads(run.stdout)
 
 
 # A way of replicating configs.
@@ -241,17 +237,12 @@ GOALS = (
 def page(results: Sequence[Result], facts: Mapping[str, Any]) -> str:
     text, slower = page_text("benchmarks"), 1_000_000 - facts["decoding"]["records_per_second"]
     most = max((len(result["latencies"]) for result in results), default=0)
-    parts = [
-        text[""].format(changes=most, **facts),
-        *(
-            text["{topics:,} topics"].format(
-                topics=topics, rows=lines(_row(one) for one in results if one["topics"] == topics)
-            )
-            for topics in sorted({result["topics"] for result in results})
-        ),
-        text["Goals"].format(rows=lines(_goals(results))),
-        text["Decoding"].format(decoded=verdict(slower, f"{slower:,.0f}"), **facts),
-    ]
+    parts = [text[""].format(changes=most, **facts)]
+    for count in sorted({result["topics"] for result in results}):
+        rows = lines(_row(result) for result in results if result["topics"] == count)
+        parts.append(text["{topics:,} topics"].format(topics=count, rows=rows))
+    parts.append(text["Goals"].format(rows=lines(_goals(results))))
+    parts.append(text["Decoding"].format(decoded=verdict(slower, f"{slower:,.0f}"), **facts))
     if acls := facts.get("acls"):
         changes = max(len(times["granted"]) for times in acls.values())
         parts.append(text["ACLs"].format(granted=ACLS, topics=ACL_TOPICS, changes=changes, rows=lines(_acls(acls))))

@@ -22,7 +22,7 @@ from app.local.waiting import wait_for
 from app.settings import Settings, load
 from app.wiring import both_clusters
 from bench.failover_figures_page import CUTOVER, write
-from bench.pair import PlainRecord, job_of, make_topics, pair_of, produce_all
+from bench.pair import job_of, make_topics, pair_of
 from bench.saved_figures import save
 from sinks.failover import commands
 from sinks.failover.scene import Scene
@@ -55,10 +55,7 @@ def _measured(topics: int, fenced: int) -> dict[str, Any]:
     moved = [f"rto-{number:04}" for number in range(topics)]
     names = [f"fence-{number:04}" for number in range(fenced)]
     with pair_of("cutover") as pair:
-        make_topics(pair.source, dict.fromkeys(moved, TopicSpec(1, 1)))
-        # Equal records could not be told apart, and a cutover goes on with an exact count alone.
-        records = (PlainRecord(name, b"%d" % number, b"record") for name in moved for number in range(RECORDS))
-        produce_all(pair.a.bootstrap, records)
+        pair.fill(moved, 1, RECORDS)
         keys = {"topics": "rto-.*", "refresh.topics.interval.seconds": "1", "offset.lag.max": "0", **OWN}
         with pair.mirror(**keys):
             wait_for(lambda: pair.copied(moved, 1, RECORDS), SOON, "MM2 to copy all topics")

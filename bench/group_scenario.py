@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import signal
 import sys
@@ -20,22 +19,9 @@ import typer
 from app.local.local_job import LocalJob
 from app.local.waiting import wait_for
 from bench.costs import cost, counted, peak_memory, samples, since
-from bench.pair import (
-    HEARTBEATS,
-    BenchPair,
-    PlainRecord,
-    commit_all,
-    intervals,
-    make_topics,
-    opened,
-    pair_of,
-    produce_all,
-    remote,
-    running,
-)
+from bench.pair import HEARTBEATS, BenchPair, commit_all, intervals, opened, pair_of, remote, running
 from bench.saved_figures import FIGURES, lines, p99_verdict, page_text, quantiles, save, say, verdict
 from bench.timed_changes import Arrivals
-from sinks.kafka.ports.cluster import TopicSpec
 from streaming.mm2.records import TopicPartition
 
 RESULTS: Final = FIGURES / "benchmarks-groups.json"
@@ -235,10 +221,7 @@ def main(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     found: dict[str, Any] = {"groups": GROUPS, "topics": TOPICS, "others": OTHERS, "ages": {}, "cpu": {}, "passes": {}}
     with pair_of("groups") as pair:
-        make_topics(pair.source, {name: TopicSpec(PARTITIONS, 1) for name in TOPIC_NAMES})
-        where = itertools.product(range(RECORDS), TOPIC_NAMES, range(PARTITIONS))
-        records = (PlainRecord(name, None, b"%d" % number, partition) for number, name, partition in where)
-        produce_all(pair.a.bootstrap, records)
+        pair.fill(TOPIC_NAMES, PARTITIONS, RECORDS)
         for way in chosen:
             try:
                 with _started(pair, way, f"age-{way}") as job:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -59,6 +60,14 @@ class BenchPair:
     def mirror(self, **keys: str) -> LocalMirror:
         """MM2 with these keys, not started."""
         return LocalMirror(self.properties(**keys), self.root / f"mirror-{time.monotonic_ns()}")
+
+    def fill(self, topics: Sequence[str], partitions: int, records: int) -> None:
+        """Makes topics on the source, with so many records in each partition. Raises LockstepError."""
+        make_topics(self.source, dict.fromkeys(topics, TopicSpec(partitions, 1)))
+        where = itertools.product(range(records), topics, range(partitions))
+        # Equal records could not be told apart, and a cutover goes on with an exact count alone.
+        numbered = (PlainRecord(topic, b"%d" % number, b"record", partition) for number, topic, partition in where)
+        produce_all(self.a.bootstrap, numbered)
 
     def copied(self, topics: Iterable[str], partitions: int, records: int) -> bool:
         """Whether MM2 has copied so many records of each partition of these topics."""

@@ -167,7 +167,10 @@ def drive(config: str, topic: str, rounds: int, count: bool) -> dict[str, Any]:
             if count:
                 with measured("count"):
                     for alias, name in ((flow.flow.source, topic), (flow.flow.target, f"a.{topic}")):
-                        _read(spark, settings.cluster(alias).consumer["bootstrap.servers"], name).count()
+                        servers = settings.cluster(alias).consumer["bootstrap.servers"]
+                        # Spark's own source at its defaults.
+                        options = {"kafka.bootstrap.servers": servers, "subscribe": name, "endingOffsets": "latest"}
+                        spark.read.format("kafka").options(**options, startingOffsets="earliest").load().count()
             with measured("digests"):
                 report = verify_flow(settings, flow, scope, lambda offsets: spark)
             if any(one.verdict is not PartitionVerdict.VERIFIED for one in report.partitions):
@@ -175,12 +178,6 @@ def drive(config: str, topic: str, rounds: int, count: bool) -> dict[str, Any]:
         found = {"seconds": seconds, "cpu": cpu, "heap_mib": _heap(spark)}
     spark.stop()
     return found
-
-
-def _read(spark: SparkSession, servers: str, topic: str) -> Any:
-    """Spark's own source at its defaults."""
-    options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "endingOffsets": "latest"}
-    return spark.read.format("kafka").options(**options, startingOffsets="earliest").load()
 
 
 def _heap(spark: SparkSession) -> float:

@@ -20,10 +20,11 @@ from app.local.local_mirror import LocalMirror
 from app.local.waiting import WaitedTooLong, wait_for
 from bench.drill.outcome_rows import AFTER, CALM, DURING, DrillSeries, rows
 from bench.drill.snapshot import ISOLATION, Loss, Snapshot, Target, losses, read_logs
-from bench.drill.source_load import CLEANER, Commits, Load, create, readers
+from bench.drill.source_load import CLEANER, TOPIC_KINDS, Commits, Load, Topic, readers
 from bench.failover_figures_page import LOSSES, PREDICTIONS, write
-from bench.pair import HEARTBEATS, BenchPair, intervals, pair_of, remote, running
+from bench.pair import HEARTBEATS, BenchPair, intervals, make_topics, pair_of, remote, running
 from bench.saved_figures import say
+from sinks.kafka.ports.cluster import TopicSpec
 
 SECONDS: Final = 12.0
 SETTLE: Final = 10.0
@@ -75,7 +76,10 @@ class DrillRound:
         self._chance = random.Random(number)
         # An earlier round that came to no end may have left it dead.
         mirror.start()
-        self._topics = create(pair.source, f"drill-{number:03d}")
+        self._topics = [Topic(f"drill-{number:03d}-{kind.name}", kind) for kind in TOPIC_KINDS]
+        make_topics(
+            pair.source, {one.name: TopicSpec(one.kind.partitions, 1, one.kind.configs) for one in self._topics}
+        )
         self._partitions = [where for topic in self._topics for where in topic.partitions]
         self._readers = readers(self._topics, self._chance)
         self._commits = Commits(pair.source, self._readers, SECONDS, self._chance)
@@ -117,20 +121,17 @@ class DrillRound:
         with running(*(one.run for one in self._loads)), running(self._commits.run):
             end = time.monotonic() + SECONDS
             time.sleep(SECONDS * self._chance.uniform(0.3, 0.7))
-            self._lose(CALM)
+            self._losses += losses(self._number, CALM, self._pair, self._topics)
             if kill:
                 self._mirror.kill()
                 before = target.ends()
                 self._mirror.start()
                 wait_for(lambda: target.ends() != before, COPIED_WITHIN, "MM2 to copy again after it was killed")
-                self._lose(DURING)
+                self._losses += losses(self._number, DURING, self._pair, self._topics)
                 during = target.moment(self._commits)
             time.sleep(max(0.0, end - time.monotonic()))
         self._commits.commit(1.0)
         return during
-
-    def _lose(self, moment: str) -> None:
-        self._losses += losses(self._number, moment, self._pair, self._topics)
 
     def _caught_up(self, target: Target) -> Snapshot:
         """When the last record of each partition is the last on the target, and offsets and ends have stood still."""

@@ -13,9 +13,8 @@ from typing import Final
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from bench.pair import commit_all, make_topics
+from bench.pair import commit_all
 from sinks.kafka.kafka_cluster import KafkaCluster
-from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.groups import Offsets
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
@@ -73,13 +72,6 @@ class Topic:
     @property
     def partitions(self) -> list[TopicPartition]:
         return [TopicPartition(self.name, number) for number in range(self.kind.partitions)]
-
-
-def create(source: KafkaCluster, prefix: str) -> list[Topic]:
-    """A topic of each kind, named after it. Raises LockstepError where one cannot be made."""
-    topics = [Topic(f"{prefix}-{kind.name}", kind) for kind in TOPIC_KINDS]
-    make_topics(source, {one.name: TopicSpec(one.kind.partitions, 1, one.kind.configs) for one in topics})
-    return topics
 
 
 _ids = itertools.count()
