@@ -34,10 +34,10 @@ from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.cluster import Replicas, TopicConfigs
 from sinks.kafka.ports.cluster_ports import ClusterPorts
-from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.groups import GroupReader, LogRange
 from sinks.kinds.acls.survey import left_out, source_topics
 from sinks.kinds.file_warnings import forgotten_copies, without_copy
-from sinks.kinds.offsets.direction import ClusterGroups, forward, summary_of
+from sinks.kinds.offsets.direction import Direction, summary_of
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import without_offset_there
 from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
@@ -221,17 +221,17 @@ class ReadinessSurvey:
         return _Seldom(now, topics, facts)
 
     def _unsynced(self, listed: Listed) -> int | GroupsUnseen:
-        here, there = (ClusterGroups(one, one.groups) for one in (self._clusters.source, self._clusters.target))
-        return unsynced(self._flow, here, there, listed)
+        here, there = self._clusters.ports
+        return unsynced(self._flow, here.groups, there.groups, listed)
 
 
-def unsynced(flow: FlowSettings, here: ClusterGroups, there: ClusterGroups, listed: Listed) -> int | GroupsUnseen:
+def unsynced(flow: FlowSettings, here: GroupReader, there: GroupReader, listed: Listed) -> int | GroupsUnseen:
     """Partitions of groups without an offset on the target, where the flow writes none; or why that is not known."""
     if flow.enabled.get(Kind.GROUP_OFFSET):
         return 0
     try:
-        groups = chosen_groups(flow, here.groups.names())
-        found = without_offset_there(forward(flow, here, there, listed), groups)
+        groups = chosen_groups(flow, here.names())
+        found = without_offset_there(Direction(flow, here, there, listed), groups)
     except RightsMissing as error:
         return GroupsUnseen(str(error), denied=True)
     except NoAnswer as error:

@@ -29,7 +29,7 @@ from app.wiring import FlowClusters, both_clusters, guard
 from sinks.engine.report import Compared
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
-from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, count_verdicts, forward
+from sinks.kinds.offsets.direction import Direction, GroupOffset, count_verdicts
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import replicated_offsets
 from sinks.kinds.offsets.translation import Unanswered
@@ -133,8 +133,7 @@ def groups(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
 
     def found(one: FlowSettings, clusters: FlowClusters) -> list[str]:
         source, target = clusters.source, clusters.target
-        here, there = ClusterGroups(source, source.groups), ClusterGroups(target, target.groups)
-        direction = forward(one, here, there, list_both(one, source, target))
+        direction = Direction(one, source.groups, target.groups, list_both(one, source, target))
         seen = replicated_offsets(direction, chosen_groups(one, source.groups.names()))
         unread.extend(f"{one.flow.name}: {group}: {fault}" for group, fault in seen.errors.items())
         return list(seen.items)

@@ -25,7 +25,6 @@ from sinks.kafka.ports.cluster import CountRequest
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.offsets.controller import offset_memory
-from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.same_offsets import CopiedEnds
 from sinks.kinds.shared_listings import FlowListing, SharedListings
@@ -160,5 +159,4 @@ def _observers(
         flow.closing.hand_over(listener)
     patience = Patience(limit=chosen.timeout)
     announcements = Announcements(flow.flow, topics, groups, metrics.count_listener, patience, secrets=chosen.secrets)
-    here, there = ClusterGroups(source, source.groups), ClusterGroups(target, target.groups)
-    return [ListenerObserver(flow, here, there, announcements, groups=not wants_nothing(groups))]
+    return [ListenerObserver(flow, source.groups, target.groups, announcements, groups=not wants_nothing(groups))]

@@ -15,7 +15,8 @@ from typing import TypeVar
 from sinks.engine.report import Report
 from sinks.every_kind.listing import Listed, replicated_topics
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.offsets.direction import ClusterGroups, forward
+from sinks.kafka.ports.groups import GroupReader
+from sinks.kinds.offsets.direction import Direction
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import replicated_offsets
 from sinks.notify.notifier import CallResult, Notifier, Patience, end_together
@@ -110,8 +111,8 @@ class ListenerObserver:
     def __init__(
         self,
         settings: FlowSettings,
-        source: ClusterGroups,
-        target: ClusterGroups,
+        source: GroupReader,
+        target: GroupReader,
         announcements: Announcements,
         *,
         groups: bool,
@@ -137,9 +138,9 @@ class ListenerObserver:
         if not rested and not report.everything:
             return
         self._listed_at = report.now
-        names = frozenset(chosen_groups(self._settings, self._source.groups.names()))
+        names = frozenset(chosen_groups(self._settings, self._source.names()))
         asked = names if report.everything else self._to_ask(names)
-        seen = replicated_offsets(forward(self._settings, self._source, self._target, listed), asked)
+        seen = replicated_offsets(Direction(self._settings, self._source, self._target, listed), asked)
         # One that could not be read is not gone.
         kept = self._announced & (names - asked | seen.errors.keys())
         self._announced = kept | frozenset(seen.items)

@@ -11,7 +11,6 @@ from app.rights.flow_rights import failover_rights, rights_of_flow
 from app.rights.rights_check import RightFinding, RightVerdict, asked_groups
 from sinks.failover.readiness_facts import GroupsUnseen
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault, JavaGone, NoAnswer, RightsMissing
-from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.kinds.shared_listings import list_both
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
@@ -56,8 +55,7 @@ def unsynced_of(source: MemoryGroups, target: MemoryGroups) -> int | GroupsUnsee
     put_topic(world.source, "x")
     put_topic(world.target, "a.x")
     listed = list_both(world.settings, world.source, world.target)
-    here, there = ClusterGroups(world.source, source), ClusterGroups(world.target, target)
-    return unsynced(world.settings, here, there, listed)
+    return unsynced(world.settings, source, target, listed)
 
 
 @pytest.mark.parametrize("error", [ClusterUnreachable, CoordinatorUnavailable, JavaGone, NoAnswer])

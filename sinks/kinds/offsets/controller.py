@@ -21,14 +21,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Cluster
 from sinks.kafka.ports.groups import GroupReader, Groups
 from sinks.kinds.assembly import Assembled, Assembly
-from sinks.kinds.offsets.direction import (
-    ClusterGroups,
-    Direction,
-    GroupOffset,
-    backward,
-    forward,
-    summary_of,
-)
+from sinks.kinds.offsets.direction import Direction, GroupOffset, summary_of
 from sinks.kinds.offsets.group_schedule import GroupSchedule
 from sinks.kinds.offsets.match_cache import MatchCache, open_matches
 from sinks.kinds.offsets.memory import OffsetMemory, TakenIn
@@ -36,7 +29,7 @@ from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import mirror_topics
 from sinks.kinds.offsets.polled_groups import COMMITS_TOPIC, PolledGroups
 from sinks.kinds.offsets.same_offsets import SameRecords, check_leads_back, same_records
-from sinks.kinds.offsets.survey import read_states, replicated_offsets, survey_offsets
+from sinks.kinds.offsets.survey import read_states, survey_offsets
 from sinks.kinds.offsets.sync_history import Pair
 from sinks.kinds.offsets.translation import Unanswered
 from sinks.kinds.offsets.verdicts import Facts, Verdict, verdict_on
@@ -63,7 +56,7 @@ class OffsetController:
     def __init__(self, assembly: Assembly) -> None:
         settings, source, target = assembly.settings, assembly.source, assembly.target
         self._settings, self.memory = settings, OffsetMemory()
-        self._source, self._target = (ClusterGroups(one.cluster, one.groups) for one in (source, target))
+        self._source, self._target = source, target
         # Groups are polled where they come from. For the way back that is the target.
         here, groups = target if assembly.scope.back else source, assembly.scope.groups
         self._polled = PolledGroups(settings, here.groups, here.group_watch(), time.monotonic, groups)
@@ -144,16 +137,11 @@ class OffsetController:
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         self.memory.queue.put(syncs, checkpoints)
 
-    def _direction(self, listed: Listed) -> Direction:
-        if self._scope is not None and self._scope.back:
-            return backward(self._source, self._target, listed)
-        return forward(self._settings, self._source, self._target, listed)
-
     def _keep(self, context: PassContext) -> None:
         """At each full comparison: recognizes topics and writes to the ledger what changed."""
         self._recognize(context.listed, context.listed.desired.remote)
         self._listed = context.listed.source
-        self.memory.forget_unlisted(self._listed, context.now, self._source.reader.confirmed_absent)
+        self.memory.forget_unlisted(self._listed, context.now, self._source.cluster.confirmed_absent)
         self.memory.checkpoints.forget_unlisted(context.listed, self._polled.chosen, context.now)
         self.memory.save(context.ledger, self._listed)
 
@@ -214,11 +202,11 @@ class OffsetController:
         return Comparison(make_plan(self._settings.flow, changes), covered={group: group for group in self._turn})
 
     def _survey(self, listed: Listed, groups: Collection[str]) -> list[GroupOffset]:
-        direction = self._direction(listed)
+        back = self._scope is not None and self._scope.back
+        direction = Direction(self._settings, self._source.groups, self._target.groups, listed, back)
         # While groups wait for their turn, a safe offset for all of them comes before a nearer one for some.
         matches = None if self._schedule.behind else self._matches
-        replicated = replicated_offsets(direction, groups)
-        return survey_offsets(self._settings, direction, replicated, self.memory, matches, self._same)
+        return survey_offsets(direction, groups, self.memory, matches, self._same)
 
     def written(self, context: PassContext, outcomes: Sequence[Outcome]) -> None:
         """Notes what was written, says when each group is due again, and emits checkpoints."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from sinks.every_kind.comparison import GroupSummary
 from sinks.every_kind.listing import Listed
 from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.groups import GroupReader
 from sinks.kinds.offsets.translation import Answer, Unanswered
 from sinks.kinds.offsets.verdicts import SYNCED, Judgement, Verdict
@@ -23,24 +23,41 @@ NO_PARTITION = TopicPartition("", 0)
 
 
 @dataclass(frozen=True)
-class ClusterGroups:
-    """One side of a flow, as the survey needs it."""
-
-    reader: Reader
-    groups: GroupReader
-
-
-@dataclass(frozen=True)
 class Direction:
-    """Groups go from the cluster `here` to the cluster `there`; `names`: a replicated topic's name there, by its name
-    here. `back`: from the flow's target to its source. `enabled`: what is found is to be written."""
+    """Groups go from the cluster `here` to the cluster `there`: from the flow's source to its target, or `back`, as
+    at a failback. `source` and `target` have the groups of both, `listed` the topics."""
 
-    here: ClusterGroups
-    there: ClusterGroups
-    names: Mapping[str, str]
-    enabled: bool
+    settings: FlowSettings
+    source: GroupReader
+    target: GroupReader
+    listed: Listed
     back: bool = False
     _across: dict[TopicPartition, TopicPartition] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def here(self) -> GroupReader:
+        return self.target if self.back else self.source
+
+    @property
+    def there(self) -> GroupReader:
+        return self.source if self.back else self.target
+
+    @property
+    def aliases(self) -> tuple[str, str]:
+        """Of the clusters here and there."""
+        source, target = self.settings.flow.source, self.settings.flow.target
+        return (target, source) if self.back else (source, target)
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """A replicated topic's name there, by its name here."""
+        remote = self.listed.desired.remote
+        return {copy: topic for topic, copy in remote.items()} if self.back else remote
+
+    @property
+    def enabled(self) -> bool:
+        """Whether what is found is to be written."""
+        return self.back or self.settings.enabled[Kind.GROUP_OFFSET]
 
     def across(self, where: TopicPartition) -> TopicPartition:
         """The same partition there."""
@@ -144,18 +161,6 @@ def unread(group: str, alias: str, fault: ItemFault, back: bool) -> GroupOffset:
     why = fault.needing("DESCRIBE", "GROUP", group)
     judgement = Judgement(Verdict.ERROR, f"the group's offsets on {alias} could not be read: {why}")
     return GroupOffset(group, NO_PARTITION, 0, Unanswered.UNREAD, judgement, back=back, unseen=True)
-
-
-def forward(settings: FlowSettings, source: ClusterGroups, target: ClusterGroups, listed: Listed) -> Direction:
-    """From the flow's source to its target."""
-    return Direction(source, target, listed.desired.remote, settings.enabled[Kind.GROUP_OFFSET])
-
-
-def backward(source: ClusterGroups, target: ClusterGroups, listed: Listed) -> Direction:
-    """From the flow's target to its source: failback."""
-    return Direction(
-        target, source, {remote: topic for topic, remote in listed.desired.remote.items()}, True, back=True
-    )
 
 
 def count_verdicts(rows: Iterable[GroupOffset]) -> dict[Verdict, int]:

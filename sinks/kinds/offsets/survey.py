@@ -40,7 +40,7 @@ def replicated_offsets(direction: Direction, groups: Collection[str]) -> Observe
 
     `errors`: groups whose offsets could not be read, so it is unknown whether they have any.
     """
-    seen = direction.here.groups.committed(groups)
+    seen = direction.here.committed(groups)
     found = {
         group: {where: offset for where, offset in offsets.items() if where.topic in direction.names}
         for group, offsets in seen.items.items()
@@ -54,7 +54,7 @@ def without_offset_there(direction: Direction, groups: Collection[str]) -> int |
     Returns the fault instead if a group's offsets could not be read. Raises ClusterUnreachable, RightsMissing.
     """
     here = replicated_offsets(direction, groups)
-    there = direction.there.groups.committed(here.items)
+    there = direction.there.committed(here.items)
     # A missing right comes first: an operator can mend it now.
     for fault in sorted([*here.errors.values(), *there.errors.values()], key=lambda one: not one.is_denied):
         return fault
@@ -66,28 +66,27 @@ def without_offset_there(direction: Direction, groups: Collection[str]) -> int |
 
 
 def survey_offsets(
-    settings: FlowSettings,
     direction: Direction,
-    replicated: Observed[str, Offsets],
+    groups: Collection[str],
     memory: OffsetMemory,
     find: Find | None = None,
     same: SameRecords | None = None,
 ) -> list[GroupOffset]:
     """A row for each group and partition, sorted. A row for each group that could not be read comes last.
 
-    `replicated` must have been read just before. `find`: searches records; None: translates without. `same`: for a
-    copier that preserves offsets, which needs no other evidence. Compares ids of topics first if `memory` has not done
-    so. Remembers answers, so that the next one does not lie further back. Raises ClusterUnreachable, RightsMissing.
+    `find`: searches records; None: translates without. `same`: for a copier that preserves offsets, which needs no
+    other evidence. Compares ids of topics first if `memory` has not done so. Remembers answers, so that the next one
+    does not lie further back. Raises ClusterUnreachable, RightsMissing.
     """
+    replicated = replicated_offsets(direction, groups)
     committed = replicated.items
     partitions = {where for offsets in committed.values() for where in offsets}
     _recognize(direction, partitions, memory)
-    groups = direction.there.groups
-    states = read_states(groups, committed)
+    states = read_states(direction.there, committed)
     # The ends there are read first, so a group at the end here has read all that lies below the end there.
-    there = groups.ends({direction.across(where) for where in partitions})
-    here = direction.here.groups.ends(partitions)
-    seen = _Observation(settings, direction, memory, *states, there, here)
+    there = direction.there.ends({direction.across(where) for where in partitions})
+    here = direction.here.ends(partitions)
+    seen = _Observation(direction, memory, *states, there, here)
     seen.note_ends(partitions)
     positions = [
         seen.position(group, where, offset)
@@ -105,7 +104,7 @@ def survey_offsets(
         elif at.ends is not None:
             answer = seen.translated(at, at.ends, found.get(at.key))
         rows.append(seen.row(at, answer, sought=at.key in questions and at.key not in found))
-    alias = direction.here.reader.alias
+    alias, _ = direction.aliases
     return rows + [unread(group, alias, fault, direction.back) for group, fault in sorted(replicated.errors.items())]
 
 
@@ -115,10 +114,8 @@ def _recognize(direction: Direction, partitions: Collection[TopicPartition], mem
     remote = {upstream.topic: downstream.topic for upstream, downstream in pairs}
     wanted = {topic: remote[topic] for topic in memory.unrecognized(remote)}
     if wanted:
-        source, target = direction.here, direction.there
-        if direction.back:
-            source, target = target, source
-        memory.recognize(wanted, source.groups.topic_ids(wanted), target.groups.topic_ids(wanted.values()))
+        ids = direction.source.topic_ids(wanted), direction.target.topic_ids(wanted.values())
+        memory.recognize(wanted, *ids)
 
 
 def ends_forward(
@@ -164,7 +161,6 @@ class _GroupPosition:
 class _Observation:
     """What was read, and what it says in one direction. Partitions have the names of their own cluster."""
 
-    settings: FlowSettings
     direction: Direction
     memory: OffsetMemory
     committed: Observed[str, Offsets]
@@ -191,7 +187,7 @@ class _Observation:
             # A log with an unknown end shows no truncation.
             ends = LogEnds(there, here or LogRange(0, MAX_INT64))
         elif there is not None:
-            ends = ends_forward(self.settings, self.memory, upstream, here, there)
+            ends = ends_forward(self.direction.settings, self.memory, upstream, here, there)
         known = self.memory.histories.of(upstream), self.memory.generation(upstream)
         return _GroupPosition(group, where, offset, across, upstream, ends, *known)
 
@@ -238,7 +234,7 @@ class _Observation:
         forward, memory = not self.direction.back, self.memory
         origin, before = self.here.items.get(at.where), self._before(at)
         facts = Facts(
-            onto=self.direction.there.reader.alias,
+            onto=self.direction.aliases[1],
             answer=answer if isinstance(answer, Unanswered) else answer.downstream if forward else answer.upstream,
             log=self.there.items.get(at.across),
             committed=before,
@@ -277,7 +273,7 @@ class _Observation:
 
     def _unseen(self, at: _GroupPosition) -> str | None:
         """Why the group or its log there could not be read. A log that does not exist is no fault."""
-        alias = self.direction.there.reader.alias
+        _, alias = self.direction.aliases
         of_group = self.committed.errors.get(at.group) or self.members.errors.get(at.group)
         if of_group:
             return f"the group on {alias} could not be read: {of_group.needing('DESCRIBE', 'GROUP', at.group)}"

@@ -9,7 +9,6 @@ import pytest
 
 from app.local.waiting import wait_for
 from sinks.faults import ItemFault
-from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.notify import announcements
 from sinks.notify.announcements import GROUP_LIST_INTERVAL, REPLACED_WITHIN, Announcements, ListenerObserver
 from streaming.mm2.records import TopicPartition
@@ -38,7 +37,7 @@ class ListeningWorld(World):
 
     def restart(self) -> None:
         self.told = Told()
-        clusters = ClusterGroups(self.source, self.source_groups), ClusterGroups(self.target, self.target_groups)
+        clusters = self.source_groups, self.target_groups
         announcements = Announcements(FLOW, self.told, self.told)
         self.observers = [ListenerObserver(self.settings, *clusters, announcements, groups=True)]
         super().restart()
@@ -78,7 +77,7 @@ def test_listeners_have_a_whole_call_to_end_in_unless_the_flow_goes_on_with_othe
             return super().close(within)
 
     given: list[float | None] = []
-    clusters = ClusterGroups(world.source, world.source_groups), ClusterGroups(world.target, world.target_groups)
+    clusters = world.source_groups, world.target_groups
     observer = ListenerObserver(world.settings, *clusters, Notes(FLOW, Told(), Told()), groups=True)
     observer.close(replaced=replaced)
     assert given == [seconds]
@@ -142,7 +141,7 @@ def test_pass_is_due_when_groups_are_to_be_listed_again_and_not_before(world: Li
 
 
 def test_nobody_who_asks_for_no_groups_makes_a_pass_due(world: ListeningWorld) -> None:
-    clusters = ClusterGroups(world.source, world.source_groups), ClusterGroups(world.target, world.target_groups)
+    clusters = world.source_groups, world.target_groups
     silent = ListenerObserver(world.settings, *clusters, Announcements(FLOW, Told(), Told()), groups=False)
     assert silent.due_at(0.0) == float("inf")
 

@@ -10,9 +10,9 @@ import pytest
 from app.settings import load
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
+from sinks.kinds.offsets.direction import Direction, GroupOffset
 from sinks.kinds.offsets.memory import OffsetMemory
-from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
+from sinks.kinds.offsets.survey import survey_offsets
 from sinks.kinds.shared_listings import list_both
 from streaming.hints import SyncSeen
 from streaming.mm2.records import TopicPartition
@@ -44,13 +44,13 @@ def row_of_group_at_the_end(
     a, b, x, copy = MemoryCluster("a"), MemoryCluster("b"), TopicPartition("x", 0), TopicPartition(remote, 0)
     put_topic(a, "x")
     put_topic(b, remote)
-    source = ClusterGroups(a, MemoryGroups("a", {"g": {x: 1000}}, logs={x: LogRange(0, 1000)}))
-    target = ClusterGroups(b, MemoryGroups("b", logs={copy: LogRange(0, 1000 + foreign)}))
+    source = MemoryGroups("a", {"g": {x: 1000}}, logs={x: LogRange(0, 1000)})
+    target = MemoryGroups("b", logs={copy: LogRange(0, 1000 + foreign)})
     memory = OffsetMemory()
     memory.queue.put(list(syncs), [])
     memory.drain()
-    direction = forward(settings, source, target, list_both(settings, a, b))
-    (row,) = survey_offsets(settings, direction, replicated_offsets(direction, ["g"]), memory)
+    direction = Direction(settings, source, target, list_both(settings, a, b))
+    (row,) = survey_offsets(direction, ["g"], memory)
     return row
 
 

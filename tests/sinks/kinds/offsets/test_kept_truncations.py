@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from sinks.faults import ItemFault
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
+from sinks.kinds.offsets.direction import Direction, GroupOffset
 from sinks.kinds.offsets.log_tails import LogTails, Truncation
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.stored_memory import TARGET, store_truncations
-from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
+from sinks.kinds.offsets.survey import survey_offsets
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.kinds.shared_listings import list_both
 from sinks.ledger.kept_end_offsets import KeptEndOffsets, to_text
@@ -251,11 +251,11 @@ class Rig:
 
     def rows(self, memory: OffsetMemory) -> dict[str, GroupOffset]:
         committed = {group: {X: at} for group, at in self.committed.items()}
-        here = ClusterGroups(self.a, MemoryGroups("a", committed, logs={X: LogRange(0, self.source)}))
+        here = MemoryGroups("a", committed, logs={X: LogRange(0, self.source)})
         placed = {group: dict(offsets) for group, offsets in self.placed.items()}
-        there = ClusterGroups(self.b, MemoryGroups("b", placed, logs={AX: LogRange(0, self.target)}))
-        direction = forward(self.settings, here, there, list_both(self.settings, self.a, self.b))
-        rows = survey_offsets(self.settings, direction, replicated_offsets(direction, committed), memory)
+        there = MemoryGroups("b", placed, logs={AX: LogRange(0, self.target)})
+        direction = Direction(self.settings, here, there, list_both(self.settings, self.a, self.b))
+        rows = survey_offsets(direction, committed, memory)
         return {row.group: row for row in rows}
 
     def look(self) -> dict[str, GroupOffset]:

@@ -11,11 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import GroupPartition
-from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
+from sinks.kinds.offsets.direction import Direction, GroupOffset
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.record_finder import Budget, find
 from sinks.kinds.offsets.record_search import Question, SearchResult
-from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
+from sinks.kinds.offsets.survey import survey_offsets
 from sinks.kinds.shared_listings import list_both
 from streaming.hints import SyncSeen
 from streaming.mm2.records import OffsetSync
@@ -91,13 +91,11 @@ class Mirrored:
             self.groups.setdefault(f"moved to {x}", (0, 0))
             self.groups.setdefault(f"at {x}", (x, x))
         committed = {group: {one.here: at} for group, (at, _) in self.groups.items()}
-        here = ClusterGroups(self.a, MemoryGroups("a", committed, logs={one.here: source}))
-        there = ClusterGroups(self.b, MemoryGroups("b", logs={one.there: target}))
-        direction = forward(self.settings, here, there, list_both(self.settings, self.a, self.b))
+        here = MemoryGroups("a", committed, logs={one.here: source})
+        there = MemoryGroups("b", logs={one.there: target})
+        direction = Direction(self.settings, here, there, list_both(self.settings, self.a, self.b))
         self.memory.answers.clear()
-        return survey_offsets(
-            self.settings, direction, replicated_offsets(direction, committed), self.memory, self.find_records
-        )
+        return survey_offsets(direction, committed, self.memory, self.find_records)
 
     def find_records(self, wanted: Mapping[GroupPartition, Question]) -> dict[GroupPartition, SearchResult]:
         one = self.topic

@@ -9,7 +9,7 @@ import pytest
 from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.direction import ClusterGroups, Direction, GroupOffset, backward, count_verdicts, forward
+from sinks.kinds.offsets.direction import Direction, GroupOffset, count_verdicts
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
@@ -50,12 +50,12 @@ class Stage:
 
     def rows(self, *groups: str, memory: OffsetMemory | None = None) -> list[GroupOffset]:
         direction = self.direction()
-        chosen = groups or chosen_groups(self.settings, direction.here.groups.names())
-        return survey_offsets(self.settings, direction, replicated_offsets(direction, chosen), memory or self.memory())
+        chosen = groups or chosen_groups(self.settings, direction.here.names())
+        return survey_offsets(direction, chosen, memory or self.memory())
 
     def direction(self) -> Direction:
         listed = list_both(self.settings, self.a, self.b)
-        return forward(self.settings, ClusterGroups(self.a, self.on_a), ClusterGroups(self.b, self.on_b), listed)
+        return Direction(self.settings, self.on_a, self.on_b, listed)
 
     def memory(self) -> OffsetMemory:
         internal, memory = self.settings.internal, OffsetMemory()
@@ -135,8 +135,8 @@ def test_on_the_way_back_a_group_goes_on_at_the_source_behind_what_it_read_on_th
     stage.on_b.offsets["g"] = {AX: 75}
     stage.on_a.offsets["g"] = {X: 20}
     listed = list_both(stage.settings, stage.a, stage.b)
-    direction = backward(ClusterGroups(stage.a, stage.on_a), ClusterGroups(stage.b, stage.on_b), listed)
-    (row,) = survey_offsets(stage.settings, direction, replicated_offsets(direction, ["g"]), stage.memory())
+    direction = Direction(stage.settings, stage.on_a, stage.on_b, listed, back=True)
+    (row,) = survey_offsets(direction, ["g"], stage.memory())
     assert row.as_json() | {"reason": ""} == {
         "group": "g",
         "topic": "x",
@@ -287,8 +287,8 @@ def test_the_way_back_over_a_log_start_skips_records_too() -> None:
     stage.on_b.offsets["g"] = {AX: 20}
     stage.on_a.logs[X] = LogRange(95, 100)
     listed = list_both(stage.settings, stage.a, stage.b)
-    back = backward(ClusterGroups(stage.a, stage.on_a), ClusterGroups(stage.b, stage.on_b), listed)
-    (row,) = survey_offsets(stage.settings, back, replicated_offsets(back, ["g"]), stage.memory())
+    back = Direction(stage.settings, stage.on_a, stage.on_b, listed, back=True)
+    (row,) = survey_offsets(back, ["g"], stage.memory())
     assert (row.goes_on_at, row.judgement.verdict) == (95, Verdict.TARGET_AHEAD)
     assert "about 75 records" in row.judgement.reason
 

@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.faults import Observed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
+from sinks.kinds.offsets.direction import Direction, GroupOffset
 from sinks.kinds.offsets.log_tails import LogTails
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
-from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
+from sinks.kinds.offsets.survey import survey_offsets
 from sinks.kinds.offsets.sync_history import NOWHERE, Pair
 from sinks.kinds.offsets.translation import Answer, Evidence, translate
 from sinks.kinds.offsets.verdicts import Verdict
@@ -61,8 +60,8 @@ class Truncated:
 
     def row(self) -> GroupOffset:
         listed = list_both(self.settings, self.a, self.b)
-        direction = forward(self.settings, ClusterGroups(self.a, self.on_a), ClusterGroups(self.b, self.on_b), listed)
-        (row,) = survey_offsets(self.settings, direction, replicated_offsets(direction, ["g"]), self.memory)
+        direction = Direction(self.settings, self.on_a, self.on_b, listed)
+        (row,) = survey_offsets(direction, ["g"], self.memory)
         return row
 
     def restart(self, checkpoints: str = "none") -> None:
@@ -182,17 +181,16 @@ def test_a_question_from_before_a_truncation_is_another_one(world: Truncated) ->
     asked = []
     world.on_a.offsets["g"] = {X: 900}
     listed = list_both(world.settings, world.a, world.b)
-    sides = ClusterGroups(world.a, world.on_a), ClusterGroups(world.b, world.on_b)
-    direction = forward(world.settings, *sides, listed)
+    sides = world.on_a, world.on_b
+    direction = Direction(world.settings, *sides, listed)
     for source, target in ((1000, 1000), (1000, 860), (1300, 1160)):
         world.ends(source, target)
         if target == 1160:
             world.sync(0, 0)
             world.sync(800, 800)
         survey_offsets(
-            world.settings,
             direction,
-            Observed({"g": {X: 900}}),
+            ["g"],
             world.memory,
             lambda questions: asked.extend(questions.values()) or {},  # type: ignore[func-returns-value]  # a note
         )
