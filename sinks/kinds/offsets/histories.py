@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from sinks.kinds.offsets.exact_runs import ExactOffsets
 from sinks.kinds.offsets.sync_history import NOWHERE, Discontinuity, History
@@ -16,7 +16,7 @@ class Histories:
     def __init__(self, ids_of: Callable[[str], str | None] = lambda topic: "") -> None:
         """`ids_of`: ids of a topic and of the offset-syncs topic, as text; None while they are unknown."""
         self.exact = ExactOffsets(ids_of)
-        self._topics: dict[str, dict[int, History]] = {}
+        self._known: dict[TopicPartition, History] = {}
         self._hole = NOWHERE
         self.position = NOWHERE
         """The highest offset in the offset-syncs topic that was seen."""
@@ -24,7 +24,7 @@ class Histories:
         """Whether the last reading of the topic came to its end."""
 
     def take(
-        self, topic: str, partition: int, upstream: int, downstream: int, position: int, end: int = 0
+        self, where: TopicPartition, upstream: int, downstream: int, position: int, end: int = 0
     ) -> Discontinuity | None:
         """Takes in the sync at the offset `position` of the offset-syncs topic. Returns what else it shows.
 
@@ -33,13 +33,12 @@ class Histories:
         """
         if position > self.position:
             self.reach(position)
-        partitions = self._topics.setdefault(topic, {})
-        history = partitions.get(partition)
+        history = self._known.get(where)
         if history is None:
-            partitions[partition] = History(upstream, downstream, position)
+            self._known[where] = History(upstream, downstream, position)
             return None
         discontinuity = history.take(upstream, downstream, position, history.position < self._hole <= position, end)
-        self.exact.take_in(TopicPartition(topic, partition), position, upstream, downstream, discontinuity is not None)
+        self.exact.take_in(where, position, upstream, downstream, discontinuity is not None)
         return discontinuity
 
     def reach(self, position: int) -> None:
@@ -53,41 +52,40 @@ class Histories:
 
     def forget_positions(self) -> None:
         """The offset-syncs topic was recreated and counts from 0. Everything that comes is new; some may be missing."""
-        for _, history in self._each():
+        for history in self._known.values():
             history.position = NOWHERE
         self.position, self._hole = NOWHERE, 0
         self.exact.forget_all()
 
     def restore(self, where: TopicPartition, history: History) -> None:
         """Takes over a history that the ledger has."""
-        self._topics.setdefault(where.topic, {})[where.partition] = history
+        self._known[where] = history
         self.position = max(self.position, history.position)
 
     def partitions(self, topic: str) -> list[TopicPartition]:
         """Returns the partitions of a topic that have a history."""
-        return [TopicPartition(topic, partition) for partition in sorted(self._topics.get(topic, {}))]
+        return sorted(where for where in self._known if where.topic == topic)
 
     def drop(self, topic: str) -> list[TopicPartition]:
         """Forgets a topic that is gone or was recreated. Returns the partitions that had a history."""
         dropped = self.partitions(topic)
-        self._topics.pop(topic, None)
         for where in dropped:
-            self.exact.forget(where)
+            self.drop_partition(where)
         return dropped
 
     def drop_partition(self, where: TopicPartition) -> None:
         """Forgets a partition that its topic does not have."""
-        self._topics.get(where.topic, {}).pop(where.partition, None)
+        self._known.pop(where, None)
         self.exact.forget(where)
 
     def beyond(self, counts: Mapping[str, int]) -> list[TopicPartition]:
         """Returns partitions whose number is too high for their topic: a sync can name any. `counts`: partitions by
         topic. A topic that is listed without any is left out, because its number is unknown."""
-        return [where for where, _ in self._each() if 0 < counts.get(where.topic, 0) <= where.partition]
+        return [where for where in self._known if 0 < counts.get(where.topic, 0) <= where.partition]
 
     def emptied(self) -> list[TopicPartition]:
         """Returns partitions whose copy lost its tail, and for which no sync came since."""
-        return [where for where, history in self._each() if history.is_empty]
+        return [where for where, history in self._known.items() if history.is_empty]
 
     def of(self, where: TopicPartition) -> History | None:
         """The history of one partition. None: no sync was seen, or none since a truncation."""
@@ -114,14 +112,14 @@ class Histories:
             return None
         return {
             where: LatestSync(*pair, history.resending_since(pair.downstream) is not None, history.shows_gap)
-            for where, history in self._each()
+            for where, history in self._known.items()
             if not history.is_empty
             for pair in [history.latest]
         }
 
     def with_empty(self, where: TopicPartition) -> History | None:
         """The history of one partition, even if a truncation emptied it."""
-        return self._topics.get(where.topic, {}).get(where.partition)
+        return self._known.get(where)
 
     def is_news(self, where: TopicPartition, position: int) -> bool:
         """Whether a sync at this offset of the offset-syncs topic was not taken before."""
@@ -139,16 +137,11 @@ class Histories:
         return 0 if history is None else history.reached
 
     def topics(self) -> frozenset[str]:
-        return frozenset(self._topics)
+        return frozenset(where.topic for where in self._known)
 
     def changed_since(self, position: int) -> list[TopicPartition]:
         """Returns the partitions that took a sync behind this offset of the offset-syncs topic.
 
         Call with `Histories.position` as it was when the ledger was last written, or with -1 for all.
         """
-        return [where for where, history in self._each() if history.position > position]
-
-    def _each(self) -> Iterator[tuple[TopicPartition, History]]:
-        for topic, partitions in self._topics.items():
-            for partition, history in partitions.items():
-                yield TopicPartition(topic, partition), history
+        return [where for where, history in self._known.items() if history.position > position]

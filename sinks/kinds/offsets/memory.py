@@ -229,7 +229,7 @@ class OffsetMemory:
             end = self.target_logs.highest.get(where, 0)
             if self.histories.is_news(where, sync.position):
                 self.cut_logs.note_sync(sync, self.histories.of(where))
-            found = self.histories.take(sync.topic, sync.partition, sync.upstream, sync.downstream, sync.position, end)
+            found = self.histories.take(where, sync.upstream, sync.downstream, sync.position, end)
             if found is Discontinuity.TRUNCATION:
                 self.target_logs.note_truncation(where, sync.downstream)
                 self._forget_truncated(where)

@@ -95,7 +95,7 @@ class SampledMirror:
     def sample(self, syncs: int) -> None:
         """What the job does every few seconds, with so many more of MM2's offset-syncs."""
         for upstream, downstream in self.unread[:syncs]:
-            self._histories.take(HERE.topic, HERE.partition, upstream, downstream, self._read)
+            self._histories.take(HERE, upstream, downstream, self._read)
             self._read += 1
         del self.unread[:syncs]
         self._histories.are_whole = True

@@ -85,7 +85,7 @@ class LossyMirror:
             self._previous, self.reached = record.offset, record.offset + 1
 
     def _sync(self, upstream: int, downstream: int) -> None:
-        self.histories.take("x", 0, upstream, downstream, self._syncs)
+        self.histories.take(TopicPartition("x", 0), upstream, downstream, self._syncs)
         self._last, self._syncs = downstream, self._syncs + 1
 
     def commit(self) -> None:

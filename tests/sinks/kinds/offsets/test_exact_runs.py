@@ -78,7 +78,7 @@ def flow_ledger() -> Ledger:
 def histories_of(*syncs: tuple[int, int]) -> Histories:
     histories = Histories()
     for position, (upstream, downstream) in enumerate(syncs):
-        histories.take("orders", 0, upstream, downstream, position)
+        histories.take(TopicPartition("orders", 0), upstream, downstream, position)
     return histories
 
 
@@ -106,7 +106,7 @@ def test_a_later_sync_of_a_restart_or_of_a_truncation_ends_that_for_good(upstrea
     ledger, histories = flow_ledger(), histories_of((10, 5), (40, 22))
     remember(ledger, [(WHERE, RUNS.runs)], histories.exact, 1)
     histories.exact.renew(ledger)
-    histories.take("orders", 0, upstream, downstream, 2)
+    histories.take(TopicPartition("orders", 0), upstream, downstream, 2)
     assert histories.exact_offset(WHERE, 26) is None
     histories.exact.renew(ledger)
     assert histories.exact_offset(WHERE, 26) is None
@@ -117,7 +117,7 @@ def test_a_sync_that_goes_on_changes_nothing() -> None:
     ledger, histories = flow_ledger(), histories_of((10, 5), (40, 22))
     remember(ledger, [(WHERE, RUNS.runs)], histories.exact, 1)
     histories.exact.renew(ledger)
-    histories.take("orders", 0, 60, 40, 2)
+    histories.take(TopicPartition("orders", 0), 60, 40, 2)
     assert histories.exact_offset(WHERE, 26) == 16
 
 

@@ -39,7 +39,7 @@ def test_while_offset_syncs_are_being_read_none_is_the_last(monkeypatch: pytest.
 def test_a_last_sync_says_whether_offsets_before_it_are_no_records(syncs: list[tuple[int, int]], gap: bool) -> None:
     histories = Histories()
     for position, (upstream, downstream) in enumerate(syncs):
-        histories.take("x", 0, upstream, downstream, position)
+        histories.take(TopicPartition("x", 0), upstream, downstream, position)
     histories.are_whole = True
     latest = histories.latest()
     assert latest is not None
@@ -49,8 +49,8 @@ def test_a_last_sync_says_whether_offsets_before_it_are_no_records(syncs: list[t
 def test_a_last_sync_says_whether_mm2_is_sending_again_and_a_truncated_partition_has_none() -> None:
     histories = Histories()
     for position, (upstream, downstream) in enumerate([(10, 10), (5, 15)]):
-        histories.take("x", 0, upstream, downstream, position)
-    histories.take("y", 0, 1, 1, 2)
+        histories.take(TopicPartition("x", 0), upstream, downstream, position)
+    histories.take(TopicPartition("y", 0), 1, 1, 2)
     histories.are_whole = True
     assert histories.latest() == {X: LatestSync(5, 15, resending=True), TopicPartition("y", 0): LatestSync(1, 1)}
     truncated = histories.with_empty(TopicPartition("y", 0))

@@ -124,19 +124,19 @@ def test_no_forged_sync_keeps_a_later_one_from_being_taken(told: list[tuple[int,
 
 def test_who_writes_histories_down_learns_which_changed() -> None:
     known = Histories()
-    known.take("orders", 0, 0, 0, 10)
-    known.take("orders", 1, 0, 0, 11)
+    known.take(TopicPartition("orders", 0), 0, 0, 10)
+    known.take(TopicPartition("orders", 1), 0, 0, 11)
     written = known.position
-    known.take("orders", 1, 5, 5, 12)
+    known.take(TopicPartition("orders", 1), 5, 5, 12)
     assert known.changed_since(NOWHERE) == [ORDERS, TopicPartition("orders", 1)]
     assert known.changed_since(written) == [TopicPartition("orders", 1)]
 
 
 def test_behind_a_hole_each_partition_counts_what_may_have_been_sent_unseen() -> None:
     known = Histories()
-    known.take("orders", 0, 0, 0, 10)
-    known.take("orders", 0, 50, 50, 20)
-    known.take("orders", 0, 60, 60, 21)
+    known.take(TopicPartition("orders", 0), 0, 0, 10)
+    known.take(TopicPartition("orders", 0), 50, 50, 20)
+    known.take(TopicPartition("orders", 0), 60, 60, 21)
     found = known.of(ORDERS)
     assert found is not None
     assert found.resent_after(0) == 50
@@ -144,9 +144,9 @@ def test_behind_a_hole_each_partition_counts_what_may_have_been_sent_unseen() ->
 
 def test_when_the_topic_of_syncs_was_recreated_its_first_syncs_are_new() -> None:
     known = Histories()
-    known.take("orders", 0, 0, 0, 10)
+    known.take(TopicPartition("orders", 0), 0, 0, 10)
     known.forget_positions()
-    known.take("orders", 0, 50, 50, 0)
+    known.take(TopicPartition("orders", 0), 50, 50, 0)
     found = known.of(ORDERS)
     assert found is not None
     assert (found.latest, found.resent_after(0)) == (Pair(50, 50), 50)
@@ -163,8 +163,8 @@ def test_a_topic_that_is_gone_is_forgotten_and_what_the_ledger_kept_is_put_back(
 
 def test_after_a_hole_a_group_is_not_held_back_to_before_it_where_nothing_was_sent_twice() -> None:
     known = Histories()
-    known.take("orders", 0, 1_000_000, 1_000_000, 10)
-    known.take("orders", 0, 11_000_000, 11_000_000, 20)
+    known.take(TopicPartition("orders", 0), 1_000_000, 1_000_000, 10)
+    known.take(TopicPartition("orders", 0), 11_000_000, 11_000_000, 20)
     found = known.of(ORDERS)
     assert found is not None
     assert found.resending_since(11_000_001) is None
@@ -193,7 +193,7 @@ def test_syncs_that_come_again_are_no_holes_and_change_nothing(
     ends, syncs = [0, 0, 0], []
     for position, (partition, copied) in enumerate(steps):
         ends[partition] += copied
-        syncs.append(("orders", partition, ends[partition], ends[partition], position))
+        syncs.append((TopicPartition("orders", partition), ends[partition], ends[partition], position))
     once, again = Histories(), Histories()
     for number, sync in enumerate(syncs):
         once.take(*sync)
