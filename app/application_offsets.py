@@ -16,10 +16,10 @@ from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import GroupPartition, Groups
 from sinks.kinds.offsets.direction import GroupOffset
-from sinks.kinds.offsets.match_cache import open_matches
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import read_memory
 from sinks.kinds.offsets.mirror_records import mirror_topics
+from sinks.kinds.offsets.record_finder import open_matches
 from sinks.kinds.offsets.record_search import Question, SearchResult
 from sinks.kinds.offsets.same_offsets import Position, same_records, translate_same
 from sinks.kinds.offsets.survey import ends_forward

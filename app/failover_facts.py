@@ -19,8 +19,16 @@ from sinks.engine.flow_status import age_of
 from sinks.engine.report import Report
 from sinks.every_kind.comparison import GroupSummary
 from sinks.every_kind.listing import Listed
-from sinks.failover.arrival import Arrival, ArrivalMemory, ArrivalsSeen, pairs_of, sharing, unlisted, with_ages
-from sinks.failover.at_takeover import as_at_takeover
+from sinks.failover.arrival import (
+    Arrival,
+    ArrivalMemory,
+    ArrivalsSeen,
+    as_at_takeover,
+    pairs_of,
+    sharing,
+    unlisted,
+    with_ages,
+)
 from sinks.failover.fenced_topics import doubtful_heartbeats, fenced_topics, is_copy
 from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
 from sinks.failover.open_transactions import Undecided, undecided

@@ -21,16 +21,16 @@ from app.cli.status_text import lost_line
 from app.failover_session import FailoverCall
 from app.private_files import replace_file
 from sinks.failover import commands
+from sinks.failover.commands import check_loss
+from sinks.failover.commands import failover as fail_over
 from sinks.failover.dry_run_steps import moved_groups
 from sinks.failover.failing_back import check_resume, resume
 from sinks.failover.failing_back import failback as lead_back
 from sinks.failover.fencing import check_liftable
 from sinks.failover.lost_before_copying import kept_lost, lost_as_json, unacknowledged
-from sinks.failover.predicted_loss import TYPED_UNKNOWN, Prediction, predict
+from sinks.failover.predicted_loss import ANY_LOSS, TYPED_UNKNOWN, Prediction, predict
 from sinks.failover.readiness_facts import losses_as_json, losses_of
 from sinks.failover.scene import Scene
-from sinks.failover.unplanned import ANY_LOSS, check_loss
-from sinks.failover.unplanned import failover as fail_over
 from sinks.failover.unreplicated import Unreplicated
 from sinks.kinds.file_warnings import left_behind
 from sinks.kinds.offsets.same_offsets import check_leads_back

@@ -1,4 +1,4 @@
-"""The commands of a planned failover: fence, unfence, cutover, promote. Each resumes where a crash stopped it."""
+"""The commands of a failover: fence, unfence, cutover, promote; failover. Each resumes where a crash stopped it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection
 from sinks.every_kind.listing import Listed
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_proof import FenceBroken
-from sinks.failover.fenced_topics import doubtful_heartbeats
+from sinks.failover.fenced_topics import check_names, doubtful_heartbeats
 from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer, check_deniable, check_liftable, lift_fence
 from sinks.failover.open_transactions import NotDrained, check_decided
+from sinks.failover.predicted_loss import ANY_LOSS, TYPED_UNKNOWN, Prediction, predict
 from sinks.failover.scene import Scene
 from sinks.failover.steps import (
     check_acknowledged,
@@ -302,3 +303,61 @@ def _check_denied(scene: Scene, topics: Collection[str]) -> None:
             f"{first_names(left)} can be written on {scene.settings.flow.source}: new since the fence, or another "
             "client deleted its DENY ACL. Say `lockstep fence` again"
         )
+
+
+# A failover that does not wait for the source: the loss is agreed to and kept before the flow ends.
+
+
+def failover(
+    scene: Scene,
+    *,
+    accept_loss: float | None,
+    agreed: Callable[[Prediction], None],
+) -> FailoverRecord:
+    """Ends the flow although records may be missing. `agreed` raises unless the operator agrees to the prediction.
+
+    If the source answers, `accept_loss` must be at least the count, or ANY_LOSS if the count is unknown.
+    Raises NotNow, LockstepError.
+    """
+    if done := scene.journal.has_done(State.FAILED_OVER):
+        return done
+    known = scene.journal.record
+    scene.journal.check(Command.FAIL_OVER)
+    if known.doing is not Command.FAIL_OVER:
+        prediction = predict(scene)
+        if prediction.whole:
+            check_names(scene.settings, scene.listed().desired.shared)
+        check_loss(scene, prediction, accept_loss)
+        agreed(prediction)
+    scene.journal.begin(Command.FAIL_OVER)
+    return scene.journal.run(scene.steps())
+
+
+def check_loss(scene: Scene, prediction: Prediction, accept_loss: float | None) -> None:
+    """Raises NotNow where the source answers and its loss was not accepted, or less than is predicted."""
+    if accept_loss is None:
+        if scene.source_answers:
+            raise NotNow(_why_to_accept(scene.settings.flow.source, prediction))
+        return
+    records = prediction.records
+    if records is None and accept_loss < ANY_LOSS:
+        of = first_names(sorted(map(str, prediction.unknown))) or "any topic"
+        raise NotNow(
+            f"it is unknown how many records of {of} are lost, and --accept-loss is {accept_loss:.0f}. "
+            f"`--accept-loss {TYPED_UNKNOWN}` accepts it"
+        )
+    if records is not None and records > accept_loss:
+        raise NotNow(f"{number_of(records, 'record')} would be lost, and --accept-loss is {accept_loss:.0f}")
+
+
+def _why_to_accept(source: str, prediction: Prediction) -> str:
+    if prediction.whole:
+        return (
+            f"{source} answers, and `lockstep cutover` loses no record. To fail over all "
+            f"the same, say --accept-loss with at least {prediction.typed}"
+        )
+    silent = first_names(sorted(map(str, prediction.unanswered))) or "its records"
+    return (
+        f"{source} answers, but not for {silent}. Once its brokers are back, `lockstep cutover` loses no "
+        f"record. To fail over without them, say --accept-loss {prediction.typed}"
+    )

@@ -122,7 +122,7 @@ class Drill:
         own.check_absent()
         # A source without an authorizer is drilled without a fence.
         with suppress(NoAuthorizer):
-            Fence(scene.settings, scene.source.acls, scene.journal.ledger).check()
+            Fence(scene).check()
         return own
 
     def steps(self) -> dict[str, str]:
@@ -204,8 +204,7 @@ class Drill:
         try:
             with scene.other_ledgers() as others:
                 # The topic is new: no other flow can have fenced it, whatever a ledger would say.
-                known = replace(others, unread={})
-                Fence(scene.settings, scene.source.acls, scene.journal.ledger, known).deny([self.topic])
+                Fence(scene, replace(others, unread={})).deny([self.topic])
         except NoAuthorizer as error:
             scene.say(str(error))
             return
@@ -334,8 +333,7 @@ class DrillTopic:
         try:
             with scene.other_ledgers() as others:
                 # The topic goes as well: no other flow can rely on its fence, whatever a ledger would say.
-                known = replace(others, unread={})
-                Fence(scene.settings, scene.source.acls, scene.journal.ledger, known).lift(keys)
+                Fence(scene, replace(others, unread={})).lift(keys)
         except LockstepError as error:
             return [f"{error}: `lockstep unfence` takes the fence of {self.topic} on {scene.source.alias} away"]
         return []

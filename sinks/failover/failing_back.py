@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sinks.failover.fencing import check_liftable
-from sinks.failover.predicted_loss import TYPED_UNKNOWN
+from sinks.failover.predicted_loss import ANY_LOSS, TYPED_UNKNOWN
 from sinks.failover.scene import Scene
-from sinks.failover.unplanned import ANY_LOSS
 from sinks.failover.unreplicated import Unreplicated, not_copied_back, unreplicated
 from sinks.faults import LedgerUntrusted, RightsMissing
 from sinks.ledger.failover_record import ENDED, Command, FailoverRecord, NotNow, State, Step

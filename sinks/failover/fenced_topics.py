@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError
-from streaming.flow import Flow
 from streaming.message_words import first_names
 from streaming.mm2.records import TopicPartition
 
@@ -42,16 +41,6 @@ def doubtful_heartbeats(settings: FlowSettings, remote: Mapping[str, str]) -> li
         and topic != policy.heartbeats_topic()
         and policy.topic_source(topic) not in settings.upstream_aliases
     )
-
-
-def chosen(flow: Flow, topics: Collection[str], wanted: Collection[str]) -> list[str]:
-    """Returns the `wanted` topics, sorted. Raises LockstepError for one that is not among the `topics` to fence."""
-    if unknown := sorted(set(wanted) - set(topics)):
-        raise LockstepError(
-            f"{', '.join(unknown)} cannot be fenced. {flow.name} does not replicate such a topic, or MM2 copied it to "
-            f"{flow.source}. `lockstep topics` lists all replicated topics"
-        )
-    return sorted(wanted)
 
 
 def check_names(settings: FlowSettings, shared: Mapping[str, str]) -> None:

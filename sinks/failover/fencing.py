@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
 from typing import NamedTuple
 
 from sinks.failover.fence_notes import (
@@ -25,14 +24,12 @@ from sinks.failover.fence_notes import (
 )
 from sinks.failover.scene import Scene
 from sinks.faults import NotSupported, RightsMissing
-from sinks.flow_settings import Copier, FlowSettings
+from sinks.flow_settings import Copier
 from sinks.kafka.ports.acl_binding import AclBinding
-from sinks.kafka.ports.acls import Acls
 from sinks.ledger.fence_acls import fence_acls
-from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Key
-from sinks.model.times import utc_now, utc_text
+from sinks.model.times import utc_text
 from streaming.errors import LockstepError
 from streaming.message_words import first_names, number_of
 
@@ -108,16 +105,10 @@ class FenceChange(NamedTuple):
 class Fence:
     """The fence of one flow on its source. `others`: ledgers of the other flows from there, which must not copy it."""
 
-    def __init__(
-        self,
-        settings: FlowSettings,
-        acls: Acls,
-        ledger: Ledger,
-        others: OtherLedgers = NO_OTHERS,
-        now: Callable[[], datetime] = utc_now,
-    ) -> None:
-        self._settings, self._source, self._flow = settings, settings.flow.source, settings.flow.name
-        self._acls, self._ledger, self._others, self._now = acls, ledger, others, now
+    def __init__(self, scene: Scene, others: OtherLedgers = NO_OTHERS) -> None:
+        self._settings, self._source, self._flow = scene.settings, scene.settings.flow.source, scene.settings.flow.name
+        self._acls, self._ledger, self._now = scene.source.acls, scene.journal.ledger, scene.journal.now
+        self._others = others
 
     def check(self) -> set[AclBinding]:
         """Returns the ACLs on the source if a fence can be set; writes nothing. Raises NoAuthorizer, FenceCopied."""
@@ -258,13 +249,12 @@ class Fence:
 def open_fence(scene: Scene) -> Iterator[Fence]:
     """Opens the flow's fence, with the ledgers of the other flows from its source."""
     with scene.other_ledgers() as others:
-        yield Fence(scene.settings, scene.source.acls, scene.journal.ledger, others, scene.journal.now)
+        yield Fence(scene, others)
 
 
 def check_deniable(scene: Scene, topics: Collection[str]) -> None:
     """Checks that these topics can be fenced; writes nothing. Raises FenceUnclear, NoAuthorizer."""
-    alone = Fence(scene.settings, scene.source.acls, scene.journal.ledger, now=scene.journal.now)
-    if alone.not_certain(topics):
+    if Fence(scene).not_certain(topics):
         with open_fence(scene) as fence:
             fence.check_known(topics)
 

@@ -53,26 +53,23 @@ def _record(found: Any, fields: Mapping[str, Parse], optional: Mapping[str, Pars
     return {name: parse(found[name]) for name, parse in {**fields, **more}.items()}
 
 
+def _is(kind: type) -> Parse:
+    def parse(value: Any) -> Any:
+        # A truth value is a number, too.
+        if type(value) is not kind:
+            raise TypeError(f"no {kind.__name__}")
+        return value
+
+    return parse
+
+
 def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("no text")
-    return value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}…"
+    text: str = _is(str)(value)
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
 
 
 def _time(value: Any) -> str:
     return utc_text(datetime.strptime(value, UTC_FORM))
-
-
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError("neither true nor false")
-    return value
-
-
-def _count(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError("no whole number")
-    return value
 
 
 def _seconds(value: Any) -> dict[str, float]:
@@ -91,14 +88,14 @@ def _or_null(parse: Parse) -> Parse:
     return lambda value: None if value is None else parse(value)
 
 
-FIELDS: Mapping[str, Parse] = {"topic": _text, "agrees": _truth, "who": _text, "at": _time}
+FIELDS: Mapping[str, Parse] = {"topic": _text, "agrees": _is(bool), "who": _text, "at": _time}
 
 OPTIONAL: Mapping[str, Parse] = {
     "error": _text,
-    "loss": lambda value: _record(value, {"predicted": _count, "measured": _count}),
-    "fence_stops_this_principal": _or_null(_truth),
+    "loss": lambda value: _record(value, {"predicted": _is(int), "measured": _is(int)}),
+    "fence_stops_this_principal": _or_null(_is(bool)),
     "groups": _groups,
     "seconds": _seconds,
 }
 
-GROUP: Mapping[str, Parse] = {"group": _text, "bound": _or_null(_count), "read_twice": _count, "skipped": _count}
+GROUP: Mapping[str, Parse] = {"group": _text, "bound": _or_null(_is(int)), "read_twice": _is(int), "skipped": _is(int)}

@@ -1,6 +1,6 @@
 """Finds records that retention deleted from the source before MM2 copied them. No cluster has these any more.
 
-Losses of logs that lost their tails come from `sinks.kinds.offsets.cut_logs`, and are kept and acknowledged alike.
+Losses of logs that lost their tails come from `sinks.kinds.offsets.log_tails`, and are kept and acknowledged alike.
 
 How far a partition was copied is known (`known_positions`). If the source's log starts behind that, the first remaining
 record of the source is searched on the target. What the target got before that record, since the position, came from

@@ -276,7 +276,9 @@ def _left_open(scene: Scene, left: Undecided) -> str:
     """Says which transactions are open where, and by which producer."""
     said = []
     if left.open:
-        named = _named(scene, sorted(left.open)[:NAMED_AT_ONCE])
+        some = sorted(left.open)[:NAMED_AT_ONCE]
+        seen = name_open(scene.source.transactions, some)
+        named = seen.describe(milliseconds(scene.journal.now())) or first_names([str(where) for where in some])
         said.append(f"{number_of(len(left.open), 'partition has', 'partitions have')} an open transaction: {named}")
     if left.unknown:
         untold = [f"{where} ({why})" for where, why in sorted(left.unknown.items())]
@@ -285,16 +287,6 @@ def _left_open(scene: Scene, left: Undecided) -> str:
         unread = [f"{where} ({fault})" for where, fault in sorted(left.endless.items())]
         said.append(f"the end of {first_names(unread, 5)} cannot be read")
     return "; ".join(said)
-
-
-def _named(scene: Scene, partitions: Collection[TopicPartition]) -> str:
-    try:
-        seen = name_open(scene.source.transactions, partitions)
-    except LockstepError as error:
-        seen = OpenSeen(
-            problems=[f"{first_names([str(where) for where in partitions])} (who wrote is unknown: {error})"]
-        )
-    return seen.describe(milliseconds(scene.journal.now())) or first_names([str(where) for where in partitions])
 
 
 def _what_to_do(scene: Scene, left: Undecided) -> str:

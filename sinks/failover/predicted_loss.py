@@ -8,6 +8,7 @@ are unreadable on the target. Records that came after the source was last seen a
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping
 from contextlib import closing
@@ -15,8 +16,16 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from sinks.every_kind.listing import Listed
-from sinks.failover.arrival import ALL_THERE, Arrival, pairs_of, sharing, unlisted, with_seen_ends
-from sinks.failover.at_takeover import arrivals_at_takeover, as_at_takeover
+from sinks.failover.arrival import (
+    ALL_THERE,
+    Arrival,
+    arrivals_at_takeover,
+    as_at_takeover,
+    pairs_of,
+    sharing,
+    unlisted,
+    with_seen_ends,
+)
 from sinks.failover.fenced_topics import fenced_topics, is_copy
 from sinks.failover.readiness_facts import untold
 from sinks.failover.scene import Scene
@@ -43,6 +52,9 @@ from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 TYPED_UNKNOWN = "unknown"
 """What the operator types if the loss is unknown."""
+
+ANY_LOSS = math.inf
+"""Accepts any loss, even an unknown one."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import pairs_of, unlisted
 from sinks.failover.fence_notes import NO_OTHERS, OtherLedgers
 from sinks.failover.fence_proof import Proof, Waiting
-from sinks.failover.fenced_topics import check_names, chosen, fenced_topics
+from sinks.failover.fenced_topics import check_names, fenced_topics
 from sinks.failover.journal import Journal
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
@@ -198,7 +198,13 @@ class Scene:
         """
         check_names(self.settings, listed.desired.shared)
         found = fenced_topics(self.settings, listed.desired.remote)
-        return chosen(self.settings.flow, found, wanted) if wanted else found
+        if unknown := sorted(set(wanted) - set(found)):
+            flow = self.settings.flow
+            raise LockstepError(
+                f"{', '.join(unknown)} cannot be fenced. {flow.name} does not replicate such a topic, or MM2 copied it "
+                f"to {flow.source}. `lockstep topics` lists all replicated topics"
+            )
+        return sorted(wanted) if wanted else found
 
     def pairs(self, listed: Listed) -> dict[TopicPartition, TopicPartition]:
         """Returns the topics' partitions with their copies. Raises LockstepError for a topic without listed copies."""

@@ -32,7 +32,7 @@ from sinks.failover.uncopied_records import ReadLimits, read_records
 from sinks.faults import Observed
 from sinks.kafka.ports.groups import LogRange, ends_of
 from sinks.kafka.ports.record_reader import RecordReader, Why
-from sinks.kinds.offsets.cut_logs import NOTHING_MISSED, Missed
+from sinks.kinds.offsets.log_tails import NOTHING_MISSED, Missed
 from sinks.kinds.offsets.same_offsets import CopiedEnds
 from sinks.ledger.kept_end_offsets import (
     FAR,

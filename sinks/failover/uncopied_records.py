@@ -172,11 +172,11 @@ def without_resent(
     The copies must have the source's timestamps. Raises ClusterUnreachable, RightsMissing.
     """
     behind = {where: one for where, one in found.items() if one.records and one.oldest is not None}
-    there = _since(target, {pairs[where]: one.oldest or 0 for where, one in behind.items()})
+    there = first_since(target, {pairs[where]: one.oldest or 0 for where, one in behind.items()})
     young = {where: one for where, one in behind.items() if pairs[where] in there}
     if not young:
         return dict(found)
-    here = _since(source, {where: one.oldest or 0 for where, one in young.items()})
+    here = first_since(source, {where: one.oldest or 0 for where, one in young.items()})
     theirs, cut_there = read_fingerprints(target, {pairs[where]: there[pairs[where]] for where in young}, limits)
     starts = {where: min(here.get(where, one.since or 0), one.since or 0) for where, one in young.items()}
     ours, cut_here = read_fingerprints(source, starts, limits)
@@ -218,7 +218,7 @@ def still_missing(source: Sequence[Fingerprint], target: Iterable[Fingerprint], 
     return _rest(left, exact=exactly)
 
 
-def _since(reader: RecordReader, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+def first_since(reader: RecordReader, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
     """Returns the first offset that is not older than the time. Partitions without one are left out."""
     seen = reader.offsets_for_times([PartitionTime(where, at) for where, at in times.items()]).items
     return {context.where: offset for context, offset in seen.items() if offset is not None}
@@ -311,11 +311,5 @@ def _starts(
     target: RecordReader, came: Mapping[TopicPartition, _Came], logs: Mapping[TopicPartition, LogRange]
 ) -> dict[TopicPartition, int]:
     """Returns where earlier copies of new records can begin. Partitions where this is unknown are left out."""
-    times = {
-        where: PartitionTime(where, one.oldest)
-        for where, one in came.items()
-        if one.oldest is not None and not one.appended
-    }
-    seen = target.offsets_for_times(list(times.values())).items
-    found = {where: offset for where, at in times.items() if (offset := seen.get(at)) is not None}
-    return found | {where: logs[where].start for where, one in came.items() if one.appended}
+    times = {where: one.oldest for where, one in came.items() if one.oldest is not None and not one.appended}
+    return first_since(target, times) | {where: logs[where].start for where, one in came.items() if one.appended}

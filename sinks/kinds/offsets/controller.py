@@ -23,11 +23,11 @@ from sinks.kafka.ports.groups import GroupReader, Groups
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.offsets.direction import Direction, GroupOffset, summary_of
 from sinks.kinds.offsets.group_schedule import GroupSchedule
-from sinks.kinds.offsets.match_cache import MatchCache, open_matches
 from sinks.kinds.offsets.memory import OffsetMemory, TakenIn
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import mirror_topics
 from sinks.kinds.offsets.polled_groups import COMMITS_TOPIC, PolledGroups
+from sinks.kinds.offsets.record_finder import MatchCache, open_matches
 from sinks.kinds.offsets.same_offsets import SameRecords, check_leads_back, same_records
 from sinks.kinds.offsets.survey import read_states, survey_offsets
 from sinks.kinds.offsets.sync_history import Pair

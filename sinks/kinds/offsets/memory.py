@@ -18,9 +18,8 @@ from sinks.every_kind.absence import Absence
 from sinks.every_kind.listing import Listed, replicated_topics
 from sinks.kafka.ports.cluster import Placed, Reader
 from sinks.kafka.ports.groups import GroupPartition
-from sinks.kinds.offsets.cut_logs import CutLogs
 from sinks.kinds.offsets.histories import Histories
-from sinks.kinds.offsets.log_tails import NO_OFFSET_BEHIND, LogTails
+from sinks.kinds.offsets.log_tails import NO_OFFSET_BEHIND, CutLogs, LogTails
 from sinks.kinds.offsets.mirror_records import MirrorTopics, checkpoints_of, sync_of
 from sinks.kinds.offsets.stored_memory import (
     StoredMemory,

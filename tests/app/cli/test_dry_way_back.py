@@ -16,12 +16,11 @@ from app.cli import failover_commands, failover_run
 from app.cli.failover_run import FailoverRun
 from app.cli.output import Output
 from app.failover_session import FailoverCall
-from sinks.failover.commands import cutover
+from sinks.failover.commands import cutover, failover
 from sinks.failover.failing_back import failback, resume
 from sinks.failover.fence_notes import NO_OTHERS, OtherLedgers
 from sinks.failover.fencing import FenceUnclear
 from sinks.failover.scene import Scene
-from sinks.failover.unplanned import failover
 from sinks.ledger.failover_record import NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.kept_end_offsets import KnownPosition

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sinks.failover.arrival import ALL_THERE, ArrivalMemory, pairs_of
-from sinks.failover.at_takeover import as_at_takeover
+from sinks.failover.arrival import ALL_THERE, ArrivalMemory, as_at_takeover, pairs_of
 from sinks.failover.commands import drain, fence
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Stage, stage

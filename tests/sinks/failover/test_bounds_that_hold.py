@@ -9,20 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.failover.arrival import ArrivalMemory, arrivals, with_ages
-from sinks.failover.commands import cutover
+from sinks.failover.commands import cutover, predict
 from sinks.failover.lost_before_copying import ANY_OFFSET, Lost, acknowledged, entries_of, kept_lost
 from sinks.failover.open_transactions import NotDrained
 from sinks.failover.readiness_checks import CheckResult
 from sinks.failover.readiness_facts import losses_of
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.uncopied_records import TAIL_RECORDS, Fingerprint, fingerprint_of, lacking
-from sinks.failover.unplanned import predict
 from sinks.failover.unreplicated import not_copied_back, unreplicated
 from sinks.faults import ItemFault
 from sinks.kafka.ports.record_reader import Stamp
 from sinks.kafka.ports.transactions import ActiveProducer
-from sinks.kinds.offsets.cut_logs import Missed
 from sinks.kinds.offsets.direction import summary_of, unread
+from sinks.kinds.offsets.log_tails import Missed
 from sinks.ledger.failover_record import NotNow, State
 from streaming.mm2.records import TopicPartition
 from tests.inline_work import inline

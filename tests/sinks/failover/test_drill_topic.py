@@ -36,7 +36,7 @@ def made_on(built: Stage) -> DrillTopic:
     own.make()
     assert own.is_seen()
     put_topic(built.world.target, COPY)
-    Fence(scene.settings, scene.source.acls, scene.journal.ledger).deny([TOPIC])
+    Fence(scene).deny([TOPIC])
     return own
 
 
@@ -60,7 +60,7 @@ def test_a_topic_that_somebody_makes_right_before_the_drill_is_left_alone_with_i
         put_topic(source, TOPIC, 6)
         put_topic(target, COPY, 6)
         scene = built.scene()
-        Fence(scene.settings, scene.source.acls, scene.journal.ledger).deny([TOPIC])
+        Fence(scene).deny([TOPIC])
 
     before_creation(source, somebody)
     with pytest.raises(LockstepError, match="TOPIC_ALREADY_EXISTS"):

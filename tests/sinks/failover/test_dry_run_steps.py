@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.failover.commands import fence, promote, unfence
+from sinks.failover.commands import failover, fence, promote, unfence
 from sinks.failover.dry_run_steps import foreseen
 from sinks.failover.predicted_loss import predict
-from sinks.failover.unplanned import failover
 from sinks.ledger.failover_record import Command, NotNow, State, Step
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.failover.predicted_loss import Prediction, predict
+from sinks.failover.commands import failover
+from sinks.failover.predicted_loss import ANY_LOSS, Prediction, predict
 from sinks.failover.readiness_facts import losses_of
-from sinks.failover.unplanned import ANY_LOSS, failover
 from sinks.faults import ClusterUnreachable
 from sinks.kinds.offsets.stored_memory import store_histories
 from sinks.kinds.offsets.sync_history import History

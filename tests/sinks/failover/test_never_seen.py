@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from sinks.failover.commands import failover
 from sinks.failover.failing_back import failback
 from sinks.failover.uncopied_records import ReadLimits
-from sinks.failover.unplanned import failover
 from sinks.failover.unreplicated import Unreplicated
 from sinks.ledger.failover_record import FailoverRecord, NotNow, State
 from sinks.ledger.kept_divergences import divergences

@@ -8,7 +8,7 @@ import pytest
 
 from app.failover_session import write_groups
 from sinks.engine.status import FlowState, silence
-from sinks.failover.commands import cutover
+from sinks.failover.commands import cutover, failover
 from sinks.failover.fencing import FenceCopied
 from sinks.failover.lost_before_copying import kept_lost
 from sinks.failover.predicted_loss import predict
@@ -16,7 +16,6 @@ from sinks.failover.readiness import readiness
 from sinks.failover.readiness_checks import CheckResult
 from sinks.failover.readiness_facts import ReadinessFacts
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
-from sinks.failover.unplanned import failover
 from sinks.faults import ClusterUnreachable, ItemFault, Observed
 from sinks.flow_settings import Copier, FailoverRules, FlowSettings
 from sinks.kafka.ports.groups import LogRange

@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 
 from sinks.failover.arrival import ArrivalMemory
-from sinks.failover.commands import cutover, drain, fence, promote
+from sinks.failover.commands import cutover, drain, failover, fence, promote
 from sinks.failover.failing_back import failback
 from sinks.failover.open_transactions import NotDrained, tell_open
 from sinks.failover.predicted_loss import predict
 from sinks.failover.scene import both_readers
-from sinks.failover.unplanned import failover
 from sinks.failover.unreplicated import unreplicated
 from sinks.faults import ItemFault
 from sinks.kafka.ports.transactions import ActiveProducer

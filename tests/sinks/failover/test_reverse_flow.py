@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sinks.failover import cut_reader
-from sinks.failover.commands import cutover, unfence
+from sinks.failover.commands import cutover, failover, unfence
 from sinks.failover.failing_back import failback, resume
 from sinks.failover.journal import Journal
-from sinks.failover.unplanned import ANY_LOSS, failover
+from sinks.failover.predicted_loss import ANY_LOSS
 from sinks.failover.unreplicated import Unreplicated
 from sinks.ledger.audit import Audit
 from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State, Step

@@ -6,12 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from sinks.failover.commands import cutover, drain, fence, promote, unfence
+from sinks.failover.commands import cutover, drain, failover, fence, promote, unfence
 from sinks.failover.failing_back import failback
 from sinks.failover.predicted_loss import predict
 from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
-from sinks.failover.unplanned import failover
 from sinks.ledger.failover_record import State
 from sinks.ledger.kept_divergences import divergences
 from streaming.errors import LockstepError

@@ -118,7 +118,7 @@ def test_drill_takes_the_fence_of_its_own_topic_away_all_the_same() -> None:
     own.make()
     assert own.is_seen()
     scene = built.scene()
-    Fence(scene.settings, scene.source.acls, scene.journal.ledger).deny(["practice"])
+    Fence(scene).deny(["practice"])
     own.scene.journal.ledger.refresh()
     assert own.take_away() == []
     assert not built.world.source_acls.bindings

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.kinds.offsets.cut_logs import Missed
+from sinks.kinds.offsets.log_tails import Missed
 from sinks.kinds.offsets.memory import OffsetMemory
 from streaming.hints import SyncSeen
 from streaming.mm2.records import OffsetSync

@@ -10,8 +10,8 @@ import pytest
 
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.ports.groups import GroupPartition
-from sinks.kinds.offsets import match_cache
-from sinks.kinds.offsets.match_cache import MatchCache
+from sinks.kinds.offsets import record_finder
+from sinks.kinds.offsets.record_finder import MatchCache
 from sinks.kinds.offsets.record_search import Question
 from streaming.mm2.records import TopicPartition
 from tests.memory.memory_records import MemoryLog, MemoryRecords
@@ -69,7 +69,7 @@ def source() -> Closing:
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Later:
-    monkeypatch.setattr(match_cache, "WAITED_FOR", 0.0)
+    monkeypatch.setattr(record_finder, "WAITED_FOR", 0.0)
     return Later()
 
 
