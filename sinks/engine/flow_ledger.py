@@ -10,7 +10,7 @@ from sinks.engine.deletion_checks import only_ours
 from sinks.engine.flow_components import FlowComponents
 from sinks.every_kind.listing import Listed
 from sinks.every_kind.moved_copies import refuse_moved
-from sinks.failover.last_drill import last_drill
+from sinks.failover.journal import last_drill
 from sinks.failover.lost_before_copying import kept_lost, unacknowledged
 from sinks.failover.preflight import NEVER_READ, NOT_READ, FailoverStatus
 from sinks.faults import ClusterUnreachable, LedgerUntrusted

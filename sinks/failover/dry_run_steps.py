@@ -10,7 +10,7 @@ from sinks.failover.predicted_loss import seen_last
 from sinks.failover.scene import Scene
 from sinks.failover.unreplicated import counted_topics
 from sinks.kinds.offsets.polled_groups import chosen_groups
-from sinks.ledger.failover_record import TRANSITIONS, Command, FailoverRecord, NotNow, State, Step
+from sinks.ledger.failover_record import TRANSITIONS, Command, NotNow, State, Step
 from sinks.ledger.kept_divergences import divergences
 from sinks.model.changes import Kind
 
@@ -29,20 +29,7 @@ def foreseen(scene: Scene, commands: Sequence[Command]) -> Foreseen:
 
     Raises NotNow where none of them could begin, LockstepError.
     """
-    steps, then = steps_ahead(scene.journal.record, commands)
-    topics = {topic for command in dict(steps) for topic in _CONCERNED[command](scene)}
-    return Foreseen(steps, then, sorted(topics))
-
-
-def moved_groups(scene: Scene) -> int:
-    """Counts the groups that `promote` writes last offsets of, as the source lists them now. Raises LockstepError."""
-    if not scene.settings.enabled.get(Kind.GROUP_OFFSET, False):
-        return 0
-    return len(chosen_groups(scene.settings, scene.source.groups.names()))
-
-
-def steps_ahead(record: FailoverRecord, commands: Sequence[Command]) -> tuple[list[tuple[Command, Step]], State]:
-    """Returns the steps, and the state after them. Raises NotNow. Pure."""
+    record = scene.journal.record
     state, steps = record.state, list[tuple[Command, Step]]()
     for command in commands:
         row = TRANSITIONS.get((state, command))
@@ -52,7 +39,15 @@ def steps_ahead(record: FailoverRecord, commands: Sequence[Command]) -> tuple[li
             raise NotNow(f"the flow is {record.describe()}, where `{command.typed}` cannot begin")
         steps += [(command, step) for step in row.steps]
         state = row.then
-    return steps, state
+    topics = {topic for command in dict(steps) for topic in _CONCERNED[command](scene)}
+    return Foreseen(steps, state, sorted(topics))
+
+
+def moved_groups(scene: Scene) -> int:
+    """Counts the groups that `promote` writes last offsets of, as the source lists them now. Raises LockstepError."""
+    if not scene.settings.enabled.get(Kind.GROUP_OFFSET, False):
+        return 0
+    return len(chosen_groups(scene.settings, scene.source.groups.names()))
 
 
 def _written(scene: Scene) -> Collection[str]:

@@ -97,11 +97,6 @@ class _Copied:
         return self.records if self.place is None else self.most
 
 
-def is_overtaken(position: KnownPosition, log: LogRange) -> bool:
-    """Whether the source's log starts behind the known position."""
-    return log.start > position.source
-
-
 def find_lost(
     source: RecordReader,
     target: RecordReader,
@@ -220,7 +215,7 @@ def lost_by_now(
     positions, _ = by_partition(kept_end_offsets(ledger))
     wanted = {where: one for where, one in positions.items() if where.topic in remote and may_lose(where.topic)}
     logs = source.ends(list(wanted)).items if wanted else {}
-    overtaken = {where: wanted[where] for where, log in logs.items() if is_overtaken(wanted[where], log)}
+    overtaken = {where: wanted[where] for where, log in logs.items() if log.start > wanted[where].source}
     copies = {where: TopicPartition(remote[where.topic], where.partition) for where in overtaken}
     found = find_lost(source, target, overtaken, copies, now_ms)
     unanswered = overtaken.keys() - found.positions.keys()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from sinks.failover.last_drill import LastDrill
+from sinks.failover.journal import LastDrill
 from sinks.failover.lost_before_copying import LostRecords, lost_as_json
 from sinks.failover.readiness import NO_PREFLIGHT, Readiness
 from sinks.failover.readiness_facts import FailoverLoss, NotChecked, ReadinessFacts

@@ -22,7 +22,6 @@ from sinks.failover.lost_before_copying import (
     begun_anew,
     entries_of,
     find_lost,
-    is_overtaken,
     kept_lost,
     lost_line,
     may_lose,
@@ -34,6 +33,7 @@ from sinks.kafka.ports.groups import LogRange, ends_of
 from sinks.kafka.ports.record_reader import RecordReader, Why
 from sinks.kinds.offsets.log_tails import NOTHING_MISSED, Missed
 from sinks.kinds.offsets.same_offsets import CopiedEnds
+from sinks.kinds.offsets.stored_memory import recalled_end_offsets
 from sinks.ledger.kept_end_offsets import (
     FAR,
     UNSEEN_END,
@@ -45,7 +45,6 @@ from sinks.ledger.kept_end_offsets import (
     by_topic,
     chunks,
     furthest,
-    kept_end_offsets,
     renewed_all,
     to_text,
 )
@@ -190,7 +189,7 @@ class SourceEndOffsetStore:
     def _meet(self, context: PassContext) -> None:
         """Notes topics that are seen for the first time and have no copy, now or in the pass before."""
         if self._known is None:
-            self._known = _recalled(context.ledger)
+            self._known = recalled_end_offsets(context.ledger)
             self._copied, self._met = PositionMemory(*by_partition(self._known)), set(self._known)
         remote, there = context.listed.desired.remote, context.listed.target
         before = there if self._there is None else self._there
@@ -283,7 +282,7 @@ class SourceEndOffsetStore:
         try:
             logs = self._source.ends(list(wanted)).items
             overtaken = {
-                where: one for where, one in wanted.items() if where in logs and is_overtaken(one, logs[where])
+                where: one for where, one in wanted.items() if where in logs and logs[where].start > one.source
             }
             self._copied.positions.update(
                 overtaken | {where: one for where, one in wanted.items() if where not in logs}
@@ -416,15 +415,6 @@ def _lost_by_cuts(reading: _Reading, read: Read) -> dict[TopicPartition, Lost]:
         for where, one in reading.cut.items()
         if ends[where] > 0
     }
-
-
-def _recalled(ledger: Ledger) -> dict[str, KeptEndOffsets]:
-    """Returns what an earlier process kept. Unreadable entries are read from the source again."""
-    try:
-        return kept_end_offsets(ledger)
-    except LockstepError as error:
-        log.warning("%s", error)
-        return {}
 
 
 # Counts waiting records of the source one by one, where offsets overstate them. Bounded.

@@ -9,6 +9,7 @@ is known counts before a reading is at its end: a later sync may end a history.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator
 
 from sinks.kinds.offsets.memory import OffsetMemory
@@ -31,8 +32,7 @@ class MirrorReading:
 
     def load(self, ledger: Ledger) -> None:
         """Reads what the ledger has, and what MM2 wrote since then."""
-        for _ in self._loading(ledger):
-            pass
+        deque(self._loading(ledger), maxlen=0)
 
     def _loading(self, ledger: Ledger) -> Iterator[ReadSoFar]:
         checkpoints = self._memory.checkpoints
@@ -45,8 +45,7 @@ class MirrorReading:
 
     def catch_up(self) -> None:
         """Reads what the topics have beyond what is known, and notices a recreated offset-syncs topic."""
-        for _ in self._catching_up():
-            pass
+        deque(self._catching_up(), maxlen=0)
 
     def _catching_up(self) -> Iterator[ReadSoFar]:
         if self._topics is None:

@@ -119,15 +119,6 @@ class Search:
         return same and (self.own_time or later.timestamp == self.wanted.timestamp)
 
 
-def still_asks(earlier: Question, now: Question) -> bool:
-    """Whether the answer to one question answers the other.
-
-    A search to the end of the log is bounded by the source's end, which moves on. The record was found among all that
-    there was, and what came since lies behind it.
-    """
-    return earlier == (now if now.high is not None else replace(now, until=earlier.until))
-
-
 def without_questions_on(
     wanted: Mapping[GroupPartition, Question], groups: Collection[str], topics: Collection[str]
 ) -> dict[GroupPartition, Question]:
@@ -183,7 +174,11 @@ class Turns:
     def known(self, key: GroupPartition, question: Question) -> SearchResult | None:
         """The answer to the question that the group has now; None: not yet known."""
         last, found, _ = self._known.get(key, (None, None, 0.0))
-        return found if last is not None and still_asks(last, question) else None
+        if last is not None and question.high is None:
+            # A search to the end of the log is bounded by the source's end, which moves on. The record was found among
+            # all that there was, and what came since lies behind it.
+            question = replace(question, until=last.until)
+        return found if last == question else None
 
     def forget(self, groups: Collection[str], topics: Collection[str] = ()) -> None:
         """Forgets groups that are gone, and topics that are gone or were recreated."""

@@ -17,7 +17,7 @@ from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.log_tails import LogTails, Truncation
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.sync_history import NOWHERE, History
-from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
+from sinks.ledger.kept_end_offsets import KeptEndOffsets, by_partition, kept_end_offsets
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.ledger_entries import EntryKey
 from sinks.model.changes import Key
@@ -120,7 +120,7 @@ def load_truncations(ledger: Ledger, source: LogTails, target: LogTails) -> None
             found[side][TopicPartition(topic, int(number))] = Truncation.parse([kept[key] for key in keys])
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise LedgerUntrusted(f"a truncation in {ledger.topic} cannot be read: {error}") from error
-    source.restore(found[SOURCE], _source_ends(ledger))
+    source.restore(found[SOURCE], by_partition(recalled_end_offsets(ledger))[1])
     # The offset histories say how far the target's logs reached.
     target.restore(found[TARGET], {})
 
@@ -133,13 +133,13 @@ def _keys_of_parts(keys: Iterable[Key]) -> dict[Key, list[Key]]:
     return found
 
 
-def _source_ends(ledger: Ledger) -> Mapping[TopicPartition, int]:
+def recalled_end_offsets(ledger: Ledger) -> dict[str, KeptEndOffsets]:
+    """Returns what an earlier process kept of the source's ends. Unreadable entries are read from the source again."""
     try:
-        _, ends = by_partition(kept_end_offsets(ledger))
+        return kept_end_offsets(ledger)
     except LockstepError as error:
         log.warning("%s", error)
         return {}
-    return ends
 
 
 def store_truncations(ledger: Ledger, source: LogTails, target: LogTails, listed: Mapping[str, int]) -> None:

@@ -14,7 +14,7 @@ from app.cli.status_text import print_status
 from sinks.engine.flow_status import status_without_job
 from sinks.engine.status import FlowState, FlowStatus, Heartbeats, KindStatus, Task, as_far_as_known
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
-from sinks.failover.last_drill import LastDrill
+from sinks.failover.journal import LastDrill
 from sinks.failover.lost_before_copying import Lost
 from sinks.failover.preflight import FailoverStatus, NotChecked, Preflight
 from sinks.ledger.failover_record import Begun, Command, FailoverRecord, State

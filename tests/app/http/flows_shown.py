@@ -18,7 +18,7 @@ from sinks.engine.status import FlowStatus, Heartbeats, flow_state
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.every_kind.comparison import GroupSummary
 from sinks.every_kind.listing import DesiredTopics, Listed
-from sinks.failover.last_drill import LastDrill
+from sinks.failover.journal import LastDrill
 from sinks.failover.preflight import FailoverStatus, Preflight
 from sinks.failover.readiness_facts import FailoverLoss, ReadinessFacts, TopicLoss
 from sinks.faults import REMEDY_OF_CODE, ClusterUnreachable, ItemFault

@@ -8,7 +8,7 @@ import pytest
 
 from sinks.failover.drill import Drill, DrillTopic, LeftBehind
 from sinks.failover.fencing import Fence
-from sinks.failover.last_drill import last_drill
+from sinks.failover.journal import last_drill
 from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.kafka.ports.cluster import Faults, TopicSpec
 from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from sinks.failover.drill import DrillResult, GroupDrill
-from sinks.failover.last_drill import DRILL_KEY, last_drill
+from sinks.failover.journal import DRILL_KEY, last_drill
 from sinks.failover.preflight import FailoverStatus
 from sinks.failover.readiness import readiness
 from sinks.failover.readiness_facts import ReadinessFacts
