@@ -21,9 +21,8 @@ from app.cli.status_text import lost_line
 from app.failover_session import FailoverCall
 from app.private_files import replace_file
 from sinks.failover import commands
-from sinks.failover.commands import check_loss
+from sinks.failover.commands import check_loss, moved_groups
 from sinks.failover.commands import failover as fail_over
-from sinks.failover.dry_run_steps import moved_groups
 from sinks.failover.failing_back import check_resume, resume
 from sinks.failover.failing_back import failback as lead_back
 from sinks.failover.fencing import check_liftable

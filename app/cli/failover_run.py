@@ -23,7 +23,7 @@ from app.cli.wrong_names import refuse_wrong_topics
 from app.failover_session import FailoverCall, failover_session
 from app.settings import Settings
 from app.settings.flow_sections import not_enabled
-from sinks.failover.dry_run_steps import foreseen
+from sinks.failover.commands import foreseen
 from sinks.failover.scene import Scene
 from sinks.flow_settings import FlowSettings
 from sinks.ledger.failover_record import Command, FailoverRecord, way_on

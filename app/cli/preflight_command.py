@@ -15,8 +15,7 @@ from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, Out
 from app.failover_facts import observe_readiness
 from app.private_files import check_writable, write_report
 from sinks.failover.lost_before_copying import lost_as_json
-from sinks.failover.readiness import Readiness, ReadinessAnswer, readiness
-from sinks.failover.readiness_checks import Check
+from sinks.failover.readiness import Check, Readiness, ReadinessAnswer, readiness
 from sinks.failover.readiness_facts import ReadinessFacts, losses_as_json
 from sinks.printable import one_line
 from streaming.flow import Flow

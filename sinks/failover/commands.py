@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from sinks.every_kind.listing import Listed
 from sinks.failover.fence_notes import own_fences
@@ -10,7 +11,7 @@ from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fenced_topics import check_names, doubtful_heartbeats
 from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer, check_deniable, check_liftable, lift_fence
 from sinks.failover.open_transactions import NotDrained, check_decided
-from sinks.failover.predicted_loss import ANY_LOSS, TYPED_UNKNOWN, Prediction, predict
+from sinks.failover.predicted_loss import ANY_LOSS, TYPED_UNKNOWN, Prediction, predict, seen_last
 from sinks.failover.scene import Scene
 from sinks.failover.steps import (
     check_acknowledged,
@@ -22,12 +23,14 @@ from sinks.failover.steps import (
     tell_late,
     wanted_pairs,
 )
+from sinks.failover.unreplicated import counted_topics
 from sinks.kinds.file_warnings import forgotten_copies, without_copy
+from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.topics.controller import TOPICS_HIDDEN_BY_SOURCE
-from sinks.ledger.failover_record import Command, FailoverRecord, NotNow, State, Step
+from sinks.ledger.failover_record import TRANSITIONS, Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.kept_divergences import divergences
-from sinks.model.changes import Key
+from sinks.model.changes import Key, Kind
 from streaming.message_words import first_names, number_of
 
 
@@ -361,3 +364,67 @@ def _why_to_accept(source: str, prediction: Prediction) -> str:
         f"{source} answers, but not for {silent}. Once its brokers are back, `lockstep cutover` loses no "
         f"record. To fail over without them, say --accept-loss {prediction.typed}"
     )
+
+
+# Foretells for a dry run the steps that commands would take from here, and the topics concerned.
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """`steps`: in order, each with its command. `then`: the state after them. `topics`: of the source, sorted."""
+
+    steps: Sequence[tuple[Command, Step]]
+    then: State
+    topics: Sequence[str]
+
+
+def foreseen(scene: Scene, commands: Sequence[Command]) -> Foreseen:
+    """Returns the steps of commands that follow each other. Commands that cannot begin from here are left out.
+
+    Raises NotNow where none of them could begin, LockstepError.
+    """
+    record = scene.journal.record
+    state, steps = record.state, list[tuple[Command, Step]]()
+    for command in commands:
+        row = TRANSITIONS.get((state, command))
+        if row is None:
+            if any(one is not command and TRANSITIONS.get((state, one)) for one in commands):
+                continue
+            raise NotNow(f"the flow is {record.describe()}, where `{command.typed}` cannot begin")
+        steps += [(command, step) for step in row.steps]
+        state = row.then
+    topics = {topic for command in dict(steps) for topic in _CONCERNED[command](scene)}
+    return Foreseen(steps, state, sorted(topics))
+
+
+def moved_groups(scene: Scene) -> int:
+    """Counts the groups that `promote` writes last offsets of, as the source lists them now. Raises LockstepError."""
+    if not scene.settings.enabled.get(Kind.GROUP_OFFSET, False):
+        return 0
+    return len(chosen_groups(scene.settings, scene.source.groups.names()))
+
+
+def _written(scene: Scene) -> Collection[str]:
+    return scene.topics(scene.listed())
+
+
+def _denied(scene: Scene) -> Collection[str]:
+    # `unfence` deletes these even where topics share a name on the target by now.
+    return {str(key[1]) for key in own_fences(scene.journal.ledger)}
+
+
+def _diverged(scene: Scene) -> Collection[str]:
+    return counted_topics(scene) if scene.source_answers else divergences(scene.journal.ledger).keys()
+
+
+_CONCERNED: Mapping[Command, Callable[[Scene], Collection[str]]] = {
+    Command.FENCE: _written,
+    Command.DRAIN: _written,
+    Command.PROMOTE: _written,
+    Command.UNFENCE: _denied,
+    Command.RESUME: _denied,
+    Command.INVALIDATE: _diverged,
+    Command.REVERSE: _diverged,
+    # The source may be gone.
+    Command.FAIL_OVER: lambda scene: seen_last(scene.journal.ledger, scene.settings),
+}

@@ -1,24 +1,27 @@
 """Could the target take over now? `readiness` answers for `preflight`, status, metrics and page alike. Pure.
 
 There are two questions. A cutover loses nothing: could it be done? A failover goes without the source: could it be
-done, and how many records would it lose? `readiness_facts` is what was seen, `readiness_checks` the checks behind both
-answers. What was not found out is UNKNOWN, never a yes.
+done, and how many records would it lose? `readiness_facts` is what was seen. What was not found out is UNKNOWN, never a
+yes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
-from sinks.failover.readiness_checks import GOES_ON, QUESTIONS, Check, CheckResult, SeenBy, Takeover, remark
-from sinks.failover.readiness_facts import FailoverLoss, JobFacts, NotChecked, ReadinessFacts
+from sinks.failover.fencing import COPIED_FENCE
+from sinks.failover.lost_before_copying import by_topic
+from sinks.failover.readiness_facts import FailoverLoss, GroupsUnseen, JobFacts, NotChecked, ReadinessFacts
 from sinks.flow_settings import Copier
-from sinks.ledger.failover_record import State
+from sinks.kinds.offsets.verdicts import Verdict
+from sinks.ledger.failover_record import State, way_on
+from sinks.model.changes import Kind
 from sinks.model.times import utc_now, utc_text
-from streaming.message_words import number_of
+from streaming.message_words import first_names, noun_of, number_of
 
 
 class ReadinessAnswer(str, Enum):
@@ -190,3 +193,396 @@ def _loses(loss: FailoverLoss, at: datetime, source: str, now: datetime) -> str:
         f"It would lose {most}{number_of(loss.records or 0, 'record')} that {source} had {age} s ago, and each later "
         "record that was not copied"
     )
+
+
+# The checks behind both answers: `QUESTIONS` is their table.
+#
+# It says for each check who sees what the check is about, and which of the two questions it decides. What was not found
+# out is UNKNOWN, never OK.
+
+
+class CheckResult(str, Enum):
+    """OK. WARNING: has a cost, but stops no failover. FAILED: must be mended first. UNKNOWN: could not be found out."""
+
+    OK = "OK"
+    WARNING = "WARNING"
+    FAILED = "FAILED"
+    UNKNOWN = "UNKNOWN"
+
+
+class Takeover(str, Enum):
+    """CUTOVER: planned, and loses nothing. FAILOVER: without the source, and loses what was not copied."""
+
+    CUTOVER = "cutover"
+    FAILOVER = "failover"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The answer to one question. `remedy` is empty where there is nothing to do. `decides`: what it stops unless it is
+    OK or a WARNING."""
+
+    name: str
+    result: CheckResult
+    figure: str
+    limit: str = ""
+    remedy: str = ""
+    decides: frozenset[Takeover] = frozenset()
+
+    def stops(self, takeover: Takeover) -> bool:
+        return takeover in self.decides and self.result not in (CheckResult.OK, CheckResult.WARNING)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "result": self.result.value,
+            "figure": self.figure,
+            "limit": self.limit,
+            "remedy": self.remedy,
+        }
+
+
+GOOD_VERDICTS = frozenset({Verdict.SYNCED, Verdict.PENDING, Verdict.SOURCE_EMPTY})
+"""Verdicts with which a group continues where it was, or shortly before."""
+
+
+NO_GROUP = "no group that may skip records"
+
+SEE_STATUS = "`lockstep status` says more"
+
+APPLY = "`lockstep plan` says what and why; `lockstep apply` writes it"
+
+ALL_REFUSED = "`lockstep plan` says why each is refused: mend that on the source, or leave it out in the file"
+
+
+OWN_OFFSET = Verdict.GROUP_ACTIVE
+"""With this verdict a group continues where its members on the target are. All verdicts that are neither this nor good
+may skip records: the offset is too far on, or the group starts by its reset policy."""
+
+
+def _heartbeat(facts: ReadinessFacts) -> Iterator[Check]:
+    limit = f"{facts.heartbeat_timeout:g} s"
+    if facts.heartbeat_age is None:
+        remedy = "see that MM2 runs, and emits and replicates heartbeats"
+        if facts.copier is not Copier.MM2:
+            remedy = "see that the copier runs, and that its copies reach the ends that the source had"
+        yield Check("heartbeat", CheckResult.UNKNOWN, "none was seen", limit, remedy)
+        return
+    found = f"{facts.heartbeat_age:.1f} s old"
+    if facts.heartbeat_age > facts.heartbeat_timeout:
+        remedy = f"see why {facts.copier.label} does not copy: its log, its tasks"
+        yield Check("heartbeat", CheckResult.FAILED, found, limit, remedy)
+    elif facts.heartbeat_copied:
+        yield Check("heartbeat", CheckResult.OK, found, limit)
+    else:
+        found += ", emitted on the target itself: MM2 runs, and this does not show that it copies"
+        remedy = "turn emit.heartbeats.enabled on for the other direction, so that there is one to copy"
+        yield Check("heartbeat", CheckResult.WARNING, found, limit, remedy)
+
+
+def _records_not_counted(facts: ReadinessFacts) -> Iterator[Check]:
+    unread = facts.by_job and bool(facts.missing_reads)
+    result = CheckResult.WARNING if unread else CheckResult.UNKNOWN
+    if facts.missing_reads:
+        remedy = "`lockstep rights --principal …` prints the commands that grant them"
+        figure = f"how many records is unknown: {first_names(sorted(facts.missing_reads))}"
+        yield Check("rights to count records", result, figure, "", remedy)
+    if facts.untold:
+        named = [f"{where}: {why}" for where, why in sorted(facts.untold.items())]
+        remedy = "see that the topic is there on both sides, and may be read"
+        yield Check("records whose loss is unknown", result, first_names(named, 3), "none", remedy)
+
+
+def _records_not_copied(facts: ReadinessFacts) -> Iterator[Check]:
+    if facts.missing_reads and not facts.losses:
+        return
+    records = sum(loss.records for loss in facts.losses.values())
+    ages = [loss.age for loss in facts.losses.values() if loss.records and loss.age is not None]
+    ageless = [topic for topic, loss in sorted(facts.losses.items()) if loss.records and loss.age is None]
+    most = "" if all(loss.exact for loss in facts.losses.values()) else "at most "
+    # Without an age they may have waited for days.
+    old = bool(ageless) or max(ages, default=0.0) > facts.rules.max_loss_age
+    over = records > facts.rules.max_loss and old
+    topics = [f"{topic} {loss.records}" for topic, loss in sorted(facts.losses.items()) if loss.records]
+    oldest = f", of unknown age: {first_names(ageless)}" if ageless else ""
+    if ages and not ageless:
+        oldest = f", the oldest {max(ages):.1f} s old: {first_names(topics)}"
+    figure = f"{most}{records}{oldest}"
+    limit = f"{facts.rules.max_loss}, or none older than {facts.rules.max_loss_age:g} s"
+    label = facts.copier.label
+    remedy = f"{label} lags: give it more tasks, or wait; a failover now would lose these" if over else ""
+    yield Check("records not copied", CheckResult.FAILED if over else CheckResult.OK, figure, limit, remedy)
+
+
+def _lost(facts: ReadinessFacts) -> Iterator[Check]:
+    topics = by_topic(facts.lost)
+    lost = [f"{one.topic} {one.records} (found at {utc_text(one.since)})" for one in topics if one.records]
+    unknown = [f"{one.topic}: unknown for {number_of(one.unknown, 'partition')}" for one in topics if one.unknown]
+    unwatched = f"unknown for {number_of(facts.unwatched, 'partition')} that no job has watched yet"
+    figure = f"at most {first_names(lost)}" if lost else "0"
+    figure = "; ".join([figure, *unknown, *([unwatched] if facts.unwatched else [])])
+    remedy = (
+        "the source's retention deleted them before they were copied, or a log lost its tail: copy them by other "
+        "means, then `lockstep ledger acknowledge`"
+    )
+    open_question = CheckResult.WARNING if all(one.is_compacted for one in topics) else CheckResult.UNKNOWN
+    result = CheckResult.FAILED if lost else open_question if unknown else CheckResult.OK
+    yield Check("records lost before copying", result, figure, "0", remedy if topics else "")
+
+
+def _kinds(facts: ReadinessFacts) -> Iterator[Check]:
+    found = facts.in_step
+    for kind, drift in found.drift.items():
+        fault, refused = found.faulted.get(kind), found.refused.get(kind, 0)
+        counted = number_of(drift, "difference") + (f", {refused} refused" if refused else "")
+        reason = fault or (found.reasons.get(kind) if drift else None)
+        figure = fault if fault and not drift else f"{counted}: {reason}" if reason else counted
+        bad = fault is not None or drift > facts.rules.max_drift
+        unclear = fault is not None and not drift
+        remedy = found.remedies.get(kind) or (SEE_STATUS if unclear else APPLY if drift > refused else ALL_REFUSED)
+        result = CheckResult.FAILED if bad else CheckResult.WARNING if drift else CheckResult.OK
+        limit = str(facts.rules.max_drift)
+        yield Check(f"in step: {kind}", result, figure, limit, remedy if bad or drift else "")
+    if users := found.refused.get(Kind.SCRAM_USER, 0):
+        remedy = "`lockstep credentials set` for each: `lockstep plan` names them"
+        yield Check("users without a credential", CheckResult.FAILED, str(users), "0", remedy)
+
+
+def _forgotten(facts: ReadinessFacts) -> Iterator[Check]:
+    if facts.forgotten:
+        figure = f"{first_names(facts.forgotten)}: with a copy on {facts.target}, not kept in step"
+        remedy = "name them in `topics`; if they are left out on purpose, in `topics.exclude`"
+        yield Check("topics left out", CheckResult.FAILED, figure, "none", remedy)
+    for figure in facts.without_copy:
+        remedy = "wait for MM2, or name them in `topics.exclude`, for MM2 as well"
+        yield Check("topics without a copy", CheckResult.FAILED, figure, "none", remedy)
+    if facts.doubtful:
+        remedy = "if applications write them, stop these first; then name them with --accept"
+        yield Check("called like heartbeats", CheckResult.WARNING, first_names(facts.doubtful), "none", remedy)
+    if facts.idle:
+        remedy = "see that `topics` names the ones you mean: `lockstep topics` lists all"
+        yield Check("topics that clients write", CheckResult.FAILED, "none", "one or more", remedy)
+
+
+def _groups(facts: ReadinessFacts) -> Iterator[Check]:
+    verdicts, fault = facts.in_step.verdicts, facts.in_step.faulted.get(Kind.GROUP_OFFSET)
+    most = facts.rules.max_groups_skipping
+    limit = f"{most} that may skip records"
+    if Kind.GROUP_OFFSET not in facts.in_step.drift:
+        return
+    if fault is not None and not any(verdicts.values()):
+        yield Check("groups", CheckResult.UNKNOWN, f"not known: {fault}", limit, SEE_STATUS)
+        return
+    skipping = sum(count for verdict, count in verdicts.items() if verdict not in (*GOOD_VERDICTS, OWN_OFFSET))
+    said = f"{skipping} may skip records: " if skipping else ""
+    seen = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items() if count)
+    reads = number_of(facts.in_step.read_twice, "record is", "records are")
+    twice = f"; at most {reads} read twice in a partition" if facts.in_step.read_twice else ""
+    bad = bool(skipping or verdicts.get(OWN_OFFSET))
+    result = CheckResult.FAILED if skipping > most else CheckResult.WARNING if bad else CheckResult.OK
+    remedy = "`lockstep offsets` says for each group why" if bad else ""
+    yield Check("groups", result, said + (seen or NO_GROUP) + twice, limit, remedy)
+
+
+def _unsynced_groups(facts: ReadinessFacts) -> Iterator[Check]:
+    if Kind.GROUP_OFFSET in facts.in_step.drift:
+        return
+    number, most = facts.unsynced, facts.rules.max_groups_skipping
+    limit = f"{most} that may skip records"
+    if isinstance(number, GroupsUnseen):
+        yield _groups_unseen(number, limit, facts.by_job)
+        return
+    figure = f"{number_of(number, 'partition')} of groups without an offset on the target: offsets are not synced"
+    remedy = "set sync.group.offsets.enabled, or leave the groups out with groups.exclude" if number else ""
+    result = CheckResult.FAILED if number > most else CheckResult.WARNING if number else CheckResult.OK
+    yield Check("groups", result, figure if number else NO_GROUP, limit, remedy)
+
+
+def _groups_unseen(why: GroupsUnseen, limit: str, by_job: bool) -> Check:
+    if why.denied:
+        result = CheckResult.WARNING if by_job else CheckResult.UNKNOWN
+        remedy = "grant the right to see groups on both clusters: docs/rights.md"
+        return Check("groups", result, "not known: the groups may not be read", limit, remedy)
+    remedy = (
+        "see that all brokers of both clusters are up; if the source is lost, `lockstep failover --accept-loss` with a "
+        "number or `unknown` asks no group"
+    )
+    return Check("groups", CheckResult.UNKNOWN, f"not known: {why.reason}", limit, remedy)
+
+
+def _none_but(name: str, found: Sequence[str], result: CheckResult, none: str, remedy: str, most: int = 10) -> Check:
+    """OK with the figure `none`, unless something was found. `most`: names in the figure."""
+    if not found:
+        return Check(name, CheckResult.OK, none, none)
+    return Check(name, result, first_names(found, most), none, remedy)
+
+
+def _target(facts: ReadinessFacts) -> Iterator[Check]:
+    wrong = [f"{topic} {here} and {there}" for topic, (here, there) in sorted(facts.partitions.items())]
+    remedy = "add partitions on the target; where it has more, keys go elsewhere there"
+    yield _none_but("partition counts", wrong, CheckResult.FAILED, "equal", remedy)
+    remote, seen = set(facts.remote), facts.replicas
+    offline = sorted(str(where) for where in seen.offline if where.topic in remote)
+    yield _none_but("offline on the target", offline, CheckResult.FAILED, "0", "bring the target's brokers back")
+    lagging = sorted(str(where) for where in seen.under_replicated if where.topic in remote)
+    remedy = "see why replicas of the target lag"
+    yield _none_but("under-replicated on the target", lagging, CheckResult.WARNING, "0", remedy)
+    wanted = facts.wanted_in_sync
+    closed = sorted(topic for topic in remote & wanted.keys() if seen.in_sync.get(topic, 0) < wanted[topic])
+    unseen = sorted((remote & seen.factors.keys()) - wanted.keys())
+    name = "replicas in sync for min.insync.replicas"
+    if unseen and not closed:
+        yield Check(name, CheckResult.UNKNOWN, f"not known of {first_names(unseen)}", "enough")
+    else:
+        remedy = "producers with acks=all cannot write these: lower min.insync.replicas, or add replicas"
+        yield _none_but(name, closed, CheckResult.FAILED, "enough", remedy)
+    single = sorted(topic for topic in remote if seen.factors.get(topic) == 1)
+    remedy = "raise the replication factor of these topics: one broker's loss is theirs" if single else ""
+    figure = f"{number_of(len(single), 'topic')} with one replica on {number_of(seen.brokers, 'broker')}"
+    weak = bool(single) and seen.brokers > 1
+    yield Check(
+        "replication factor", CheckResult.WARNING if weak else CheckResult.OK, figure, "2", remedy if weak else ""
+    )
+
+
+def _transactions(facts: ReadinessFacts) -> Iterator[Check]:
+    for alias, seen in facts.undecided.items():
+        name, names = f"open transactions on {alias}", sorted(map(str, seen.open))
+        remedy = "`lockstep cutover` waits for those on the source, names them, and ends them with --abort-transactions"
+        yield _none_but(name, names, CheckResult.WARNING, "0", remedy, most=3)
+        if seen.unknown:
+            untold = [f"{where}: {why}" for where, why in sorted(seen.unknown.items())]
+            name, remedy = f"last stable offsets on {alias}", "see that the leaders of these partitions answer"
+            yield Check(name, CheckResult.UNKNOWN, f"not told: {first_names(untold, 3)}", "all", remedy)
+
+
+def _fencing(facts: ReadinessFacts) -> Iterator[Check]:
+    if not facts.authorizer:
+        remedy = "stop producers themselves; `lockstep cutover --without-fence` proves that the ends do not move"
+        yield Check("fence", CheckResult.WARNING, "the source has no authorizer", "", remedy)
+        return
+    if facts.rules.copier_copies_acls:
+        copier = facts.copier
+        figure = f"on: {copier.label} would copy the fence to the target"
+        yield Check(f"{copier.label}'s ACL sync", CheckResult.FAILED, figure, "off", COPIED_FENCE[copier][1])
+    figure = "the source has an authorizer; ACLs do not bind super users, and brokers do not list super users"
+    yield Check("fence", CheckResult.OK, figure)
+
+
+def _rights(facts: ReadinessFacts) -> Iterator[Check]:
+    missing = sorted(facts.missing_rights)
+    remedy = "`lockstep rights --failover --principal …` prints the commands that grant them" if missing else ""
+    figure = first_names(missing) or "all are there"
+    bad = CheckResult.WARNING if facts.by_job else CheckResult.FAILED
+    if missing and facts.by_job:
+        figure = f"the job does not need them, the operator who runs the commands does: {figure}"
+    yield Check("rights of later steps", bad if missing else CheckResult.OK, figure, "", remedy)
+
+
+def _flags(facts: ReadinessFacts) -> Iterator[Check]:
+    for flag in facts.flags:
+        yield Check("not carried over", CheckResult.WARNING, flag, "", "docs/failover.md says what to do by hand")
+
+
+def _job(facts: ReadinessFacts) -> Iterator[Check]:
+    """What keeps a job from comparing the flow."""
+    job, flow = facts.job, f"{facts.source}->{facts.target}"
+    if job.stopped:
+        yield Check(flow, CheckResult.FAILED, job.stopped, "", job.stopped_remedy or SEE_STATUS)
+    if job.trouble and job.trouble not in (job.stopped or ""):
+        remedy = "see that both clusters run, and can be reached from the job's machine"
+        yield Check("preflight", CheckResult.FAILED, f"the clusters cannot be observed: {job.trouble}", "", remedy)
+
+
+def _records_compared(facts: ReadinessFacts) -> Iterator[Check]:
+    """What is wrong with records on the target, where the job compares them."""
+    remedy = "`lockstep verify TOPIC` says which records: docs/verify.md"
+    for kind, count in facts.job.differences.items():
+        result = CheckResult.WARNING if kind in HARMLESS_TO_READERS else CheckResult.FAILED
+        yield Check("records", result, f"{count:,} {noun_of(count, 'record')} {kind}", "0", remedy)
+
+
+def _copying(facts: ReadinessFacts) -> Iterator[Check]:
+    if count := facts.job.stalled:
+        figure = f"{count:,} {noun_of(count, 'partition stands', 'partitions stand')} still while the source moves"
+        remedy = "see whether MirrorMaker 2's task for them runs: docs/alerts.md"
+        yield Check("records", CheckResult.FAILED, figure, "0", remedy)
+
+
+def _remarks(facts: ReadinessFacts) -> Iterator[Check]:
+    """What stops nothing, and an operator wants to know."""
+    job, flow = facts.job, f"{facts.source}->{facts.target}"
+    if job.in_step_at:
+        figure = f"what Lockstep keeps was last in step at {utc_text(job.in_step_at)}"
+        yield remark(flow, figure, "it is compared again once both clusters answer")
+    if job.note:
+        yield remark(flow, job.note, SEE_STATUS)
+    if facts.record_unknown is not None:
+        why = "" if facts.record_unknown in (job.stopped or "") else f": {facts.record_unknown}"
+        figure = f"whether one is under way is not known{why}"
+        yield remark("failover", figure, "it is known again once the ledger can be read")
+    elif facts.record.state is not State.MIRRORING or facts.record.doing is not None:
+        yield remark("failover", f"the flow is {facts.record.describe()}", way_on(facts.record) or GOES_ON)
+    if job.uncompared:
+        yield remark("records", f"are not compared: {job.uncompared}", "docs/verify.md")
+    if job.effective:
+        figure = f"{number_of(job.effective, 'config')} set on neither side with different values"
+        yield remark("effective", figure, "set them on the source, or read docs/configs.md on defaults that differ")
+
+
+def remark(name: str, figure: str, remedy: str) -> Check:
+    return Check(name, CheckResult.WARNING, figure, "", remedy)
+
+
+HARMLESS_TO_READERS = frozenset({"DUPLICATE", "EXTRA"})
+"""What the target has too much of. Any other difference is a lost record or another one."""
+
+
+GOES_ON = "docs/failover.md says what leads on from there"
+
+
+class SeenBy(Enum):
+    """Who sees what a question is about. A preflight of the target needs no source."""
+
+    PASSES = "passes"
+    PREFLIGHT = "preflight"
+    PREFLIGHT_OF_TARGET = "preflight of target"
+
+
+class ReadinessQuestion(NamedTuple):
+    """A row of the table: the checks, who sees what they are about, and what they decide."""
+
+    asks: Callable[[ReadinessFacts], Iterator[Check]]
+    seen_by: SeenBy
+    decides: frozenset[Takeover]
+
+
+BOTH = frozenset(Takeover)
+
+
+CUTOVER_ALONE = frozenset({Takeover.CUTOVER})
+
+
+NEITHER = frozenset[Takeover]()
+
+
+QUESTIONS: Sequence[ReadinessQuestion] = (
+    ReadinessQuestion(_job, SeenBy.PASSES, CUTOVER_ALONE),
+    ReadinessQuestion(_heartbeat, SeenBy.PASSES, CUTOVER_ALONE),
+    ReadinessQuestion(_records_not_copied, SeenBy.PREFLIGHT, BOTH),
+    ReadinessQuestion(_records_not_counted, SeenBy.PREFLIGHT, CUTOVER_ALONE),
+    ReadinessQuestion(_lost, SeenBy.PREFLIGHT, CUTOVER_ALONE),
+    ReadinessQuestion(_kinds, SeenBy.PASSES, BOTH),
+    ReadinessQuestion(_forgotten, SeenBy.PREFLIGHT, BOTH),
+    ReadinessQuestion(_groups, SeenBy.PASSES, BOTH),
+    ReadinessQuestion(_unsynced_groups, SeenBy.PREFLIGHT_OF_TARGET, BOTH),
+    ReadinessQuestion(_target, SeenBy.PREFLIGHT_OF_TARGET, BOTH),
+    ReadinessQuestion(_transactions, SeenBy.PREFLIGHT, CUTOVER_ALONE),
+    ReadinessQuestion(_fencing, SeenBy.PREFLIGHT, CUTOVER_ALONE),
+    ReadinessQuestion(_rights, SeenBy.PREFLIGHT, CUTOVER_ALONE),
+    ReadinessQuestion(_records_compared, SeenBy.PASSES, BOTH),
+    ReadinessQuestion(_copying, SeenBy.PASSES, CUTOVER_ALONE),
+    ReadinessQuestion(_flags, SeenBy.PREFLIGHT, NEITHER),
+    ReadinessQuestion(_remarks, SeenBy.PASSES, NEITHER),
+)
+"""In the order in which they are shown."""

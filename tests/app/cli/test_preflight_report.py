@@ -6,8 +6,7 @@ import pytest
 
 from app.cli.output import DONE, PENDING
 from app.cli.preflight_command import CHECK_COLUMNS, as_text, document, exit_code, markdown, verdict
-from sinks.failover.readiness import Answered, Readiness, ReadinessAnswer
-from sinks.failover.readiness_checks import Check, CheckResult
+from sinks.failover.readiness import Answered, Check, CheckResult, Readiness, ReadinessAnswer
 from sinks.failover.readiness_facts import ReadinessFacts
 from sinks.flow_settings import FailoverRules
 from streaming.flow import Flow

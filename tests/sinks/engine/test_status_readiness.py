@@ -17,8 +17,7 @@ from sinks.engine.verify_status import STALLED, VerifyStatus
 from sinks.every_kind.backoff import Backoff
 from sinks.every_kind.comparison import GroupSummary
 from sinks.failover.preflight import FailoverStatus, Preflight
-from sinks.failover.readiness import Readiness, ReadinessAnswer
-from sinks.failover.readiness_checks import GOES_ON
+from sinks.failover.readiness import GOES_ON, Readiness, ReadinessAnswer
 from sinks.failover.readiness_facts import FailoverLoss, NotChecked, ReadinessFacts, TopicLoss
 from sinks.faults import ItemFault
 from sinks.flow_settings import FailoverRules

@@ -12,7 +12,7 @@ from sinks.failover.arrival import ArrivalMemory, arrivals, with_ages
 from sinks.failover.commands import cutover, predict
 from sinks.failover.lost_before_copying import ANY_OFFSET, Lost, acknowledged, entries_of, kept_lost
 from sinks.failover.open_transactions import NotDrained
-from sinks.failover.readiness_checks import CheckResult
+from sinks.failover.readiness import CheckResult
 from sinks.failover.readiness_facts import losses_of
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.uncopied_records import TAIL_RECORDS, Fingerprint, fingerprint_of, lacking

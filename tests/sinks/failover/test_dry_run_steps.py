@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.failover.commands import failover, fence, promote, unfence
-from sinks.failover.dry_run_steps import foreseen
+from sinks.failover.commands import failover, fence, foreseen, promote, unfence
 from sinks.failover.predicted_loss import predict
 from sinks.ledger.failover_record import Command, NotNow, State, Step
 from streaming.errors import LockstepError

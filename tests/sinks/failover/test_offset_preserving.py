@@ -12,8 +12,7 @@ from sinks.failover.commands import cutover, failover
 from sinks.failover.fencing import FenceCopied
 from sinks.failover.lost_before_copying import kept_lost
 from sinks.failover.predicted_loss import predict
-from sinks.failover.readiness import readiness
-from sinks.failover.readiness_checks import CheckResult
+from sinks.failover.readiness import CheckResult, readiness
 from sinks.failover.readiness_facts import ReadinessFacts
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.faults import ClusterUnreachable, ItemFault, Observed

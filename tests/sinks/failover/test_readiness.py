@@ -10,8 +10,15 @@ import pytest
 from app.failover_facts import red_flags
 from sinks.failover.lost_before_copying import Lost
 from sinks.failover.open_transactions import Undecided
-from sinks.failover.readiness import ReadinessAnswer, readiness
-from sinks.failover.readiness_checks import HARMLESS_TO_READERS, QUESTIONS, Check, CheckResult, Takeover
+from sinks.failover.readiness import (
+    HARMLESS_TO_READERS,
+    QUESTIONS,
+    Check,
+    CheckResult,
+    ReadinessAnswer,
+    Takeover,
+    readiness,
+)
 from sinks.failover.readiness_facts import FailoverLoss, GroupsUnseen, InStep, ReadinessFacts, TopicLoss
 from sinks.flow_settings import FailoverRules
 from sinks.kafka.ports.cluster import ConfigEntry, Origin, Replicas
