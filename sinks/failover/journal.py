@@ -55,7 +55,12 @@ class Journal:
         """Returns the record with which the command would begin; writes nothing. Raises NotNow."""
         self.ledger.refresh()
         known = self.record
-        self._check_claim(known)
+        claim, doing = known.begun.claim, known.doing
+        if doing is not None and claim not in ("", self._begun.claim) and self._is_alive(claim):
+            raise NotNow(
+                f"{claim} is running `{doing.typed}`: {known.describe()}. Wait until that is done; if that process is "
+                "gone for certain, say --take-over"
+            )
         return begin(known, command, replace(self._begun, at=utc_text(self.now())))
 
     def begin(self, command: Command, *, topics: tuple[str, ...] = (), without_fence: bool = False) -> FailoverRecord:
@@ -101,15 +106,6 @@ class Journal:
         self._audit.record_failover(self._flow, key, before.state, record.state)
         if before.state is not record.state:
             self._on_state(before, record)
-
-    def _check_claim(self, known: FailoverRecord) -> None:
-        claim = known.begun.claim
-        if known.doing is None or claim in ("", self._begun.claim) or not self._is_alive(claim):
-            return
-        raise NotNow(
-            f"{claim} is running `{known.doing.typed}`: {known.describe()}. Wait until that is done; if that "
-            "process is gone for certain, say --take-over"
-        )
 
     def _check_mine(self, before: FailoverRecord | None = None) -> None:
         """Checks that no other command began since. Called before each step, and after it with the record from

@@ -67,22 +67,18 @@ class Readiness:
     def as_json(self) -> dict[str, Any]:
         """For the page. What several checks say alike is one finding."""
         found = {(check.figure, check.remedy): check for check in reversed(self.not_well)}
-        rows = [check for check in self.not_well if found[check.figure, check.remedy] is check]
-        return {
-            **self.cutover.as_json(),
-            "failover": self.failover.as_json(),
-            "findings": [_finding(check) for check in rows],
-        }
-
-
-def _finding(check: Check) -> dict[str, Any]:
-    return {
-        "about": check.name.removeprefix("in step: "),
-        "reason": check.figure,
-        "remedy": check.remedy,
-        "blocks": check.stops(Takeover.CUTOVER),
-        "blocks_failover": check.stops(Takeover.FAILOVER),
-    }
+        findings = [
+            {
+                "about": check.name.removeprefix("in step: "),
+                "reason": check.figure,
+                "remedy": check.remedy,
+                "blocks": check.stops(Takeover.CUTOVER),
+                "blocks_failover": check.stops(Takeover.FAILOVER),
+            }
+            for check in self.not_well
+            if found[check.figure, check.remedy] is check
+        ]
+        return {**self.cutover.as_json(), "failover": self.failover.as_json(), "findings": findings}
 
 
 def readiness(facts: ReadinessFacts, now: datetime | None = None) -> Readiness:
@@ -390,7 +386,9 @@ def _unsynced_groups(facts: ReadinessFacts) -> Iterator[Check]:
     number, most = facts.unsynced, facts.rules.max_groups_skipping
     limit = f"{most} that may skip records"
     if isinstance(number, GroupsUnseen):
-        yield _groups_unseen(number, limit, facts.by_job)
+        unclear = CheckResult.WARNING if number.denied and facts.by_job else CheckResult.UNKNOWN
+        why = "the groups may not be read" if number.denied else number.reason
+        yield Check("groups", unclear, f"not known: {why}", limit, SEE_GROUPS[number.denied])
         return
     figure = f"{number_of(number, 'partition')} of groups without an offset on the target: offsets are not synced"
     remedy = "set sync.group.offsets.enabled, or leave the groups out with groups.exclude" if number else ""
@@ -398,16 +396,12 @@ def _unsynced_groups(facts: ReadinessFacts) -> Iterator[Check]:
     yield Check("groups", result, figure if number else NO_GROUP, limit, remedy)
 
 
-def _groups_unseen(why: GroupsUnseen, limit: str, by_job: bool) -> Check:
-    if why.denied:
-        result = CheckResult.WARNING if by_job else CheckResult.UNKNOWN
-        remedy = "grant the right to see groups on both clusters: docs/rights.md"
-        return Check("groups", result, "not known: the groups may not be read", limit, remedy)
-    remedy = (
-        "see that all brokers of both clusters are up; if the source is lost, `lockstep failover --accept-loss` with a "
-        "number or `unknown` asks no group"
-    )
-    return Check("groups", CheckResult.UNKNOWN, f"not known: {why.reason}", limit, remedy)
+SEE_GROUPS: Mapping[bool, str] = {
+    True: "grant the right to see groups on both clusters: docs/rights.md",
+    False: "see that all brokers of both clusters are up; if the source is lost, `lockstep failover --accept-loss` "
+    "with a number or `unknown` asks no group",
+}
+"""What to do where groups are not seen, by whether a right is missing."""
 
 
 def _none_but(name: str, found: Sequence[str], result: CheckResult, none: str, remedy: str, most: int = 10) -> Check:

@@ -287,7 +287,9 @@ class SourceEndOffsetStore:
             self._copied.positions.update(
                 overtaken | {where: one for where, one in wanted.items() if where not in logs}
             )
-            chosen = self._chosen(overtaken)
+            # Partitions that a cluster did not answer for last time come last.
+            in_turn = sorted(overtaken, key=lambda where: (where in self._unanswered, where))
+            chosen = {where: overtaken[where] for where in in_turn[:OVERTAKEN_AT_ONCE]}
             copies = {where: TopicPartition(self._remote[where.topic], where.partition) for where in chosen}
             now_ms = round(self._now_ms())
             found = find_lost(self._source, self._target, chosen, copies, now_ms, self._unanswered)
@@ -301,11 +303,6 @@ class SourceEndOffsetStore:
         if all_due and overtaken.keys() <= chosen.keys() | self._unanswered:
             self._starts_at = self._now_ms()
         return found.lost
-
-    def _chosen(self, overtaken: Positions) -> dict[TopicPartition, KnownPosition]:
-        """Returns as many as are read at once. Partitions that a cluster did not answer for last time come last."""
-        in_turn = sorted(overtaken, key=lambda where: (where in self._unanswered, where))
-        return {where: overtaken[where] for where in in_turn[:OVERTAKEN_AT_ONCE]}
 
     def _write_what_was_read(self, context: PassContext) -> None:
         reading = self._reading
@@ -526,22 +523,19 @@ class PositionMemory:
         self._gaps |= {where for where, sync in (evidence.syncs or {}).items() if sync.gap}
         for where, end in ends.items():
             before, found = self.positions.get(where), self._found(where, end, evidence)
-            if found is not None and found.source < end and self._may_have_gaps(where, before, found):
-                to_count[where] = found
+            self._ends[where] = end
             if found is None:
                 self.positions.pop(where, None)
-            else:
-                self.positions[where] = found
-            self._ends[where] = end
+                continue
+            self.positions[where] = found
+            nothing_copied = found.target == found.missing == 0
+            if found.source < end and (nothing_copied or (found == before and where in self._gaps)):
+                to_count[where] = found
         self.to_count = to_count
         if evidence.syncs is not None:
             self._syncs = evidence.syncs
             self._unconfirmed.clear()
         return self.positions
-
-    def _may_have_gaps(self, where: TopicPartition, before: KnownPosition | None, found: KnownPosition) -> bool:
-        nothing_copied = found.target == found.missing == 0
-        return nothing_copied or (found == before and where in self._gaps)
 
     def forget(self, topics: Collection[str]) -> None:
         for known in (self.positions, self._ends, self._doubted):

@@ -233,6 +233,7 @@ class _Observation:
     def row(self, at: _GroupPosition, answer: Answer | Unanswered, *, sought: bool) -> GroupOffset:
         forward, memory = not self.direction.back, self.memory
         origin, before = self.here.items.get(at.where), self._before(at)
+        resending = at.history.resending_since(at.ends.target.end) if at.ends and at.history else None
         facts = Facts(
             onto=self.direction.aliases[1],
             answer=answer if isinstance(answer, Unanswered) else answer.downstream if forward else answer.upstream,
@@ -257,7 +258,7 @@ class _Observation:
             before,
             self.direction.back,
             sought=sought,
-            held=forward and self._is_held(at),
+            held=forward and resending is not None,
             unseen=facts.error is not None,
         )
 
@@ -267,9 +268,6 @@ class _Observation:
         if origin is not None and at.offset > origin.end:
             logs.note_beyond(at.group, at.upstream, at.offset)
         return logs.is_untrue(at.group, at.upstream, at.offset)
-
-    def _is_held(self, at: _GroupPosition) -> bool:
-        return bool(at.ends and at.history and at.history.resending_since(at.ends.target.end) is not None)
 
     def _unseen(self, at: _GroupPosition) -> str | None:
         """Why the group or its log there could not be read. A log that does not exist is no fault."""
