@@ -18,7 +18,6 @@ from sinks.every_kind.absence import Absence
 from sinks.every_kind.listing import Listed, replicated_topics
 from sinks.kafka.ports.cluster import Placed, Reader
 from sinks.kafka.ports.groups import GroupPartition
-from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.log_tails import NO_OFFSET_BEHIND, CutLogs, LogTails
 from sinks.kinds.offsets.mirror_records import MirrorTopics, checkpoints_of, sync_of
 from sinks.kinds.offsets.stored_memory import (
@@ -29,7 +28,7 @@ from sinks.kinds.offsets.stored_memory import (
     load_truncations,
     store_truncations,
 )
-from sinks.kinds.offsets.sync_history import NOWHERE, Discontinuity, Pair
+from sinks.kinds.offsets.sync_history import NOWHERE, Discontinuity, Histories, Pair
 from sinks.kinds.offsets.translation import Answer
 from sinks.ledger.kept_divergences import divergences, takeover_ends
 from sinks.ledger.ledger import Ledger

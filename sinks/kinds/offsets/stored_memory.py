@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 
 from sinks.faults import LedgerUntrusted
 from sinks.kafka.ports.cluster import Reader
-from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.log_tails import LogTails, Truncation
 from sinks.kinds.offsets.mirror_records import MirrorTopics
-from sinks.kinds.offsets.sync_history import NOWHERE, History
+from sinks.kinds.offsets.sync_history import NOWHERE, Histories, History
 from sinks.ledger.kept_end_offsets import KeptEndOffsets, by_partition, kept_end_offsets
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.ledger_entries import EntryKey

@@ -8,7 +8,7 @@ from sinks.failover.arrival import ArrivalMemory
 from sinks.failover.predicted_loss import predicted
 from sinks.failover.source_end_offsets import AHEAD_LIMITS, CopyEvidence, PositionMemory, counted_ahead
 from sinks.failover.uncopied_records import ReadLimits
-from sinks.kinds.offsets.histories import Histories
+from sinks.kinds.offsets.sync_history import Histories
 from sinks.ledger.kept_end_offsets import (
     KeptEndOffsets,
     KnownPosition,

@@ -32,8 +32,8 @@ from sinks.failover.lost_before_copying import (
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.uncopied_records import ReadLimits
 from sinks.faults import ClusterUnreachable, LedgerUntrusted
-from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.log_tails import Missed
+from sinks.kinds.offsets.sync_history import Histories
 from sinks.ledger.failover_record import NotNow
 from sinks.ledger.kept_end_offsets import KnownPosition, LatestSync, kept_end_offsets
 from sinks.ledger.ledger import Ledger

@@ -18,8 +18,7 @@ from sinks.kinds.offsets.exact_runs import (
     unverified_from,
     with_checked,
 )
-from sinks.kinds.offsets.histories import Histories
-from sinks.kinds.offsets.sync_history import History
+from sinks.kinds.offsets.sync_history import Histories, History
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Method, translate
 from sinks.ledger.ledger import Entry, Ledger
 from streaming.mm2.records import TopicPartition

@@ -7,7 +7,7 @@ import pytest
 from sinks.kafka.ports.cluster import CHUNK
 from sinks.kinds.offsets import controller
 from sinks.kinds.offsets.controller import offset_memory
-from sinks.kinds.offsets.histories import Histories
+from sinks.kinds.offsets.sync_history import Histories
 from sinks.ledger.kept_end_offsets import LatestSync
 from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition

@@ -9,8 +9,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.histories import Histories
-from sinks.kinds.offsets.sync_history import HISTORY_SCHEMA, NOWHERE, SLOTS, WIDTH, History, Pair, admit, first
+from sinks.kinds.offsets.sync_history import (
+    HISTORY_SCHEMA,
+    NOWHERE,
+    SLOTS,
+    WIDTH,
+    Histories,
+    History,
+    Pair,
+    admit,
+    first,
+)
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, translate
 from streaming.errors import LockstepError
 from streaming.mm2.records import MAX_INT64, TopicPartition
