@@ -250,8 +250,10 @@ class WrittenLoad:
 
 def write_both(pair: BenchPair, records: int) -> WrittenLoad:
     """The same records on both clusters, and offset-syncs as MM2 leaves them."""
-    topic = f"verify-{records}"
-    config, began = pair.job(topics=topic).config, int(time.time() * 1000)
+    began = int(time.time() * 1000)
+    # Two loads may have as many records.
+    topic = f"verify-{records}-{began}"
+    config = pair.job(topics=topic).config
     sides = ((pair.a.bootstrap, topic), (pair.b.bootstrap, f"a.{topic}"))
     written = WrittenLoad(topic, records, sides, config)
     pair.source.create_log(SYNCS, 1, {"cleanup.policy": "compact"})
