@@ -20,8 +20,7 @@ from sinks.kafka.jvm.java_errors import (
     NO_ANSWER,
     TIMED_OUT,
     TURNED_AWAY,
-    JavaError,
-    item_fault,
+    fault_of,
     java_error,
     not_repeated,
     raised,
@@ -185,7 +184,7 @@ class JavaAdmin:
         epoch = features.finalizedFeaturesEpoch()
         return int(epoch.get()) if epoch.isPresent() else None
 
-    def refused(self, request: Callable[[Any], Any]) -> JavaError | None:
+    def refused(self, request: Callable[[Any], Any]) -> ItemFault | None:
         """Returns why a request failed; None if it was answered. The request is not counted. Raises ClusterUnreachable
         before the request, and as `client`."""
         self._reachability.check(self.timeout)
@@ -240,7 +239,7 @@ class JavaAdmin:
                 faults = {key: self._closer(fault, futures[keys.index(key)]) for key, fault in faults.items()}
             first = next(iter(faults.values()), None)
             if first is not None and len(faults) == len(keys) and stops_request(first.code):
-                raise asked.stopped(JavaError(first.code, first.message))
+                raise asked.stopped(first)
             asked.result = first.code if first is not None else "ok"
             return Settled(keys, faults, self.rows.values(futures))
 
@@ -259,11 +258,11 @@ class JavaAdmin:
 
     def _late(self, keys: Sequence[K], futures: Any) -> dict[K, ItemFault]:
         done = zip(keys, self.rows.done(futures), strict=True)
-        return {key: item_fault(JavaError(TIMED_OUT, "no answer in time")) for key, ended in done if not ended}
+        return {key: fault_of(TIMED_OUT, "no answer in time") for key, ended in done if not ended}
 
     def _told(self, keys: Sequence[K], futures: Any) -> dict[K, ItemFault]:
         errors = zip(keys, self.rows.errors(futures), strict=True)
-        return {key: item_fault(java_error(text)) for key, text in errors if text is not None}
+        return {key: java_error(text) for key, text in errors if text is not None}
 
     def _closer(self, fault: ItemFault, future: Any) -> ItemFault:
         """Returns the error behind a write that Java does not repeat. Java only says that the time is up."""
@@ -272,7 +271,7 @@ class JavaAdmin:
         try:
             future.getNow(None)
         except Py4JJavaError as error:
-            return item_fault(not_repeated(_causes(error)))
+            return not_repeated(_causes(error))
         return fault
 
     def _waited(self, future: Any, asked: _Asking) -> Any:
@@ -308,7 +307,7 @@ class JavaAdmin:
 
     def raised(self, api: str, fault: ItemFault) -> LockstepError:
         """Returns the exception for a fault that concerns the whole request."""
-        return raised(self.alias, self.servers, api, JavaError(fault.code, fault.message), self.timeout)
+        return raised(self.alias, self.servers, api, fault, self.timeout)
 
     def _asking(self, api: str, *, whole: bool = False, writes: bool = False) -> _Asking:
         within = self.timeout
@@ -353,7 +352,7 @@ class _Asking:
     def unit(self) -> Any:
         return self._admin.jvm.java.util.concurrent.TimeUnit.MILLISECONDS
 
-    def stopped(self, error: JavaError) -> LockstepError:
+    def stopped(self, error: ItemFault) -> LockstepError:
         """Returns the exception for an error that concerns the whole request."""
         admin, waited = self._admin, time.monotonic() - self._asked
         self.result = error.code

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from sinks.faults import ClusterUnreachable, ItemFault, NotSupported, RightsMissing, broker_text, where_it_is
 from sinks.kafka.reachability import refusing
@@ -93,15 +92,8 @@ RIGHTS: Mapping[str, str] = {
 """What a request needs on the CLUSTER."""
 
 
-class JavaError(NamedTuple):
-    """Kafka's name of an error, as the rest of Lockstep knows it, and its text."""
-
-    code: str
-    message: str
-
-
-def java_error(text: str) -> JavaError:
-    """Of a `Throwable.toString`."""
+def java_error(text: str) -> ItemFault:
+    """Of a `Throwable.toString`, under Kafka's name of the error."""
     name, _, message = text.partition(": ")
     simple = re.split(r"[.$]", name.strip())[-1]
     if simple in WRAPPERS and message:
@@ -109,21 +101,20 @@ def java_error(text: str) -> JavaError:
     code = next((known for said, known in BY_TEXT.items() if said in message), OTHER_NAMES.get(simple))
     if code is None:
         code = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", simple.removesuffix("Exception")).upper()
-    return JavaError(code, broker_text(message))
+    return fault_of(code, broker_text(message))
 
 
-def not_repeated(causes: Iterable[str]) -> JavaError:
+def fault_of(code: str, message: str) -> ItemFault:
+    return ItemFault(code, message, code in RETRIABLE_CODES, code in NO_ANSWER)
+
+
+def not_repeated(causes: Iterable[str]) -> ItemFault:
     """Returns the error behind the TimeoutException of a request that Java's client does not repeat. Both are
     `toString` texts."""
     told = [error for text in causes if not text.split(": ")[0].endswith(WRAPPERS) for error in (java_error(text),)]
     if any(NO_RETRIES_LEFT in error.message for error in told):
-        return JavaError("COORDINATOR_NOT_AVAILABLE", "no broker in charge was found")
+        return fault_of("COORDINATOR_NOT_AVAILABLE", "no broker in charge was found")
     return next((error for error in told if error.code != TIMED_OUT), told[0])
-
-
-def item_fault(error: JavaError) -> ItemFault:
-    """What became of one item."""
-    return ItemFault(error.code, error.message, error.code in RETRIABLE_CODES, error.code in NO_ANSWER)
 
 
 def stops_request(code: str) -> bool:
@@ -131,7 +122,7 @@ def stops_request(code: str) -> bool:
     return code in NO_ANSWER | LOGIN | {DENIED_CLUSTER, TOO_OLD}
 
 
-def raised(alias: str, servers: str, api: str, error: JavaError, waited: float) -> LockstepError:
+def raised(alias: str, servers: str, api: str, error: ItemFault, waited: float) -> LockstepError:
     """Returns the exception for an error that concerns a whole request. `waited`: seconds."""
     text = ": ".join(filter(None, (f"cluster {alias}", api, error.code, error.message)))
     if error.code in LOGIN:

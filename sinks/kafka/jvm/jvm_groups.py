@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault, Observed
 from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
-from sinks.kafka.jvm.java_errors import item_fault, java_error
+from sinks.kafka.jvm.java_errors import java_error
 from sinks.kafka.jvm.java_rows import TEXT, TOPIC_PARTITION, WORD, Make
 from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_topics import NODE
@@ -210,10 +210,7 @@ class JvmGroups(JvmEnds):
             TOPIC_PARTITION.type,
         )
         told = zip(where, rows.errors(futures), rows.done(futures), strict=True)
-        return {
-            one: item_fault(java_error(text)) if text is not None else None if done else whole
-            for one, text, done in told
-        }
+        return {one: java_error(text) if text is not None else None if done else whole for one, text, done in told}
 
 
 def offsets_of(committed: Mapping[str, Any]) -> dict[str, Offsets]:
