@@ -8,7 +8,7 @@ import confluent_kafka as rd
 import pytest
 
 from app.local.waiting import wait_for
-from sinks.kafka.jvm import jvm_ends
+from sinks.kafka.jvm import jvm_groups
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.groups import LogRange, ends_of
@@ -44,7 +44,7 @@ def test_partitions_that_are_gone_are_errors_and_cost_the_others_little(
     kafka_cluster: KafkaCluster, many: list[TopicPartition], unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A wait for them would last this long.
-    monkeypatch.setattr(jvm_ends, "WITHIN", kafka_cluster.admin.timeout)
+    monkeypatch.setattr(jvm_groups, "ENDS_WITHIN", kafka_cluster.admin.timeout)
     gone = [TopicPartition(f"{unique}-none", 0), TopicPartition(unique, MANY)]
     for _ in range(2):
         began = time.monotonic()

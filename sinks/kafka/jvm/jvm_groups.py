@@ -1,5 +1,5 @@
-"""Consumer groups of one cluster through Java's Admin, which asks a coordinator for hundreds of groups in one request
-(KIP-709).
+"""Consumer groups and the ends of logs of one cluster through Java's Admin, which asks a coordinator for hundreds of
+groups in one request (KIP-709). Source of the ends: `Admin.listOffsets`.
 
 Java's client of Kafka 3.9, which Spark brings, knows groups of consumers alone, not share groups (KIP-932) nor streams
 groups (KIP-1071). It takes one of those for a group that is not there. A broker refuses a commit for it.
@@ -8,17 +8,22 @@ groups (KIP-1071). It takes one of those for a group that is not there. A broker
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, TypeVar
+
+import orjson
 
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault, Observed
 from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
 from sinks.kafka.jvm.java_errors import java_error
 from sinks.kafka.jvm.java_rows import TEXT, TOPIC_PARTITION, WORD, Make
-from sinks.kafka.jvm.jvm_ends import JvmEnds
-from sinks.kafka.jvm.jvm_topics import NODE
+from sinks.kafka.jvm.jvm_topics import NODE, JvmTopics
 from sinks.kafka.ports.cluster import chunks
-from sinks.kafka.ports.groups import GroupFaults, Offsets
+from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
 from sinks.kafka.ports.permitted import ask_again
+from sinks.kafka.ports.record_reader import PartitionTime
 from streaming.mm2.records import MAX_INT64, TopicPartition
 
 ADMIN = "org.apache.kafka.clients.admin."
@@ -49,6 +54,18 @@ NOT_THERE = "GROUP_ID_NOT_FOUND"
 """What brokers say of a group that is not there since KIP-1043; older ones show a dead group without members."""
 
 NOT_UNDERSTOOD = ItemFault("UNKNOWN", "Java's client tells its offsets in another way than this version expects")
+
+LIST_OFFSETS = "ListOffsets"
+OFFSETS_LISTED = ADMIN + "ListOffsetsResult"
+OFFSETS_ALONE = {OFFSETS_LISTED + "$ListOffsetsResultInfo": ("timestamp", "leaderEpoch")}
+AT_TIME = Make(ADMIN + "OffsetSpec", ("long",), by="forTimestamp")
+
+ENDS_WITHIN = 5.0
+"""Seconds that an answer may take. Java's client asks for a partition without a leader until its time is over."""
+
+QUESTIONS = 4
+"""Partitions that were asked for together lately and are remembered with their answer: the same ones are asked about
+again and again, and seldom has any of them moved."""
 
 T = TypeVar("T")
 
@@ -94,18 +111,44 @@ def described(admin: JavaAdmin, groups: Sequence[str], *, operations: bool = Fal
     )
 
 
-def allowed_on_groups(admin: JavaAdmin, groups: Sequence[str]) -> dict[str, frozenset[str] | str]:
-    """Returns the operations that are allowed on each group (KIP-430), or the error's name."""
-    if not groups:
-        return {}
-    settled = about_groups(lambda: described(admin, groups, operations=True))
-    found = admin.answers(settled, DESCRIBED)
-    denied: dict[str, frozenset[str] | str] = {group: fault.code for group, fault in settled.faults.items()}
-    return denied | {group: frozenset(one["authorizedOperations"] or ()) for group, one in found.items()}
+class _Question:
+    """Partitions that are asked for together, and the last answer. Each answer is kept with its text, because threads
+    may overwrite each other's."""
+
+    def __init__(self, partitions: Sequence[TopicPartition], asked: Any) -> None:
+        """`asked`: the same in the JVM."""
+        self.partitions, self.asked = partitions, asked
+        self._answers: dict[str, tuple[str, Offsets]] = {}
+        self._ranges: tuple[Offsets, Offsets, Mapping[TopicPartition, LogRange]] | None = None
+
+    def offsets(self, kind: str, text: str) -> Offsets:
+        """Parse an answer's JSON. Returns the same object if it is the last answer's."""
+        known = self._answers.get(kind)
+        if known is not None and known[0] == text:
+            return known[1]
+        found = zip(self.partitions, orjson.loads(text), strict=True)
+        offsets = {one: int(answer["offset"]) for one, answer in found if answer is not None}
+        self._answers[kind] = (text, offsets)
+        return offsets
+
+    def ranges(self, starts: Offsets, ends: Offsets) -> Mapping[TopicPartition, LogRange]:
+        """The same object where both are the last ones."""
+        known = self._ranges
+        if known is not None and known[0] is starts and known[1] is ends:
+            return known[2]
+        found = {one: LogRange(start, ends[one]) for one, start in starts.items() if one in ends}
+        self._ranges = (starts, ends, found)
+        return found
 
 
-class JvmGroups(JvmEnds):
+class JvmGroups:
     """`Groups` of one cluster. Thread-safe."""
+
+    def __init__(self, admin: JavaAdmin) -> None:
+        self._admin, self._topics = admin, JvmTopics(admin)
+        self._troubled: frozenset[TopicPartition] = frozenset()
+        self._question = lru_cache(QUESTIONS)(self._new_question)
+        self._options = lru_cache(self._new_options)
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         return self._topics.topic_ids(topics)
@@ -211,6 +254,102 @@ class JvmGroups(JvmEnds):
         )
         told = zip(where, rows.errors(futures), rows.done(futures), strict=True)
         return {one: java_error(text) if text is not None else None if done else whole for one, text, done in told}
+
+    def ends(
+        self, partitions: Collection[TopicPartition], committed: bool = False
+    ) -> Observed[TopicPartition, LogRange]:
+        """Returns start and end of each log. `committed`: the end for a reader of committed records."""
+        left, faults = self._without_troubled(partitions)
+        if not left:
+            return Observed({}, faults)
+        question = self._question(tuple(left))
+        starts, early = self._asked(question, "start", committed=False)
+        ends, late = self._asked(question, "end", committed=committed)
+        self._remember(faults := {**faults, **early, **late})
+        return Observed(question.ranges(starts, ends), faults)
+
+    def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
+        left, faults = self._without_troubled(partitions)
+        if not left:
+            return Observed({}, faults)
+        found, late = self._asked(self._question(tuple(left)), "end", committed=False)
+        self._remember(faults := {**faults, **late})
+        return Observed(found, faults)
+
+    def for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
+        found: dict[PartitionTime, int | None] = {}
+        faults: dict[PartitionTime, ItemFault] = {}
+        left = set(times)
+        while left:
+            # A request has a partition once.
+            once = [next(group) for _, group in groupby(sorted(left), attrgetter("where"))]
+            left -= set(once)
+            settled = self._settled_times(once)
+            answers = self._admin.answers(settled, OFFSETS_ALONE)
+            found |= {one: at["offset"] if at["offset"] >= 0 else None for one, at in answers.items()}
+            faults |= settled.faults
+        return Observed(found, faults)
+
+    def _settled_times(self, times: Sequence[PartitionTime]) -> Settled[PartitionTime]:
+        rows = self._admin.rows
+        words = [[one.where.topic, str(one.where.partition), str(one.timestamp)] for one in times]
+        request = rows.pairs(TOPIC_PARTITION, AT_TIME, words)
+        asked = rows.made(TOPIC_PARTITION, (row[:2] for row in words))
+        return self._admin.settle(
+            LIST_OFFSETS,
+            times,
+            lambda client: self._listed(client.listOffsets(request, self._options()), asked),
+            self._slow_times,
+        )
+
+    def _slow_times(self, slow: Sequence[PartitionTime]) -> dict[PartitionTime, ItemFault]:
+        troubles = self._topics.troubles([one.where for one in slow])
+        return {one: troubles[one.where] for one in slow if one.where in troubles}
+
+    def _new_question(self, partitions: tuple[TopicPartition, ...]) -> _Question:
+        words = ([one.topic, str(one.partition)] for one in partitions)
+        return _Question(partitions, self._admin.rows.made(TOPIC_PARTITION, words))
+
+    def _without_troubled(
+        self, partitions: Collection[TopicPartition]
+    ) -> tuple[Collection[TopicPartition], dict[TopicPartition, ItemFault]]:
+        """Leave out partitions that are gone. Otherwise each request would wait a moment for them."""
+        again = [one for one in partitions if one in self._troubled] if self._troubled else []
+        faults = self._topics.troubles(again) if again else {}
+        return ([one for one in partitions if one not in faults] if faults else partitions), faults
+
+    def _remember(self, faults: Mapping[TopicPartition, ItemFault]) -> None:
+        if self._troubled != faults.keys():
+            self._troubled = frozenset(faults)
+
+    def _asked(
+        self, question: _Question, kind: str, *, committed: bool
+    ) -> tuple[Offsets, dict[TopicPartition, ItemFault]]:
+        spec = self._admin.jvm.org.apache.kafka.clients.admin.OffsetSpec
+        request = self._admin.jvm.java.util.concurrent.ConcurrentHashMap()
+        # A set that is a view of a map puts the same value to every key: a few calls for any number of partitions.
+        request.keySet(spec.earliest() if kind == "start" else spec.latest()).addAll(question.asked)
+        options = self._options(committed)
+        settled = self._admin.settle(
+            LIST_OFFSETS,
+            question.partitions,
+            lambda client: self._listed(client.listOffsets(request, options), question.asked),
+            self._topics.troubles,
+        )
+        text = self._admin.rows.text(settled.answers, OFFSETS_ALONE)
+        return question.offsets(f"{kind} {committed}", text), dict(settled.faults)
+
+    def _listed(self, result: Any, asked: Any) -> Any:
+        return self._admin.rows.by(result, OFFSETS_LISTED, "partitionResult", asked, TOPIC_PARTITION.type)
+
+    def _new_options(self, committed: bool = False) -> Any:
+        kafka = self._admin.jvm.org.apache.kafka
+        isolation = kafka.common.IsolationLevel
+        options = kafka.clients.admin.ListOffsetsOptions(
+            isolation.READ_COMMITTED if committed else isolation.READ_UNCOMMITTED
+        )
+        within = int(min(ENDS_WITHIN, self._admin.timeout) * 1000)
+        return options.timeoutMs(self._admin.jvm.java.lang.Integer.valueOf(within))
 
 
 def offsets_of(committed: Mapping[str, Any]) -> dict[str, Offsets]:

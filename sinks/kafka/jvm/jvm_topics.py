@@ -141,7 +141,7 @@ class JvmTopics:
     def troubles(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, ItemFault]:
         """Of partitions that do not answer: those that are gone, and those that no broker leads now."""
         topics = sorted({one.topic for one in partitions})
-        settled = self._settled(topics)
+        settled = described_topics(self._admin, topics)
         found = self._admin.answers(settled, LEADERS)
         troubled: dict[TopicPartition, ItemFault] = {}
         for one in partitions:
@@ -161,32 +161,12 @@ class JvmTopics:
             if not absent:
                 break
             time.sleep(pause)
-            faults = self._settled(sorted(absent)).faults
+            faults = described_topics(self._admin, sorted(absent)).faults
             absent = {name for name, fault in faults.items() if fault.code == UNKNOWN_TOPIC}
         return absent
 
     def _described(self, names: Sequence[str], left_out: LeftOut) -> dict[str, Any]:
-        return self._admin.answers(self._settled(names), left_out) if names else {}
-
-    def _settled(self, names: Sequence[str], options: Any = None) -> Settled[str]:
-        rows = self._admin.rows
-        asked = rows.texts(names)
-        more = () if options is None else (options,)
-        return self._admin.settle(
-            DESCRIBE_TOPICS,
-            names,
-            lambda client: rows.of_map(client.describeTopics(asked, *more).topicNameValues(), asked),
-        )
-
-    def allowed(self, topics: Sequence[str]) -> dict[str, frozenset[str] | str]:
-        """The operations that are allowed on each (KIP-430), or the error's name."""
-        if not topics:
-            return {}
-        options = self._admin.jvm.org.apache.kafka.clients.admin.DescribeTopicsOptions()
-        settled = self._settled(topics, options.includeAuthorizedOperations(True))
-        found = self._admin.answers(settled, COUNTS)
-        denied: dict[str, frozenset[str] | str] = {name: fault.code for name, fault in settled.faults.items()}
-        return denied | {name: frozenset(one["authorizedOperations"] or ()) for name, one in found.items()}
+        return self._admin.answers(described_topics(self._admin, names), left_out) if names else {}
 
     def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
         items: dict[str, TopicConfigs] = {}
@@ -283,6 +263,16 @@ class JvmTopics:
             "AlterConfigs", names, lambda java: rows.of_map(java.alterConfigs(wanted).values(), asked)
         )
         return _faults(settled)
+
+
+def described_topics(admin: JavaAdmin, names: Sequence[str], *options: Any) -> Settled[str]:
+    """Returns descriptions, which stay in the JVM."""
+    rows, asked = admin.rows, admin.rows.texts(names)
+    return admin.settle(
+        DESCRIBE_TOPICS,
+        names,
+        lambda client: rows.of_map(client.describeTopics(asked, *options).topicNameValues(), asked),
+    )
 
 
 def config_resources(admin: JavaAdmin, entities: Iterable[ConfigEntity]) -> Any:

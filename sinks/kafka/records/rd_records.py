@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 import confluent_kafka as rd
 
 from sinks.faults import ItemFault, Observed, broker_text
-from sinks.kafka.jvm.jvm_ends import JvmEnds
+from sinks.kafka.jvm.jvm_groups import JvmGroups
 from sinks.kafka.jvm.jvm_topics import JvmTopics
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, Span, Stamp, Why
@@ -62,7 +62,7 @@ class KafkaRecords:
         self,
         alias: str,
         clients: RdClients,
-        ends: JvmEnds,
+        ends: JvmGroups,
         topics: JvmTopics,
         isolation: str = "read_uncommitted",
     ) -> None:
