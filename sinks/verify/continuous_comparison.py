@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
 
 from sinks.every_kind.listing import Listed
 from sinks.flow_settings import FlowSettings
@@ -14,13 +12,12 @@ from sinks.kinds.offsets.exact_runs import Checked, ExactOffsets, ExactRuns, rem
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
-from sinks.kinds.offsets.sync_history import Pair, Restart
 from sinks.kinds.shared_listings import list_both
 from sinks.ledger.ledger import Ledger
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.flow_progress import FlowProgress, PartitionPair
 from sinks.verify.partition_check import PartitionPlan
-from sinks.verify.partition_progress import Cut, PartitionProgress, Piece
+from sinks.verify.partition_progress import PartitionProgress, Piece
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.record_checks import compare_records
 from sinks.verify.record_jobs import MeteredJobs, RecordJobs
@@ -33,7 +30,7 @@ from sinks.verify.what_to_compare import (
     known_pairs,
     surplus_partitions,
 )
-from sinks.verify.windows import LEAST_WINDOW, Window, cut
+from sinks.verify.windows import LEAST_WINDOW, cut
 from streaming.mm2.records import TopicPartition
 
 WRITE_EVERY = 300.0
@@ -41,6 +38,9 @@ WRITE_EVERY = 300.0
 
 POLICY_FOR = 300.0
 """Seconds for which `cleanup.policy` of a topic is believed."""
+
+SelectedPiece = tuple[PartitionProgress, Piece]
+"""A piece of a partition that is compared now."""
 
 
 @dataclass(frozen=True)
@@ -125,19 +125,43 @@ class ContinuousComparison:
 
     def _compare(self, turn: Sequence[PartitionProgress], of_tail: bool, now: float, seen_at: float) -> None:
         compacted = self._compacted({one.where.topic: one.remote.topic for one in turn}, now)
-        chosen = select_pieces(turn, of_tail, self._cut, self._newest, compacted, self._budget, now)
+        chosen = self._chosen(turn, of_tail, compacted, now)
         if not chosen:
             return
         position = self._memory.histories.position
-        plans = {one.progress.where: _plan(one, compacted) for one in chosen}
+        plans = {one.where: _plan(one, piece, compacted) for one, piece in chosen}
         reports = self._reports(chosen, plans)
         moved = changed_meanwhile(plans.values(), self._both.source, self._both.target, self._ids)
-        for one in chosen:
-            where = one.progress.where
-            report = reports[where]
-            if where not in moved and one.progress.take(one.piece, report, of_tail=of_tail, now=now, seen_at=seen_at):
+        for one, piece in chosen:
+            report = reports[one.where]
+            if one.where not in moved and one.take(piece, report, of_tail=of_tail, now=now, seen_at=seen_at):
                 self._progress.records += report.records
-                self._newly.keep(report, self._memory.histories.exact.of(where), position)
+                self._newly.keep(report, self._memory.histories.exact.of(one.where), position)
+
+    def _chosen(
+        self, turn: Sequence[PartitionProgress], of_tail: bool, compacted: Collection[str], now: float
+    ) -> list[SelectedPiece]:
+        """Returns the next piece of each partition, in their order, until the budget of bytes is used up."""
+        left = self._budget.level(now)
+        found: list[SelectedPiece] = []
+        for one in turn:
+            if left <= 0:
+                break
+            topic = one.where.topic
+            most, largest = self._budget.offsets(topic, left), self._budget.largest(topic)
+            pairs, restarts = known_pairs(self._flow, self._memory.histories.of(one.where), one.log, one.copy)
+            one.begin(pairs[-1] if pairs else None)
+            track = one.track(of_tail)
+            known = sorted({*pairs, *([track.at] if track.at is not None else [])})
+            windows = cut(known, restarts, one.log, one.copy, one.start_of(track), self._least)
+            if topic in compacted:
+                piece = one.next_compacted(windows, largest, of_tail=of_tail)
+            else:
+                piece = one.next_piece(windows, most, largest, of_tail=of_tail)
+            if piece is not None:
+                found.append((one, piece))
+                left -= self._budget.size(topic, piece.offsets)
+        return found
 
     def _reports(
         self, chosen: Sequence[SelectedPiece], plans: Mapping[TopicPartition, PartitionPlan]
@@ -147,24 +171,11 @@ class ContinuousComparison:
         reports = {report.where: report for report in found}
         again = [
             plan
-            for one, plan in zip(chosen, plans.values(), strict=True)
-            if reports[plan.where].verdict is PartitionVerdict.DIFFERENT
-            and not one.piece.is_slice
-            and not plan.compacted
+            for (_, piece), plan in zip(chosen, plans.values(), strict=True)
+            if reports[plan.where].verdict is PartitionVerdict.DIFFERENT and not piece.is_slice and not plan.compacted
         ]
         closer = compare_records(again, VerifyLevel.RECORDS, lambda: jobs) if again else []
         return reports | {report.where: report for report in closer}
-
-    def _cut(self, one: PartitionProgress) -> Cut:
-        pairs, restarts = self._pairs(one)
-        return partial(_windows, pairs, restarts, self._least, one)
-
-    def _pairs(self, one: PartitionProgress) -> tuple[Sequence[Pair], Sequence[Restart]]:
-        return known_pairs(self._flow, self._memory.histories.of(one.where), one.log, one.copy)
-
-    def _newest(self, one: PartitionProgress) -> Pair | None:
-        """The newest pair of offsets that are known to belong together."""
-        return next(reversed(self._pairs(one)[0]), None)
 
     def _compacted(self, remote: Mapping[str, str], now: float) -> set[str]:
         """The compacted ones among these topics, by their names on the source."""
@@ -184,24 +195,9 @@ class ContinuousComparison:
         self._newly.write(self._both.ledger, self._memory.histories.exact)
 
 
-def _plan(one: SelectedPiece, compacted: Collection[str]) -> PartitionPlan:
-    progress, windows = one.progress, one.piece.windows
-    where, log = progress.where, progress.log
-    keyed = where.topic in compacted
-    return PartitionPlan(where, progress.remote, log, progress.copy, windows, log.start, compacted=keyed)
-
-
-def _windows(
-    pairs: Sequence[Pair],
-    restarts: Sequence[Restart],
-    least: int,
-    one: PartitionProgress,
-    since: int,
-    common: Pair | None,
-) -> Sequence[Window]:
-    """`common`: a place that both sides have in common, because all before it was compared."""
-    known = sorted({*pairs, *([common] if common is not None else [])})
-    return cut(known, restarts, one.log, one.copy, since, least)
+def _plan(one: PartitionProgress, piece: Piece, compacted: Collection[str]) -> PartitionPlan:
+    where, log, keyed = one.where, one.log, one.where.topic in compacted
+    return PartitionPlan(where, one.remote, log, one.copy, piece.windows, log.start, compacted=keyed)
 
 
 class NewlyExact:
@@ -242,65 +238,3 @@ class NewlyExact:
         if runs or checked:
             remember(ledger, [(where, one.runs) for where, one in runs.items()], exact, self._position, checked)
             exact.renew(ledger)
-
-
-# Which pieces of partitions the running job compares in a round, within its budget of bytes.
-
-
-class SelectedPiece(NamedTuple):
-    """A piece of a partition that is compared now."""
-
-    progress: PartitionProgress
-    piece: Piece
-
-
-def select_pieces(
-    partitions: Sequence[PartitionProgress],
-    of_tail: bool,
-    cut: Callable[[PartitionProgress], Cut],
-    newest: Callable[[PartitionProgress], Pair | None],
-    compacted: Collection[str],
-    budget: ByteBudget,
-    now: float,
-) -> list[SelectedPiece]:
-    """Returns the next piece of each partition, in their order, until the budget of bytes is used up.
-
-    `of_tail`: pieces of the tail, which came since the comparison began; else of the history before it. `cut`: gives a
-    partition's windows. `newest`: the newest offset-sync of a partition, where its tail begins. `compacted`: topics
-    whose piece goes to the end in one, because log cleaners delete older records.
-    """
-    left = budget.level(now)
-    found: list[SelectedPiece] = []
-    for one in partitions:
-        if left <= 0:
-            break
-        topic = one.where.topic
-        most, largest = budget.offsets(topic, left), budget.largest(topic)
-        windows = cut(one)
-        if topic in compacted:
-            piece = _compacted(one, of_tail, windows, newest(one), largest)
-        elif of_tail:
-            piece = one.next_of_tail(windows, newest(one), most, largest)
-        else:
-            piece = one.next_of_history(windows, most, largest)
-        if piece is not None:
-            found.append(SelectedPiece(one, piece))
-            left -= budget.size(topic, piece.offsets)
-    return found
-
-
-def _compacted(one: PartitionProgress, of_tail: bool, cut: Cut, newest: Pair | None, largest: int) -> Piece | None:
-    if one.history_end is None:
-        one.begin(newest)
-    track = one.tail if of_tail else one.history
-    start = one.start_of(track)
-    windows = tuple(cut(start, track.at))
-    if not windows:
-        return None
-    piece = Piece(windows)
-    if piece.offsets <= largest:
-        return piece
-    one.leave_out(windows[0].upstream, windows[-1].upstream_end)
-    if not of_tail and one.tail.at is not None:
-        track.at = one.tail.at
-    return None

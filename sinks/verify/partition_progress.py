@@ -7,7 +7,7 @@ is newest when the job starts. The history lies before it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sinks.engine.verify_status import STALLED
@@ -105,9 +105,6 @@ def _is_within(spot: FoundDifference, first: Window, last: Window) -> bool:
     return spot.downstream is not None and first.downstream <= spot.downstream < last.downstream_end
 
 
-Cut = Callable[[int, Pair | None], Sequence[Window]]
-"""The windows of a partition from an offset of the source on; `Pair`: a place that is known besides the syncs."""
-
 HISTORY_INTERVAL = 24 * 3600.0
 """Seconds after which a compared history is compared once more."""
 
@@ -197,20 +194,17 @@ class PartitionProgress:
         first = (self.history_end or 0) if track is self.tail else 0
         return max(track.at.upstream if track.at else first, self.log.start)
 
-    def next_of_tail(self, cut: Cut, newest: Pair | None, most: int, largest: int) -> Piece | None:
-        """The next piece of the tail. None: there is nothing to compare, or too much."""
-        self.begin(newest)
-        return self._next(self.tail, cut(self.start_of(self.tail), self.tail.at), most, largest)
+    def track(self, of_tail: bool) -> Track:
+        return self.tail if of_tail else self.history
 
-    def next_of_history(self, cut: Cut, most: int, largest: int) -> Piece | None:
-        """The next piece of the history. None: all of it was compared."""
-        end, start = self.history_end or 0, self.start_of(self.history)
-        if start >= end:
-            return None
-        windows = [one for one in cut(start, self.history.at) if one.upstream < end and not one.ends_open]
-        return self._next(self.history, windows, most, largest)
-
-    def _next(self, track: Track, windows: Sequence[Window], most: int, largest: int) -> Piece | None:
+    def next_piece(self, windows: Sequence[Window], most: int, largest: int, *, of_tail: bool) -> Piece | None:
+        """The next piece of a track, from its windows. None: there is nothing to compare, or too much."""
+        track = self.track(of_tail)
+        if not of_tail:
+            end = self.history_end or 0
+            if self.start_of(track) >= end:
+                return None
+            windows = [one for one in windows if one.upstream < end and not one.ends_open]
         for number, window in enumerate(windows):
             piece = first_piece(windows[number:], most, largest, whole=track.whole)
             if piece is None or not piece.too_large:
@@ -222,9 +216,21 @@ class PartitionProgress:
             track.at, track.whole = Pair(window.upstream_end, window.downstream_end), False
         return None
 
+    def next_compacted(self, windows: Sequence[Window], largest: int, *, of_tail: bool) -> Piece | None:
+        """The next piece of a compacted topic: all windows in one, because log cleaners delete older records."""
+        if not windows:
+            return None
+        piece = Piece(tuple(windows))
+        if piece.offsets <= largest:
+            return piece
+        self.leave_out(windows[0].upstream, windows[-1].upstream_end)
+        if not of_tail and self.tail.at is not None:
+            self.history.at = self.tail.at
+        return None
+
     def take(self, piece: Piece, report: PartitionReport, *, of_tail: bool, now: float, seen_at: float) -> bool:
         """Takes in a report. Returns False if a slice was not equal, so that its whole window must be read."""
-        track = self.tail if of_tail else self.history
+        track = self.track(of_tail)
         self.compared_at = now
         equal = report.verdict is PartitionVerdict.VERIFIED
         if piece.is_slice and not equal:
