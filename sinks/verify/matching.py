@@ -37,7 +37,7 @@ class Matched:
     """What a window has: pairs of equal records as runs, differences, and source records that are still to be copied.
 
     `expired`: how many records one side has deleted. `unmatched_*`: records without a counterpart; another window may
-    have it.
+    have it. `uncounted`: how many differences are not named. `order_unknown`: more records may be out of order.
     """
 
     runs: list[Run]
@@ -46,6 +46,8 @@ class Matched:
     expired: int = 0
     unmatched_source: Mapping[int, Fields] = field(default_factory=dict)
     unmatched_target: Mapping[int, Fields] = field(default_factory=dict)
+    uncounted: Mapping[Difference, int] = field(default_factory=dict)
+    order_unknown: bool = False
 
 
 def match(runs: Iterable[Run], contents: Iterable[ContentRow], edges: Edges = Edges()) -> Matched:  # noqa: B008 - a value
@@ -356,17 +358,6 @@ class CellRows:
         return any(row.appended for row in self.contents)
 
 
-@dataclass(frozen=True)
-class MatchedRows:
-    """`uncounted`: how many differences are not named. `order_unknown`: more records may be out of order. Between the
-    runs that came and the last pair, the place of contents that are more often on one side is unknown."""
-
-    matched: Matched
-    sums: PairSums
-    uncounted: Mapping[Difference, int]
-    order_unknown: bool = False
-
-
 def of_cell(rows: RecordRows, cell: CellKey) -> CellRows:
     return CellRows(
         next((one for one in rows.sums if (one.id, one.cell) == cell), PairSums(*cell, 0, 0, None)),
@@ -376,8 +367,9 @@ def of_cell(rows: RecordRows, cell: CellKey) -> CellRows:
     )
 
 
-def matched_rows(rows: CellRows, edges: Edges) -> MatchedRows:
-    """Matches the rows of a cell, and counts what was cut off."""
+def matched_rows(rows: CellRows, edges: Edges) -> Matched:
+    """Matches the rows of a cell, and counts what was cut off. Between the runs that came and the last pair, the place
+    of contents that are more often on one side is unknown."""
     runs, known = _known_runs(rows), edges
     uncounted = Counter[Difference]()
     if rows.cut_off and rows.sums.descents:
@@ -388,7 +380,7 @@ def matched_rows(rows: CellRows, edges: Edges) -> MatchedRows:
         seen = [(_more(one.upstreams, one.downstreams), _more(one.downstreams, one.upstreams)) for one in rows.contents]
         uncounted[Difference.MISSING] = surplus.source - sum(ours for ours, _ in seen)
         uncounted[Difference.EXTRA] = surplus.target - sum(theirs for _, theirs in seen)
-    return MatchedRows(matched, rows.sums, uncounted, rows.cut_off and _may_hide_order(rows))
+    return replace(matched, uncounted=uncounted, order_unknown=rows.cut_off and _may_hide_order(rows))
 
 
 def _known_runs(rows: CellRows) -> list[Run]:

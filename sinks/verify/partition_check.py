@@ -9,11 +9,10 @@ from operator import xor
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import Run
-from sinks.verify.differences import Difference
-from sinks.verify.matching import Edges, Matched, MatchedRows
+from sinks.verify.matching import Edges, Matched
 from sinks.verify.windows import CELL, Window, cells
 from streaming.mm2.records import TopicPartition
-from streaming.verify.rows import Digest, Fields
+from streaming.verify.rows import Digest, Fields, PairSums, PartitionRead
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,13 @@ class PartitionPlan:
     compacted: bool = False
     notes: tuple[str, ...] = ()
     cell: int = CELL
+
+    def reads(self, number: int, up: Sequence[int], down: Sequence[int]) -> tuple[PartitionRead, PartitionRead]:
+        """How source and target are read. `up`, `down`: the bounds of their cells."""
+        return (
+            PartitionRead(number, self.where.topic, self.where.partition, up),
+            PartitionRead(number, self.remote.topic, self.remote.partition, down),
+        )
 
     @property
     def may_have_expired(self) -> bool:
@@ -68,8 +74,6 @@ class WindowResult:
     matched: Matched | None = None
     differs: bool = False
     expired: int = 0
-    uncounted: Mapping[Difference, int] = field(default_factory=dict)
-    order_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +212,12 @@ class PartitionCheck:
         lost = {fields for one in found for fields in one.unmatched_source.values()}
         return {fields for one in found for fields in one.unmatched_target.values()} - lost
 
-    def take_match(self, reread: Reread, found: MatchedRows) -> None:
+    def take_match(self, reread: Reread, matched: Matched, sums: PairSums) -> None:
         """Takes in what was found in a window that was read again."""
-        result, matched, sums = self.results[reread.number], found.matched, found.sums
-        result.matched, result.uncounted, result.order_unknown = matched, found.uncounted, found.order_unknown
+        result = self.results[reread.number]
+        result.matched = matched
         result.appended = max(result.appended, not reread.times)
-        result.differs = bool(matched.findings) or any(found.uncounted.values())
+        result.differs = bool(matched.findings) or any(matched.uncounted.values())
         result.runs += matched.runs
         result.records += max(sums.records, sum(run.length for run in matched.runs))
         result.last_ms = max((ms for ms in (result.last_ms, sums.last_ms) if ms is not None), default=None)

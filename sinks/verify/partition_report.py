@@ -29,9 +29,9 @@ NOT_DIFFERENT = frozenset({Difference.UNVERIFIABLE})
 def report(check: PartitionCheck, most: int = MOST_FINDINGS) -> PartitionReport:
     """The report, after all digests and matches were taken."""
     plan, results = check.plan, check.results
-    findings = _across_windows([result.matched for result in results if result.matched], check.copies)
-    surplus = sum((Counter(result.uncounted) for result in results), Counter[Difference]())
-    counts = Counter(surplus)
+    matches = [result.matched for result in results if result.matched]
+    findings = _across_windows(matches, check.copies)
+    counts = sum((Counter(one.uncounted) for one in matches), Counter[Difference]())
     for finding in findings:
         counts[finding.difference] += finding.count
     unnamed = sum(result.differs and result.matched is None for result in results)
@@ -63,7 +63,7 @@ def report(check: PartitionCheck, most: int = MOST_FINDINGS) -> PartitionReport:
 def _verdict(
     check: PartitionCheck, different: bool, unnamed: int, compared: bool, expired: int
 ) -> tuple[PartitionVerdict, str | None]:
-    order = ORDER_UNKNOWN if any(result.order_unknown for result in check.results) else None
+    order = ORDER_UNKNOWN if any(result.matched and result.matched.order_unknown for result in check.results) else None
     if different:
         other = f"{number_of(unnamed, 'window has', 'windows have')} other records" if unnamed else None
         return PartitionVerdict.DIFFERENT, other or order

@@ -19,12 +19,8 @@ MOST_ROWS = 50_000
 """Rows of one kind that a job brings to the driver for all windows together."""
 
 
-@dataclass(frozen=True)
-class _Window:
-    """A window that is read again. `check`: the number of its partition among the checks."""
-
-    check: int
-    reread: Reread
+Numbered = tuple[int, Reread]
+"""A window that is read again, behind the number of its partition among the checks."""
 
 
 def compare_records(
@@ -38,9 +34,9 @@ def compare_records(
         return [report(PartitionCheck(plan)) for plan in plans]
     jobs = open_jobs()
     checks = [PartitionCheck(plan) for plan in plans if not plan.compacted]
-    due = [one for one in _digests(jobs, checks) if _is_due(one.reread, level)]
+    due = [(number, one) for number, one in _digests(jobs, checks) if _is_due(one, level)]
     for times in (True, False):
-        if chosen := [one for one in due if one.reread.times is times]:
+        if chosen := [(number, one) for number, one in due if one.times is times]:
             due += _match(jobs, checks, chosen, times, most)
     _find_copies(jobs, checks)
     found = [report(check) for check in checks]
@@ -53,18 +49,16 @@ def _is_due(reread: Reread, level: VerifyLevel) -> bool:
     return level is VerifyLevel.RECORDS or not reread.differs or not reread.window.closed
 
 
-def _digests(jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> list[_Window]:
-    ours, theirs = [], []
-    for number, check in enumerate(checks):
-        up, down = check.bounds()
-        ours.append(PartitionRead(number, check.plan.where.topic, check.plan.where.partition, up))
-        theirs.append(PartitionRead(number, check.plan.remote.topic, check.plan.remote.partition, down))
+def _digests(jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> list[Numbered]:
+    both = [check.plan.reads(number, *check.bounds()) for number, check in enumerate(checks)]
     found: list[dict[int, list[Digest]]] = [{} for _ in checks]
-    for row in jobs.digests(ours, theirs):
+    for row in jobs.digests(*_sides(both)):
         found[row.id].setdefault(row.cell, [NONE, NONE])[row.side] = row.digest
-    return [
-        _Window(number, reread) for number, check in enumerate(checks) for reread in check.take_digests(found[number])
-    ]
+    return [(number, reread) for number, check in enumerate(checks) for reread in check.take_digests(found[number])]
+
+
+def _sides(both: Sequence[tuple[PartitionRead, PartitionRead]]) -> tuple[list[PartitionRead], list[PartitionRead]]:
+    return [one for one, _ in both], [other for _, other in both]
 
 
 def _find_copies(jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> None:
@@ -77,49 +71,35 @@ def _find_copies(jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> None:
     if not wanted:
         return
     plans = [(number, checks[number].plan) for number in sorted({one.id for one in wanted})]
-    reads = [
-        PartitionRead(number, plan.where.topic, plan.where.partition, [plan.source.start, plan.source.end])
-        for number, plan in plans
-    ]
+    reads = [plan.reads(number, [plan.source.start, plan.source.end], [])[0] for number, plan in plans]
     for one, offset in jobs.find_on_source(reads, list(wanted)).items():
         wanted[one].copies[one.fields] = offset
 
 
 def _match(
-    jobs: RecordJobs, checks: Sequence[PartitionCheck], windows: Sequence[_Window], times: bool, most: int
-) -> list[_Window]:
+    jobs: RecordJobs, checks: Sequence[PartitionCheck], windows: Sequence[Numbered], times: bool, most: int
+) -> list[Numbered]:
     """Returns the windows to match once more without timestamps, because the target's brokers set their own."""
-    of_check: dict[int, list[_Window]] = {}
-    for one in windows:
-        of_check.setdefault(one.check, []).append(one)
-    ours, theirs = [], []
+    of_check: dict[int, list[Reread]] = {}
+    for number, one in windows:
+        of_check.setdefault(number, []).append(one)
+    both = []
     for number, found in of_check.items():
-        found.sort(key=lambda one: one.reread.window.upstream)
-        up, down = _alternating(found)
-        plan = checks[number].plan
-        ours.append(PartitionRead(number, plan.where.topic, plan.where.partition, up))
-        theirs.append(PartitionRead(number, plan.remote.topic, plan.remote.partition, down))
-    rows = jobs.pairs(ours, theirs, times, most)
-    untimed: list[_Window] = []
+        found.sort(key=lambda one: one.window.upstream)
+        # Even cells are the windows; odd cells lie between them.
+        up = [at for one in found for at in (one.window.upstream, one.window.upstream_end)]
+        down = [at for one in found for at in (one.window.downstream, one.window.downstream_end)]
+        both.append(checks[number].plan.reads(number, up, down))
+    rows = jobs.pairs(*_sides(both), times, most)
+    untimed: list[Numbered] = []
     for number, found in of_check.items():
         for at, one in enumerate(found):
             brought = of_cell(rows, (number, 2 * at))
             if times and brought.appended:
-                untimed.append(replace(one, reread=replace(one.reread, times=False)))
+                untimed.append((number, replace(one, times=False)))
                 continue
-            checks[number].take_match(one.reread, matched_rows(brought, one.reread.edges))
+            checks[number].take_match(one, matched_rows(brought, one.edges), brought.sums)
     return untimed
-
-
-def _alternating(windows: Iterable[_Window]) -> tuple[list[int], list[int]]:
-    """Bounds of cells on both sides. Even cells are the windows; odd cells lie between them."""
-    up: list[int] = []
-    down: list[int] = []
-    for one in windows:
-        window = one.reread.window
-        up += [window.upstream, window.upstream_end]
-        down += [window.downstream, window.downstream_end]
-    return up, down
 
 
 # Compacted topics: what the last record of each key proves.
@@ -151,14 +131,13 @@ def _read(
     jobs: RecordJobs, plans: Sequence[PartitionPlan], numbers: Sequence[int], most: int, older: bool = False
 ) -> tuple[dict[int, KeySums], list[KeyRow]]:
     """`older`: reads also what the target has before the windows."""
-    ours, theirs = [], []
+    both = []
     for number in numbers:
         plan = plans[number]
         first, last = plan.windows[0], plan.windows[-1]
         down = [plan.target.start if older else first.downstream, first.downstream, last.downstream_end]
-        ours.append(PartitionRead(number, plan.where.topic, plan.where.partition, [first.upstream, last.upstream_end]))
-        theirs.append(PartitionRead(number, plan.remote.topic, plan.remote.partition, down))
-    sums, rows = jobs.last_values(ours, theirs, most)
+        both.append(plan.reads(number, [first.upstream, last.upstream_end], down))
+    sums, rows = jobs.last_values(*_sides(both), most)
     return {one.id: one for one in sums}, list(rows)
 
 

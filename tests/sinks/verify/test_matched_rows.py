@@ -5,7 +5,7 @@ from __future__ import annotations
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.sync_history import Pair
 from sinks.verify.differences import Difference
-from sinks.verify.matching import CellRows, Edges, MatchedRows, matched_rows
+from sinks.verify.matching import CellRows, Edges, Matched, matched_rows
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.record_checks import compare_records
@@ -20,25 +20,25 @@ def content(upstreams: list[int], downstreams: list[int]) -> ContentRow:
     return ContentRow(0, 0, upstreams, downstreams, Fields(1, 2, 3, 50))
 
 
-def found(contents: list[ContentRow], runs: list[RunRow], edges: Edges, descents: int = 0) -> MatchedRows:
+def found(contents: list[ContentRow], runs: list[RunRow], edges: Edges, descents: int = 0) -> Matched:
     """Of records 10 … 109 of the source, which are 60 … 159 of the target, and some more."""
     sums = PairSums(0, 0, 100, descents, 9, 10, 60, 109, 159)
     return matched_rows(CellRows(sums, None, contents, runs), edges)
 
 
-def kinds(of: MatchedRows) -> list[Difference]:
-    return [one.difference for one in of.matched.findings]
+def kinds(of: Matched) -> list[Difference]:
+    return [one.difference for one in of.findings]
 
 
 def test_a_record_before_the_last_pair_is_missing_though_no_run_came() -> None:
     lost = found([content([50], [])], [], Edges(ends_open=True))
-    assert (kinds(lost), lost.matched.pending) == ([Difference.MISSING], [])
-    assert found([content([200], [])], [], Edges(ends_open=True)).matched.pending == [200]
+    assert (kinds(lost), lost.pending) == ([Difference.MISSING], [])
+    assert found([content([200], [])], [], Edges(ends_open=True)).pending == [200]
 
 
 def test_only_what_lies_before_the_first_pair_is_too_old() -> None:
     edges = Edges(source_lost=True, target_lost=True)
-    assert found([content([5], [])], [], edges).matched.expired == 1
+    assert found([content([5], [])], [], edges).expired == 1
     assert kinds(found([content([50], [])], [], edges)) == [Difference.MISSING]
     assert kinds(found([content([], [100])], [], edges)) == [Difference.EXTRA]
 
