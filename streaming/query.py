@@ -17,7 +17,6 @@ from streaming.decode import decode
 from streaming.errors import LockstepError
 from streaming.hints import NUMBERS, Hints, Summary, hints_of
 from streaming.query_plan import QueryPlan
-from streaming.query_restarts import root_cause
 from streaming.source import read_all
 
 log = logging.getLogger(__name__)
@@ -88,12 +87,6 @@ def collect_hints(batch: DataFrame) -> Hints:
     return hints_of([Summary(*row) for row in summarize(batch).collect()], read_ms)
 
 
-def why_it_ended(query: StreamingQuery) -> str | None:
-    """Returns the innermost cause of the query's failure, in one line; None while it runs or if it was stopped."""
-    trace = trace_of(query)
-    return None if trace is None else root_cause(trace)
-
-
 def trace_of(query: StreamingQuery) -> str | None:
     """Returns the stack trace of the query's failure with all causes; None while it runs or if it was stopped."""
     exception = query.exception()
@@ -104,8 +97,8 @@ def trace_of(query: StreamingQuery) -> str | None:
     return str(getattr(cause, "_stackTrace", None) or exception)
 
 
-def stop_gently(query: StreamingQuery, timeout: float) -> str | None:
-    """Stop the query between two batches, and return the result of `why_it_ended`.
+def stop_gently(query: StreamingQuery, timeout: float) -> None:
+    """Stop the query between two batches.
 
     Stopping interrupts Spark's stream thread. Inside `foreachBatch` that thread waits for Python, and Spark 4.0 ends
     the query with a StackOverflowError. It matches a regular expression against py4j's nested trace to find out whether
@@ -121,7 +114,6 @@ def stop_gently(query: StreamingQuery, timeout: float) -> str | None:
             query.stop()
     else:
         query.stop()
-    return why_it_ended(query)
 
 
 @contextmanager
@@ -153,25 +145,17 @@ class RunningQuery(Protocol):
         """Let the running batch end, for at most so many seconds, and stop."""
 
 
-class Queries(Protocol):
-    """Starts queries."""
-
-    def start(self, plan: QueryPlan, sink: Sink, once: bool) -> RunningQuery:
-        """As `start` does. Raises QueryRefused."""
+StartQuery = Callable[[QueryPlan, Sink, bool], RunningQuery]
+"""Starts a query, as `start_query` does of a Spark session."""
 
 
-class SparkQueries:
-    """`Queries` of a Spark session."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
-
-    def start(self, plan: QueryPlan, sink: Sink, once: bool) -> RunningQuery:
-        try:
-            return SparkQuery(start(self._spark, plan, sink, once))
-        except Exception as error:
-            # What Java raises is an exception of py4j's, which is not imported here.
-            raise QueryRefused(str(error)) from error
+def start_query(spark: SparkSession, plan: QueryPlan, sink: Sink, once: bool) -> SparkQuery:
+    """As `start` does. Raises QueryRefused."""
+    try:
+        return SparkQuery(start(spark, plan, sink, once))
+    except Exception as error:
+        # What Java raises is an exception of py4j's, which is not imported here.
+        raise QueryRefused(str(error)) from error
 
 
 class SparkQuery:

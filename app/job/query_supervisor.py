@@ -23,7 +23,7 @@ from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.jvm_rights import ask_allowed
 from sinks.model.times import utc_now
 from streaming.errors import LockstepError
-from streaming.query import STOP_WITHIN, Queries, QueryRefused, RunningQuery, Sink
+from streaming.query import STOP_WITHIN, QueryRefused, RunningQuery, Sink, StartQuery
 from streaming.query_plan import ClusterSource, FlowTopics, QueryPlan, sources_of
 from streaming.query_restarts import QueryFailure, QueryState, QueryStatus, Restarts, serves_without_query, stalled
 
@@ -55,7 +55,7 @@ class QuerySupervisor:
     def __init__(
         self,
         settings: Settings,
-        queries: Queries,
+        start_query: StartQuery,
         target: str,
         sink: Sink,
         once: bool,
@@ -67,7 +67,7 @@ class QuerySupervisor:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`without_query`: lets the flows have passes, as a batch does; never called while a batch runs."""
-        self._settings, self._queries, self._target, self._once = settings, queries, target, once
+        self._settings, self._start_query, self._target, self._once = settings, start_query, target, once
         self._observe, self._hold, self._clock = observe, hold, clock
         self._probe = probe or BackgroundProbe()
         self._plan = self._whole_plan()
@@ -120,8 +120,7 @@ class QuerySupervisor:
         if self._query is not None and not self._query.is_active():
             self._failed(self._query.trace() or "it was stopped", now)
         if self._query is None and now >= self._start_at:
-            self._probe.ask(self._plan)
-            if (found := self._probe.take()) is not None:
+            if (found := self._probe.answer(self._plan)) is not None:
                 self._start(found, now)
         elif self._query is not None and self._running.reasons and now >= self._probe_at:
             self._take_in(now)
@@ -162,7 +161,7 @@ class QuerySupervisor:
         self._hold(False)
         self._commits = _Commits(self._sink, self._committed, self._clock)
         try:
-            self._query = self._queries.start(found.plan, self._commits, self._once)
+            self._query = self._start_query(found.plan, self._commits, self._once)
         except QueryRefused as refused:
             return self._failed(str(refused), now)
         self.fallback.running = True
@@ -175,8 +174,7 @@ class QuerySupervisor:
         self._tell(QueryState.PARTIAL if reasons else QueryState.RUNNING, "; ".join(reasons) or None)
 
     def _take_in(self, now: float) -> None:
-        self._probe.ask(self._plan)
-        found = self._probe.take()
+        found = self._probe.answer(self._plan)
         if found is None:
             return
         self._probe_at = now + PROBE_INTERVAL
@@ -190,8 +188,7 @@ class QuerySupervisor:
     def drain(self, stop: Event) -> None:
         """For `--once`: reads what there is and returns, or when `stop` is set."""
         for _ in range(MOST_STARTS):
-            self._probe.ask(self._plan)
-            while (found := self._probe.take()) is None:
+            while (found := self._probe.answer(self._plan)) is None:
                 if stop.wait(0.05):
                     return
             failure = self._run_once(found, stop)
@@ -394,20 +391,18 @@ def _probed(source: ClusterSource, probe: SourceProbe) -> tuple[ClusterSource | 
 
 
 class BackgroundProbe:
-    """Probes in the background: `ask` begins, `take` has the answer once it is there."""
+    """Probes in the background."""
 
     def __init__(self, probe: SourceProbe = probe_source, beside: Beside = begun) -> None:
         self._probe, self._beside = probe, beside
         self._asked: tuple[QueryPlan, Future[Readable]] | None = None
 
-    def ask(self, plan: QueryPlan) -> None:
-        """Does nothing while the same question is open."""
+    def answer(self, plan: QueryPlan) -> Readable | None:
+        """What of a plan can be read, once; None while the probe that this began is under way."""
         if self._asked is None or self._asked[0] is not plan:
             self._asked = plan, self._beside(partial(readable, plan, self._probe), "probe")
-
-    def take(self) -> Readable | None:
-        """The answer to the last question, once; None while it is open."""
-        if self._asked is None or not self._asked[1].done():
+        probing = self._asked[1]
+        if not probing.done():
             return None
-        answer, self._asked = self._asked[1].result(), None
-        return answer
+        self._asked = None
+        return probing.result()

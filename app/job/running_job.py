@@ -47,7 +47,7 @@ from sinks.kinds.shared_listings import SharedListings
 from sinks.ledger.audit_events import SettingChange
 from sinks.notify.metrics_reporting import Reporters
 from streaming.flow import Flow
-from streaming.query import STOP_WITHIN, SparkQueries, collect_hints, describe_jobs
+from streaming.query import STOP_WITHIN, collect_hints, describe_jobs, start_query
 from streaming.query_restarts import QueryState, QueryStatus
 
 log = logging.getLogger(__name__)
@@ -174,7 +174,7 @@ class Job:
         supervisors = self._supervisors = [
             QuerySupervisor(
                 self._settings,
-                SparkQueries(self._spark),
+                partial(start_query, self._spark),
                 target,
                 batch,
                 self._once,

@@ -20,7 +20,7 @@ from streaming.hints import Hints
 from streaming.mm2 import codec
 from streaming.mm2.internal_topic_names import TopicRole
 from streaming.mm2.records import OffsetSync, RecordKind, TopicPartition
-from streaming.query import collect_hints, start, stop_gently
+from streaming.query import collect_hints, start, stop_gently, trace_of
 from streaming.query_plan import ClusterSource, QueryPlan
 from tests.conftest import Clusters
 
@@ -116,5 +116,5 @@ def running(spark: SparkSession, plan: QueryPlan, sink: Noted) -> Iterator[Strea
         yield query
     finally:
         sink.stopping = True
-        reason = stop_gently(query, WITHIN)
-    assert reason is None
+        stop_gently(query, WITHIN)
+    assert trace_of(query) is None

@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from app.settings import Settings, load
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.kafka.kafka_cluster import KafkaCluster
-from streaming.query import SparkQueries
+from streaming.query import start_query
 from tests.conftest import Clusters
 from tests.kafka.staging import alter, client_of, create, shown, wait_until_shown, write_properties, writes
 
@@ -54,7 +55,7 @@ class Attempts:
 
         keeper = QuerySupervisor(
             self.settings,
-            SparkQueries(self.spark),
+            partial(start_query, self.spark),
             flow.flow.target,
             sink,
             True,

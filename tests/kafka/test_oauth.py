@@ -27,7 +27,7 @@ from streaming.flow import Flow
 from streaming.mm2.codec import encode_record
 from streaming.mm2.internal_topic_names import TopicRole
 from streaming.mm2.records import Heartbeat, RecordKind
-from streaming.query import collect_hints, start, why_it_ended
+from streaming.query import collect_hints, start, trace_of
 from streaming.query_plan import ClusterSource, QueryPlan
 from tests.kafka.handler_jar import FILE_OPTION, HANDLER, handler_jar
 from tests.kafka.tokens import ALLOWED, CLIENT, LISTENER, LOGIN, SCOPE, SECRET, TokenEndpoint, token, token_endpoint
@@ -114,7 +114,7 @@ def test_sparks_source_reads_with_a_token(guarded: Guarded, spark: SparkSession,
 
     query = start(spark, QueryPlan("o", (source,), 1.0, tmp_path), sink, once=True)
     assert query.awaitTermination(4 * int(SOON))
-    assert why_it_ended(query) is None
+    assert trace_of(query) is None
     assert sum(rows) == 1
 
 

@@ -18,8 +18,9 @@ from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from streaming.mm2 import codec
 from streaming.mm2.records import Checkpoint, Heartbeat, TopicPartition
-from streaming.query import start, stop_gently, why_it_ended
+from streaming.query import start, stop_gently, trace_of
 from streaming.query_plan import ClusterSource
+from streaming.query_restarts import root_cause
 from tests.conftest import Clusters
 from tests.kafka.streamed import FLOW, WITHIN, Noted, Record, Topics, running
 
@@ -137,7 +138,8 @@ def test_stopping_gently_lets_the_batch_end_and_leaves_no_error(
         query = start(spark, topics.plan(tmp_path / str(turn)), sink)
         assert sink.inside.wait(WITHIN), "no batch began"
         sink.stopping = True
-        assert stop_gently(query, WITHIN) is None
+        stop_gently(query, WITHIN)
+        assert trace_of(query) is None
         assert not query.isActive
         assert len(sink.hints) == sink.begun
         assert not sink.inside.is_set(), "the batch was cut off"
@@ -164,7 +166,7 @@ def test_once_reads_what_there_is_with_the_clock_and_ends(spark: SparkSession, t
     plan = replace(topics.plan(tmp_path), max_offsets_per_trigger=2)
     query = start(spark, plan, sink, once=True)
     assert query.awaitTermination(WITHIN)
-    assert why_it_ended(query) is None
+    assert trace_of(query) is None
     assert set(sink.topics) == {"one", "two", "three"}
     again = Noted()
     assert start(spark, plan, again, once=True).awaitTermination(WITHIN)
@@ -184,9 +186,9 @@ def test_a_cluster_that_does_not_answer_ends_the_query_with_its_reason(
     silent = ClusterSource("a", options, whole.sources[0].topics)
     query = start(spark, replace(whole, sources=(silent, whole.sources[1])), Noted())
     wait_for(lambda: not query.isActive, WITHIN, "the query to give up")
-    reason = why_it_ended(query)
-    assert reason is not None
-    assert "TimeoutException" in reason
+    trace = trace_of(query)
+    assert trace is not None
+    assert "TimeoutException" in root_cause(trace)
     without = replace(whole, sources=tuple(one for one in whole.sources if one.alias != "a"))
     sink = Noted()
     with running(spark, without, sink):

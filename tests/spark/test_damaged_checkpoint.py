@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from app.local.waiting import wait_for
-from streaming.query import QueryRefused, SparkQueries
+from streaming.query import QueryRefused, start_query
 from streaming.query_plan import QueryPlan
 from streaming.query_restarts import QueryFailure, Restarts
 
@@ -25,7 +25,7 @@ def clock_alone(folder: Path) -> QueryPlan:
 def trace_of_a_run(spark: SparkSession, folder: Path) -> str | None:
     """The stack trace of the failure, whether Spark refuses to start the query or the query fails."""
     try:
-        query = SparkQueries(spark).start(clock_alone(folder), lambda batch, number: None, once=True)
+        query = start_query(spark, clock_alone(folder), lambda batch, number: None, once=True)
     except QueryRefused as refused:
         return str(refused)
     wait_for(lambda: not query.is_active(), WITHIN, "the query to end")
@@ -112,7 +112,7 @@ def test_a_sink_that_raises_says_nothing_of_the_checkpoint(spark: SparkSession, 
     def broken(batch: object, number: int) -> None:
         raise RuntimeError("the sink is broken")
 
-    query = SparkQueries(spark).start(clock_alone(tmp_path), broken, once=True)
+    query = start_query(spark, clock_alone(tmp_path), broken, once=True)
     wait_for(lambda: not query.is_active(), WITHIN, "the query to fail")
     assert Restarts().diagnose(query.trace() or "") == QueryFailure(
         "RuntimeError: the sink is broken", unreadable=False

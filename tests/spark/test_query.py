@@ -17,8 +17,9 @@ from sinks.engine.metrics import Metrics
 from streaming.decode import DECODED_SCHEMA
 from streaming.flow import Flow
 from streaming.hints import CheckpointSeen, Hints
-from streaming.query import collect_hints, start, stop_gently, summarize, why_it_ended
+from streaming.query import collect_hints, start, stop_gently, summarize, trace_of
 from streaming.query_plan import QueryPlan
+from streaming.query_restarts import root_cause
 
 WITHIN = 180.0
 AB = Flow("a", "b")
@@ -59,7 +60,8 @@ def test_the_clock_makes_a_batch_at_every_trigger_with_no_row(spark: SparkSessio
     query = start(spark, clock_alone(tmp_path), lambda batch, _: seen.append(collect_hints(batch)))
     wait_for(lambda: len(seen) >= 4, WITHIN, "four batches of the clock")
     assert query.name == "lockstep-b"
-    assert stop_gently(query, WITHIN) is None
+    stop_gently(query, WITHIN)
+    assert trace_of(query) is None
     assert seen == [Hints()] * len(seen)
 
 
@@ -68,7 +70,7 @@ def test_once_is_one_batch_of_the_clock_even_after_a_restart(spark: SparkSession
     for _ in range(2):
         query = start(spark, clock_alone(tmp_path), lambda _, number: numbers.append(number), once=True)
         assert query.awaitTermination(WITHIN)
-        assert why_it_ended(query) is None
+        assert trace_of(query) is None
     assert numbers == [0, 1]
 
 
@@ -117,7 +119,7 @@ def test_a_sink_that_raises_ends_the_query_and_says_why(spark: SparkSession, tmp
 
     query = start(spark, clock_alone(tmp_path), broken)
     wait_for(lambda: not query.isActive, WITHIN, "the query to end")
-    assert why_it_ended(query) == "RuntimeError: the sink is broken"
+    assert root_cause(trace_of(query) or "") == "RuntimeError: the sink is broken"
 
 
 def test_stopping_waits_for_the_batch_that_runs(spark: SparkSession, tmp_path: Path) -> None:
@@ -136,7 +138,7 @@ def test_stopping_waits_for_the_batch_that_runs(spark: SparkSession, tmp_path: P
     stopping.join(WITHIN)
     assert left.is_set()
     assert not query.isActive
-    assert why_it_ended(query) is None
+    assert trace_of(query) is None
 
 
 def test_batch_that_does_not_end_in_time_is_broken_off_in_one_line(

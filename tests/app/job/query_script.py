@@ -137,7 +137,7 @@ class World:
     def __post_init__(self) -> None:
         self.supervisor = QuerySupervisor(
             settings_in(self.folder),
-            self.queries,
+            self.queries.start,
             "b",
             lambda batch, number: None,
             self.once,

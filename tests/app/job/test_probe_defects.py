@@ -20,8 +20,6 @@ def test_a_source_whose_probe_breaks_off_is_left_out_with_the_reason() -> None:
 
     asked = BackgroundProbe(breaks, beside=at_once)
     for _ in range(2):
-        asked.ask(PLAN)
-        found = asked.take()
+        found = asked.answer(PLAN)
         assert found is not None
         assert (found.plan.sources, found.reasons) == ((), ("what can be read of a is not known: OSError",))
-    assert asked.take() is None

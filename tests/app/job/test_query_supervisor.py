@@ -175,7 +175,7 @@ def test_nobody_waits_for_a_cluster_that_is_silent(tmp_path: Path) -> None:
     queries = ScriptedQueries()
     supervisor = QuerySupervisor(
         settings_in(tmp_path),
-        queries,
+        queries.start,
         "b",
         lambda batch, number: None,
         False,
@@ -197,7 +197,7 @@ def test_polling_goes_on_in_a_thread_of_its_own_while_no_query_starts(tmp_path: 
     stepped = threading.Semaphore(0)
     supervisor = QuerySupervisor(
         settings_in(tmp_path),
-        ScriptedQueries(),
+        ScriptedQueries().start,
         "b",
         lambda batch, number: None,
         False,
