@@ -15,7 +15,7 @@ from sinks.engine.flow_components import FlowComponents
 from sinks.engine.flow_status import first_statuses, status_without_job
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Compared
-from sinks.engine.status import Failing, FlowState, FlowStatus, Heartbeats, as_far_as_known
+from sinks.engine.status import Failing, FlowState, FlowStatus, as_far_as_known
 from sinks.every_kind.claims import Claims
 from sinks.every_kind.controller import Controller, StreamFollower
 from sinks.failover.arrival import pairs_of
@@ -34,6 +34,7 @@ from sinks.ledger.seal import Seal
 from sinks.model.changes import Kind
 from sinks.model.times import utc_now
 from streaming.errors import LockstepError, MalformedRecord
+from streaming.hints import NewestHeartbeat
 from streaming.mm2.codec import decode_heartbeat
 
 HANDED_OVER_WITHIN = 90.0
@@ -160,7 +161,7 @@ def expected_claims(settings: Settings, kinds: Collection[Kind] = tuple(Kind)) -
     return claims
 
 
-def newest_heartbeat(flow: FlowSettings, clusters: FlowClusters) -> Heartbeats | None:
+def newest_heartbeat(flow: FlowSettings, clusters: FlowClusters) -> NewestHeartbeat | None:
     """The newest heartbeat that was copied from source to target, or emitted for the flow; None without one.
 
     A copier without heartbeats counts as heard when the copies have what the source had a moment ago.
@@ -178,11 +179,11 @@ def newest_heartbeat(flow: FlowSettings, clusters: FlowClusters) -> Heartbeats |
             if (heartbeat.source, heartbeat.target) == (flow.flow.source, flow.flow.target) or topic == copied:
                 newest = max(newest, heartbeat.timestamp)
         if newest:
-            return Heartbeats(newest, copied=topic == copied)
+            return NewestHeartbeat(newest, copied=topic == copied)
     return None
 
 
-def heartbeat_before(settings: Settings, flow: FlowSettings) -> Heartbeats | None:
+def heartbeat_before(settings: Settings, flow: FlowSettings) -> NewestHeartbeat | None:
     """Returns the newest heartbeat from before a job. None for a copier without heartbeats. Raises LockstepError."""
     if flow.keeps_offsets:
         return None
@@ -190,7 +191,7 @@ def heartbeat_before(settings: Settings, flow: FlowSettings) -> Heartbeats | Non
         return newest_heartbeat(flow, clusters)
 
 
-def _caught_up(flow: FlowSettings, clusters: FlowClusters) -> Heartbeats | None:
+def _caught_up(flow: FlowSettings, clusters: FlowClusters) -> NewestHeartbeat | None:
     listed = list_both(flow, clusters.source, clusters.target)
     copies = pairs_of(listed.desired.remote, listed.source, listed.desired.remote)
     with both_readers(flow, *clusters.ports) as (source, target):
@@ -206,7 +207,7 @@ def _caught_up(flow: FlowSettings, clusters: FlowClusters) -> Heartbeats | None:
             if copied.caught_up_ms is None and time.monotonic() > until:
                 return None
             time.sleep(0 if copied.caught_up_ms else 0.2)
-        return Heartbeats(copied.caught_up_ms)
+        return NewestHeartbeat(copied.caught_up_ms)
 
 
 def status_now(settings: Settings, flow: FlowSettings, silent: str) -> FlowStatus:

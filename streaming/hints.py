@@ -65,16 +65,18 @@ class CheckpointSeen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewestHeartbeat:
-    """The newest heartbeat of a flow in a batch.
+    """The newest heartbeat of a flow.
 
     `timestamp_ms`: when its connector emitted it, or when it arrived if that is earlier. `latency_ms`: how long it took
     to the target at most; None if it did not cross. MM2 keeps the timestamp of a record. So the arrival itself is
     visible only if the target's topic has `message.timestamp.type=LogAppendTime`. Otherwise it is the time until this
-    batch read it, which includes the wait for the trigger.
+    batch read it, which includes the wait for the trigger. `copied`: MM2 copied it from the source. A heartbeat that
+    MM2 emits on the target shows that MM2 runs there; it does not show that records arrive.
     """
 
     timestamp_ms: int
-    latency_ms: int | None
+    latency_ms: int | None = None
+    copied: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ def _flow(summary: Summary) -> Flow | None:
 def _heartbeat(summary: Summary, newest_ms: int, read_ms: int) -> NewestHeartbeat:
     emitted_ms = min(newest_ms, read_ms)
     if not summary.replicated:
-        return NewestHeartbeat(emitted_ms, None)
+        return NewestHeartbeat(emitted_ms, copied=False)
     appended_ms = summary.appended_ms or 0
     arrived_ms = appended_ms if appended_ms > newest_ms else read_ms
     return NewestHeartbeat(emitted_ms, max(0, arrived_ms - newest_ms))

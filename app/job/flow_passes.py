@@ -16,7 +16,6 @@ from sinks.background import begun
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.pass_schedule import PassSchedule, Reason
-from sinks.engine.status import Heartbeats
 from streaming.flow import Flow
 from streaming.hints import Hints, LatestHeartbeats
 
@@ -155,10 +154,8 @@ class FlowPasses:
 
     def _pass(self, of_flow: _OfFlow, everything: bool) -> None:
         task, start = of_flow.task, time.monotonic()
-        seen = self._heartbeats.of(task.flow)
-        newest = Heartbeats(seen.timestamp_ms, seen.latency_ms, seen.latency_ms is not None) if seen else None
         try:
-            task.step(newest, everything=everything)
+            task.step(self._heartbeats.of(task.flow), everything=everything)
         except Exception:
             log.exception("a pass broke off: a defect of Lockstep's, please report it")
         finally:

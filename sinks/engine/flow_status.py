@@ -13,7 +13,6 @@ from sinks.engine.status import (
     Failing,
     FlowState,
     FlowStatus,
-    Heartbeats,
     KindStatus,
     Task,
     as_far_as_known,
@@ -31,17 +30,17 @@ from sinks.model.changes import Kind, Outcome
 from sinks.model.kind_row import FlowSide
 from sinks.model.plan import Refusal
 from sinks.model.times import utc_now
-from streaming.hints import age_seconds, replaces
+from streaming.hints import NewestHeartbeat, age_seconds, replaces
 from streaming.message_words import number_of
 
 
-def age_of(newest: Heartbeats | None) -> float | None:
+def age_of(newest: NewestHeartbeat | None) -> float | None:
     """Seconds since the heartbeat was emitted. None without a heartbeat, and for one from the future."""
     return age_seconds(newest.timestamp_ms, round(time.time() * 1000)) if newest else None
 
 
 def state_of(
-    error: str | None, newest: Heartbeats | None, settings: FlowSettings, failover: FailoverStatus = NEVER_READ
+    error: str | None, newest: NewestHeartbeat | None, settings: FlowSettings, failover: FailoverStatus = NEVER_READ
 ) -> FlowState:
     """Returns the state of a flow with this newest heartbeat, by this machine's clock."""
     ended = failover.unknown is None and failover.record.has_taken_over
@@ -49,7 +48,7 @@ def state_of(
 
 
 def status_without_job(
-    settings: FlowSettings, report: Report, newest: Heartbeats | None, led_by: Leader | None, silent: str
+    settings: FlowSettings, report: Report, newest: NewestHeartbeat | None, led_by: Leader | None, silent: str
 ) -> FlowStatus:
     """Returns the status of a flow after one pass of a command that wrote nothing.
 
@@ -83,7 +82,7 @@ class KnownStatus:
 
     def __init__(self, settings: FlowSettings) -> None:
         self._lock = threading.Lock()
-        self._heartbeats: Heartbeats | None = None
+        self._heartbeats: NewestHeartbeat | None = None
         self._query: str | None = None
         self.renew(settings)
 
@@ -101,7 +100,7 @@ class KnownStatus:
             self._failover = NEVER_READ
             self._groups: GroupSummary | None = None
 
-    def heartbeat(self, heartbeats: Heartbeats) -> None:
+    def heartbeat(self, heartbeats: NewestHeartbeat) -> None:
         """Takes in a heartbeat, and keeps it if it is newer than the known one."""
         now_ms = round(time.time() * 1000)
         with self._lock:

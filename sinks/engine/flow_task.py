@@ -18,7 +18,7 @@ from sinks.engine.flow_status import KnownStatus
 from sinks.engine.metrics import Metrics
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Report
-from sinks.engine.status import FlowStatus, Heartbeats
+from sinks.engine.status import FlowStatus
 from sinks.engine.verify_status import VerifyStatus
 from sinks.every_kind.kinds_agenda import RetrySchedule
 from sinks.failover.preflight import Preflight, not_checked
@@ -27,6 +27,7 @@ from sinks.ledger.audit_events import SettingChange
 from sinks.model.plan import Plan
 from sinks.model.times import utc_now
 from streaming.errors import LockstepError
+from streaming.hints import NewestHeartbeat
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ class FlowTask:
         metrics: Metrics,
         clock: Callable[[], float] = time.monotonic,
         wake: Callable[[], None] = lambda: None,
-        last_heartbeat: Callable[[], Heartbeats | None] = lambda: None,
+        last_heartbeat: Callable[[], NewestHeartbeat | None] = lambda: None,
     ) -> None:
         """`wake`: called from any thread when a pass is requested. `last_heartbeat`: reads the newest one from before
         this process. The stream goes on behind it, so without it a mirror that stands still looks like a new one."""
@@ -83,7 +84,7 @@ class FlowTask:
         """Whether a group waits for records of MM2 that the stream has not brought yet."""
         return self._report.stream_moved
 
-    def step(self, heartbeats: Heartbeats | None, *, everything: bool = False) -> FlowStatus:
+    def step(self, heartbeats: NewestHeartbeat | None, *, everything: bool = False) -> FlowStatus:
         """Run one pass if it is due, and return the status. An error of the flow goes into the status and is not
         raised."""
         if heartbeats is None and not self._passes:
@@ -162,7 +163,7 @@ class FlowTask:
                 log.warning("%s: %s", self.flow.name, warning)
         self._report = report
         if report.caught_up_ms is not None:
-            self._known.heartbeat(Heartbeats(report.caught_up_ms))
+            self._known.heartbeat(NewestHeartbeat(report.caught_up_ms))
         self._metrics.report(report)
         for outcome in report.outcomes:
             if outcome.error:

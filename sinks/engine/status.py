@@ -21,6 +21,7 @@ from sinks.model.plan import Refusal
 from sinks.model.times import utc_text
 from streaming.errors import LockstepError
 from streaming.flow import Flow
+from streaming.hints import NewestHeartbeat
 
 
 class FlowState(str, Enum):
@@ -88,18 +89,7 @@ class KindStatus:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeats:
-    """The newest heartbeat of a flow. `timestamp_ms`: when it was emitted. `latency_ms`: how long it took to the
-    target. `copied`: MM2 copied it from the source. A heartbeat that MM2 emits on the target shows that MM2 runs there;
-    it does not show that records arrive."""
-
-    timestamp_ms: int
-    latency_ms: int | None = None
-    copied: bool = True
-
-
-def at(heartbeats: Heartbeats | None) -> datetime | None:
+def at(heartbeats: NewestHeartbeat | None) -> datetime | None:
     """When the newest heartbeat was emitted."""
     return datetime.fromtimestamp(heartbeats.timestamp_ms / 1000, timezone.utc) if heartbeats else None
 

@@ -46,7 +46,7 @@ def test_a_batch_of_the_clock_alone_says_nothing() -> None:
 def test_copied_heartbeats_and_emitted_ones_are_told_apart() -> None:
     hints = hints_of([heartbeat(AB, 9_000), heartbeat(AB, 9_900, replicated=False)], READ_MS)
     assert hints.heartbeats == {AB: NewestHeartbeat(9_000, latency_ms=1_000)}
-    assert hints.emitted == {AB: NewestHeartbeat(9_900, latency_ms=None)}
+    assert hints.emitted == {AB: NewestHeartbeat(9_900, copied=False)}
     assert hints.rows == 6
 
 

@@ -12,7 +12,7 @@ from app.cli.output import DONE, FAILED, PENDING, STALE
 from app.cli.status_command import UNCOMPARED, counted_state, exit_code
 from app.cli.status_text import print_status
 from sinks.engine.flow_status import status_without_job
-from sinks.engine.status import FlowState, FlowStatus, Heartbeats, KindStatus, Task, as_far_as_known
+from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.failover.journal import LastDrill
 from sinks.failover.lost_before_copying import Lost
@@ -22,6 +22,7 @@ from sinks.ledger.lease import Leader
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind, Op
 from sinks.model.plan import Refusal
+from streaming.hints import NewestHeartbeat
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import FLOW, world_in_step
 
@@ -52,7 +53,7 @@ def test_a_flow_without_a_job_looks_neither_live_nor_kept_in_step(
 ) -> None:
     world = world_in_step()
     report = world.reconcile.report_only(world.reconcile.compare(everything=True))
-    beat = Heartbeats(round(time.time() * 1000))
+    beat = NewestHeartbeat(round(time.time() * 1000))
     last = Leader("lockstep-run-7", "h", NOON)
     status = status_without_job(world.settings, report, beat, last, "no job answers at http://h:1")
     lines = shown(status, capsys, monkeypatch)

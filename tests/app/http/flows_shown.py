@@ -14,7 +14,7 @@ from app.reloading import FileStatus, Reloading
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.report import KindTrouble, Report
-from sinks.engine.status import FlowStatus, Heartbeats, flow_state
+from sinks.engine.status import FlowStatus, flow_state
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.every_kind.comparison import GroupSummary
 from sinks.every_kind.listing import DesiredTopics, Listed
@@ -32,6 +32,7 @@ from sinks.model.effective_drift import DifferingConfig, DriftGroup
 from sinks.model.plan import Plan, Refusal
 from sinks.model.times import utc_now, utc_text
 from streaming.flow import Flow
+from streaming.hints import NewestHeartbeat
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import config_change, flow_settings, topic_change
 from tests.sinks.scripted_pass import ScriptedPass
@@ -110,7 +111,7 @@ class Shown:
             script.report = report if is_its_own else replace(report, failover=_failover(flow))
         if report is not None or error is not None:
             now = round((time.time() - (beat or 0)) * 1000)
-            task.step(Heartbeats(now, 180) if beat is not None else None)
+            task.step(NewestHeartbeat(now, 180) if beat is not None else None)
             task.note_preflight(_preflight(flow))
         if report is not None and error is None:
             history.passed(report)
@@ -124,7 +125,7 @@ class Shown:
     def beat(self, *flows: Flow) -> None:
         """A new heartbeat of these flows."""
         for flow in flows:
-            self.tasks[flow].step(Heartbeats(round(time.time() * 1000) - 700, 180))
+            self.tasks[flow].step(NewestHeartbeat(round(time.time() * 1000) - 700, 180))
 
 
 def _failover(flow: Flow) -> FailoverStatus:

@@ -10,10 +10,10 @@ from app.job.preflight_watch import LONGEST_PREFLIGHT_S, PreflightWatch
 from app.settings import Settings
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
-from sinks.engine.status import Heartbeats
 from sinks.failover.preflight import Preflight, next_preflight
 from sinks.failover.readiness_facts import FailoverLoss, ReadinessFacts
 from sinks.flow_settings import FailoverRules
+from streaming.hints import NewestHeartbeat
 from tests.sinks.builders import NOON, World
 from tests.sinks.memory_flow import Clock
 
@@ -47,7 +47,7 @@ def task_at(clock: Clock) -> FlowTask:
     world = World()
     world.clock = clock
     task = FlowTask(world.reconcile, Metrics("0"), clock=clock)
-    task.step(Heartbeats(round(time.time() * 1000)))
+    task.step(NewestHeartbeat(round(time.time() * 1000)))
     return task
 
 
@@ -84,7 +84,7 @@ def test_preflight_that_takes_long_counts_until_the_next_is_due_and_for_two_more
 def test_metric_of_an_old_preflight_is_no_number_and_its_alert_still_sees_that_there_was_one() -> None:
     clock, metrics = Clock(), Metrics("0")
     task = FlowTask(World().reconcile, metrics, clock=clock)
-    task.step(Heartbeats(round(time.time() * 1000)))
+    task.step(NewestHeartbeat(round(time.time() * 1000)))
     task.note_preflight(Preflight(NOON, 0.5, records=0, facts=SEEN))
 
     def shown(name: str) -> float | None:

@@ -28,7 +28,6 @@ from app.wiring import audit, both_clusters, guard, ledger, open_cluster
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.reconcile import FlowComponents, FlowReconcile
-from sinks.engine.status import Heartbeats
 from sinks.failover.cut_reader import all_records
 from sinks.failover.preflight import Preflight
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
@@ -41,6 +40,7 @@ from sinks.ledger.failover_record import FailoverRecord
 from sinks.ledger.kept_end_offsets import KnownPosition
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
+from streaming.hints import NewestHeartbeat
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
 from tests.inline_work import inline
@@ -135,7 +135,7 @@ class Flow:
         script, history = ScriptedPass(), FlowHistory()
         script.settings = flow_settings(flow=load(self.config).flows[0].flow)
         task = FlowTask(script, Metrics("0"))  # type: ignore[arg-type]
-        task.step(Heartbeats(round(time.time() * 1000)))
+        task.step(NewestHeartbeat(round(time.time() * 1000)))
         history.passed(script.report)
         watch = PreflightWatch(task, history, lambda: load(self.config))
         watch.tick()

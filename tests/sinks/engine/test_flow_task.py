@@ -11,7 +11,7 @@ import pytest
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.report import KindTrouble, Report
-from sinks.engine.status import FlowState, Heartbeats, Task
+from sinks.engine.status import FlowState, Task
 from sinks.every_kind.kinds_agenda import LONGEST_RECOMPARE_S
 from sinks.faults import (
     ClusterUnreachable,
@@ -25,6 +25,7 @@ from sinks.ledger.ledger import Entry
 from sinks.model.changes import Kind, Op, Outcome
 from sinks.model.plan import Plan, Refusal, Unobserved
 from streaming.errors import LockstepError
+from streaming.hints import NewestHeartbeat
 from tests.sinks.builders import (
     FLOW,
     Clock,
@@ -40,9 +41,9 @@ from tests.sinks.scripted_pass import ScriptedPass
 INTERVAL = 60.0
 
 
-def beat(seconds_ago: float = 0.0, latency_ms: int | None = None) -> Heartbeats:
+def beat(seconds_ago: float = 0.0, latency_ms: int | None = None) -> NewestHeartbeat:
     """A heartbeat that was emitted so long ago."""
-    return Heartbeats(round((time.time() - seconds_ago) * 1000), latency_ms)
+    return NewestHeartbeat(round((time.time() - seconds_ago) * 1000), latency_ms)
 
 
 def seconds_until_tried_again(task: FlowTask, passes: ScriptedPass, clock: Clock) -> int:
@@ -66,7 +67,7 @@ def test_healthy_flow_is_live_with_its_age_and_latency(task: FlowTask) -> None:
 
 @pytest.mark.parametrize(("heartbeat", "state"), [(None, FlowState.NO_HEARTBEAT), (beat(31.0), FlowState.STALE)])
 def test_silent_mm2_is_seen_and_work_goes_on(
-    task: FlowTask, passes: ScriptedPass, heartbeat: Heartbeats | None, state: FlowState
+    task: FlowTask, passes: ScriptedPass, heartbeat: NewestHeartbeat | None, state: FlowState
 ) -> None:
     assert task.step(heartbeat).state is state
     assert len(passes.asked) == 1
@@ -74,7 +75,7 @@ def test_silent_mm2_is_seen_and_work_goes_on(
 
 @pytest.mark.parametrize("state", [State.PROMOTED, State.FAILED_OVER, State.INVALIDATED, State.REVERSING])
 @pytest.mark.parametrize("heartbeat", [None, beat(31.0), beat()])
-def test_flow_whose_target_has_taken_over_has_ended_whatever_mm2_does(state: State, heartbeat: Heartbeats) -> None:
+def test_flow_whose_target_has_taken_over_has_ended_whatever_mm2_does(state: State, heartbeat: NewestHeartbeat) -> None:
     world = world_in_step()
     world.ledger().put({(Entry.FAILOVER, ("state",)): FailoverRecord(state).to_text()})
     world.source.reachable = state is not State.FAILED_OVER
