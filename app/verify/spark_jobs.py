@@ -29,8 +29,7 @@ def refuse_transforms(settings: Settings, flow: FlowSettings) -> None:
 
 def record_jobs(settings: Settings, flow: FlowSettings, spark: Session) -> SparkJobs:
     # A second of imports, only where records are read.
-    from streaming.verify.bounded_read import SideRead
-    from streaming.verify.jobs import SparkJobs, own_session
+    from streaming.verify.jobs import SideRead, SparkJobs, own_session
 
     source, target = flow.flow.source, flow.flow.target
     ours, theirs = (dict(settings.cluster(alias, flow.flow).consumer) for alias in (source, target))

@@ -14,8 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own
 
 from sinks.verify.partition_verdicts import PartitionVerdict, VerifyLevel
 from sinks.verify.record_checks import compare_records, last_records
-from streaming.verify.bounded_read import SideRead, with_cells
-from streaming.verify.jobs import SparkJobs, own_session, with_digests
+from streaming.verify.jobs import SideRead, SparkJobs, own_session, with_cells, with_digests
 from streaming.verify.rows import SOURCE, PartitionRead
 from tests.sinks.verify.compacted_log import compacted_log
 from tests.sinks.verify.mirrored_log import MirroredLog, Record, mixes, named
