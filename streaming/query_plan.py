@@ -15,9 +15,6 @@ from streaming.mm2.internal_topic_names import TopicOn, TopicRole
 CHECKPOINT_FORMAT = "1"
 """Counts up when the sources of a query change in number or order for the same clusters."""
 
-MAX_OFFSETS = 300_000
-"""Records of a source in one batch. What they say comes to the driver in one piece."""
-
 
 @dataclass(frozen=True, slots=True)
 class ClusterSource:
@@ -48,13 +45,12 @@ class ClusterSource:
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
     """The query of one target cluster. `trigger_interval`: seconds. `sources`: sorted by alias and pattern; without any
-    only the clock is left. `max_offsets_per_trigger`: limits a batch (records a source)."""
+    only the clock is left."""
 
     target: str
     sources: tuple[ClusterSource, ...]
     trigger_interval: float
     checkpoint_dir: Path
-    max_offsets_per_trigger: int = MAX_OFFSETS
 
     def __post_init__(self) -> None:
         keys = [(source.alias, source.pattern) for source in self.sources]

@@ -15,7 +15,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from streaming.mm2.internal_topic_names import TopicRole
 from streaming.mm2.records import RecordKind
-from streaming.query_plan import MAX_OFFSETS, ClusterSource, QueryPlan
+from streaming.query_plan import ClusterSource, QueryPlan
 
 ROLE = StructType(
     [
@@ -40,6 +40,9 @@ RAW = StructType(
 """A record as it was read: columns of Spark's Kafka source, the alias of the cluster, the role of the topic there."""
 
 RECORD_KINDS = tuple(RecordKind)
+
+MAX_OFFSETS = 300_000
+"""Records of a source in one batch. What they say comes to the driver in one piece."""
 
 SOURCE_OPTIONS: Mapping[str, str] = {
     "startingOffsets": "earliest",
@@ -82,16 +85,16 @@ def role_of_topic(topics: Mapping[str, TopicRole]) -> Column:
     return F.try_element_at(F.create_map(*pairs), F.col("topic"))
 
 
-def source_options(source: ClusterSource, max_offsets_per_trigger: int = MAX_OFFSETS) -> dict[str, str]:
+def source_options(source: ClusterSource) -> dict[str, str]:
     """The options of Spark's Kafka source for one cluster."""
     client = {f"kafka.{name}": value for name, value in source.options.items() if name not in SPARKS_OWN}
-    own = {"maxOffsetsPerTrigger": str(max_offsets_per_trigger), "subscribePattern": source.pattern}
+    own = {"maxOffsetsPerTrigger": str(MAX_OFFSETS), "subscribePattern": source.pattern}
     return {**SOURCE_OPTIONS, **client, **own}
 
 
-def read_cluster(spark: SparkSession, source: ClusterSource, max_offsets_per_trigger: int) -> DataFrame:
+def read_cluster(spark: SparkSession, source: ClusterSource) -> DataFrame:
     """The rows (`RAW`) of one cluster's internal topics, as a stream."""
-    frame = spark.readStream.format("kafka").options(**source_options(source, max_offsets_per_trigger)).load()
+    frame = spark.readStream.format("kafka").options(**source_options(source)).load()
     return frame.select(
         F.lit(source.alias).alias("cluster"),
         "topic",
@@ -115,5 +118,5 @@ def clock(spark: SparkSession) -> DataFrame:
 
 def read_all(spark: SparkSession, plan: QueryPlan) -> DataFrame:
     """Returns the rows (`RAW`) of all clusters of a query, and its clock. The checkpoint's offsets have this order."""
-    clusters = [read_cluster(spark, source, plan.max_offsets_per_trigger) for source in plan.sources]
+    clusters = [read_cluster(spark, source) for source in plan.sources]
     return reduce(DataFrame.unionByName, clusters, clock(spark))

@@ -110,8 +110,7 @@ class DefaultConfigPropertyFilter:
     """Kafka's `DefaultConfigPropertyFilter`: all but `config.properties.exclude`; `use.defaults.from`."""
 
     def __init__(self) -> None:
-        self._exclude = _patterns({}, "config.properties.exclude", CONFIG_PROPERTIES_EXCLUDE)
-        self._source_defaults = False
+        self.configure({})
 
     def configure(self, properties: Mapping[str, str]) -> None:
         """Raises LockstepError for a malformed list. Any side but `source` counts as `target`, as in MM2."""

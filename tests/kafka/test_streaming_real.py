@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
+from streaming import source
 from streaming.mm2 import codec
 from streaming.mm2.records import Checkpoint, Heartbeat, TopicPartition
 from streaming.query import start, stop_gently, trace_of
@@ -159,11 +160,14 @@ def _start_of(progress: Any) -> float:
     return datetime.fromisoformat(progress["timestamp"].replace("Z", "+00:00")).timestamp()
 
 
-def test_once_reads_what_there_is_with_the_clock_and_ends(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
+def test_once_reads_what_there_is_with_the_clock_and_ends(
+    spark: SparkSession, topics: Topics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sink = Noted()
     topics.create(topics.clusters.a, topics.syncs)
     topics.write_syncs("one", "two", "three")
-    plan = replace(topics.plan(tmp_path), max_offsets_per_trigger=2)
+    plan = topics.plan(tmp_path)
+    monkeypatch.setattr(source, "MAX_OFFSETS", 2)
     query = start(spark, plan, sink, once=True)
     assert query.awaitTermination(WITHIN)
     assert trace_of(query) is None

@@ -6,14 +6,14 @@ import pytest
 
 from streaming.mm2.internal_topic_names import TopicRole
 from streaming.mm2.records import RecordKind
-from streaming.query_plan import MAX_OFFSETS, ClusterSource
-from streaming.source import SPARKS_OWN, source_options
+from streaming.query_plan import ClusterSource
+from streaming.source import MAX_OFFSETS, SPARKS_OWN, source_options
 
 
-def options(limit: int = MAX_OFFSETS, **client: str) -> dict[str, str]:
+def options(**client: str) -> dict[str, str]:
     properties = {"bootstrap.servers": "h:1", **{name.replace("_", "."): value for name, value in client.items()}}
     source = ClusterSource("a", properties, {"heartbeats": TopicRole(RecordKind.HEARTBEAT)})
-    return source_options(source, limit)
+    return source_options(source)
 
 
 def test_client_properties_keep_their_java_names_behind_sparks_prefix() -> None:
@@ -40,4 +40,3 @@ def test_what_spark_refuses_to_be_given_is_left_out(name: str) -> None:
 
 def test_a_batch_is_limited_so_that_what_it_says_fits_into_the_driver() -> None:
     assert options()["maxOffsetsPerTrigger"] == str(MAX_OFFSETS)
-    assert options(limit=500)["maxOffsetsPerTrigger"] == "500"
