@@ -73,7 +73,7 @@ def session(name: str = "lockstep", *, offsets: int | None = None, started: Star
     suitable Java, or if Spark does not start. Spark does not start either if its master gives the context up.
     """
     if SparkContext._active_spark_context is None and UNDER_SPARK_SUBMIT not in os.environ:
-        if is_local(shlex.split(os.environ.get(SUBMIT_ARGUMENTS, "")), os.environ):
+        if is_local(shlex.split(os.environ.get(SUBMIT_ARGUMENTS, ""))):
             # The UI's address is this variable alone (Spark's `WebUI.bind`), no property: else every interface.
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         properties, left = split_environment(os.environ.get(SUBMIT_ARGUMENTS, ""), connector_jars)

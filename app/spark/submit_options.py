@@ -164,24 +164,22 @@ LOCAL_MASTER = re.compile(r"local(\[[^\]]*\])?")
 """Masters that make all of Spark one JVM, as `SecurityManager.initializeAuth` has them."""
 
 
-def is_local(options: Sequence[str], environ: Mapping[str, str]) -> bool:
+def is_local(options: Sequence[str]) -> bool:
     """Whether the driver's JVM is all of Spark with these options of spark-submit. Raises LockstepError."""
     given = given_by(options)
     named = [master for flag, master in pairwise(given.rest) if flag == "--master"]
-    master = named[-1] if named else given.all().get(MASTER, environ.get("MASTER", "local"))
+    master = named[-1] if named else given.all().get(MASTER, os.environ.get("MASTER", "local"))
     return LOCAL_MASTER.fullmatch(master) is not None
 
 
-def submit_options(
-    options: Sequence[str], connector: Callable[[], Sequence[Path]], environ: Mapping[str, str] | None = None
-) -> list[str]:
+def submit_options(options: Sequence[str], connector: Callable[[], Sequence[Path]]) -> list[str]:
     """Returns the options for spark-submit; `connector` as in `with_lockstep`. Raises LockstepError.
 
     A user's file stays a file, because its content may be secret, and a command line is not.
     """
     given = given_by(options)
     said = defaults() if given.file is None else given.all()
-    merged = with_lockstep(given.all(), connector, local=is_local(options, os.environ if environ is None else environ))
+    merged = with_lockstep(given.all(), connector, local=is_local(options))
     options = ["--properties-file", str(given.file or SPARK_DEFAULTS)]
     for name, value in merged.items():
         if name in given.properties or said.get(name) != value:
@@ -198,7 +196,7 @@ def split_environment(arguments: str, connector: Callable[[], Sequence[Path]]) -
     options = shlex.split(arguments or SHELL)
     given = given_by(options)
     own = [] if given.file else [LOAD_SPARK_DEFAULTS]
-    return with_lockstep(given.all(), connector, local=is_local(options, os.environ)), [*own, *given.rest]
+    return with_lockstep(given.all(), connector, local=is_local(options)), [*own, *given.rest]
 
 
 if __name__ == "__main__":

@@ -49,8 +49,13 @@ def test_it_shows_what_says_nothing(name: str) -> None:
         (["--master", "local-cluster[1,1,1024]"], {}, False),
     ],
 )
-def test_only_a_local_master_keeps_to_loopback(options: list[str], environ: dict[str, str], local: bool) -> None:
-    assert is_local(options, environ) is local
+def test_only_a_local_master_keeps_to_loopback(
+    options: list[str], environ: dict[str, str], local: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MASTER", raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    assert is_local(options) is local
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ def test_without_pyspark_submit_args_spark_gets_the_word_that_it_insists_on() ->
 def test_a_driver_that_is_all_of_spark_authenticates_its_rpc(options: list[str], authenticates: str | None) -> None:
     properties, _ = split_environment(" ".join([*options, "pyspark-shell"]), lambda: CONNECTOR)
     assert properties.get("spark.authenticate") == authenticates
-    asked = submit_options(options, lambda: CONNECTOR, {})
+    asked = submit_options(options, lambda: CONNECTOR)
     assert (f"spark.authenticate={authenticates}" in asked) is (authenticates is not None)
 
 
