@@ -151,20 +151,14 @@ class JavaAdmin:
         found = zip(settled.keys, self.rows.read(settled.answers, left_out), strict=True)
         return {key: one for key, one in found if key not in settled.faults}
 
-    def call(self, api: str, request: Callable[[Any], Any]) -> Any:
-        """Returns the result of a request's future. Raises ClusterUnreachable, RightsMissing, NotSupported."""
-        with self._asking(api, whole=True) as asked:
+    def call(self, api: str, request: Callable[[Any], Any], own_faults: Collection[str] = ()) -> Any:
+        """Returns the result of a request's future. Raises ClusterUnreachable, RightsMissing, NotSupported.
+
+        `own_faults`: codes of faults that concern single items. If one of them ended the request, the result is None.
+        """
+        with self._asking(api, whole=not own_faults) as asked:
             try:
                 return self._waited(request(self.client), asked)
-            except Py4JJavaError as error:
-                raise asked.stopped(java_error(error.java_exception.toString())) from None
-
-    def seen(self, api: str, future: Any, own_faults: Collection[str]) -> Any:
-        """Returns the result of a future of all answers; None if a fault of a single item ended it. Raises as
-        `call`."""
-        with self._asking(api) as asked:
-            try:
-                return self._waited(future, asked)
             except Py4JJavaError as error:
                 found = java_error(error.java_exception.toString())
                 if found.code not in own_faults:

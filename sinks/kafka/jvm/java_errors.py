@@ -39,13 +39,12 @@ OTHER_NAMES: Mapping[str, str] = {
 }
 """By the simple name of Java's exception. All others have their own name in capitals: `PolicyViolationException`."""
 
-CLOSED = "when AdminClient is closing"
-"""In the text of an IllegalStateException. Another flow into the cluster gave a write up, and closed the client."""
-
-NO_BROKERS = "Failed to find brokers"
-"""In the text of a plain KafkaException, where an answer named no broker."""
-
-BY_TEXT: Mapping[str, str] = {CLOSED: "NETWORK_EXCEPTION", NO_BROKERS: "BROKER_NOT_AVAILABLE"}
+BY_TEXT: Mapping[str, str] = {
+    # In an IllegalStateException. Another flow into the cluster gave a write up, and closed the client.
+    "when AdminClient is closing": "NETWORK_EXCEPTION",
+    # In a plain KafkaException, where an answer named no broker.
+    "Failed to find brokers": "BROKER_NOT_AVAILABLE",
+}
 
 TIMED_OUT = "REQUEST_TIMED_OUT"
 LOGIN = frozenset({"SASL_AUTHENTICATION_FAILED", "SSL_AUTHENTICATION_FAILED"})

@@ -14,7 +14,7 @@ from typing import Any
 from sinks.faults import ItemFault, Observed
 from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kafka.jvm.java_errors import DENIED_CLUSTER
-from sinks.kafka.jvm.jvm_topics import ADMIN, DESCRIBE_CONFIGS, INCREMENTAL, ORIGINS, altered_configs, described_configs
+from sinks.kafka.jvm.jvm_topics import ADMIN, DESCRIBE_CONFIGS, INCREMENTAL, altered_configs, described_configs
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import (
     DEFAULT_OF_ALL,
@@ -92,12 +92,8 @@ def _levels(entity: ConfigEntity, entries: Mapping[str, Any]) -> Levels:
 
 
 def _entry(entry: Mapping[str, Any]) -> LevelledEntry:
-    synonyms = tuple(Synonym(one["name"], one["value"], _origin(one["source"])) for one in entry["synonyms"])
-    return LevelledEntry(entry["value"], _origin(entry["source"]), entry["isReadOnly"], entry["isSensitive"], synonyms)
-
-
-def _origin(source: str) -> Origin:
-    return ORIGINS.get(source, Origin.UNKNOWN)
+    synonyms = tuple(Synonym(one["name"], one["value"], Origin(one["source"])) for one in entry["synonyms"])
+    return LevelledEntry(entry["value"], Origin(entry["source"]), entry["isReadOnly"], entry["isSensitive"], synonyms)
 
 
 def fault_without_secrets(fault: ItemFault, wanted: ConfigValues) -> ItemFault:

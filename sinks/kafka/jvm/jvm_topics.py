@@ -59,8 +59,6 @@ UNKNOWN_ID = "UNKNOWN_TOPIC_ID"
 URL_SAFE = str.maketrans("+/", "-_")
 """Turns an id as ledgers have it into that of `Uuid.toString`."""
 
-ORIGINS: Mapping[str, Origin] = {origin.value: origin for origin in Origin}
-
 DESCRIBE_TOPICS, DESCRIBE_CONFIGS = "DescribeTopics", "DescribeConfigs"
 INCREMENTAL = "IncrementalAlterConfigs"
 
@@ -68,7 +66,7 @@ INCREMENTAL = "IncrementalAlterConfigs"
 @lru_cache(maxsize=65536)
 def _entry(value: str | None, source: str, read_only: bool, sensitive: bool) -> ConfigEntry:
     # Thousands of topics share a few dozen different entries.
-    return ConfigEntry(value, ORIGINS.get(source, Origin.UNKNOWN), read_only, sensitive)
+    return ConfigEntry(value, Origin(source), read_only, sensitive)
 
 
 class JvmTopics:

@@ -9,6 +9,7 @@ Source: `Admin.describeConfigs`, `Admin.listConsumerGroupOffsets`; what they ans
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from sinks.kafka.jvm.java_admin import JavaAdmin
@@ -40,7 +41,7 @@ class LastAnswers:
         `every`: the future of all answers, as a Java map. `futures`: the future of each key, in the order of `keys`.
         One key's fault must not hide the others. Raises ClusterUnreachable, RightsMissing.
         """
-        seen, missing = self._admin.seen(self._api, every, self._own), list[int]()
+        seen, missing = self._admin.call(self._api, lambda _: every, self._own), list[int]()
         if seen is None:
             seen, each = self._map(), futures()
             for at, failed in enumerate(self._admin.rows.errors(each)):
@@ -67,14 +68,14 @@ class JvmWatch:
 
     def __init__(self, admin: JavaAdmin) -> None:
         self._admin, self._last = admin, LastAnswers(admin, DESCRIBE_CONFIGS, TOPIC_FAULTS)
-        self._lists: dict[tuple[str, ...], Any] = {}
+        self._list_of = lru_cache(LISTS_KEPT)(self._new_list)
         self._polled: set[str] = set()
         self._forgotten: set[str] = set()
 
     def changed(self, shards: Sequence[Sequence[str]]) -> set[str]:
         """Sends all requests before it waits for the first answer, so that the broker is never idle in between."""
         client = self._admin.client
-        requests = [(shard, client.describeConfigs(self._list_of(shard))) for shard in shards if shard]
+        requests = [(shard, client.describeConfigs(self._list_of(tuple(shard)))) for shard in shards if shard]
         found: set[str] = set()
         try:
             for shard, result in requests:
@@ -91,17 +92,12 @@ class JvmWatch:
         # A topic that was never polled is reported anyway.
         self._forgotten.update(self._polled.intersection(topics))
 
-    def _list_of(self, shard: Sequence[str]) -> Any:
-        key = tuple(shard)
-        if key not in self._lists:
-            if len(self._lists) >= LISTS_KEPT:
-                self._lists.clear()
-            self._lists[key] = config_resources(self._admin, [ConfigEntity(ResourceType.TOPIC, name) for name in shard])
-            self._polled.update(shard)
-        return self._lists[key]
+    def _new_list(self, shard: tuple[str, ...]) -> Any:
+        self._polled.update(shard)
+        return config_resources(self._admin, [ConfigEntity(ResourceType.TOPIC, name) for name in shard])
 
     def _differing(self, shard: Sequence[str], result: Any) -> set[str]:
-        rows, resources = self._admin.rows, self._list_of(shard)
+        rows, resources = self._admin.rows, self._list_of(tuple(shard))
         differing, missing = self._last.compare(
             result.all(), resources, lambda: rows.of_map(result.values(), resources)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from sinks.kafka.ports.cluster import Key
@@ -78,15 +79,7 @@ class AclBinding:
     @property
     def key(self) -> Key:
         """The seven words in the order of the kind's key fields."""
-        return (
-            self.resource_type,
-            self.resource_name,
-            self.pattern_type,
-            self.principal,
-            self.host,
-            self.operation,
-            self.permission,
-        )
+        return _words(self)
 
     @classmethod
     def from_key(cls, key: Key) -> AclBinding:
@@ -99,3 +92,6 @@ class AclBinding:
     def is_known(self) -> bool:
         """Whether all words are known. An ACL that is UNKNOWN in part is never written."""
         return UNKNOWN not in (self.resource_type, self.pattern_type, self.operation, self.permission)
+
+
+_words = attrgetter(*AclBinding.__slots__)

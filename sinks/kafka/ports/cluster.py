@@ -39,6 +39,10 @@ class Origin(str, Enum):
     DEFAULT = "DEFAULT_CONFIG"
     UNKNOWN = "UNKNOWN"
 
+    @classmethod
+    def _missing_(cls, value: object) -> Origin:
+        return cls.UNKNOWN
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:

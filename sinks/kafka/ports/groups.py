@@ -31,7 +31,18 @@ def ends_of(logs: Observed[TopicPartition, LogRange]) -> Observed[TopicPartition
     return Observed({where: log.end for where, log in logs.items.items()}, logs.errors)
 
 
-class GroupReader(Protocol):
+class EndReader(Protocol):
+    """Reads where logs begin and end. Raises ClusterUnreachable, RightsMissing."""
+
+    def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
+        """Returns start and end (high watermark) of each log. A partition that is gone is the error
+        `UNKNOWN_TOPIC_OR_PART`."""
+
+    def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
+        """Returns the end (high watermark) of each log, with errors as in `ends`. Half as expensive as `ends`."""
+
+
+class GroupReader(EndReader, Protocol):
     """Reads the consumer groups of one cluster. Raises ClusterUnreachable, RightsMissing.
 
     `names`, `committed`, `members` and `commit` need coordinators, and raise CoordinatorUnavailable if none of them
@@ -48,13 +59,6 @@ class GroupReader(Protocol):
     def members(self, groups: Collection[str]) -> Observed[str, int]:
         """Returns the number of members. A group that does not exist has none; a group that cannot be described has at
         least one."""
-
-    def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
-        """Returns start and end (high watermark) of each log. A partition that is gone is the error
-        `UNKNOWN_TOPIC_OR_PART`."""
-
-    def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
-        """Returns the end (high watermark) of each log, with errors as in `ends`. Half as expensive as `ends`."""
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         """Returns the id of each topic that exists (KIP-516). A recreated topic has another id. "" on brokers without

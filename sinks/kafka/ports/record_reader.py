@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from sinks.faults import ItemFault, Observed
-from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.groups import EndReader, LogRange
 from streaming.mm2.records import TopicPartition
 
 
@@ -38,17 +38,11 @@ class PartitionTime(NamedTuple):
     timestamp: int
 
 
-class RecordReader(Protocol):
+class RecordReader(EndReader, Protocol):
     """Reads records of one cluster. Raises ClusterUnreachable, RightsMissing."""
 
     @property
     def alias(self) -> str: ...
-
-    def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
-        """Start and end (high watermark) of each log."""
-
-    def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
-        """Returns only the ends. Half as expensive as starts and ends."""
 
     def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         """Returns starts, and the ends up to which this reader gets records. A reader of committed records stops before

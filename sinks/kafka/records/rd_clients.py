@@ -43,16 +43,9 @@ class RdClients:
         if self._config.get("sasl.mechanism") == OAUTH:
             self._config["oauth_cb"] = self._answer
 
-    def consumer(self, own: Own) -> Consumer:
-        """Returns a new consumer with these settings. Raises NoRecords, RightsMissing, and LockstepError if it cannot
-        log in."""
-        return self._made(Consumer, own)
-
-    def producer(self, own: Own) -> Producer:
-        """As `consumer`."""
-        return self._made(Producer, own)
-
-    def _made(self, kind: type[Client], own: Own) -> Client:
+    def made(self, kind: type[Client], own: Own) -> Client:
+        """Returns a new client with these settings. Raises NoRecords, RightsMissing, and LockstepError if it cannot log
+        in."""
         if self._lack is not None:
             raise NoRecords(str(self._lack))
         logs_in_by_token = "oauth_cb" in self._config

@@ -141,7 +141,7 @@ class Log:
         if self._producer is None:
             # A log that was deleted is not recreated by a write, with whatever the broker's defaults are.
             fixed = {"acks": "all", "enable.idempotence": True, "linger.ms": 5, "allow.auto.create.topics": False}
-            self._producer = self._clients.producer(fixed)
+            self._producer = self._clients.made(Producer, fixed)
         errors, offsets = list[KafkaError](), list[int]()
 
         def delivered(error: KafkaError | None, message: Message) -> None:
@@ -247,7 +247,7 @@ class Log:
             reader.close()
 
     def _consumer(self) -> Consumer:
-        return self._clients.consumer({**READING, "enable.partition.eof": True, "fetch.wait.max.ms": 20})
+        return self._clients.made(Consumer, {**READING, "enable.partition.eof": True, "fetch.wait.max.ms": 20})
 
     def _chunks(self, topic: str, start: Start) -> Iterator[LogChunk]:
         consumer = self._consumer()
@@ -298,7 +298,7 @@ class Log:
     def follow(self, topic: str, position: int) -> LogTail:
         """Follow from this offset on, or from the first record if the offset does not exist."""
         begin_anew: dict[str, str | int] = {"auto.offset.reset": "earliest", "allow.auto.create.topics": False}
-        consumer = self._clients.consumer({**READING, **begin_anew})
+        consumer = self._clients.made(Consumer, {**READING, **begin_anew})
         return LogTail(self._alias, consumer, topic, position)
 
     def close(self) -> None:

@@ -132,7 +132,9 @@ class KafkaRecords:
 
     def _opened(self) -> rd.Consumer:
         if self._consumer is None:
-            self._consumer = self._clients.consumer({**READING, **HERE_AND_THERE, "isolation.level": self._isolation})
+            self._consumer = self._clients.made(
+                rd.Consumer, {**READING, **HERE_AND_THERE, "isolation.level": self._isolation}
+            )
         return self._consumer
 
     def _run(self, consumer: rd.Consumer, sweeps: Mapping[TopicPartition, Sweep], deadline: float) -> None:
