@@ -32,10 +32,6 @@ CountCall = Callable[[Flow, str, str], None]
 """Called with (flow, `topic` or `group`, the value of a `CallResult`) for every call of a listener, from any thread."""
 
 
-def count_no_call(flow: Flow, listener: str, result: str) -> None:
-    """A `CountCall` for those who do not count."""
-
-
 class Announcements:
     """Announces to the listeners of one flow what is replicated now. After a failed observation nothing is announced,
     not even an empty set."""
@@ -45,7 +41,7 @@ class Announcements:
         flow: Flow,
         topics: TopicListener,
         groups: GroupListener,
-        count: CountCall = count_no_call,
+        count: CountCall = lambda *call: None,
         patience: Patience | None = None,
         secrets: Sequence[str] = (),
     ) -> None:

@@ -43,15 +43,11 @@ class ReporterFailed(LockstepError):
     """What a reporter raised, in words that a log may show."""
 
 
-def count_no_failure(reporter: str) -> None:
-    """A `CountFailure` for those who do not count."""
-
-
 class Reporters:
     """The running reporters, by class as the file names it. One thread calls `adopt` and `close`."""
 
     def __init__(
-        self, registry: CollectorRegistry, count: CountFailure = count_no_failure, patience: Patience | None = None
+        self, registry: CollectorRegistry, count: CountFailure = lambda reporter: None, patience: Patience | None = None
     ) -> None:
         self.registry, self.count, self.patience = registry, count, patience or Patience()
         self._running: dict[str, _Running] = {}

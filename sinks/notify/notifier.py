@@ -55,20 +55,6 @@ class Seldom:
         return there_was
 
 
-class _Call:
-    """The result of one call. Only the first result counts."""
-
-    def __init__(self, count: CountResult) -> None:
-        self._count, self._lock, self._said = count, threading.Lock(), False
-
-    def say(self, result: CallResult) -> bool:
-        with self._lock:
-            first, self._said = not self._said, True
-        if first:
-            self._count(result)
-        return first
-
-
 class Notifier(Generic[T]):
     """Calls one listener. While a call runs, newer sets wait, and only the newest is delivered."""
 
@@ -132,7 +118,8 @@ class Notifier(Generic[T]):
                 self._changed.wait(wait)
 
     def _deliver_once(self, current: T) -> None:
-        call = _Call(self._count)
+        # The first result of a call takes it: only that one counts.
+        call = threading.Lock()
         overdue = threading.Timer(self._patience.limit, self._overdue, (call,))
         overdue.daemon = True
         raised: BaseException | None = None
@@ -147,22 +134,29 @@ class Notifier(Generic[T]):
         else:
             self._failed(call, current, raised)
 
-    def _took(self, call: _Call, current: T) -> None:
+    def _took(self, call: threading.Lock, current: T) -> None:
         with self._changed:
             self._latest.delivered(current)
             recovered = self._trouble.over()
-        call.say(CallResult.OK)
+        self._say(call, CallResult.OK)
         if recovered:
             log.info("%s works again", self.name)
 
-    def _failed(self, call: _Call, current: T, error: BaseException) -> None:
+    def _failed(self, call: threading.Lock, current: T, error: BaseException) -> None:
         with self._changed:
             wait = self._latest.failed(current, time.monotonic())
-        call.say(CallResult.FAILED)
+        self._say(call, CallResult.FAILED)
         self._complain(f"failed, and is called again in {wait:.0f} s: {self._shown(error)}")
 
-    def _overdue(self, call: _Call) -> None:
-        if call.say(CallResult.TIMEOUT):
+    def _say(self, call: threading.Lock, result: CallResult) -> bool:
+        """Counts the result if it is the call's first. Returns whether it is."""
+        first = call.acquire(blocking=False)
+        if first:
+            self._count(result)
+        return first
+
+    def _overdue(self, call: threading.Lock) -> None:
+        if self._say(call, CallResult.TIMEOUT):
             self._complain(
                 f"has taken longer than {self._patience.limit:g} s; when it comes back, it gets the newest set"
             )
@@ -212,26 +206,22 @@ class Latest(Generic[T]):
 
     def __init__(self, patience: Patience) -> None:
         self._patience = patience
-        self._wanted: T | None = None
+        self.wanted: T | None = None
+        """The newest set; None before the first."""
         self._known: T | None = None
         self._failures = 0
         self._due = 0.0
 
-    @property
-    def wanted(self) -> T | None:
-        """The newest set; None before the first."""
-        return self._wanted
-
     def want(self, current: T, now: float) -> bool:
         """Whether the set is a new one. A new set is delivered at once, whatever failed before."""
-        if current == self._wanted:
+        if current == self.wanted:
             return False
-        self._wanted, self._due = current, now
+        self.wanted, self._due = current, now
         return True
 
     def wait(self, now: float) -> float | None:
         """Returns the seconds until the newest set must be delivered, 0 for now; None if there is no new one."""
-        if self._wanted is None or self._wanted == self._known:
+        if self.wanted is None or self.wanted == self._known:
             return None
         return max(0.0, self._due - now)
 
@@ -244,10 +234,10 @@ class Latest(Generic[T]):
         # Neither the set before nor this one can be relied on any more.
         self._known = None
         self._failures += 1
-        if current == self._wanted:
+        if current == self.wanted:
             self._due = now + self._patience.wait_after(self._failures)
         return max(0.0, self._due - now)
 
     def drop(self) -> None:
         """Nothing more is to be delivered."""
-        self._wanted = None
+        self.wanted = None
