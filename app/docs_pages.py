@@ -28,8 +28,8 @@ from sinks.ledger.failover_record import TRANSITIONS, Command, State, commands_f
 from sinks.model.changes import Kind, Op
 from sinks.model.kind_row import On
 from sinks.notify.notifier import CallResult
-from sinks.verify.differences import Difference
 from sinks.verify.partition_report import NOT_DIFFERENT
+from sinks.verify.partition_verdicts import Difference
 from streaming.durations import written
 from streaming.query_restarts import QueryState
 

@@ -31,8 +31,7 @@ from sinks.ledger.audit import process_identity
 from sinks.ledger.failover_record import Begun
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
-from sinks.verify.differences import Difference
-from sinks.verify.partition_verdicts import FlowReport, PartitionReport
+from sinks.verify.partition_verdicts import Difference, FlowReport, PartitionReport
 from streaming.errors import LockstepError
 from streaming.message_words import first_names, number_of
 from streaming.mm2.records import TopicPartition

@@ -21,9 +21,9 @@ from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.offsets.mirror_records import mirror_topics
 from sinks.ledger.ledger import Ledger
-from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.continuous_comparison import ComparedFlow, ContinuousComparison
 from sinks.verify.flow_progress import FlowProgress
+from sinks.verify.record_jobs import ByteBudget
 from sinks.verify.what_to_compare import SurveyedSide
 from streaming.errors import LockstepError
 from streaming.flow import Flow

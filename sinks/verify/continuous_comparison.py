@@ -14,13 +14,12 @@ from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.shared_listings import list_both
 from sinks.ledger.ledger import Ledger
-from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.flow_progress import FlowProgress, PartitionPair
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_progress import PartitionProgress, Piece
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.record_checks import compare_records
-from sinks.verify.record_jobs import MeteredJobs, RecordJobs
+from sinks.verify.record_jobs import ByteBudget, MeteredJobs, RecordJobs
 from sinks.verify.what_to_compare import (
     NO_IDS,
     SurveyedSide,

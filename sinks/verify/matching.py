@@ -11,11 +11,12 @@ from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import Run, joined_runs
-from sinks.verify.differences import Difference, FoundDifference, joined_findings
+from sinks.verify.partition_verdicts import Difference, FoundDifference, joined_findings
 from streaming.mm2.records import MAX_INT64
 from streaming.verify.rows import ContentRow, Fields, PairSums, RecordRows, RunRow, Surplus
 
@@ -299,32 +300,23 @@ class Alignment:
 
     def __init__(self, runs: Sequence[Run]) -> None:
         """`runs`: in order on both sides, as `split_by_order` has them first."""
-        self._up = [run.upstream for run in runs]
-        self._down = [run.downstream for run in runs]
-        self._runs = list(runs)
-
-    @property
-    def runs(self) -> list[Run]:
-        return self._runs
+        self.runs = list(runs)
 
     def gap_at_downstream(self, offset: int) -> int:
         """The number of the gap with this target offset: how many runs lie before it."""
-        return bisect_right(self._down, offset)
+        return bisect_right(self.runs, offset, key=attrgetter("downstream"))
 
     def gap_at_upstream(self, offset: int) -> int:
-        return bisect_right(self._up, offset)
+        return bisect_right(self.runs, offset, key=attrgetter("upstream"))
 
     def between(self, gap: int) -> LogRange:
         """The source offsets in a gap."""
-        start = self._runs[gap - 1].upstream_end if gap else 0
-        return LogRange(start, self._up[gap] if gap < len(self._up) else 2**63 - 1)
+        start = self.runs[gap - 1].upstream_end if gap else 0
+        return LogRange(start, self.runs[gap].upstream if gap < len(self.runs) else MAX_INT64)
 
     def put(self, upstream: int, downstream: int) -> None:
         """Puts in a record that lies in one gap on both sides."""
-        at = bisect_left(self._up, upstream)
-        self._runs.insert(at, Run(upstream, downstream, 1))
-        insort(self._up, upstream)
-        insort(self._down, downstream)
+        insort(self.runs, Run(upstream, downstream, 1))
 
 
 # What the rows prove that jobs bring of a window: matched, and counted where they were cut off. Pure.

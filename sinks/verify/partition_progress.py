@@ -14,9 +14,8 @@ from sinks.engine.verify_status import STALLED
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import Stretch, joined_stretches, without
 from sinks.kinds.offsets.sync_history import Pair
-from sinks.verify.differences import Difference, FoundDifference
 from sinks.verify.partition_report import NOT_DIFFERENT
-from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
+from sinks.verify.partition_verdicts import Difference, FoundDifference, PartitionReport, PartitionVerdict
 from sinks.verify.windows import Window
 from streaming.mm2.records import TopicPartition
 
@@ -207,7 +206,7 @@ class PartitionProgress:
             windows = [one for one in windows if one.upstream < end and not one.ends_open]
         for number, window in enumerate(windows):
             piece = first_piece(windows[number:], most, largest, whole=track.whole)
-            if piece is None or not piece.too_large:
+            if piece is not None:
                 return piece
             self.leave_out(window.upstream, window.upstream_end)
             if window.ends_open:
@@ -326,13 +325,11 @@ class Piece:
     """Successive windows that are compared together.
 
     `is_slice`: part of one window, on the guess that each record lies at the same distance from the window's edge.
-    Equal sides prove the guess; different sides prove nothing. `too_large`: more than may be read at once, and cannot
-    be sliced.
+    Equal sides prove the guess; different sides prove nothing.
     """
 
     windows: tuple[Window, ...]
     is_slice: bool = False
-    too_large: bool = False
 
     @property
     def offsets(self) -> int:
@@ -350,14 +347,12 @@ class Piece:
         return self.windows[-1]
 
 
-def first_piece(windows: Sequence[Window], most: int, largest: int, *, whole: bool = False) -> Piece | None:
+def first_piece(windows: Sequence[Window], most: int, largest: int, *, whole: bool) -> Piece | None:
     """Returns the first windows with at most `most` offsets together, and at least one of up to `largest`.
 
-    A longer window is sliced to `most` offsets, unless `whole` says that a slice was not equal. None: there is nothing
-    to compare.
+    A longer window is sliced to `most` offsets, unless `whole` says that a slice was not equal. None: the first window
+    is more than may be read at once, and cannot be sliced.
     """
-    if not windows:
-        return None
     if (waiting := _waiting(windows[0], most)) is not None:
         return Piece((waiting,))
     chosen = [windows[0]]
@@ -370,7 +365,7 @@ def first_piece(windows: Sequence[Window], most: int, largest: int, *, whole: bo
         return piece
     if not whole and (cut := _slice(windows[0], most)) is not None:
         return Piece((cut,), is_slice=True)
-    return replace(piece, too_large=piece.offsets > largest)
+    return piece if piece.offsets <= largest else None
 
 
 def _waiting(window: Window, most: int) -> Window | None:
@@ -397,17 +392,16 @@ STALLS_AFTER = 30.0
 """Seconds without a new record on the target while the source has records that it lacks."""
 
 
+@dataclass(slots=True)
 class Stall:
     """Whether a target partition stands still while the source's moves: MM2 no longer copies it. Monotonic seconds.
 
     Ends also move without records, when transactions end. So what was read wins over what ends alone say.
     """
 
-    __slots__ = ("_copy_end", "_grew_at", "_source_end")
-
-    def __init__(self, source_end: int, copy_end: int) -> None:
-        self._source_end, self._copy_end = source_end, copy_end
-        self._grew_at: float | None = None
+    _source_end: int
+    _copy_end: int
+    _grew_at: float | None = None
 
     def see(self, source_end: int, copy_end: int, now: float) -> None:
         if copy_end != self._copy_end:

@@ -7,10 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sinks.kinds.offsets.exact_runs import joined_runs
-from sinks.verify.differences import Difference, FoundDifference, joined_findings
 from sinks.verify.matching import Matched
 from sinks.verify.partition_check import PartitionCheck, PartitionPlan
-from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
+from sinks.verify.partition_verdicts import (
+    Difference,
+    FoundDifference,
+    PartitionReport,
+    PartitionVerdict,
+    joined_findings,
+)
 from streaming.message_words import number_of
 from streaming.verify.rows import Fields
 
@@ -26,7 +31,7 @@ NOTHING_LEFT = "each side has deleted what the other one still has: nothing is l
 NOT_DIFFERENT = frozenset({Difference.UNVERIFIABLE})
 
 
-def report(check: PartitionCheck, most: int = MOST_FINDINGS) -> PartitionReport:
+def report(check: PartitionCheck) -> PartitionReport:
     """The report, after all digests and matches were taken."""
     plan, results = check.plan, check.results
     matches = [result.matched for result in results if result.matched]
@@ -53,10 +58,10 @@ def report(check: PartitionCheck, most: int = MOST_FINDINGS) -> PartitionReport:
         pending=check.pending,
         pending_ms=check.pending_ms,
         differences={kind: counts[kind] for kind in Difference if counts[kind]},
-        findings=findings[:most],
+        findings=findings[:MOST_FINDINGS],
         times=not any(result.appended for result in results),
         runs=joined_runs(run for result in results if not result.differs for run in result.runs),
-        notes=tuple(_notes(check, findings, expired, most)),
+        notes=tuple(_notes(check, findings, expired)),
     )
 
 
@@ -74,15 +79,15 @@ def _verdict(
     return PartitionVerdict.VERIFIED, None
 
 
-def _notes(check: PartitionCheck, findings: list[FoundDifference], expired: int, most: int) -> Iterable[str]:
+def _notes(check: PartitionCheck, findings: list[FoundDifference], expired: int) -> Iterable[str]:
     yield from check.plan.notes
     if any(result.appended for result in check.results):
         yield "timestamps are left out: the target's brokers give them (LogAppendTime)"
     if expired:
         left = number_of(expired, "record or offset", "records or offsets")
         yield f"retention left {left} on one side only, before the compared ones"
-    if len(findings) > most:
-        yield f"left out: {number_of(len(findings) - most, 'more finding')}"
+    if (left_out := len(findings) - MOST_FINDINGS) > 0:
+        yield f"left out: {number_of(left_out, 'more finding')}"
     if check.pending:
         deleted = (
             ", or deleted since"

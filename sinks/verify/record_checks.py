@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from sinks.verify.differences import Difference, FoundDifference
 from sinks.verify.matching import matched_rows, of_cell
 from sinks.verify.partition_check import NONE, PartitionCheck, PartitionPlan, Reread
 from sinks.verify.partition_report import MOST_FINDINGS, NOTHING_LEFT, report
-from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
+from sinks.verify.partition_verdicts import Difference, FoundDifference, PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.record_jobs import RecordJobs
 from streaming.message_words import number_of
 from streaming.verify.rows import Digest, KeyRow, KeySums, LastRecord, PartitionRead, SoughtRecord

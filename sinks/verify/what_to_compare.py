@@ -16,9 +16,8 @@ from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.same_offsets import same_pairs
 from sinks.kinds.offsets.sync_history import History, Pair, Restart
 from sinks.kinds.offsets.translation import without_truncated
-from sinks.verify.differences import Difference
 from sinks.verify.partition_check import PartitionPlan
-from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
+from sinks.verify.partition_verdicts import Difference, PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.windows import cut
 from streaming.message_words import number_of
 from streaming.mm2.records import TopicPartition

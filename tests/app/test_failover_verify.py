@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from app.failover_session import NotVerified, verdict_line
-from sinks.verify.differences import Difference
-from sinks.verify.partition_verdicts import FlowReport, PartitionReport, PartitionVerdict, VerifyLevel
+from sinks.verify.partition_verdicts import Difference, FlowReport, PartitionReport, PartitionVerdict, VerifyLevel
 from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition
 

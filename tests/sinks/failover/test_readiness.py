@@ -24,7 +24,7 @@ from sinks.flow_settings import FailoverRules
 from sinks.kafka.ports.cluster import ConfigEntry, Origin, Replicas
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.model.changes import Kind
-from sinks.verify.differences import Difference
+from sinks.verify.partition_verdicts import Difference
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import NOON
 

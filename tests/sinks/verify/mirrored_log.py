@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.sync_history import History
-from sinks.verify.differences import Difference, FoundDifference
 from sinks.verify.partition_check import PartitionPlan
-from sinks.verify.partition_verdicts import PartitionVerdict
+from sinks.verify.partition_verdicts import Difference, FoundDifference, PartitionVerdict
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition
 

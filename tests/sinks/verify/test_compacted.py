@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.sync_history import Pair
-from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
 from sinks.verify.record_checks import compacted_report, last_records
-from sinks.verify.record_jobs import MeteredJobs, RecordJobs
+from sinks.verify.record_jobs import ByteBudget, MeteredJobs, RecordJobs
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition
 from streaming.verify.rows import KeyRow, KeySums, LastRecord

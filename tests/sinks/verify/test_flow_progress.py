@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.verify.differences import Difference, FoundDifference
 from sinks.verify.flow_progress import FlowProgress
+from sinks.verify.partition_verdicts import Difference, FoundDifference
 from streaming.mm2.records import TopicPartition
 
 PLACE = (TopicPartition("t", 0), TopicPartition("a.t", 0))

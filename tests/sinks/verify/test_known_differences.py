@@ -9,9 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.verify.differences import Difference, FoundDifference
 from sinks.verify.partition_progress import MOST_SPOTS, KnownDifferences
-from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
+from sinks.verify.partition_verdicts import Difference, FoundDifference, PartitionReport, PartitionVerdict
 from sinks.verify.windows import Window
 from streaming.mm2.records import TopicPartition
 from tests.sinks.verify.verified_world import VerifiedWorld, records

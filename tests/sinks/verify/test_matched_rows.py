@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.sync_history import Pair
-from sinks.verify.differences import Difference
 from sinks.verify.matching import CellRows, Edges, Matched, matched_rows
 from sinks.verify.partition_check import PartitionPlan
-from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
+from sinks.verify.partition_verdicts import Difference, PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.record_checks import compare_records
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition

@@ -6,8 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sinks.kinds.offsets.exact_runs import Run
-from sinks.verify.differences import Difference, FoundDifference
 from sinks.verify.matching import Edges, Matched, match
+from sinks.verify.partition_verdicts import Difference, FoundDifference
 from streaming.verify.rows import ContentRow, Fields
 
 Records = list[tuple[int, Fields]]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.shared_listings import list_both
-from sinks.verify.differences import Difference
-from sinks.verify.partition_verdicts import PartitionVerdict
+from sinks.verify.partition_verdicts import Difference, PartitionVerdict
 from sinks.verify.what_to_compare import ComparisonScope, LogSurvey, SurveyedSide, survey_logs
 from streaming.mm2.records import TopicPartition
 from tests.memory.memory_records import MemoryLog

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sinks.kinds.offsets.mirror_records import MirrorTopics
-from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.continuous_comparison import ComparedFlow, ContinuousComparison
 from sinks.verify.flow_progress import FlowProgress
+from sinks.verify.record_jobs import ByteBudget
 from sinks.verify.what_to_compare import SurveyedSide
 from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
