@@ -39,8 +39,7 @@ from streaming.flow import Flow
 from streaming.message_words import nearest_hint
 from streaming.mm2.internal_topic_names import InternalTopics, internal_topics
 from streaming.mm2.replication_filters import ConfigPropertyFilter, GroupFilter, TopicFilter
-from streaming.mm2.replication_policy import ReplicationPolicy
-from streaming.mm2.valid_topic_names import check_topic_name
+from streaming.mm2.replication_policy import ReplicationPolicy, check_topic_name
 
 T = TypeVar("T")
 

@@ -30,7 +30,7 @@ from sinks.kinds.topics.rules import OWN, is_replicated
 from sinks.ledger.fence_acls import fence_acls
 from streaming.errors import LockstepError, WrongUsage
 from streaming.mm2.records import TopicPartition
-from streaming.mm2.valid_topic_names import topic_name_fault
+from streaming.mm2.replication_policy import topic_name_fault
 
 DRILL_PREFIX = "failover-drill-"
 """Prefix of the topic and the groups that a drill makes, unless another name is given."""

@@ -6,8 +6,9 @@ own are: `DesiredTopics.created_by_mm2`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from streaming.errors import NamingError
 from streaming.flow import Flow
@@ -255,3 +256,38 @@ def _is_endless(whole: tuple[Flow, ...], policies: Mapping[Flow, ReplicationPoli
             return False
         topic = policies[flow].format_remote_topic(flow.source, topic)
     return True
+
+
+# Which names topics can have.
+
+
+MAX_TOPIC_NAME = 249
+"""Characters, as Kafka's `Topic.MAX_NAME_LENGTH`."""
+ILLEGAL = re.compile(r"[^a-zA-Z0-9._-]")
+
+
+class TopicNameFault(NamedTuple):
+    """What Kafka has against a name, and what to look at where a policy made it."""
+
+    said: str
+    remedy: str
+
+
+def topic_name_fault(name: str) -> TopicNameFault | None:
+    """Why Kafka's `Topic.validate` refuses a name; None where it takes it."""
+    if len(name) > MAX_TOPIC_NAME:
+        said = f"has {len(name)} characters, Kafka allows {MAX_TOPIC_NAME}"
+        return TopicNameFault(said, "shorten the alias or the separator in it")
+    if found := ILLEGAL.search(name):
+        said = f"holds {found[0]!r}, Kafka allows a-z A-Z 0-9 . _ -"
+        return TopicNameFault(said, f"look at the alias and at {SEPARATOR_KEY}")
+    if name in ("", ".", ".."):
+        return TopicNameFault("cannot be, it is no name of a topic", "look at the replication policy")
+    return None
+
+
+def check_topic_name(name: str) -> None:
+    """Raises NamingError where Kafka's `Topic.validate` would."""
+    if fault := topic_name_fault(name):
+        remedy = f"{fault.remedy}, or exclude the topic with topics.exclude"
+        raise NamingError(f"the topic name {name!r} {fault.said}: {remedy}")

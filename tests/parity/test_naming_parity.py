@@ -18,10 +18,10 @@ from streaming.mm2.replication_policy import (
     BaseReplicationPolicy,
     DefaultReplicationPolicy,
     IdentityReplicationPolicy,
+    check_topic_name,
     is_cycle,
     replicates,
 )
-from streaming.mm2.valid_topic_names import check_topic_name
 from tests.parity.kafka_classes import MIRROR, Kafka
 
 POLICIES = (DefaultReplicationPolicy, IdentityReplicationPolicy)

@@ -34,7 +34,7 @@ from sinks.ledger.kept_divergences import divergences, takeover_ends
 from sinks.ledger.ledger import Ledger
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
-from streaming.mm2.valid_topic_names import topic_name_fault
+from streaming.mm2.replication_policy import topic_name_fault
 
 log = logging.getLogger(__name__)
 

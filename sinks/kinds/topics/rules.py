@@ -16,8 +16,7 @@ from sinks.kafka.ports.cluster import TopicSpec
 from sinks.model.changes import Change, Kind, Op
 from sinks.model.plan import Refusal
 from streaming.errors import NamingError
-from streaming.mm2.replication_policy import is_written_by_mm2_alone, replicates
-from streaming.mm2.valid_topic_names import check_topic_name
+from streaming.mm2.replication_policy import check_topic_name, is_written_by_mm2_alone, replicates
 
 OWN = ("lockstep-ledger", "lockstep-audit", "lockstep-topics", "lockstep-groups")
 """How Lockstep's own topics begin. To MM2 4 they are topics like any other (KIP-1074): they belong to their cluster."""

@@ -13,9 +13,9 @@ from streaming.mm2.replication_policy import (
     BaseReplicationPolicy,
     DefaultReplicationPolicy,
     IdentityReplicationPolicy,
+    check_topic_name,
     is_written_by_mm2_alone,
 )
-from streaming.mm2.valid_topic_names import check_topic_name
 from tests.streaming.mm2.policy_builders import Loops, default
 
 

@@ -9,7 +9,7 @@ from sinks.kinds.offsets.sync_history import Pair
 from streaming.hints import SyncSeen
 from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
-from streaming.mm2.valid_topic_names import topic_name_fault
+from streaming.mm2.replication_policy import topic_name_fault
 from tests.sinks import builders
 from tests.sinks.builders import flow_settings, put_topic
 from tests.sinks.kinds.offsets.remembering import SYNCS, World, X, pairs
