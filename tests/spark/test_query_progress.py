@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from app.job.query_progress import listening
+from app.job.running_job import listening
 from app.local.waiting import wait_for
 from streaming.query import start, stop_gently
 from streaming.query_plan import QueryPlan
