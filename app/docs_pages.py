@@ -28,7 +28,6 @@ from sinks.ledger.failover_record import TRANSITIONS, Command, State, commands_f
 from sinks.model.changes import Kind, Op
 from sinks.model.kind_row import On
 from sinks.notify.notifier import CallResult
-from sinks.verify.partition_report import NOT_DIFFERENT
 from sinks.verify.partition_verdicts import Difference
 from streaming.durations import written
 from streaming.query_restarts import QueryState
@@ -103,7 +102,7 @@ PHASES = ("observe", "plan", "apply", "record")
 """Phases of a pass."""
 
 
-DIFFERENCES = (*(kind for kind in Difference if kind not in NOT_DIFFERENT), STALLED)
+DIFFERENCES = (*(kind for kind in Difference if kind is not Difference.UNVERIFIABLE), STALLED)
 
 
 def _words(words: Iterable[str | Enum]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import partial
 from itertools import islice
 from typing import TypeVar
 
@@ -19,7 +18,7 @@ from sinks.kafka.ports.groups import GroupReader
 from sinks.kinds.offsets.direction import Direction
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import replicated_offsets
-from sinks.notify.notifier import CallResult, Notifier, Patience, end_together
+from sinks.notify.notifier import Notifier, Patience, end_together
 from sinks.plugins.listeners import GroupListener, TopicListener, wants_nothing
 from streaming.flow import Flow
 
@@ -50,9 +49,15 @@ class Announcements:
         self._patience = patience or Patience()
 
         def notifier(kind: str, listener: object, call: Callable[[T], None]) -> Notifier[T]:
-            cls = type(listener)
-            name = f"{flow.name}: the {kind} listener {cls.__module__}:{cls.__qualname__}"
-            return Notifier(name, call, _closing(listener), partial(_count, count, flow, kind), self._patience, secrets)
+            cls, close = type(listener), getattr(listener, "close", None)
+            return Notifier(
+                f"{flow.name}: the {kind} listener {cls.__module__}:{cls.__qualname__}",
+                call,
+                close if callable(close) else lambda: None,
+                lambda result: count(flow, kind, result.value),
+                self._patience,
+                secrets,
+            )
 
         self._topics: Notifier[dict[str, str]] | None = None
         if not wants_nothing(topics):
@@ -80,15 +85,6 @@ class Announcements:
         """
         seconds = self._patience.limit if within is None else within
         return not end_together(filter(None, (self._topics, self._groups)), seconds)
-
-
-def _closing(listener: object) -> Callable[[], object]:
-    close = getattr(listener, "close", None)
-    return close if callable(close) else lambda: None
-
-
-def _count(count: CountCall, flow: Flow, kind: str, result: CallResult) -> None:
-    count(flow, kind, result.value)
 
 
 GROUP_LIST_INTERVAL = 10.0

@@ -211,7 +211,7 @@ CERTAIN = 5
 """A likeness that hardly two records have: timestamp and key, timestamp and value, or value and key are the same."""
 
 
-def pair_up(ours: Placed, theirs: Placed, least: int = TELLING_LIKENESS) -> list[tuple[int, int]]:
+def pair_up(ours: Placed, theirs: Placed, least: int) -> list[tuple[int, int]]:
     """Offsets of records that are most likely one, in order on both sides, each in one pair at most.
 
     `least`: likeness of those that are paired.

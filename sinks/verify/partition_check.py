@@ -121,8 +121,8 @@ class PartitionCheck:
             return False
         old_source = core.upstream - max(window.upstream, min(self.plan.since, core.upstream))
         old_target = core.downstream - window.downstream
-        return (not old_source or self._lost(self.plan.target)) and (
-            not old_target or self._lost(self.plan.source) or self.plan.since > window.upstream
+        return (not old_source or self.plan.target.start > 0) and (
+            not old_target or self.plan.source.start > 0 or self.plan.since > window.upstream
         )
 
     def _before(self, window: Window, core: Window) -> int:
@@ -130,10 +130,6 @@ class PartitionCheck:
         if not window.begins_open or self.plan.since > window.upstream:
             return 0
         return max(core.upstream - window.upstream, core.downstream - window.downstream)
-
-    @staticmethod
-    def _lost(log: LogRange) -> bool:
-        return log.start > 0
 
     def bounds(self) -> tuple[list[int], list[int]]:
         """Bounds of the cells on source and target."""
@@ -203,7 +199,7 @@ class PartitionCheck:
     def _whole(self, number: int, times: bool, differs: bool = True) -> Reread:
         window, plan = self.plan.windows[number], self.plan
         opens = window.begins_open
-        edges = Edges(window.ends_open, opens and self._lost(plan.source), opens and self._lost(plan.target))
+        edges = Edges(window.ends_open, opens and plan.source.start > 0, opens and plan.target.start > 0)
         return Reread(number, window, edges, times, differs)
 
     def unmatched_on_target(self) -> set[Fields]:

@@ -14,7 +14,6 @@ from sinks.engine.verify_status import STALLED
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import Stretch, joined_stretches, without
 from sinks.kinds.offsets.sync_history import Pair
-from sinks.verify.partition_report import NOT_DIFFERENT
 from sinks.verify.partition_verdicts import Difference, FoundDifference, PartitionReport, PartitionVerdict
 from sinks.verify.windows import Window
 from streaming.mm2.records import TopicPartition
@@ -65,12 +64,13 @@ class KnownDifferences:
         """Replaces what was known of these windows by what was found."""
         first, last = windows[0], windows[-1]
         self.spots = [one for one in self.spots if not _is_within(one, first, last)]
-        found = [one for one in report.findings if one.difference not in NOT_DIFFERENT]
+        found = [one for one in report.findings if one.difference is not Difference.UNVERIFIABLE]
         named = Counter[Difference]()
         for one in found:
             named[one.difference] += one.count
-        more = {kind: count - named[kind] for kind, count in report.differences.items() if kind not in NOT_DIFFERENT}
-        found += [FoundDifference(kind, first.upstream, None, count) for kind, count in more.items() if count > 0]
+        for kind, count in report.differences.items():
+            if kind is not Difference.UNVERIFIABLE and count > named[kind]:
+                found.append(FoundDifference(kind, first.upstream, None, count - named[kind]))
         self.spots += found
         for one in self.spots[MOST_SPOTS:]:
             self._drop(one)

@@ -28,8 +28,6 @@ ORDER_UNKNOWN = "too many records of a window lie apart to tell whether all are 
 NOTHING_LEFT = "each side has deleted what the other one still has: nothing is left to compare"
 """A reason."""
 
-NOT_DIFFERENT = frozenset({Difference.UNVERIFIABLE})
-
 
 def report(check: PartitionCheck) -> PartitionReport:
     """The report, after all digests and matches were taken."""
@@ -41,7 +39,7 @@ def report(check: PartitionCheck) -> PartitionReport:
         counts[finding.difference] += finding.count
     unnamed = sum(result.differs and result.matched is None for result in results)
     compared = [result for result in results if result.records or result.differs]
-    different = unnamed or any(kind not in NOT_DIFFERENT for kind, count in counts.items() if count)
+    different = unnamed or any(kind is not Difference.UNVERIFIABLE for kind, count in counts.items() if count)
     expired = sum(result.expired for result in results)
     verdict, reason = _verdict(check, bool(different), unnamed, bool(compared), expired)
     through_ms = [result.last_ms for result in results if result.last_ms is not None]

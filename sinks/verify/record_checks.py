@@ -174,7 +174,10 @@ def compacted_report(
     if found.findings:
         # Keys that were cut off are most likely of the same kinds.
         counts[Difference.CHANGED] += found.unseen
-    reason = _reason(found.unseen, unproven)
+    # None: equal keys prove that all is there.
+    reason = UNPROVEN_DELETION if unproven else None
+    if found.unseen:
+        reason = MAY_BE_LATE.format(number_of(found.unseen, "more key does", "more keys do"))
     if keys.different == keys.keys and (found.expired or (found.pending and plan.may_have_expired)):
         reason = NOTHING_LEFT
     unsure = PartitionVerdict.UNVERIFIABLE if reason else PartitionVerdict.VERIFIED
@@ -229,13 +232,6 @@ def _notes(keys: KeySums, expired: int, left_out: int) -> Iterator[str]:
         yield f"retention left {number_of(expired, 'key')} on one side only"
     if left_out > 0:
         yield f"left out: {number_of(left_out, 'more finding')}"
-
-
-def _reason(unseen: int, unproven: bool) -> str | None:
-    """Why equal keys prove nothing; None: they prove that all is there."""
-    if unseen:
-        return MAY_BE_LATE.format(number_of(unseen, "more key does", "more keys do"))
-    return UNPROVEN_DELETION if unproven else None
 
 
 def _is_expired(plan: PartitionPlan, key: KeyRow) -> bool:
