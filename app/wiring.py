@@ -159,11 +159,11 @@ def cluster_ports(cluster: KafkaCluster, shared_acls: JvmAcls | None = None) -> 
         records=cluster.records,
         transactions=JvmTransactions(admin),
         java=lambda: admin,
-        epochs=partial(_epochs, [admin] if shared_acls is None else [admin, shared_acls]),
+        epochs=partial(_epochs, [admin] if shared_acls is None else [admin, shared_acls.admin]),
     )
 
 
-def _epochs(clients: Sequence[JavaAdmin | JvmAcls]) -> list[int]:
+def _epochs(clients: Sequence[JavaAdmin]) -> list[int]:
     return [epoch for client in clients if (epoch := client.metadata_epoch()) is not None]
 
 

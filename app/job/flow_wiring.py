@@ -35,28 +35,18 @@ from sinks.plugins.listeners import wants_nothing
 from streaming.flow import Flow
 
 
-@dataclass(frozen=True)
-class JobCluster:
-    """A cluster of a flow in a running job, with watches in the driver's JVM.
-
-    `account`: flows with the same account see the same of the cluster.
-    """
-
-    cluster: KafkaCluster
-    account: Hashable
-    ports: ClusterPorts
-
-
 def _job_cluster(
     settings: Settings, alias: str, flow: Flow, opening: ExitStack, count: CountRequest, shared: SharedJvmAcls
-) -> JobCluster:
+) -> tuple[KafkaCluster, ClusterPorts, Hashable]:
+    """A cluster in a running job, its ports with watches in the driver's JVM, and its account. Flows with the same
+    account see the same of the cluster."""
     cluster = opening.enter_context(closing(connect(settings, alias, flow, count)))
     account = (alias, tuple(sorted(cluster.properties.items())))
 
     def acls() -> JvmAcls:
         return JvmAcls(admin_of(alias, cluster.properties, count))
 
-    return JobCluster(cluster, account, cluster_ports(cluster, opening.enter_context(shared.used(account, acls))))
+    return cluster, cluster_ports(cluster, opening.enter_context(shared.used(account, acls))), account
 
 
 @dataclass(frozen=True)
@@ -88,18 +78,18 @@ def flow_in_job(
     """A flow of a running job. Its `close` closes the plug-ins of these settings too."""
     hooks, count = hooks or JobHooks(), metrics.count_request
     with ExitStack() as opened:
-        here = _job_cluster(settings, flow.flow.source, flow.flow, opened, count, hooks.acls)
-        there = _job_cluster(settings, flow.flow.target, flow.flow, opened, count, hooks.acls)
+        source, here, _ = _job_cluster(settings, flow.flow.source, flow.flow, opened, count, hooks.acls)
+        target, there, account = _job_cluster(settings, flow.flow.target, flow.flow, opened, count, hooks.acls)
         leadership = lease(settings, flow, "run", wake=hooks.on_vacant, on_failover=hooks.on_failover)
-        led = there.ports.written_with(leadership.check)
+        led = there.written_with(leadership.check)
         again, beside = hooks.comes_again, begun if hooks.comes_again else at_once
-        assembly = Assembly(flow, here.ports, led, comes_again=again, beside=beside, claims=hooks.claims)
+        assembly = Assembly(flow, here, led, comes_again=again, beside=beside, claims=hooks.claims)
         made = assemble(assembly)
-        listening = _observers(settings, flow, here.cluster, there.cluster, metrics)
+        listening = _observers(settings, flow, source, target, metrics)
         # A client for it alone: its samples do not wait for the answers of others.
-        sampled = admin_of(flow.flow.source, here.cluster.properties, count)
-        listing = FlowListing(flow, here.cluster, there.cluster, hooks.listings, there.account)
-        source_ends = _source_ends(flow, here.ports, there.ports, offset_memory(made.controllers))
+        sampled = admin_of(flow.flow.source, source.properties, count)
+        listing = FlowListing(flow, source, target, hooks.listings, account)
+        source_ends = _source_ends(flow, here, there, offset_memory(made.controllers))
         opened.callback(source_ends.close)
         opened.callback(flow.close)
         # From here on it is closed with the flow.
@@ -108,15 +98,15 @@ def flow_in_job(
         flow,
         FlowComponents(
             topics=listing,
-            guard=guard(flow, here.cluster, there.cluster, job=True),
-            open_ledger=partial(ledger, flow, there.cluster, to_write=True, permit=leadership.check),
-            audit=audit(flow, there.cluster),
+            guard=guard(flow, source, target, job=True),
+            open_ledger=partial(ledger, flow, target, to_write=True, permit=leadership.check),
+            audit=audit(flow, target),
             controllers=made.controllers,
             writers=made.writers,
-            target=there.cluster,
+            target=target,
             source_ends=source_ends,
             signal=JvmMetadataSignal(sampled, hooks.on_signal),
-            source_epochs=here.ports.epochs,
+            source_epochs=here.epochs,
             observers=[*hooks.observers, *listening],
             overrides=hooks.overrides,
             leadership=leadership,

@@ -119,7 +119,13 @@ def survey_logs(
     found = LogSurvey()
     remote = _chosen(settings, listed, scope.topics, found.reports)
     there = _partitions(listed, remote, found.reports)
-    found.reports += foreign_partitions(target.records, listed, remote)
+    # Partitions that only the copies have: their records do not come from the source.
+    for where, log in surplus_partitions(target.records, listed, remote).items():
+        reason = f"the source has no such partition; the target has offsets {log.start} to {log.end - 1} there"
+        extra = {Difference.EXTRA: log.end - log.start}
+        found.reports.append(
+            PartitionReport(where, remote[where.topic], PartitionVerdict.DIFFERENT, reason, differences=extra)
+        )
     found.ids = ids_on_both(source.reader, target.reader, remote)
     # The target's ends first: what it has by then, the source has as well when its ends are read.
     theirs = target.records.readable([TopicPartition(remote[where.topic], where.partition) for where in there])
@@ -231,20 +237,6 @@ def surplus_partitions(
     if not only:
         return {}
     return {only[across]: log for across, log in records.readable(list(only)).items.items() if log.end > log.start}
-
-
-def foreign_partitions(records: RecordReader, listed: Listed, remote: Mapping[str, str]) -> list[PartitionReport]:
-    """Reports on partitions that only the copies have: their records do not come from the source."""
-    return [
-        PartitionReport(
-            where,
-            remote[where.topic],
-            PartitionVerdict.DIFFERENT,
-            f"the source has no such partition; the target has offsets {log.start} to {log.end - 1} there",
-            differences={Difference.EXTRA: log.end - log.start},
-        )
-        for where, log in surplus_partitions(records, listed, remote).items()
-    ]
 
 
 def compacted_topics(source: SurveyedSide, target: SurveyedSide, remote: Mapping[str, str]) -> set[str]:

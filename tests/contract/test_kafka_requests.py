@@ -121,5 +121,5 @@ def test_metadata_epoch_of_the_broker_that_answers_grows_with_the_metadata_log(b
     cluster = logged_in(broker, "restricted", "restricted-secret")
     first = cluster.admin.metadata_epoch()
     assert first is not None
-    assert cluster.acls.metadata_epoch() >= first
+    assert cluster.acls.admin.metadata_epoch() >= first
     wait_for(lambda: (cluster.admin.metadata_epoch() or 0) > first, SOON, "the epoch to grow")

@@ -52,7 +52,7 @@ class JvmAcls:
     """The ACLs of one cluster. Thread-safe."""
 
     def __init__(self, admin: JavaAdmin, clock: Callable[[], float] = time.monotonic) -> None:
-        self._admin, self._clock, self._lock = admin, clock, threading.Lock()
+        self.admin, self._clock, self._lock = admin, clock, threading.Lock()
         self._last: Any = None
         self._list = AclList()
         self._asked_at = self._written_at = float("-inf")
@@ -76,10 +76,6 @@ class JvmAcls:
                 self._asked_at = asked_at
             return self._list
 
-    def metadata_epoch(self) -> int | None:
-        """As `JavaAdmin.metadata_epoch`, of the client that reads these ACLs."""
-        return self._admin.metadata_epoch()
-
     def create(self, bindings: Collection[AclBinding]) -> AclFaults:
         return self._written("CreateAcls", bindings, self._create)
 
@@ -87,18 +83,18 @@ class JvmAcls:
         return self._written("DeleteAcls", bindings, self._delete)
 
     def _answer(self) -> Any:
-        anything = self._admin.jvm.org.apache.kafka.common.acl.AclBindingFilter.ANY
+        anything = self.admin.jvm.org.apache.kafka.common.acl.AclBindingFilter.ANY
         try:
-            found = self._admin.call(API, lambda client: client.describeAcls(anything).values())
+            found = self.admin.call(API, lambda client: client.describeAcls(anything).values())
         except LockstepError as error:
             if NO_AUTHORIZER in str(error):
                 raise self._no_authorizer(str(error)) from error
             raise
         # Brokers need not tell them in the same order each time.
-        return self._admin.jvm.java.util.HashSet(found)
+        return self.admin.jvm.java.util.HashSet(found)
 
     def _take_in(self, seen: Any) -> None:
-        java = self._admin.jvm.java.util.HashSet
+        java = self.admin.jvm.java.util.HashSet
         if self._last is None:
             self._last = java()
         if seen.equals(self._last):
@@ -112,7 +108,7 @@ class JvmAcls:
 
     def _read(self, bindings: Any) -> frozenset[AclBinding]:
         """Raises ValueError if this version of Kafka's client has other fields."""
-        return frozenset() if bindings.isEmpty() else bindings_of(self._admin.rows.text(bindings))
+        return frozenset() if bindings.isEmpty() else bindings_of(self.admin.rows.text(bindings))
 
     def _written(self, api: str, bindings: Collection[AclBinding], write: Callable[[Any, Any, Any], Any]) -> AclFaults:
         # An UNKNOWN in a filter for deletion would be sent as it is, and match more than one.
@@ -120,11 +116,11 @@ class JvmAcls:
         try:
             for batch in chunks([one for one, fault in faults.items() if fault is None], ACLS_IN_A_REQUEST):
                 ask_again()
-                rows = self._admin.rows
+                rows = self.admin.rows
                 made = rows.made(BINDING, (one.key for one in batch))
-                for one, fault in self._admin.write(api, batch, partial(write, rows, made)).faults.items():
+                for one, fault in self.admin.write(api, batch, partial(write, rows, made)).faults.items():
                     if fault.code == NO_AUTHORIZER:
-                        raise self._no_authorizer(f"cluster {self._admin.alias}: {api}: {fault}")
+                        raise self._no_authorizer(f"cluster {self.admin.alias}: {api}: {fault}")
                     faults[one] = fault
         finally:
             # What was asked for before is not recent any more.
@@ -142,7 +138,7 @@ class JvmAcls:
         return NotSupported(f"{said}; its brokers have no authorizer")
 
     def close(self) -> None:
-        self._admin.close()
+        self.admin.close()
 
 
 def bindings_of(text: str) -> frozenset[AclBinding]:
