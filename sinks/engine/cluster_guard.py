@@ -21,7 +21,7 @@ from sinks.faults import ClusterUnreachable, LedgerUntrusted, RightsMissing, Wro
 from sinks.kafka.ports.cluster import Reader
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import ENTRY_SCHEMA, Entry, EntryKey
-from sinks.ledger.pins import NoPins, PinFile, Pins
+from sinks.ledger.pins import PinFile, Pins
 from sinks.ledger.seal import unsealed
 from streaming.errors import LockstepError
 from streaming.flow import Flow
@@ -42,12 +42,13 @@ class ClusterGuard:
         target: Reader,
         *,
         said: Mapping[str, str] | None = None,
-        pins: PinFile | NoPins | None = None,
+        pins: PinFile | None = None,
         ledgers: Collection[str] = (),
     ) -> None:
-        """`said`: ids by alias, from the properties file. `ledgers`: names of the flow's ledger and of its reverse."""
+        """`said`: ids by alias, from the properties file. `pins`: None if only that and the ledger say which clusters
+        are meant. `ledgers`: names of the flow's ledger and of its reverse."""
         self._flow, self._clusters = flow, {flow.source: source, flow.target: target}
-        self._said, self._pins, self._ledgers = said or {}, pins or NoPins(), ledgers
+        self._said, self._pins, self._ledgers = said or {}, pins, ledgers
         self._seen: dict[str, str] = {}
 
     def check_ids(self) -> dict[str, str]:
@@ -65,7 +66,7 @@ class ClusterGuard:
             )
         for alias, found in ids.items():
             self._check_known(alias, found)
-        if self._pins.of(self._flow) is None and not self._seen:
+        if self._kept is None and not self._seen:
             self._check_roles(ids)
         return ids
 
@@ -86,8 +87,12 @@ class ClusterGuard:
             raise silent[0]
         return ids
 
+    @property
+    def _kept(self) -> Pins | None:
+        return self._pins.of(self._flow) if self._pins else None
+
     def _check_known(self, alias: str, found: str) -> None:
-        said, pins = self._said.get(alias), self._pins.of(self._flow)
+        said, pins = self._said.get(alias), self._kept
         pinned = pins.ids.get(alias) if pins else self._seen.get(alias)
         if {said, pinned} <= {None, found}:
             return
@@ -96,7 +101,7 @@ class ClusterGuard:
             raise WrongCluster(
                 f"{leads}, but {alias}.{ID_KEY} says {said}: nothing is written. Mend whichever of the two is wrong"
             )
-        where = f" ({self._pins.where})" if pins else ""
+        where = f" ({self._pins.where})" if self._pins and pins else ""
         raise WrongCluster(
             f"{leads}, but at first contact it led to {pinned}{where}: nothing is written. Mend the address. If "
             f"the cluster {alias} was replaced on purpose, stop the job, delete the topic {self._ledgers_of()} if "
@@ -159,7 +164,7 @@ class ClusterGuard:
         `check_only`."""
         ids = self.check_ids()
         ledger = open_ledger()
-        self._unpinned(ledger, ids)
+        self.check_only(ledger, ids)
         return ledger
 
     def check(self, ledger: Ledger) -> None:
@@ -168,24 +173,23 @@ class ClusterGuard:
         Raises WrongCluster. Raises LedgerUntrusted if the ledger was there once and is gone, or no longer knows the
         ids.
         """
-        ledger.put(self._unpinned(ledger, self.check_ids()))
+        ledger.put(self.check_only(ledger))
         self._seen = {alias: ledger.get(Entry.CLUSTER_ID, alias) or "" for alias in self._clusters}
         pins = Pins(self._seen, ledger.topic)
-        if self._pins.of(self._flow) != pins:
+        if self._pins and self._kept != pins:
             self._pins.keep(self._flow, pins)
 
-    def check_only(self, ledger: Ledger) -> dict[EntryKey, str | None]:
-        """Like `check`, but writes nothing: returns the entries that a first contact would pin."""
-        return self._unpinned(ledger, self.check_ids())
-
-    def _unpinned(self, ledger: Ledger, ids: Mapping[str, str]) -> dict[EntryKey, str | None]:
+    def check_only(self, ledger: Ledger, ids: Mapping[str, str] | None = None) -> dict[EntryKey, str | None]:
+        """Like `check`, but writes nothing: returns the entries that a first contact would pin. `ids`: the result of
+        `check_ids`; None: not checked yet."""
+        ids = ids or self.check_ids()
         self._check_there(ledger)
         keys = {alias: ledger.check_cluster_id(alias, cluster_id) for alias, cluster_id in ids.items()}
         return {key: ids[alias] for alias, key in keys.items() if key is not None}
 
     def _check_there(self, ledger: Ledger) -> None:
-        pins = self._pins.of(self._flow)
-        if pins is None:
+        pins = self._kept
+        if self._pins is None or pins is None:
             return
         if pins.ledger != ledger.topic:
             problem = f"the ledger is {ledger.topic} now, and was {pins.ledger} (the replication policy names it)"

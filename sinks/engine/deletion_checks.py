@@ -1,4 +1,4 @@
-"""When Lockstep may delete: the one door for every deletion of every kind.
+"""When Lockstep may delete: the one door for every deletion of every kind, and the limit of creations.
 
 What must be true before Lockstep deletes an item of a kind that it owns:
 
@@ -24,21 +24,22 @@ takes the second look (`Controller.second_look`). A command whose plan a person 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from sinks.engine.creation_limit import CreationLimit
 from sinks.engine.report import KindTrouble
 from sinks.every_kind.absence import NEVER_AT, Absence
 from sinks.every_kind.claims import Claims
 from sinks.every_kind.comparison import Comparison, Wanted
 from sinks.every_kind.controller import Controller, PassContext, Sighting
 from sinks.flow_settings import FlowSettings, Limits
+from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
-from sinks.model.changes import Change, Key, Kind, Op, count_by, key_as_text
+from sinks.model.changes import Change, Key, Kind, Op, Outcome, key_as_text
 from sinks.model.plan import CONFIRM, SEE_PLAN, Plan, Refusal, Unobserved
 from streaming.errors import LockstepError
 from streaming.message_words import first_names, number_of
@@ -185,13 +186,12 @@ class _Seen:
 class DeletionChecks:
     """The deletions that one flow may write now. Times are monotonic seconds."""
 
-    def __init__(
-        self, settings: FlowSettings, claims: Claims, log: FollowedLog, creations: CreationLimit, *, reviewed: bool
-    ) -> None:
+    def __init__(self, settings: FlowSettings, claims: Claims, log: FollowedLog, *, reviewed: bool) -> None:
         """`claims`: of all flows of this process into the same target. `log`: the source's metadata log. `reviewed`: a
         person reviews the plan before it is applied."""
+        self.creations = CreationLimit(settings)
         self._flow, self._limits, self._naming = settings.flow, settings.limits, settings.naming
-        self._claims, self._log, self._creations, self._reviewed = claims, log, creations, reviewed
+        self._claims, self._log, self._reviewed = claims, log, reviewed
         self._standing: dict[Kind, _Standing] = {}
         self._seen = {kind: _Seen(_absence(kind), _absence(kind)) for kind in Kind}
         self._confirmed = False
@@ -299,12 +299,11 @@ class DeletionChecks:
                 if kept:
                     plan = replace(plan, changes=tuple(one for one in plan.changes if one not in kept))
         now = [one for kind, one in self._standing.items() if kind in compared]
-        self._creations.count_earlier(context)
         plan = _with(plan, now)
         if not force:
-            plan = self._limited(plan, context.now)
-        stopped = {kind: one.stopped for kind, one in self._standing.items() if one.stopped}
-        trouble.note_stopped(stopped, {kind: one.held for kind, one in self._standing.items() if one.held})
+            plan = self._limited(plan, context)
+        for kind, one in self._standing.items():
+            trouble.note_waiting(kind, one.stopped, one.held)
         return _with(plan, before)
 
     def _not_proven(
@@ -404,15 +403,13 @@ class DeletionChecks:
             why = HELD_BECAUSE[Sighting.RENAMED if Sighting.RENAMED in held else Sighting.LEFT_OUT].format(source)
             standing.held = HELD.format(self._flow.name, number_of(len(held), "item"), kind, why)
 
-    def _limited(self, plan: Plan, now: float) -> Plan:
+    def _limited(self, plan: Plan, context: PassContext) -> Plan:
         """Returns the plan without kinds that delete too many items, and without creations beyond their limit."""
-        beyond = beyond_limit(plan, self._limits)
-        plan = plan.refusing_kinds(beyond)
-        for kind, reason in beyond.items():
-            standing = self._standing.setdefault(kind, _Standing())
+        for kind, reason in beyond_limit(plan, self._limits).items():
+            plan, standing = plan.refusing_kinds({kind: reason}), self._standing.setdefault(kind, _Standing())
             standing.stopped = reason
             standing.refused = [one for one in plan.refused if one.kind is kind]
-        for kind, creations, reason in self._creations.exceeded(plan, now):
+        for kind, creations, reason in self.creations.exceeded(plan, context):
             plan, standing = plan.refusing(creations, reason), self._standing.setdefault(kind, _Standing())
             standing.refused += [_refusal(one, reason, remedy=CONFIRM) for one in creations]
             standing.held = reason
@@ -437,8 +434,8 @@ def _refusal(change: Change, reason: str, *, passing: bool = False, remedy: str 
 def beyond_limit(plan: Plan, limits: Limits) -> dict[Kind, str]:
     """Returns the kinds whose deletions exceed the limit, each with a reason that has the figures and the remedy."""
     found = {}
-    for kind, counts in count_by(plan.changes).items():
-        existing, deletes = plan.existing.get(kind, 0), counts[Op.DELETE]
+    for kind, deletes in Counter(change.kind for change in plan.changes if change.op is Op.DELETE).items():
+        existing = plan.existing.get(kind, 0)
         if kind.row.limited and deletes > limits.allowed(existing):
             found[kind] = (
                 f"{plan.flow.name}: the plan deletes {deletes} of {existing} of the kind {kind}, more than "
@@ -466,3 +463,55 @@ def only_ours(plan: Plan, ledger: Ledger) -> Plan:
 
 def _is_checked(change: Change) -> bool:
     return change.op is Op.DELETE and change.kind.row.owned
+
+
+COUNTED_FOR_S = 3600.0
+"""Seconds for which what was created counts towards the limit."""
+
+FLOOD = (
+    "{}: the plan creates {} more of the kind {} (topics by their partitions), after {} within an hour, and "
+    "lockstep.limits.max.create={} allows no more: they are held. If this is meant, run `lockstep apply --force`"
+)
+
+
+class CreationLimit:
+    """How many items one flow may create within an hour: a source that was made to flood the target is stopped. Times
+    are monotonic seconds."""
+
+    def __init__(self, settings: FlowSettings) -> None:
+        self._flow, self._most = settings.flow, settings.limits.max_create
+        self._created: list[tuple[float, Kind, int]] | None = None
+
+    def exceeded(self, plan: Plan, context: PassContext) -> Iterator[tuple[Kind, list[Change], str]]:
+        """Yields each kind that would exceed the limit, its creations, and the reason to hold them.
+
+        The first call counts what the ledger says was created within an hour, so a restart forgets none. An item that
+        was adopted counts, too. Partitions that a topic grew by count as old as the topic.
+        """
+        if self._created is None:
+            self._created, partitions = [], context.listed.target
+            for kind in (kind for kind in Kind if kind.row.owned):
+                for key, age in context.ledger.owned_within(kind, COUNTED_FOR_S).items():
+                    count = partitions.get(key[0], 1) if kind.row.data else 1
+                    self._created.append((context.now - age, kind, count))
+        self._created = [one for one in self._created if context.now - one[0] < COUNTED_FOR_S]
+        for kind in {change.kind for change in plan.changes if change.kind.row.owned}:
+            creations = [change for change in plan.changes if change.kind is kind and _adds(change)]
+            adds = sum(map(_adds, creations))
+            created = sum(count for _, one, count in self._created if one is kind)
+            if created + adds > self._most:
+                yield kind, creations, FLOOD.format(self._flow.name, adds, kind, created, self._most)
+
+    def note_created(self, outcomes: Iterable[Outcome], now: float) -> None:
+        """Until earlier creations are counted, the ledger has these, too."""
+        if self._created is not None:
+            done = [one.change for one in outcomes if not (one.error or one.already) and one.change.kind.row.owned]
+            self._created += [(now, one.kind, count) for one in done if (count := _adds(one))]
+
+
+def _adds(change: Change) -> int:
+    """How many items a change creates; for a topic, its partitions."""
+    if isinstance(change.after, TopicSpec):
+        before = change.before.partitions if isinstance(change.before, TopicSpec) else 0
+        return change.after.partitions - before
+    return int(change.op is Op.CREATE)

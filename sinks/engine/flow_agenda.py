@@ -160,9 +160,9 @@ class ListingFreshness:
         self._wanted_anew = True
         self._source: Mapping[str, int] = {}
 
-    def want_anew(self, wanted: bool = True) -> None:
+    def want_anew(self) -> None:
         """Have the next pass list both clusters again, because this pass writes to them."""
-        self._wanted_anew = self._wanted_anew or wanted
+        self._wanted_anew = True
 
     def list(self, topics: TopicListing, now: float, *, silent: bool, everything: bool, asked: bool) -> Listed:
         """Lists the topics. Reuses a listing where the pass allows it. Raises ClusterUnreachable, RightsMissing.

@@ -18,7 +18,6 @@ from functools import partial
 from typing import TypeVar
 
 from sinks.engine.apply import Recorder, apply_steps
-from sinks.engine.creation_limit import CreationLimit
 from sinks.engine.deletion_checks import EPOCHS_GROW_WITHIN_S, DeletionChecks, FollowedLog
 from sinks.engine.flow_agenda import FlowAgenda
 from sinks.engine.flow_components import FlowComponents
@@ -62,10 +61,7 @@ class FlowReconcile:
         # A command compares once: it has no earlier comparison to tell by that a broker follows the log.
         patience_s = EPOCHS_GROW_WITHIN_S if components.reviewed else 0.0
         self._log = FollowedLog(components.signal, components.source_epochs, patience_s)
-        self._creations = CreationLimit(settings)
-        self._deletions = DeletionChecks(
-            settings, self._claims, self._log, self._creations, reviewed=components.reviewed
-        )
+        self._deletions = DeletionChecks(settings, self._claims, self._log, reviewed=components.reviewed)
         self._recorder = Recorder(components.audit, components.target)
         self.warnings = tuple[str, ...]()
         """What the properties file probably means otherwise, or why nothing is planned for a flow that has ended, as of
@@ -138,7 +134,7 @@ class FlowReconcile:
 
         # Write; what was written is owned and audited, whatever ends it.
         outcomes = self._write(compared, progress)
-        self._creations.note_created(outcomes, context.now)
+        self._deletions.creations.note_created(outcomes, context.now)
         compared.watch.lap("apply")
 
         # Record what each kind has to do next.
@@ -278,7 +274,8 @@ class FlowReconcile:
         for controller, comparison in compared.comparisons:
             self._agenda.of[controller.kinds].note_written_names(comparison)
         outcomes, sent = list[Outcome](), list[Change]()
-        self._agenda.listing.want_anew(any(change.kind.row.data for change in plan.changes))
+        if any(change.kind.row.data for change in plan.changes):
+            self._agenda.listing.want_anew()
         try:
             for step in apply_steps(plan, self._components.writers, partial(self._ledger.goes_on, ledger), sent.extend):
                 outcomes += step.outcomes
@@ -300,7 +297,8 @@ class FlowReconcile:
             # A topic's creation brings outcomes of its configs. Where these are not synced, they are never tried again.
             kept = [one for one in tried if one.change in planned or one.change.kind in enabled]
             agenda = self._agenda.of[controller.kinds]
-            agenda.learn_outcomes(kept, context.now)
+            agenda.backed_off.learn(kept, context.now)
+            agenda.created.learn(kept, context.now)
             # A failed write to the ledger leaves the kind dirty, so the next pass compares it again.
             context.ledger.put(comparison.remembered)
             agenda.note_compared(comparison, tried, context.now)

@@ -74,11 +74,11 @@ class KindTrouble:
                 self.remedies[kind] = error.remedy
             found.setdefault(kind, str(error))
 
-    def note_stopped(self, stopped: Mapping[Kind, str], held: Mapping[Kind, str]) -> None:
-        """Note the kinds that wait for a person: `stopped` as a whole, `held` in part."""
-        self.faulted.update(stopped)
-        self.held.update(held)
-        self.remedies.update(dict.fromkeys((*stopped, *held), CONFIRM))
+    def note_waiting(self, kind: Kind, stopped: str | None, held: str | None) -> None:
+        """Note why a kind waits for a person: `stopped` as a whole, `held` in part; None: it does not."""
+        for reasons, reason in ((self.faulted, stopped), (self.held, held)):
+            if reason:
+                reasons[kind], self.remedies[kind] = reason, CONFIRM
 
     def stops(self, kind: Kind) -> bool:
         """Whether some change of the kind is not written."""

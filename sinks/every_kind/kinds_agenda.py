@@ -392,10 +392,6 @@ class KindsAgenda:
         self.written |= names
         self.own_writes |= {key for key, name in (comparison.covered or {}).items() if name in names}
 
-    def learn_outcomes(self, outcomes: Collection[Outcome], now: float) -> None:
-        self.backed_off.learn(outcomes, now)
-        self.created.learn(outcomes, now)
-
     def note_compared(self, comparison: Comparison, outcomes: Collection[Outcome], now: float) -> None:
         """Note that a comparison was applied. Left to compare: what could not be seen, was not written, or failed for a
         moment."""

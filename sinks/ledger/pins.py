@@ -31,18 +31,6 @@ class Pins:
     ledger: str
 
 
-class NoPins:
-    """Stores nothing. Then only the ledger and the properties file say which clusters are meant."""
-
-    where = ""
-
-    def of(self, flow: Flow) -> None:
-        pass
-
-    def keep(self, flow: Flow, pins: Pins | None) -> None:
-        pass
-
-
 class PinFile:
     """A JSON file for all flows of this machine. Only its owner can read it, and it is replaced as a whole."""
 

@@ -95,7 +95,7 @@ class Change:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            **subject_as_json(self.kind, self.op, self.key),
+            **subject_as_json(self.kind, self.op.value, self.key),
             "before": value_as_json(self.before),
             "after": value_as_json(self.after),
         }
@@ -110,7 +110,7 @@ def key_as_json(kind: Kind, key: Key) -> dict[str, str | int | None]:
 
 def subject_as_json(kind: Kind, op: str, key: Key) -> dict[str, Any]:
     """Returns what a row of a plan is about."""
-    return {"kind": kind.value, "op": str(op), "key": key_as_json(kind, key)}
+    return {"kind": kind.value, "op": op, "key": key_as_json(kind, key)}
 
 
 def key_as_text(kind: Kind, key: Key) -> str:
@@ -135,7 +135,7 @@ class Outcome:
 
     def as_json(self) -> dict[str, Any]:
         """One row of `apply`'s outcomes."""
-        what = subject_as_json(self.change.kind, self.change.op, self.change.key)
+        what = subject_as_json(self.change.kind, self.change.op.value, self.change.key)
         return what | {"result": self.result, "error": str(self.error) if self.error else None}
 
 
@@ -147,10 +147,10 @@ def count_by(changes: Iterable[Change]) -> dict[Kind, dict[Op, int]]:
     return counts
 
 
-def compact_json(value: Any, option: int | None = None) -> bytes:
+def compact_json(value: Any) -> bytes:
     """Like `orjson.dumps`, copied into as little memory as it needs.
 
     The bytes that orjson returns keep its buffer, 4 KiB for a few words (seen with 3.13). The ledger remembers keys of
     50 bytes, which would take eighty times that.
     """
-    return bytes(memoryview(orjson.dumps(value, option=option)))
+    return bytes(memoryview(orjson.dumps(value)))

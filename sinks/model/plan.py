@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from sinks.model.changes import Change, Key, Kind, Op, compact_json, count_by, key_as_text, subject_as_json
+from sinks.model.changes import Change, Key, Kind, Op, count_by, key_as_text, subject_as_json
 from sinks.model.effective_drift import DriftGroup
 from streaming.flow import Flow
 
@@ -48,7 +48,7 @@ class Refusal:
 
     def as_json(self) -> dict[str, Any]:
         """One row of the plan's `refused`."""
-        return subject_as_json(self.kind, self.op, self.key) | {"reason": self.reason}
+        return subject_as_json(self.kind, self.op.value, self.key) | {"reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def digest_of(flow: Flow, changes: Iterable[Mapping[str, Any]]) -> str:
     Raises KeyError, ValueError, TypeError for an object that is not a change.
     """
     counted = (change for change in changes if not Kind(change["kind"]).row.content)
-    rows = sorted(compact_json(change, orjson.OPT_SORT_KEYS) for change in counted)
+    rows = sorted(orjson.dumps(change, option=orjson.OPT_SORT_KEYS) for change in counted)
     return "sha256:" + hashlib.sha256(b"\n".join([flow.name.encode(), *rows])).hexdigest()
 
 

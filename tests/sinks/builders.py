@@ -31,7 +31,7 @@ from sinks.ledger.kept_divergences import Divergence, keep_divergences
 from sinks.ledger.lease import Leadership, Unled
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import FAILOVER_STATE
-from sinks.ledger.pins import NoPins, PinFile
+from sinks.ledger.pins import PinFile
 from sinks.model.changes import Change, Kind
 from streaming.flow import Flow
 from streaming.mm2.internal_topic_names import internal_topics
@@ -182,7 +182,7 @@ class World:
     source_records: MemoryRecords = field(default_factory=lambda: MemoryRecords("a"))
     target_records: MemoryRecords = field(default_factory=lambda: MemoryRecords("b"))
     others: dict[str, dict[str, Any]] = field(default_factory=dict)
-    pins: PinFile | NoPins = field(default_factory=NoPins)
+    pins: PinFile | None = None
     now: Callable[[], datetime] = lambda: NOON
     claims: Claims = field(default_factory=Claims)
     leadership: Leadership = field(default_factory=Unled)

@@ -26,4 +26,3 @@ def test_what_is_kept_takes_little_more_memory_than_its_bytes() -> None:
 def test_it_is_spelt_as_orjson_spells_it() -> None:
     value = {"b": [1, "ä"], "a": None}
     assert compact_json(value) == orjson.dumps(value)
-    assert compact_json(value, orjson.OPT_SORT_KEYS) == b'{"a":null,"b":[1,"\xc3\xa4"]}'

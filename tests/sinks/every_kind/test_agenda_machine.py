@@ -93,7 +93,7 @@ class AgendaMachine(RuleBasedStateMachine):
         assert (plan.changes, len(plan.refused)) == (((), 1) if waits else ((change,), 0))
         if waits:
             return
-        self.agenda.of[TOPICS].learn_outcomes([Outcome(change, None if takes else REFUSED)], self.now)
+        self.learn(Outcome(change, None if takes else REFUSED))
         self.refused.pop(name, None)
         if not takes:
             tries = tries + 1 if before == value else 1
@@ -106,10 +106,14 @@ class AgendaMachine(RuleBasedStateMachine):
         self.agenda.of[TOPICS].hold_back(compared, nothing_owned, self.now)
         self.refused.pop(name, None)
 
+    def learn(self, outcome: Outcome) -> None:
+        self.agenda.of[TOPICS].backed_off.learn([outcome], self.now)
+        self.agenda.of[TOPICS].created.learn([outcome], self.now)
+
     @rule(name=NAMES)
     def create(self, name: str) -> None:
         change = Change(Kind.TOPIC, (name,), None, TopicSpec(1))
-        self.agenda.of[TOPICS].learn_outcomes([Outcome(change)], self.now)
+        self.learn(Outcome(change))
         self.created[name,] = self.now
 
     @rule(shown=st.sets(NAMES))
