@@ -18,7 +18,7 @@ from app.properties.keys import OPENABLE, TABLE, Key, KeyScope, Live
 from app.properties.value_types import BOOLEAN, CLASS, DURATION_SECONDS, PATTERNS, TEXT, WORDS
 from app.rights.flow_rights import DRILL_RULES, FAILOVER_RULES, RIGHT_RULES, RightRule, resource
 from app.settings import load
-from sinks.engine.metrics import EFFECTIVE, WORST, WORST_ROWS, Family, Metrics
+from sinks.engine.metrics import EFFECTIVE, FAMILIES, WORST, WORST_ROWS, Family
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.status import STATES_IN_A_JOB, Task
 from sinks.engine.verify_status import STALLED
@@ -158,7 +158,7 @@ BESIDE = """## Metrics of other programs
 
 
 def metrics_page() -> str:
-    families = sorted(Metrics("").families, key=lambda family: family.name)
+    families = sorted(FAMILIES, key=lambda family: family.name)
     used = dict.fromkeys(label for family in families for label in family.labels)
     metrics = _table("metric|type|labels|meaning", map(_metric_row, families))
     labels = _table("label|values", (f"`{label}`|{LABELS[label]}" for label in used))

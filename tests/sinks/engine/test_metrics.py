@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sinks.engine.metrics import METRIC_TEXTS, WORST_ROWS, Metrics
+from sinks.engine.metrics import FAMILIES, WORST_ROWS, Metrics
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import Report
 from sinks.engine.status import STATES_IN_A_JOB, FlowState, FlowStatus, KindStatus, Task
@@ -239,8 +239,5 @@ def test_only_the_topics_that_differ_most_are_shown_and_none_that_does_not_any_m
     assert not any(one.startswith("lockstep_verif") for one, _ in samples(metrics))
 
 
-def test_every_metric_has_its_text_and_no_text_is_left_over() -> None:
-    assert [family.text for family in Metrics("1").families if len(family.text.split()) < 4] == []
-    assert sorted(METRIC_TEXTS) == sorted(
-        family.name.removeprefix("lockstep_").removesuffix("_total") for family in Metrics("1").families
-    )
+def test_every_metric_has_its_text() -> None:
+    assert [family.text for family in FAMILIES if len(family.text.split()) < 4] == []
