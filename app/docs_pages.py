@@ -26,7 +26,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.ledger.failover_record import TRANSITIONS, Command, State, commands_from
 from sinks.model.changes import Kind, Op
-from sinks.model.kind_row import On
+from sinks.model.registry import On
 from sinks.notify.notifier import CallResult
 from sinks.verify.partition_verdicts import Difference
 from streaming.durations import written

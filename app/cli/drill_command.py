@@ -19,7 +19,7 @@ from app.single_pass import group_offsets_now
 from app.wiring import both_clusters
 from sinks.failover.drill import DRILL_PREFIX, Drill, DrillResult, check_drill_name
 from sinks.faults import RightsMissing
-from sinks.model.kind_row import On
+from sinks.model.registry import On
 
 TopicOption = Annotated[str | None, typer.Option("--topic", help="Name of the drill's topic; `topics` must match it.")]
 RecordsOption = Annotated[

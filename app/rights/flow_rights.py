@@ -9,8 +9,7 @@ from sinks.failover.drill import DRILL_PREFIX
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acl_binding import CLUSTER_NAME
 from sinks.kinds.offsets.polled_groups import COMMITS_TOPIC
-from sinks.model.kind_row import FlowSide, On, RequiredRight
-from sinks.model.registry import Kind
+from sinks.model.registry import FlowSide, Kind, On, RequiredRight
 from sinks.notify.log_listener import LogListener
 from sinks.plugins.listeners import wants_nothing
 

@@ -7,11 +7,12 @@ audit topic.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from sinks.engine.report import stops_flow, stops_flow_at_the_end
-from sinks.every_kind.controller import Writer
+from sinks.every_kind.controller import Write
 from sinks.faults import CoordinatorUnavailable, ItemFault, JavaGone, NoAnswer
 from sinks.kafka.ports.cluster import Reader, chunks
 from sinks.ledger.audit import Audit
@@ -25,7 +26,7 @@ CHANGES_IN_A_REQUEST = 500
 """Changes in one write request, of a kind whose row says nothing else."""
 
 
-Writers = Mapping[Kind, Writer]
+Writers = Mapping[Kind, Write]
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def apply_steps(
                 return
             sent = True
             sends(changes)
-            yield AppliedStep(kind, [_naming_right(outcome) for outcome in writers[kind].write(changes)])
+            yield AppliedStep(kind, [_naming_right(outcome) for outcome in writers[kind](changes)])
         except LockstepError as error:
             silences = isinstance(error, NoAnswer) and not isinstance(error, CoordinatorUnavailable)
             if not silences and stops_flow(error):
@@ -120,22 +121,16 @@ class Recorder:
         event that the audit topic could not take waits in its queue.
         """
         never_sent = set(plan.changes).difference(sent, (outcome.change for outcome in outcomes))
+        done = [outcome.change for outcome in outcomes if not outcome.error]
+        created = {change.key[0] for change in done if change.kind.row.data and change.op is Op.CREATE}
+        ids: Mapping[str, str] = {}
         try:
-            ledger.record(outcomes, self._ids_of(outcomes), never_sent)
+            # An id that cannot be read now is learned later.
+            with suppress(LockstepError):
+                ids = self._target.topic_ids(created) if created else {}
+            ledger.record(outcomes, ids, never_sent)
         finally:
             self._audit.record(plan, [outcome for outcome in outcomes if is_event(outcome)])
-
-    def _ids_of(self, outcomes: Sequence[Outcome]) -> Mapping[str, str]:
-        """Returns ids of the topics that were just created. An id that cannot be read now is learned later."""
-        created = {
-            outcome.change.key[0]
-            for outcome in outcomes
-            if outcome.change.kind.row.data and outcome.change.op is Op.CREATE and not outcome.error
-        }
-        try:
-            return self._target.topic_ids(created) if created else {}
-        except LockstepError:
-            return {}
 
     def record_refusals(self, plan: Plan, outcomes: Sequence[Outcome]) -> None:
         """Record each refusal once, although it stays in the plan until it is mended. A change that failed in this pass

@@ -284,7 +284,6 @@ class DeletionChecks:
             # Also where it could not be compared: a deletion that waits never asks for one pass after the other.
             self._seen[kind].postponed = context.now + SECOND_LOOK_AFTER_S
         self._confirmed = force
-        before = [one for kind, one in self._standing.items() if kind not in compared]
         self._standing = {kind: one for kind, one in self._standing.items() if kind not in compared}
         deletions = (one for _, comparison in found for one in comparison.plan.changes if _is_checked(one))
         # Once for all kinds: each kind of a command would wait anew until it grows.
@@ -298,13 +297,16 @@ class DeletionChecks:
                 kept = self._not_proven(kind, comparison, context, partial(second_look, controller), latest)
                 if kept:
                     plan = replace(plan, changes=tuple(one for one in plan.changes if one not in kept))
-        now = [one for kind, one in self._standing.items() if kind in compared]
-        plan = _with(plan, now)
+        plan = replace(
+            plan,
+            refused=(*plan.refused, *(refusal for one in self._standing.values() for refusal in one.refused)),
+            errors=(*plan.errors, *(error for one in self._standing.values() for error in one.errors)),
+        )
         if not force:
             plan = self._limited(plan, context)
         for kind, one in self._standing.items():
             trouble.note_waiting(kind, one.stopped, one.held)
-        return _with(plan, before)
+        return plan
 
     def _not_proven(
         self,
@@ -414,12 +416,6 @@ class DeletionChecks:
             standing.refused += [_refusal(one, reason, remedy=CONFIRM) for one in creations]
             standing.held = reason
         return plan
-
-
-def _with(plan: Plan, standing: Sequence[_Standing]) -> Plan:
-    refused = [refusal for one in standing for refusal in one.refused]
-    errors = [error for one in standing for error in one.errors]
-    return replace(plan, refused=(*plan.refused, *refused), errors=(*plan.errors, *errors))
 
 
 def _absence(kind: Kind) -> Absence[Key]:

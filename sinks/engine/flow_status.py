@@ -27,8 +27,8 @@ from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.ledger.lease import Leader
 from sinks.model.changes import Kind, Outcome
-from sinks.model.kind_row import FlowSide
 from sinks.model.plan import Refusal
+from sinks.model.registry import FlowSide
 from sinks.model.times import utc_now
 from streaming.hints import NewestHeartbeat, age_seconds, replaces
 from streaming.message_words import number_of

@@ -232,12 +232,12 @@ class Mail:
     """What one pass takes from the mailbox. `everything`: compare everything. `build`: rebuild the flow first. `calls`:
     called first, to reconfigure plug-ins. `changes`: settings to audit. `number`: of the pass."""
 
-    requested: frozenset[str]
-    everything: bool
-    build: Build | None
-    calls: tuple[Callable[[], None], ...]
-    changes: tuple[SettingChange, ...]
-    number: int
+    requested: frozenset[str] = frozenset()
+    everything: bool = False
+    build: Build | None = None
+    calls: tuple[Callable[[], None], ...] = ()
+    changes: tuple[SettingChange, ...] = ()
+    number: int = 0
 
 
 class Mailbox:
@@ -247,54 +247,43 @@ class Mailbox:
         """`wake`: called once a request is queued."""
         self._wake = wake
         self._changed = threading.Condition()
-        self._requested: set[str] = set()
-        self._everything = False
-        self._owed_topics: set[str] = set()
-        self._owed_everything = False
-        self._build: Build | None = None
-        self._owed_build: Build | None = None
-        self._calls: list[Callable[[], None]] = []
-        self._changes: list[SettingChange] = []
+        self._new = self._owed = Mail()
+        """What came since the last pass began, and what that pass could not do."""
         self._begun = self._done = 0
 
     def renew(self, build: Build, changes: Sequence[SettingChange]) -> None:
         """Rebuild the flow at the start of the next pass, and audit the changed settings."""
         with self._changed:
-            self._build, self._owed_build = build, None
-            # They were for plug-ins of what is replaced, and closed, before they could be made.
-            self._calls = []
-            self._changes += changes
+            # Earlier calls were for plug-ins of what is replaced, and closed, before they could be made.
+            self._new = replace(self._new, build=build, calls=(), changes=(*self._new.changes, *changes))
+            self._owed = replace(self._owed, build=None, calls=())
         self._wake()
 
     def add_call(self, call: Callable[[], None], changes: Sequence[SettingChange]) -> None:
         """Call this at the start of the next pass, audit the changed settings, and compare everything."""
         with self._changed:
-            self._calls.append(call)
-            self._changes += changes
-            self._everything = True
+            calls, both = (*self._new.calls, call), (*self._new.changes, *changes)
+            self._new = replace(self._new, everything=True, calls=calls, changes=both)
         self._wake()
 
     def add_changes(self, changes: Sequence[SettingChange]) -> None:
         """Audit changed settings in the next pass. The flow itself does not read them."""
         with self._changed:
-            self._changes += changes
+            self._new = replace(self._new, changes=(*self._new.changes, *changes))
 
     def take(self) -> Mail:
         with self._changed:
             self._begun += 1
-            mail = Mail(
-                frozenset(self._requested | self._owed_topics),
-                self._everything or self._owed_everything,
-                self._build or self._owed_build,
-                tuple(self._calls),
-                tuple(self._changes),
+            owed, new = self._owed, self._new
+            self._new = self._owed = Mail()
+            return Mail(
+                owed.requested | new.requested,
+                owed.everything or new.everything,
+                new.build or owed.build,
+                (*owed.calls, *new.calls),
+                (*owed.changes, *new.changes),
                 self._begun,
             )
-            self._requested, self._everything = set(), False
-            self._build = self._owed_build = None
-            self._owed_topics, self._owed_everything = set(), False
-            self._calls, self._changes = [], []
-            return mail
 
     def give_back(
         self, build: Build | None, calls: Sequence[Callable[[], None]], changes: Sequence[SettingChange]
@@ -302,21 +291,19 @@ class Mailbox:
         """Put back what a pass could not do, before anything that came meanwhile. A newer `build` replaces the old one
         and its calls."""
         with self._changed:
-            if self._build is None:
-                self._owed_build = build
-                self._calls = [*calls, *self._calls]
-            self._changes = [*changes, *self._changes]
+            if self._new.build is None:
+                self._owed = replace(self._owed, build=build, calls=tuple(calls))
+            self._owed = replace(self._owed, changes=tuple(changes))
 
     def owe(self, mail: Mail) -> None:
         """Note that the pass failed. The next pass compares what this one should have compared."""
         with self._changed:
-            self._owed_topics |= mail.requested
-            self._owed_everything |= mail.everything
+            self._owed = replace(self._owed, requested=mail.requested, everything=mail.everything)
 
     def has_request(self) -> bool:
         """Whether a pass was requested. What a failed pass owes is no request: it comes with the next pass."""
         with self._changed:
-            return bool(self._requested) or self._everything or self._build is not None
+            return bool(self._new.requested) or self._new.everything or self._new.build is not None
 
     def done(self, number: int) -> None:
         with self._changed:
@@ -327,8 +314,8 @@ class Mailbox:
         """Ask for a pass that compares these upstream topics (none: all). Returns whether one was done within `wait`
         seconds."""
         with self._changed:
-            self._requested.update(topics)
-            self._everything |= not topics
+            asked, everything = self._new.requested.union(topics), self._new.everything or not topics
+            self._new = replace(self._new, requested=asked, everything=everything)
             goal = self._begun + 1
             self._wake()
             return self._changed.wait_for(lambda: self._done >= goal, timeout=wait)

@@ -219,7 +219,7 @@ class Metrics:
             self._set("offset_verdicts", number, flow.source, flow.target, verdict)
         largest = nlargest(WORST, groups.bounds.items(), key=lambda item: item[1])
         # Two names may look the same when they are escaped: the larger one's bound holds, so the smaller comes first.
-        worst = {(one_line(group),): bound for group, bound in reversed(largest)}
+        worst: dict[tuple[str, ...], float] = {(one_line(group),): bound for group, bound in reversed(largest)}
         self._show_only("offset_error_bound_records", flow, worst)
 
     def status(self, status: FlowStatus) -> None:

@@ -22,7 +22,7 @@ from sinks.engine.deletion_checks import EPOCHS_GROW_WITHIN_S, DeletionChecks, F
 from sinks.engine.flow_agenda import FlowAgenda
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.flow_ledger import FlowLedger, check_not_copied
-from sinks.engine.report import Compared, KindTrouble, Report, Stopwatch, notify, stops_flow, with_status
+from sinks.engine.report import PHASES, Compared, KindTrouble, Report, notify, stops_flow
 from sinks.every_kind.comparison import Comparison, ControllerStatus
 from sinks.every_kind.controller import Controller, PassContext, Sighting, StreamFollower
 from sinks.every_kind.listing import NOTHING_LISTED
@@ -100,14 +100,14 @@ class FlowReconcile:
         `requested`: upstream topics that an operator asked for. `everything`: compare all items of both sides. `force`:
         an operator confirms held deletions.
         """
-        watch, trouble = Stopwatch(), KindTrouble()
+        marks, trouble = [time.perf_counter()], KindTrouble()
 
         # Observe: which clusters these are, the ledger, the topics of both, then whatever a cheap poll finds.
         context = self._begin(requested, everything)
         to_survey = self._poll(context, trouble)
         if context.everything:
             self._agenda.full.done(context.now)
-        watch.lap("observe")
+        marks.append(time.perf_counter())
 
         # Desire, and the difference: each kind whose poll found something reads both sides.
         found = self._survey(to_survey, context, trouble)
@@ -120,8 +120,8 @@ class FlowReconcile:
         if context.everything:
             ended = self._ledger.ended
             self.warnings = (ended,) if ended else file_warnings(self.settings, context.listed)
-        watch.lap("plan")
-        return Compared(context, plan, found, trouble, watch)
+        marks.append(time.perf_counter())
+        return Compared(context, plan, found, trouble, marks)
 
     def apply(self, compared: Compared, progress: WriteProgress | None = None) -> Report:
         """Write the plan, record the outcomes, and notify the observers. Raises what stops the flow, after
@@ -135,7 +135,7 @@ class FlowReconcile:
         # Write; what was written is owned and audited, whatever ends it.
         outcomes = self._write(compared, progress)
         self._deletions.creations.note_created(outcomes, context.now)
-        compared.watch.lap("apply")
+        compared.marks.append(time.perf_counter())
 
         # Record what each kind has to do next.
         if not self._ledger.ended:
@@ -145,11 +145,13 @@ class FlowReconcile:
         source_ends = self._components.source_ends
         if source_ends is not None and not self._ledger.ended:
             source_ends.keep(context)
-        compared.watch.lap("record")
+        compared.marks.append(time.perf_counter())
 
         # Report.
         caught_up_ms = source_ends.caught_up_ms if source_ends is not None else None
-        report = replace(report, seconds=compared.watch.laps, caught_up_ms=caught_up_ms)
+        phases = zip(PHASES, compared.marks, compared.marks[1:], strict=False)
+        seconds = {phase: end - begin for phase, begin, end in phases}
+        report = replace(report, seconds=seconds, caught_up_ms=caught_up_ms)
         notify(self._components.observers, report)
         return report
 
@@ -325,14 +327,23 @@ class FlowReconcile:
         topics = {flow.source: context.listed.source, flow.target: context.listed.target}
         missing = [f"{topic} on {alias}" for alias, topic in self._internal if topic not in topics[alias]]
         controllers = () if ended else self._components.controllers
-        seen = [self._status(controller, context) for controller in controllers]
+        seen = list[ControllerStatus]()
+        for controller in controllers:
+            agenda = self._agenda.of[controller.kinds]
+            if isinstance(controller, StreamFollower):
+                seen.append(controller.status(context, agenda))
+            else:
+                seen.append(agenda.status(context.now))
         for controller, one in zip(controllers, seen, strict=True):
             if one.unsupported is not None:
                 unsupported = compared.trouble.unsupported
                 compared.trouble.unsupported = dict.fromkeys(controller.kinds, one.unsupported) | unsupported
+        plan = compared.plan
+        refused = dict.fromkeys((*plan.refused, *(refusal for one in seen for refusal in one.refused)))
+        errors = dict.fromkeys((*plan.errors, *(error for one in seen for error in one.errors)))
         wishes = [(controller.kinds, one.due) for controller, one in zip(controllers, seen, strict=True)]
         return Report(
-            plan=with_status(compared.plan, seen),
+            plan=replace(plan, refused=tuple(refused), errors=tuple(errors)),
             outcomes=outcomes,
             everything=context.everything,
             polled=sum(one.polled for one in seen),
@@ -350,12 +361,6 @@ class FlowReconcile:
             stream_moved=any(one.stream_moved for one in seen),
             warnings=() if ended else (*self.warnings, *(warning for one in seen for warning in one.warnings)),
         )
-
-    def _status(self, controller: Controller, context: PassContext) -> ControllerStatus:
-        agenda = self._agenda.of[controller.kinds]
-        if isinstance(controller, StreamFollower):
-            return controller.status(context, agenda)
-        return agenda.status(context.now)
 
     def _others_due(self, context: PassContext) -> list[float]:
         """Due times of the full comparison, of resting kinds, of waiting deletions, and of observers."""

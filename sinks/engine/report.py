@@ -15,12 +15,11 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from sinks.every_kind.comparison import Comparison, ControllerStatus, GroupSummary
+from sinks.every_kind.comparison import Comparison, GroupSummary
 from sinks.every_kind.controller import Controller, PassContext
 from sinks.every_kind.listing import Listed
 from sinks.failover.preflight import FailoverStatus
@@ -145,35 +144,18 @@ def notify(observers: Sequence[Observer], report: Report) -> None:
             log.exception("%s: a defect of Lockstep's, please report it", name)
 
 
-class Stopwatch:
-    """Seconds of each phase of a pass."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, phase: str) -> None:
-        now = time.perf_counter()
-        self.laps[phase] = now - self._last
-        self._last = now
-
-
-def with_status(plan: Plan, status: Sequence[ControllerStatus]) -> Plan:
-    """Returns the plan with the refusals and errors that its controllers know of."""
-    refused = dict.fromkeys((*plan.refused, *(refusal for one in status for refusal in one.refused)))
-    errors = dict.fromkeys((*plan.errors, *(error for one in status for error in one.errors)))
-    return replace(plan, refused=tuple(refused), errors=tuple(errors))
+PHASES = ("observe", "plan", "apply", "record")
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Result of a comparison, before anything is written."""
+    """Result of a comparison, before anything is written. `marks`: when its first phase began, and when each ended."""
 
     context: PassContext
     plan: Plan
     comparisons: Sequence[tuple[Controller, Comparison]]
     trouble: KindTrouble
-    watch: Stopwatch
+    marks: list[float]
 
     @property
     def waiting(self) -> tuple[Refusal, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from sinks.faults import ItemFault
-from sinks.model.changes import Change, Key, Kind, Op, Outcome, Value
+from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import SEE_PLAN, Refusal
 from streaming.message_words import number_of
 
@@ -29,12 +29,9 @@ Each failed try is an event in the audit topic."""
 
 @dataclass(frozen=True, slots=True)
 class BackedOff:
-    """A refused change. `after`: the refused value. `due`: when it is tried again (monotonic seconds)."""
+    """A refused change. `due`: when it is tried again (monotonic seconds)."""
 
-    kind: Kind
-    op: Op
-    key: Key
-    after: Value | None
+    change: Change
     fault: ItemFault
     tries: int
     due: float
@@ -66,7 +63,7 @@ class Backoff:
         waiting: list[Refusal] = []
         for change in changes:
             backed_off = self._changes.get((change.kind, change.key))
-            if backed_off is None or backed_off.after != change.after or backed_off.due <= now:
+            if backed_off is None or backed_off.change.after != change.after or backed_off.due <= now:
                 todo.append(change)
             else:
                 waiting.append(self._refusal(backed_off, now))
@@ -77,7 +74,8 @@ class Backoff:
         wait = f"tried again in {max(0, backed_off.due - now):.0f} s"
         reason = f"{backed_off.fault} (refused {number_of(backed_off.tries, 'time')}, {wait})"
         remedy, denied = backed_off.fault.remedy or SEE_PLAN, backed_off.fault.is_denied
-        return Refusal(backed_off.kind, backed_off.op, backed_off.key, reason, remedy=remedy, denied=denied)
+        change = backed_off.change
+        return Refusal(change.kind, change.op, change.key, reason, remedy=remedy, denied=denied)
 
     def learn(self, outcomes: Iterable[Outcome], now: float) -> None:
         """Back off changes that the target refused, and forget changes that it took. Retriable faults do not count."""
@@ -92,11 +90,9 @@ class Backoff:
             elif not outcome.error.retriable:
                 if outcome.error.is_denied:
                     denied.add(change.kind)
-                tries = before.tries + 1 if before and before.after == change.after else 1
+                tries = before.tries + 1 if before and before.change.after == change.after else 1
                 due = now + wait_after(tries)
-                self._changes[item] = BackedOff(
-                    change.kind, change.op, change.key, change.after, outcome.error, tries, due
-                )
+                self._changes[item] = BackedOff(change, outcome.error, tries, due)
         if self._changes or granted:
             self._hasten_denied(granted - denied, denied, now)
 
@@ -110,11 +106,11 @@ class Backoff:
         denied: dict[Kind, list[BackedOff]] = {}
         for one in sorted(self._changes.values(), key=attrgetter("due")):
             if one.fault.is_denied:
-                denied.setdefault(one.kind, []).append(one)
+                denied.setdefault(one.change.kind, []).append(one)
         for kind, changes in denied.items():
             at = now if kind in granted else now + DENIED_WAIT
             for one in changes[: self._tried.get(kind, DENIED_TRIED)]:
-                self._changes[kind, one.key] = replace(one, due=min(one.due, at))
+                self._changes[kind, one.change.key] = replace(one, due=min(one.due, at))
 
     @property
     def has_any(self) -> bool:
@@ -122,14 +118,14 @@ class Backoff:
 
     def due(self, now: float) -> set[str]:
         """Remote topics or groups, with which keys begin, that have a change to try again now."""
-        return {backed_off.key[0] for backed_off in self._changes.values() if backed_off.due <= now}
+        return {key[0] for (_, key), backed_off in self._changes.items() if backed_off.due <= now}
 
     def next_at(self) -> float:
         """When the next change is tried again; infinite if there is none."""
         return min((backed_off.due for backed_off in self._changes.values()), default=float("inf"))
 
-    def keep(self, is_wanted: Callable[[BackedOff], bool]) -> None:
-        self._changes = {item: backed_off for item, backed_off in self._changes.items() if is_wanted(backed_off)}
+    def keep(self, is_wanted: Callable[[Change], bool]) -> None:
+        self._changes = {item: one for item, one in self._changes.items() if is_wanted(one.change)}
 
     def waiting(self, now: float) -> list[Refusal]:
         """Every change that backs off, for `status`."""

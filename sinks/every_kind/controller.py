@@ -5,7 +5,7 @@ A kind is four things. A pass (`sinks.engine.reconcile`) calls them in this orde
 1. `poll`: does anything differ? As cheaply as possible.
 2. `survey`: if so, what do both sides have?
 3. `difference`: what should the target have, and what differs? Pure: the answer is a `Comparison`, values alone.
-4. `Writer.write`: changes to outcomes.
+4. `Write`: changes to outcomes.
 
 Two questions come from elsewhere: `second_look` before deletions (are these items really gone on the source?), and
 `alike` from `lockstep adopt`.
@@ -17,7 +17,7 @@ cheap to lose: after a restart everything is compared once more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Protocol, runtime_checkable
@@ -100,12 +100,9 @@ class Controller(Protocol):
         """Returns items that both sides have alike, made by any client. Called only by `lockstep adopt`."""
 
 
-class Writer(Protocol):
-    """Writes changes of one kind to the target."""
-
-    def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """Returns an outcome for each change, and for each part that was tried apart. Raises LockstepError for what
-        concerns all."""
+Write = Callable[[Sequence[Change]], list[Outcome]]
+"""Writes changes of one kind to the target. Returns an outcome for each change, and for each part that was tried apart.
+Raises LockstepError for what concerns all."""
 
 
 @runtime_checkable

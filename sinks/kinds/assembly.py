@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from sinks.background import Beside, at_once
 from sinks.every_kind.claims import Claims
-from sinks.every_kind.controller import Controller, Writer
+from sinks.every_kind.controller import Controller, Write
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.model.changes import Kind
@@ -69,14 +69,14 @@ class Assembled:
     """What a folder built. Either is empty if its kinds are not enabled."""
 
     controllers: Sequence[Controller] = ()
-    writers: Mapping[Kind, Writer] = field(default_factory=dict)
+    writers: Mapping[Kind, Write] = field(default_factory=dict)
 
 
 def assemble(assembly: Assembly, kinds: Collection[Kind] = tuple(Kind)) -> Assembled:
     """Build the controllers and writers of these kinds, in the registry's order. From now on other flows wait for this
     flow's claims."""
     controllers: list[Controller] = []
-    writers: dict[Kind, Writer] = {}
+    writers: dict[Kind, Write] = {}
     for package in dict.fromkeys(kind.row.package for kind in Kind if kind in kinds):
         made: Assembled = importlib.import_module(f"sinks.kinds.{package}.controller").assemble(assembly)
         controllers += made.controllers

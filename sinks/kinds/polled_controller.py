@@ -18,6 +18,9 @@ from streaming.flow import Flow
 
 S = TypeVar("S")
 
+REST = 10.0
+"""Seconds between two polls of a list without a metadata-change signal. What a plug-in changed gives none."""
+
 ASKS_AFTER = 1.5
 """Times its rest, after which a list asks for a pass of its own: one that runs anyway polls it before that."""
 
@@ -33,9 +36,9 @@ class PolledController(ABC, Generic[S]):
 
     kind: Kind
     needs: str
-    rest: float = 10.0
-    signalled_rest: float = 10.0
-    refused_rest: float = 10.0
+    rest: float = REST
+    signalled_rest: float = REST
+    refused_rest: float = REST
 
     def __init__(self, flow: Flow, watches: tuple[AclWatch, AclWatch] | None = None) -> None:
         """`watches`: on the source and on the target."""

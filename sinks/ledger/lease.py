@@ -391,7 +391,9 @@ class Lease:
         LockstepError."""
         with self._reading():
             self._drain()
-            self._tell_failover()
+            if self._channel is not None and self._channel.failover_moved:
+                self._channel.failover_moved = False
+                self._on_failover()
             state = self._log
             if state.mine is None:
                 if state.claimable(self._clock()):
@@ -400,12 +402,6 @@ class Lease:
                 self._hand_over(state.wanted_by)
             elif self._clock() - self._renewed_at >= RENEW_AFTER:
                 self._write(Act.RENEWAL, state.mine)
-
-    def _tell_failover(self) -> None:
-        channel = self._channel
-        if channel is not None and channel.failover_moved:
-            channel.failover_moved = False
-            self._on_failover()
 
     def _hand_over(self, to: str | None) -> None:
         with self._state:

@@ -277,14 +277,20 @@ class Ledger:
         self.put(ownership.recorded(outcomes, ids or {}, self._begun) | dict.fromkeys(withdrawn))
 
     def unsettled(self, kind: Kind) -> set[Key]:
-        return ownership.unsettled(self._contents, kind)
+        """Returns keys for which it is unknown whether Lockstep owns them, or which object they name."""
+        begun = set(self._contents.entries.of_kind(Entry.INTENT, kind.value))
+        if kind.row.data:
+            ours = self._contents.entries.of_kind(Entry.OWNED, kind.value)
+            begun |= {key for key, found in ours.items() if found.value in ("", ownership.UNLEARNED)}
+        return begun
 
     def settle(self, kind: Kind, present: Mapping[Key, str]) -> None:
         """Decide on intents without an outcome, and learn topics' ids. Needs a complete list of the target.
 
         `present`: unsettled keys that exist, each with its topic's id, or "".
         """
-        self.put(ownership.settled(self._contents, kind, present, self._is_fresh))
+        if waiting := self.unsettled(kind):
+            self.put(ownership.settled(self._contents, kind, waiting, present, self._is_fresh))
 
     def _is_fresh(self, entry: EntryKey) -> bool:
         """Whether an entry is fresh by its own time, and by the time for which this process has known it. The wall
@@ -306,16 +312,26 @@ class Ledger:
                         self._known_since.setdefault((entry, item), now)
 
     def recognize(self, kind: Kind, present: Mapping[Key, str]) -> None:
-        """Settle intents, and forget items that the flow no longer owns. `present`: all items on the target."""
+        """Settle intents, and forget items that the flow no longer owns. `present`: all items on the target, with their
+        topics' ids.
+
+        A listing that lacks a topic may only lag. A topic with another id was recreated. An item of another kind that
+        is missing was deleted by another client.
+        """
         self.put(dict.fromkeys(self._void))
         if unsettled := self.unsettled(kind):
             self.settle(kind, {key: present[key] for key in unsettled & present.keys()})
-        if lost := ownership.lost(self._contents, kind, present):
+        lost = self.owned(kind) - present.keys()
+        if kind.row.data:
+            ids = {(name,): found for name, found in self.owned_ids(kind).items() if found}
+            lost = {key for key, found in ids.items() if present.get(key, found) not in ("", found)}
+        if lost:
             self.disown(kind, lost)
 
     def disown(self, kind: Kind, keys: Collection[Key]) -> None:
         """Forget that the flow owned these items. They are gone, or other objects have their names."""
-        self.put(ownership.disowned(kind, keys))
+        entries = (Entry.OWNED, Entry.INTENT, *((Entry.VERSION,) if kind.row.versioned else ()))
+        self.put({(entry, (kind.value, *key)): None for key in keys for entry in entries})
 
 
 # The ledger's topic itself: is it there, and can it keep what is written to it?

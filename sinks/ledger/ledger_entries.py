@@ -12,7 +12,6 @@ from datetime import datetime
 from enum import Enum
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 import orjson
 
@@ -126,18 +125,6 @@ def entry_record(entry_key: EntryKey, value: str | None, since: datetime) -> Rec
     return name, ENTRY_SCHEMA.encode({"entry": entry.value, "key": list(key), "value": value, "since": since})
 
 
-def parts_of(key: bytes) -> tuple[str, list[Any]]:
-    """Returns the parts of a record's key. Raises ValueError, TypeError if it is not a key of a ledger."""
-    name, *rest = orjson.loads(key)
-    types = [str, int] if name == HISTORY_KEY else [str] * max(1, len(rest))
-    if [type(part) for part in rest] != types:
-        raise ValueError("it has other parts than such a key has")
-    if orjson.dumps([name, *rest]) != key:
-        # Two spellings would be two records of one entry. Compacting one would bring back the other.
-        raise ValueError("its key is not written as Lockstep writes keys")
-    return name, rest
-
-
 Take = Callable[[], None]
 """Takes in what a key says; raises nothing."""
 
@@ -235,7 +222,13 @@ class Contents:
 def _meaning(key: bytes, data: bytes | None) -> _Meaning:
     """Returns a record's key and value. Raises LedgerUntrusted, ValueError, TypeError."""
     try:
-        name, rest = parts_of(key)
+        name, *rest = orjson.loads(key)
+        types = [str, int] if name == HISTORY_KEY else [str] * max(1, len(rest))
+        if [type(part) for part in rest] != types:
+            raise ValueError("it has other parts than such a key has")
+        if orjson.dumps([name, *rest]) != key:
+            # Two spellings would be two records of one entry. Compacting one would bring back the other.
+            raise ValueError("its key is not written as Lockstep writes keys")
     except (ValueError, TypeError):
         if data is None:
             # How an operator mends what is in no key of ours: with a tombstone.

@@ -90,24 +90,15 @@ def known_id(value: str) -> str:
     return "" if value == UNLEARNED else value
 
 
-def unsettled(contents: Contents, kind: Kind) -> set[Key]:
-    """Returns keys for which it is unknown whether Lockstep owns them, or which object they name."""
-    begun = set(contents.entries.of_kind(Entry.INTENT, kind.value))
-    if kind.row.data:
-        ours = contents.entries.of_kind(Entry.OWNED, kind.value)
-        begun |= {key for key, found in ours.items() if found.value in ("", UNLEARNED)}
-    return begun
-
-
-def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], fresh: Fresh) -> Entries:
-    """Returns the entries to put for unsettled keys of a kind, once all items of the target were listed.
+def settled(
+    contents: Contents, kind: Kind, waiting: Collection[Key], present: Mapping[Key, str], fresh: Fresh
+) -> Entries:
+    """Returns the entries to put for unsettled keys of a kind, `waiting`, once all items of the target were listed.
 
     `present`: the ones that exist, each with its topic's id; "" if it has none, or it is unknown. `fresh`: whether an
     entry was made a moment ago.
     """
     entries: Entries = {}
-    if not (waiting := unsettled(contents, kind)):
-        return entries
     known = (found.value for found in contents.entries.of(Entry.TOPIC_IDS).values())
     confirmed = {value.split(" ")[1] for value in known if value.count(" ") > 1}
     for key in waiting:
@@ -122,28 +113,4 @@ def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], fresh: F
             waits = owned.value == UNLEARNED and fresh((Entry.OWNED, item))
             if waits or seen in confirmed:
                 entries[Entry.OWNED, item] = seen
-    return entries
-
-
-def lost(contents: Contents, kind: Kind, present: Mapping[Key, str]) -> set[Key]:
-    """Returns the keys that are no longer Lockstep's. `present`: all items of the target, with their topics' ids.
-
-    A listing that lacks a topic may only lag. A topic with another id was recreated. An item of another kind that is
-    missing was deleted by another client.
-    """
-    ours = contents.entries.of_kind(Entry.OWNED, kind.value)
-    if kind.row.data:
-        known = {key: found for key, entry in ours.items() if (found := known_id(entry.value))}
-        return {key for key, value in known.items() if present.get(key, value) not in ("", value)}
-    return ours.keys() - present.keys()
-
-
-def disowned(kind: Kind, keys: Collection[Key]) -> Entries:
-    """Returns the entries to put for items that are no longer Lockstep's."""
-    entries: Entries = {}
-    for key in keys:
-        item = (kind.value, *key)
-        entries |= {(Entry.OWNED, item): None, (Entry.INTENT, item): None}
-        if kind.row.versioned:
-            entries[Entry.VERSION, item] = None
     return entries

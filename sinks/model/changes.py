@@ -17,9 +17,9 @@ from sinks.kafka.ports.acl_binding import ALLOW as ALLOW
 from sinks.kafka.ports.acl_binding import DENY as DENY
 from sinks.kafka.ports.cluster import Key as Key
 from sinks.kafka.ports.cluster import TopicSpec
-from sinks.model.kind_row import ABSENT
-from sinks.model.kind_row import Op as Op
+from sinks.model.registry import ABSENT
 from sinks.model.registry import Kind as Kind
+from sinks.model.registry import Op as Op
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,13 @@ from app.wiring import open_cluster
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.ports.cluster import Origin, TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
-from sinks.kinds.brokers.controller import BrokerWriter, any_broker, broker_drifts, compare_brokers, survey_brokers
+from sinks.kinds.brokers.controller import (
+    any_broker,
+    broker_drifts,
+    compare_brokers,
+    survey_brokers,
+    write_broker_configs,
+)
 from sinks.kinds.topics.effective import topic_drifts, warnings
 from sinks.model.changes import Key
 from sinks.model.plan import Plan, Unobserved
@@ -65,7 +71,7 @@ def test_what_is_set_cluster_wide_comes_over_and_goes_again(ends: Ends) -> None:
     shows(ends.a, DEFAULT_OF_ALL, IO_THREADS, "9")
     plan = ends.plan()
     assert plan.changes == (broker_change(RETENTION, None, DAY), broker_change(IO_THREADS, None, "9"))
-    assert not any(outcome.error for outcome in BrokerWriter(ends.b).write(plan.changes))
+    assert not any(outcome.error for outcome in write_broker_configs(ends.b, plan.changes))
     shows(ends.b, ONE, RETENTION, DAY)
     shows(ends.b, DEFAULT_OF_ALL, IO_THREADS, "9")
     assert ends.plan().changes == ()
@@ -75,14 +81,14 @@ def test_what_is_set_cluster_wide_comes_over_and_goes_again(ends: Ends) -> None:
     assert ends.plan().changes == ()
     plan = ends.plan(RETENTION)
     assert plan.changes == (broker_change(RETENTION, DAY, None),)
-    assert not any(outcome.error for outcome in BrokerWriter(ends.b).write(plan.changes))
+    assert not any(outcome.error for outcome in write_broker_configs(ends.b, plan.changes))
     shows(ends.b, DEFAULT_OF_ALL, RETENTION, None)
     assert ends.plan(RETENTION).changes == ()
 
 
 def test_value_that_the_target_refuses_keeps_none_of_its_neighbours_away(ends: Ends) -> None:
     changes = [broker_change(IO_THREADS, None, "100"), broker_change(BACKGROUND, None, "11")]
-    refused, written = BrokerWriter(ends.b).write(changes)
+    refused, written = write_broker_configs(ends.b, changes)
     assert refused.error is not None
     assert "not be greater than double the current value 8" in refused.error.message
     assert written.error is None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from sinks.faults import ItemFault
 from sinks.kinds.quotas.quota_port import Entity, Quotas, QuotaValues
 from sinks.kinds.quotas.rules import OF_ADDRESSES, OF_CLIENTS
-from sinks.model.kind_row import ABSENT
+from sinks.model.registry import ABSENT
 from tests.memory.memory_cluster import permit
 
 

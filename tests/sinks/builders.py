@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any, cast
 
 from sinks.engine.cluster_guard import ClusterGuard
@@ -13,12 +14,12 @@ from sinks.engine.flow_components import FlowComponents
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Observer, Report
 from sinks.every_kind.claims import Claims
-from sinks.every_kind.controller import Controller, Writer
+from sinks.every_kind.controller import Controller, Write
 from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Pace
 from sinks.kafka.ports.cluster import Cluster, ConfigEntry, Origin, Reader, TopicSpec
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.watches import MetadataSignal, NoSignal
-from sinks.kinds.acls.controller import AclWriter
+from sinks.kinds.acls.controller import write_acls
 from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
 from sinks.kinds.offsets import controller as offsets_controller
@@ -146,10 +147,10 @@ def overrides_of(cluster: MemoryCluster, topic: str) -> dict[str, str]:
 
 def writers_to(
     cluster: Cluster, incremental: Incremental = Incremental.REQUIRED, acls: MemoryAcls | None = None
-) -> dict[Kind, Writer]:
+) -> dict[Kind, Write]:
     """A writer of each kind that needs no provider."""
-    configs, acl = ConfigWriter(cluster, incremental), AclWriter(acls or MemoryAcls(cluster.alias))
-    return {Kind.TOPIC: TopicWriter(cluster, configs), Kind.TOPIC_CONFIG: configs, Kind.ACL: acl}
+    configs, acl = ConfigWriter(cluster, incremental), partial(write_acls, acls or MemoryAcls(cluster.alias))
+    return {Kind.TOPIC: TopicWriter(cluster, configs).write, Kind.TOPIC_CONFIG: configs.write, Kind.ACL: acl}
 
 
 def drained_in_a_batch(ledger: Ledger, topic: str, end: int, remote: str | None = None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from sinks.every_kind.comparison import Comparison, Wanted
 from sinks.every_kind.controller import PassContext, Sighting, sightings
@@ -125,17 +126,11 @@ class AclController(PolledController[BothSides]):
 def assemble(assembly: Assembly) -> Assembled:
     if Kind.ACL not in assembly.settings.synced:
         return Assembled()
-    return Assembled([AclController(assembly)], {Kind.ACL: AclWriter(assembly.target.acls)})
+    return Assembled([AclController(assembly)], {Kind.ACL: partial(write_acls, assembly.target.acls)})
 
 
-class AclWriter:
-    """Writes changes of the kind `acl` that have one operation."""
-
-    def __init__(self, target: Acls) -> None:
-        self._target = target
-
-    def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """Returns an outcome for each change. Raises ClusterUnreachable, RightsMissing, NotSupported."""
-        bindings = [AclBinding.from_key(change.key) for change in changes]
-        faults = self._target.create(bindings) if changes[0].op is Op.CREATE else self._target.delete(bindings)
-        return [Outcome(change, faults[binding]) for change, binding in zip(changes, bindings, strict=True)]
+def write_acls(target: Acls, changes: Sequence[Change]) -> list[Outcome]:
+    """Write changes that have one operation. Raises ClusterUnreachable, RightsMissing, NotSupported."""
+    bindings = [AclBinding.from_key(change.key) for change in changes]
+    faults = target.create(bindings) if changes[0].op is Op.CREATE else target.delete(bindings)
+    return [Outcome(change, faults[binding]) for change, binding in zip(changes, bindings, strict=True)]

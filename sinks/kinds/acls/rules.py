@@ -51,7 +51,7 @@ from sinks.kafka.ports.acl_binding import (
 )
 from sinks.kinds.acls.own_topics import danger, wide_deny, wide_notes
 from sinks.kinds.acls.patterns import Pattern, SourceTopics, TopicPatterns, prefix_of
-from sinks.kinds.acls.staged_writes import counted, held_back
+from sinks.kinds.acls.staged_writes import held_back
 from sinks.model.changes import ALLOW, DENY, Change, Key, Kind, Op
 from sinks.model.plan import Refusal
 
@@ -112,7 +112,8 @@ def desired_acls(bindings: Iterable[AclBinding], rules: AclRules, topics: Source
     if not rules.stage_writes:
         return desired
     now, later = held_back(desired.wanted)
-    return replace(desired, wanted=now, staged=later, skipped=counted(desired.skipped, later))
+    skipped = desired.skipped + Counter({"held-back WRITE": len(later)})
+    return replace(desired, wanted=now, staged=later, skipped=skipped)
 
 
 def plan_acls(

@@ -11,7 +11,6 @@ What is held back is in the ledger, because at a failover the source may not ans
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -68,11 +67,6 @@ def _covers_copies(acl: AclBinding, settings: FlowSettings) -> bool:
         return front is not None and prefix.startswith(front)
     topic = policy.upstream_topic(acl.resource_name)
     return topic is not None and policy.format_remote_topic(alias, topic) == acl.resource_name
-
-
-def counted(skipped: Counter[str], later: Collection[AclBinding]) -> Counter[str]:
-    """Returns the counts of ACLs that are not synced, with the ones that are held back."""
-    return skipped + Counter({"held-back WRITE": len(later)})
 
 
 def staged_entries(staged: Collection[AclBinding], known: Mapping[Key, str]) -> dict[EntryKey, str | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from sinks.every_kind.comparison import Comparison, Wanted
@@ -38,9 +39,6 @@ from sinks.ledger.adoption import Alike
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import Unobserved, make_plan
 
-REST = 10.0
-"""Seconds between two polls without a metadata-change signal."""
-
 REFUSED_REST = 60.0
 """The same while something is refused: to see whether it still is takes all configs of a broker."""
 
@@ -49,7 +47,7 @@ class BrokerController(PolledController["SeenLevels"]):
     """The kind `broker-config` of one flow."""
 
     kind, needs = Kind.BROKER_CONFIG, "reading broker configs needs DESCRIBE_CONFIGS on the CLUSTER of both sides"
-    rest, signalled_rest, refused_rest = REST, REST, REFUSED_REST
+    refused_rest = REFUSED_REST
 
     def __init__(self, assembly: Assembly, source: ConfigLevels, target: ConfigLevels) -> None:
         super().__init__(assembly.settings.flow)
@@ -81,7 +79,9 @@ def assemble(assembly: Assembly) -> Assembled:
     if Kind.BROKER_CONFIG not in assembly.settings.synced:
         return Assembled()
     source, target = assembly.source.levels, assembly.target.levels
-    return Assembled([BrokerController(assembly, source, target)], {Kind.BROKER_CONFIG: BrokerWriter(target)})
+    return Assembled(
+        [BrokerController(assembly, source, target)], {Kind.BROKER_CONFIG: partial(write_broker_configs, target)}
+    )
 
 
 def broker_drifts(source: Levels, target: Levels, rules: BrokerConfigRules) -> Iterator[Drift]:
@@ -96,26 +96,20 @@ def broker_drifts(source: Levels, target: Levels, rules: BrokerConfigRules) -> I
         yield Drift(Kind.BROKER_CONFIG, "", name, here, there)
 
 
-class BrokerWriter:
-    """Writes changes of the kind `broker-config`. A broker takes all configs of a request or none, so a refused request
-    is halved."""
+def write_broker_configs(target: ConfigLevels, changes: Sequence[Change]) -> list[Outcome]:
+    """A broker takes all configs of a request or none, so a refused request is halved. Raises ClusterUnreachable,
+    RightsMissing."""
 
-    def __init__(self, target: ConfigLevels) -> None:
-        self._target = target
-
-    def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """Returns an outcome for each change. Raises ClusterUnreachable, RightsMissing."""
-        return write_configs(changes, self._alter)
-
-    def _alter(self, wanted: Mapping[str, Values]) -> Faults:
+    def alter(wanted: Mapping[str, Values]) -> Faults:
+        by_entity = {ConfigEntity(ResourceType.BROKER, broker): values for broker, values in wanted.items()}
         try:
-            faults = self._target.alter(
-                {ConfigEntity(ResourceType.BROKER, broker): values for broker, values in wanted.items()}
-            )
+            faults = target.alter(by_entity)
         except IncrementalUnsupported as error:
             # The old AlterConfigs would erase what it is not given, passwords too, which no client can read.
             return dict.fromkeys(wanted, ItemFault("UNSUPPORTED_VERSION", str(error)))
         return {entity.name: fault for entity, fault in faults.items()}
+
+    return write_configs(changes, alter)
 
 
 # What of the brokers' cluster-wide configs differs now.

@@ -267,7 +267,7 @@ def assemble(assembly: Assembly) -> Assembled:
     if assembly.scope.back:
         check_leads_back(assembly.settings)
     onto = assembly.source if assembly.scope.back else assembly.target
-    return Assembled([OffsetController(assembly)], {Kind.GROUP_OFFSET: GroupWriter(onto.alias, onto.groups)})
+    return Assembled([OffsetController(assembly)], {Kind.GROUP_OFFSET: GroupWriter(onto.alias, onto.groups).write})
 
 
 def offset_memory(controllers: Iterable[Controller]) -> OffsetMemory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 from sinks.every_kind.comparison import Comparison, Wanted
 from sinks.every_kind.controller import PassContext, Sighting, sightings
@@ -17,15 +18,12 @@ from sinks.model.plan import make_plan
 from sinks.model.principals import PrincipalFilter
 
 PORT = "client-quotas"
-REST = 10.0
-"""Seconds between two polls without a metadata-change signal."""
 
 
 class QuotaController(PolledController[tuple[Quotas, Quotas]]):
     """The kind `client-quota` of one flow."""
 
     kind, needs = Kind.CLIENT_QUOTA, "reading client quotas needs DESCRIBE_CONFIGS on the CLUSTER of both sides"
-    rest, signalled_rest = REST, REST
 
     def __init__(self, assembly: Assembly, source: ClientQuotas, target: ClientQuotas) -> None:
         super().__init__(assembly.settings.flow)
@@ -67,20 +65,14 @@ def assemble(assembly: Assembly) -> Assembled:
         return Assembled()
     source: ClientQuotas = assembly.source.port(PORT, JvmQuotas, QuotaReader)
     target: ClientQuotas = assembly.target.port(PORT, JvmQuotas, QuotaReader)
-    return Assembled([QuotaController(assembly, source, target)], {Kind.CLIENT_QUOTA: QuotaWriter(target)})
+    return Assembled([QuotaController(assembly, source, target)], {Kind.CLIENT_QUOTA: partial(write_quotas, target)})
 
 
-class QuotaWriter:
-    """Writes changes of the kind `client-quota`."""
-
-    def __init__(self, target: ClientQuotas) -> None:
-        self._target = target
-
-    def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """Returns an outcome for each change. Raises ClusterUnreachable, RightsMissing, NotSupported."""
-        wanted: dict[Entity, dict[str, float | None]] = {}
-        for change in changes:
-            value = float(change.after) if isinstance(change.after, str) else None
-            wanted.setdefault(entity_of(change.key), {})[change.key[-1]] = value
-        faults = self._target.alter(wanted)
-        return [Outcome(change, faults[entity_of(change.key)]) for change in changes]
+def write_quotas(target: ClientQuotas, changes: Sequence[Change]) -> list[Outcome]:
+    """Raises ClusterUnreachable, RightsMissing, NotSupported."""
+    wanted: dict[Entity, dict[str, float | None]] = {}
+    for change in changes:
+        value = float(change.after) if isinstance(change.after, str) else None
+        wanted.setdefault(entity_of(change.key), {})[change.key[-1]] = value
+    faults = target.alter(wanted)
+    return [Outcome(change, faults[entity_of(change.key)]) for change in changes]

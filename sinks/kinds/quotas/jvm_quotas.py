@@ -11,7 +11,7 @@ from typing import Any
 from sinks.faults import ItemFault
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.quotas.quota_port import Entity, Quotas, QuotaValues
-from sinks.model.kind_row import ABSENT
+from sinks.model.registry import ABSENT
 
 DESCRIBE, ALTER = "DescribeClientQuotas", "AlterClientQuotas"
 ENTITY_WORDS: Mapping[str, str] = {"user": "user", "client_id": "client-id", "ip": "ip"}

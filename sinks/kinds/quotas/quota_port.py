@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from sinks.faults import ItemFault
-from sinks.model.kind_row import ABSENT
+from sinks.model.registry import ABSENT
 
 
 class Entity(NamedTuple):

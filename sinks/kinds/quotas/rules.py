@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 
 from sinks.kinds.quotas.quota_port import Entity, Quotas
 from sinks.model.changes import Change, Key, Kind, Op
-from sinks.model.kind_row import ABSENT
 from sinks.model.plan import Refusal
 from sinks.model.principals import NOBODY, USER_TYPE, NamedPrincipals, PrincipalFilter, PrincipalMapping
+from sinks.model.registry import ABSENT
 
 OF_CLIENTS = frozenset({"producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"})
 OF_ADDRESSES = frozenset({"connection_creation_rate"})

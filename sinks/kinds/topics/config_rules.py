@@ -20,82 +20,54 @@ default like any other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Collection, Mapping
 
 from sinks.faults import REMEDY_OF_CODE
-from sinks.kafka.ports.cluster import ConfigEntry, TopicConfigs
+from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.model.changes import Change, Kind
 from sinks.model.plan import Refusal
 from streaming.mm2.replication_filters import ConfigPropertyFilter
 
 
-class Goal(Enum):
-    """What is wanted of a config: an override with a value, no override, or a value in force, whatever sets it."""
+def plan_configs(
+    remote: str,
+    source: TopicConfigs,
+    target: TopicConfigs,
+    rules: ConfigPropertyFilter,
+    *,
+    known: Collection[str],
+    alias: str,
+) -> tuple[list[Change], list[Refusal], Counter[str]]:
+    """Returns the differences of one topic by the table above, and refusals of those that the target would not take.
+    Also, by reason, how many overrides cannot be copied.
 
-    OVERRIDE = "override"
-    NO_OVERRIDE = "no override"
-    IN_FORCE = "in force"
-
-
-@dataclass(frozen=True, slots=True)
-class DesiredConfig:
-    """`value` is None for NO_OVERRIDE alone."""
-
-    goal: Goal
-    value: str | None = None
-
-    def met_by(self, entry: ConfigEntry | None) -> bool:
-        if self.goal is Goal.NO_OVERRIDE:
-            return entry is None or not entry.is_override
-        if entry is None or entry.value != self.value:
-            return False
-        return self.goal is Goal.IN_FORCE or entry.is_override
-
-
-@dataclass(frozen=True)
-class DesiredConfigs:
-    """What is wanted, by config name. `skipped`: by reason, how many overrides cannot be copied."""
-
-    wanted: Mapping[str, DesiredConfig]
-    skipped: Counter[str] = field(default_factory=Counter)
-
-    def overrides(self) -> tuple[tuple[str, str], ...]:
-        """The overrides with which a missing topic is created."""
-        return tuple(sorted((name, wanted.value) for name, wanted in self.wanted.items() if wanted.value is not None))
-
-
-def desired_configs(source: TopicConfigs, rules: ConfigPropertyFilter) -> DesiredConfigs:
-    """Returns the source topic's configs in the target's terms, by the table above."""
-    wanted: dict[str, DesiredConfig] = {}
-    skipped: Counter[str] = Counter()
+    `target`: the topic's configs, none for a topic that the target lacks. `before` of a change is the target's
+    override; None if the config has a default there. `known`, `alias`: as for `why_refused`.
+    """
+    changes, refused, skipped = list[Change](), list[Refusal](), Counter[str]()
     for name, entry in source.items():
         if not rules.should_replicate_config_property(name):
             continue
         if entry.read_only or entry.sensitive:
             if entry.is_override:
                 skipped["sensitive configs" if entry.sensitive else "read-only configs"] += 1
-        elif entry.is_override and entry.value is not None:
-            wanted[name] = DesiredConfig(Goal.OVERRIDE, entry.value)
-        elif rules.should_replicate_source_default(name) and entry.value is not None:
-            wanted[name] = DesiredConfig(Goal.IN_FORCE, entry.value)
-        else:
-            wanted[name] = DesiredConfig(Goal.NO_OVERRIDE)
-    return DesiredConfigs(wanted, skipped)
-
-
-def plan_configs(remote: str, desired: DesiredConfigs, target: TopicConfigs) -> list[Change]:
-    """Returns the differences of one topic. `before` of a change is the target's override; None if the config has a
-    default there."""
-    changes = []
-    for name, wanted in desired.wanted.items():
-        entry = target.get(name)
-        if wanted.met_by(entry) or (entry is not None and (entry.read_only or entry.sensitive)):
             continue
-        before = entry.value if entry is not None and entry.is_override else None
-        changes.append(Change(Kind.TOPIC_CONFIG, (remote, name), before, wanted.value))
-    return changes
+        there = target.get(name)
+        in_force, before = (there.value, there.value if there.is_override else None) if there else (None, None)
+        wanted, present = None, before
+        if entry.is_override and entry.value is not None:
+            wanted = entry.value
+        elif rules.should_replicate_source_default(name) and entry.value is not None:
+            # What sets it on the target does not matter.
+            wanted, present = entry.value, in_force
+        if wanted == present or (there and (there.read_only or there.sensitive)):
+            continue
+        change = Change(Kind.TOPIC_CONFIG, (remote, name), before, wanted)
+        if wanted is not None and (reason := why_refused(name, wanted, known, alias)):
+            refused.append(Refusal(change.kind, change.op, change.key, reason, remedy=REMEDY_OF_CODE["INVALID_CONFIG"]))
+        else:
+            changes.append(change)
+    return changes, refused, skipped
 
 
 # What the target's version will refuse of a config, so that a plan says it before anything is tried. Pure.
@@ -143,26 +115,3 @@ def too_small(name: str, value: str, alias: str) -> str | None:
     if least is None or not value.removeprefix("-").isdecimal() or int(value) >= least:
         return None
     return f"the brokers of {alias} take no {name} below {least} (KIP-1030, from Kafka 4.0 on): raise it on the source"
-
-
-def split(changes: Iterable[Change], known: Collection[str], alias: str) -> tuple[list[Change], list[Refusal]]:
-    """Returns the config changes that may be tried, and refusals of those that the target would not take."""
-    left: list[Change] = []
-    refused: list[Refusal] = []
-    for change in changes:
-        after = change.after if isinstance(change.after, str) else None
-        reason = why_refused(change.key[1], after, known, alias) if after is not None else None
-        if reason is None:
-            left.append(change)
-        else:
-            refused.append(Refusal(change.kind, change.op, change.key, reason, remedy=REMEDY_OF_CODE["INVALID_CONFIG"]))
-    return left, refused
-
-
-def split_overrides(
-    topic: str, overrides: Iterable[tuple[str, str]], known: Collection[str], alias: str
-) -> tuple[tuple[tuple[str, str], ...], list[Refusal]]:
-    """Like `split`, for the configs with which a topic of this name would be created."""
-    changes = (Change(Kind.TOPIC_CONFIG, (topic, name), None, value) for name, value in overrides)
-    left, refused = split(changes, known, alias)
-    return tuple((change.key[1], str(change.after)) for change in left), refused

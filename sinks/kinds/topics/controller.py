@@ -64,7 +64,8 @@ class TopicController:
             owes_settling = context.everything and bool(context.ledger.unsettled(Kind.TOPIC))
             surplus = surplus_topics(self._settings, context)
             differs = differs or surplus != known or bool(lacks) or owes_settling
-        wanted = {(name,) for name in remote.values()} if awaited else ()
+        names = {(name,) for name in remote.values()} if awaited else ()
+        late = agenda.created.unobserved(Kind.TOPIC, names, self._target.alias) if names else []
         return Polled(
             differs=differs or (polls_configs and bool(agenda.keys.dirty)),
             due=self._schedule.due(now, polls=polls_configs, relists=agenda.signalled > 0 and active == {Kind.TOPIC}),
@@ -75,7 +76,7 @@ class TopicController:
             polled=polled,
             explained=explained,
             refused=listed.desired.refused,
-            errors=(*agenda.created.unobserved(Kind.TOPIC, wanted, self._target.alias), *self._unobserved),
+            errors=(*late, *self._unobserved),
         )
 
     def _begin_anew(self, context: PassContext) -> None:
@@ -193,7 +194,7 @@ def assemble(assembly: Assembly) -> Assembled:
     target = assembly.target.cluster
     configs = ConfigWriter(target, assembly.settings.incremental)
     controller, topics = TopicController(assembly, configs), TopicWriter(target, configs)
-    return Assembled([controller], {Kind.TOPIC: topics, Kind.TOPIC_CONFIG: configs})
+    return Assembled([controller], {Kind.TOPIC: topics.write, Kind.TOPIC_CONFIG: configs.write})
 
 
 # What of the topics that are to be compared can be compared now. Pure.

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
-from sinks.every_kind.backoff import BackedOff
 from sinks.every_kind.listing import DesiredTopics
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import TopicSpec
@@ -145,7 +144,7 @@ def plan_topics(
     return changes
 
 
-def is_still_wanted(remote: Collection[str], existing: Collection[str], change: BackedOff) -> bool:
+def is_still_wanted(remote: Collection[str], existing: Collection[str], change: Change) -> bool:
     """Whether a refused change is tried again. `remote`: names of replicated topics. `existing`: topics on the target.
 
     A refused deletion stays while its topic exists.

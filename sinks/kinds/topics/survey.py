@@ -16,7 +16,7 @@ from sinks.faults import ItemFault, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader, TopicConfigs
 from sinks.kinds.assembly import CompareProgress
-from sinks.kinds.topics.config_rules import desired_configs, plan_configs, split, split_overrides
+from sinks.kinds.topics.config_rules import plan_configs
 from sinks.kinds.topics.effective import Drift, groups_of, topic_drifts, warnings
 from sinks.kinds.topics.rules import OWN, plan_topics
 from sinks.ledger.adoption import Alike
@@ -155,8 +155,9 @@ def _read_both(
         for topic, configs in upstream.items.items():
             name = remote[topic]
             if topic in missing:
-                wanted = desired_configs(configs, settings.config_filter).overrides()
-                found.creations[name], refused = split_overrides(name, wanted, known, settings.flow.target)
+                rules, alias = settings.config_filter, settings.flow.target
+                overrides, refused, _ = plan_configs(name, configs, {}, rules, known=known, alias=alias)
+                found.creations[name] = tuple(sorted((one.key[1], str(one.after)) for one in overrides))
                 if refused:
                     found.refused[topic] = refused
             elif name in downstream.items:
@@ -170,13 +171,13 @@ def _read_both(
 def _compare_topic(
     found: SeenTopics, settings: FlowSettings, topic: str, name: str, source: TopicConfigs, target: TopicConfigs
 ) -> None:
-    desired = desired_configs(source, settings.config_filter)
-    found.skipped += desired.skipped
-    changes, refused = split(plan_configs(name, desired, target), target, settings.flow.target)
+    rules, alias = settings.config_filter, settings.flow.target
+    changes, refused, skipped = plan_configs(name, source, target, rules, known=target, alias=alias)
     found.changes += changes
+    found.skipped += skipped
     if refused:
         found.refused[topic] = refused
-    if drifts := list(topic_drifts(name, source, target, settings.config_filter)):
+    if drifts := list(topic_drifts(name, source, target, rules)):
         found.drifts[topic] = drifts
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sinks.every_kind.comparison import Comparison, Wanted
 from sinks.every_kind.controller import PassContext, Sighting, sightings
 from sinks.faults import ItemFault, Observed
-from sinks.kafka.ports.users import Upsertion, UserFaults, Users
+from sinks.kafka.ports.users import Upsertion, Users
 from sinks.kinds.acls.survey import named_principals, principals_of
 from sinks.kinds.assembly import Assembled, Assembly
-from sinks.kinds.polled_controller import PolledController
+from sinks.kinds.polled_controller import REST, PolledController
 from sinks.kinds.users.rules import (
     NOT_OURS,
     Iterations,
@@ -25,9 +26,6 @@ from sinks.model.changes import Change, Key, Kind, Op, Outcome, ScramSpec
 from sinks.model.plan import make_plan
 from sinks.model.principals import USER_TYPE
 from sinks.plugins.credential_provider import CredentialProvider, known_versions, provider_fault
-
-REST = 10.0
-"""Seconds between two polls without a metadata-change signal: a new password of the provider gives none."""
 
 
 class NamedByAcls:
@@ -61,7 +59,6 @@ class UserController(PolledController["SeenUsers"]):
     """The kind `scram-user` of one flow."""
 
     kind, needs = Kind.SCRAM_USER, "reading SCRAM users needs DESCRIBE on the CLUSTER of both sides"
-    rest, signalled_rest = REST, REST
 
     def __init__(self, assembly: Assembly, provider: CredentialProvider | None) -> None:
         """`provider`: None to delete the users that Lockstep created, after `sync.full.acl.enabled` was turned off."""
@@ -137,49 +134,37 @@ def assemble(assembly: Assembly) -> Assembled:
     if provider is None and (Kind.ACL not in settings.synced or settings.acls.full):
         # Without a provider that the file asks for, nothing is known of users.
         return Assembled()
-    writer = UserWriter(assembly.target.users, provider)
-    return Assembled([UserController(assembly, provider)], {Kind.SCRAM_USER: writer})
+    write = partial(write_users, assembly.target.users, provider)
+    return Assembled([UserController(assembly, provider)], {Kind.SCRAM_USER: write})
 
 
 CHANGED = ItemFault("CREDENTIAL_PROVIDER", "the password was changed while it was written", retriable=True)
 
 
-class UserWriter:
-    """Writes changes of the kind `scram-user` that have one operation."""
+def write_users(target: Users, provider: CredentialProvider | None, changes: Sequence[Change]) -> list[Outcome]:
+    """Write changes that have one operation. `provider`: None for who only deletes. Raises ClusterUnreachable,
+    RightsMissing, NotSupported."""
+    if changes[0].op is Op.DELETE:
+        faults = target.delete([change.key for change in changes])
+    else:
+        found = {change.key: _upsertion(change, provider) for change in changes}
+        faults = {key: one for key, one in found.items() if isinstance(one, ItemFault)}
+        faults |= target.upsert([one for one in found.values() if isinstance(one, Upsertion)])
+    return [Outcome(change, faults[change.key]) for change in changes]
 
-    def __init__(self, target: Users, provider: CredentialProvider | None) -> None:
-        """`provider`: None for who only deletes."""
-        self._target, self._provider = target, provider
 
-    def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """Returns an outcome for each change. Raises ClusterUnreachable, RightsMissing, NotSupported."""
-        deletes = changes[0].op is Op.DELETE
-        faults = self._target.delete([change.key for change in changes]) if deletes else self._upsert(changes)
-        return [Outcome(change, faults[change.key]) for change in changes]
-
-    def _upsert(self, changes: Sequence[Change]) -> UserFaults:
-        faults: UserFaults = {}
-        upsertions: list[Upsertion] = []
-        for change in changes:
-            found = self._password(change)
-            if isinstance(found, ItemFault):
-                faults[change.key] = found
-            else:
-                upsertions.append(found)
-        return faults | self._target.upsert(upsertions)
-
-    def _password(self, change: Change) -> Upsertion | ItemFault:
-        """Returns what to write, or a fault if the provider no longer knows the password that was planned."""
-        user, mechanism = change.key
-        if self._provider is None or not isinstance(change.after, ScramSpec):
-            return CHANGED
-        try:
-            credential = self._provider.credential(change.after.known_as or user)
-        except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is its users' alone
-            return provider_fault(error)
-        if credential is None or credential.version != change.after.version:
-            return CHANGED
-        return Upsertion(user, mechanism, change.after.iterations, credential.password)
+def _upsertion(change: Change, provider: CredentialProvider | None) -> Upsertion | ItemFault:
+    """Returns what to write, or a fault if the provider no longer knows the password that was planned."""
+    user, mechanism = change.key
+    if provider is None or not isinstance(change.after, ScramSpec):
+        return CHANGED
+    try:
+        credential = provider.credential(change.after.known_as or user)
+    except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is its users' alone
+        return provider_fault(error)
+    if credential is None or credential.version != change.after.version:
+        return CHANGED
+    return Upsertion(user, mechanism, change.after.iterations, credential.password)
 
 
 # What of the SCRAM users that ACLs name differs now.

@@ -14,7 +14,7 @@ from app.rights.flow_rights import RIGHT_RULES, Right, failover_rights, rights_o
 from app.rights.rights_check import RightFinding, RightVerdict, right_findings
 from app.settings import Settings, load
 from sinks.kafka.ports.acls import Allowed
-from sinks.model.kind_row import On
+from sinks.model.registry import On
 
 PROBE = "a.lockstep-rights-probe"
 PREFIX = Right("b", "TOPIC", "a.", "PREFIXED", "ALTER", "grows")

@@ -206,12 +206,11 @@ def test_mode_that_the_file_requires_and_the_broker_lacks_stops_the_flow_once_th
     ],
 )
 def test_denied_change_says_which_right_is_missing_on_what(change: Change, code: str, right: str) -> None:
-    class Denying:
-        def write(self, changes: Sequence[Change]) -> list[Outcome]:
-            return [Outcome(one, ItemFault(code, "Request(processor=1) is not authorized")) for one in changes]
+    def denied(changes: Sequence[Change]) -> list[Outcome]:
+        return [Outcome(one, ItemFault(code, "Request(processor=1) is not authorized")) for one in changes]
 
     plan = Plan(FLOW, (change,))
-    (step,) = apply_steps(plan, {change.kind: Denying()})
+    (step,) = apply_steps(plan, {change.kind: denied})
     (outcome,) = step.outcomes
     assert outcome.error is not None
     assert outcome.error.message.endswith(f"{right} is missing")

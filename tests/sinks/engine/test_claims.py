@@ -9,8 +9,8 @@ import pytest
 from sinks.every_kind.claims import Claims
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kinds.acls.controller import REST
+from sinks.kinds.polled_controller import REST as QUOTA_REST
 from sinks.kinds.quotas.controller import PORT
-from sinks.kinds.quotas.controller import REST as QUOTA_REST
 from sinks.kinds.quotas.quota_port import Entity
 from sinks.ledger.kept_divergences import Divergence, keep_divergences
 from sinks.ledger.ledger_entries import Entry

@@ -18,8 +18,8 @@ from sinks.kinds.offsets.verdicts import Verdict
 from sinks.ledger.kept_divergences import Divergence, divergences, keep_divergences, takeover_ends
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import ALLOW, DENY, Change, Kind, Op, ScramSpec
-from sinks.model.kind_row import ABSENT
 from sinks.model.plan import make_plan
+from sinks.model.registry import ABSENT
 from streaming.errors import LockstepError
 from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync

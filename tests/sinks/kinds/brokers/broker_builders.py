@@ -14,8 +14,8 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, LevelledEntry, Levels, Synonym
 from sinks.kinds.assembly import Assembly, assemble
-from sinks.kinds.brokers.controller import REST
 from sinks.kinds.brokers.rules import PROPERTIES, BrokerConfigRules
+from sinks.kinds.polled_controller import REST
 from sinks.ledger.audit import Audit
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Kind

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sinks.kinds.quotas.quota_port import Entity, Quotas
 from sinks.kinds.quotas.rules import OF_ADDRESSES, OF_CLIENTS, desired_quotas, keys_of, plan_quotas
 from sinks.model.changes import Change, Kind, Op, key_as_json, key_as_text
-from sinks.model.kind_row import ABSENT
 from sinks.model.principals import PRINCIPALS_EXCLUDE, PrincipalFilter, PrincipalMapping
+from sinks.model.registry import ABSENT
 
 PRODUCE, CONNECT = "producer_byte_rate", "connection_creation_rate"
 ALICE, DEFAULT_USER, ADDRESS = Entity(user="alice"), Entity(user=""), Entity(ip="10.0.0.1")

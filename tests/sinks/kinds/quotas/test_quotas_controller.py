@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from sinks.flow_settings import AclRules
-from sinks.kinds.quotas.controller import PORT, REST
+from sinks.kinds.polled_controller import REST
+from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.quota_port import Entity
 from sinks.model.changes import Kind
 from sinks.model.principals import NamedPrincipals

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.flow_settings import Incremental
-from sinks.kafka.ports.cluster import ConfigEntry, Origin
-from sinks.kinds.topics.config_rules import DesiredConfig, DesiredConfigs, Goal, desired_configs, plan_configs
+from sinks.kafka.ports.cluster import ConfigEntry, Origin, TopicConfigs
+from sinks.kinds.topics.config_rules import plan_configs
 from sinks.kinds.topics.writer import ConfigWriter
 from sinks.model.changes import Change
 from streaming.mm2.replication_filters import ConfigPropertyFilter
@@ -34,7 +34,16 @@ def changes(
     source: dict[str, ConfigEntry], target: dict[str, ConfigEntry], rules: ConfigPropertyFilter = TARGET_DEFAULTS
 ) -> list[Change]:
     """What is planned for the remote topic a.t."""
-    return plan_configs("a.t", desired_configs(source, rules), target)
+    return planned_of("a.t", source, target, rules)[0]
+
+
+def planned_of(
+    remote: str, source: TopicConfigs, target: TopicConfigs, rules: ConfigPropertyFilter
+) -> tuple[list[Change], Counter[str]]:
+    """For a target whose configs are not known, so that it refuses none beforehand."""
+    planned, refused, skipped = plan_configs(remote, source, target, rules, known=(), alias="b")
+    assert refused == []
+    return planned, skipped
 
 
 def default(value: str | None, origin: Origin = Origin.DEFAULT) -> ConfigEntry:
@@ -127,15 +136,13 @@ def test_excluded_keys_are_never_touched(
 def test_read_only_and_sensitive_overrides_are_counted_and_never_written(
     rules: ConfigPropertyFilter, source: ConfigEntry, reason: str, target: ConfigEntry | None
 ) -> None:
-    desired = desired_configs({"x": source}, rules)
-    assert desired.skipped == Counter({reason: 1})
-    assert plan_configs("a.t", desired, {"x": target} if target else {}) == []
+    assert planned_of("a.t", {"x": source}, {"x": target} if target else {}, rules) == ([], Counter({reason: 1}))
 
 
 @BOTH_MODES
 def test_read_only_defaults_are_nothing_to_count(rules: ConfigPropertyFilter) -> None:
-    desired = desired_configs({"x": ConfigEntry("1", Origin.STATIC, read_only=True)}, rules)
-    assert desired == DesiredConfigs({})
+    source = {"x": ConfigEntry("1", Origin.STATIC, read_only=True)}
+    assert planned_of("a.t", source, {}, rules) == ([], Counter())
 
 
 @BOTH_MODES
@@ -152,20 +159,26 @@ def test_keys_unknown_to_the_source_are_never_touched(rules: ConfigPropertyFilte
     assert changes({}, {"newer.config": override("1")}, rules) == []
 
 
+def created_with(source: dict[str, ConfigEntry], rules: ConfigPropertyFilter) -> list[tuple[str, str | None]]:
+    """What of the source's configs a topic has that the target lacked."""
+    return sorted((one.key[1], str(one.after)) for one in changes(source, {}, rules))
+
+
 def test_new_topic_is_created_with_overrides_alone() -> None:
     source = {"retention.ms": override("1"), "retention.bytes": default("2"), "min.insync.replicas": override("2")}
-    assert desired_configs(source, TARGET_DEFAULTS).overrides() == (("retention.ms", "1"),)
+    assert created_with(source, TARGET_DEFAULTS) == [("retention.ms", "1")]
 
 
 def test_new_topic_is_created_with_source_defaults_where_they_are_asked_for() -> None:
     source = {"retention.ms": override("1"), "retention.bytes": default("2"), "min.insync.replicas": override("2")}
-    assert desired_configs(source, SOURCE_DEFAULTS).overrides() == (("retention.bytes", "2"), ("retention.ms", "1"))
+    assert created_with(source, SOURCE_DEFAULTS) == [("retention.bytes", "2"), ("retention.ms", "1")]
 
 
 def test_wanted_override_is_not_met_by_a_default() -> None:
-    assert not DesiredConfig(Goal.OVERRIDE, "1").met_by(default("1"))
-    assert DesiredConfig(Goal.IN_FORCE, "1").met_by(default("1"))
-    assert DesiredConfig(Goal.NO_OVERRIDE).met_by(None)
+    wanted = config_change("a.t", "x", None, "1")
+    assert changes({"x": override("1")}, {"x": default("1")}, SOURCE_DEFAULTS) == [wanted]
+    assert changes({"x": default("1")}, {"x": default("1")}, SOURCE_DEFAULTS) == []
+    assert changes({"x": default("1")}, {}, TARGET_DEFAULTS) == []
 
 
 NAMES = st.sampled_from(sorted(BUILT_IN))
@@ -191,7 +204,7 @@ def cluster(alias: str, defaults: dict[str, str], overrides: dict[str, str]) -> 
 def planned_between(source: MemoryCluster, target: MemoryCluster, rules: ConfigPropertyFilter) -> list[Change]:
     """The plan for the one topic of both."""
     upstream, downstream = (one.describe_topic_configs(["t"]).items["t"] for one in (source, target))
-    return plan_configs("t", desired_configs(upstream, rules), downstream)
+    return planned_of("t", upstream, downstream, rules)[0]
 
 
 @given(OVERRIDES, OVERRIDES, OVERRIDES, OVERRIDES, RULES, MODES)

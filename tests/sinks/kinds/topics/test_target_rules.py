@@ -8,9 +8,19 @@ from hypothesis import strategies as st
 
 from sinks.engine.flow_status import first_status, kind_status
 from sinks.engine.report import Report
-from sinks.kinds.topics.config_rules import BEFORE_4, split, too_small, why_refused
+from sinks.kafka.ports.cluster import ConfigEntry, Origin
+from sinks.kinds.topics.config_rules import BEFORE_4, plan_configs, too_small, why_refused
 from sinks.model.changes import Kind, Op
-from tests.sinks.builders import NOON, World, config_change, overrides_of, put_topic, set_config
+from tests.sinks.builders import (
+    NOON,
+    World,
+    config_change,
+    config_filter,
+    override,
+    overrides_of,
+    put_topic,
+    set_config,
+)
 
 KAFKA_3 = frozenset({BEFORE_4, "message.timestamp.difference.max.ms", "retention.ms", "segment.bytes"})
 KAFKA_4 = frozenset({"retention.ms", "segment.bytes"})
@@ -48,7 +58,8 @@ def test_the_least_segment_is_a_mebibyte(size: int) -> None:
 
 def test_taking_an_override_away_is_never_refused() -> None:
     change = config_change("a.x", "segment.bytes", "77", None)
-    assert split([change], KAFKA_4, "b") == ([change], [])
+    source, target = {"segment.bytes": ConfigEntry("77", Origin.DEFAULT)}, {"segment.bytes": override("77")}
+    assert plan_configs("a.x", source, target, config_filter(), known=KAFKA_4, alias="b")[:2] == ([change], [])
 
 
 def refused(report: Report) -> list[tuple[Kind, Op, tuple[str, ...]]]:

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.every_kind.backoff import BackedOff
-from sinks.faults import ItemFault
 from sinks.flow_settings import Copier, FlowSettings
 from sinks.kinds.topics.rules import (
     desired_topics,
@@ -173,5 +171,4 @@ def test_topics_that_would_be_one_on_the_target_are_left_alone_with_the_reason()
 def test_what_was_refused_is_wanted_while_its_topic_is_replicated_or_a_deleted_one_is_there(
     change: Change, remote: list[str], existing: list[str], stays: bool
 ) -> None:
-    refused = BackedOff(change.kind, change.op, change.key, change.after, ItemFault("X", "x"), 1, 0.0)
-    assert is_still_wanted(remote, existing, refused) is stays
+    assert is_still_wanted(remote, existing, change) is stays

@@ -12,7 +12,7 @@ from sinks.engine.metrics import Metrics
 from sinks.engine.status import KindStatus, Task, in_step_of_status
 from sinks.every_kind.comparison import GroupSummary
 from sinks.flow_settings import AclRules
-from sinks.kinds.users.controller import REST
+from sinks.kinds.polled_controller import REST
 from sinks.model.changes import Kind
 from tests.memory.memory_acls import MemoryAcls
 from tests.memory.memory_users import MemoryUsers, Stored

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sinks.flow_settings import AclRules
-from sinks.kinds.users.controller import REST
+from sinks.kinds.polled_controller import REST
 from sinks.ledger.ledger import Entry
 from sinks.model.changes import Kind
 from sinks.model.principals import ADOPT, PROTECTED, NamedPrincipals
