@@ -281,7 +281,12 @@ class Lease:
         self._wake, self._on_failover = wake, on_failover
         self._log = LeaseLog(uuid.uuid4().hex, reserve + EVIDENCE)
         self._io, self._state = threading.RLock(), threading.Lock()
-        self._channel: LeaseChannel | None = None
+        self._channel: tuple[str, Cluster, Tail] | None = None
+        """The ledger's topic, and its own client and tail of it, once this process listens."""
+        self._numbers, self._sent = itertools.count(), dict[int, float]()
+        self._failover_moved = False
+        self._failover: tuple[int, bytes | None] = (0, b"")
+        """The newest step of a failover that was heard, and when it was signed."""
         self._term: int | None = None
         self._held, self._renewed_at, self._since = 0, float("-inf"), utc_now()
         self._end_background: Callable[[], None] = lambda: None
@@ -355,9 +360,7 @@ class Lease:
         first = decoded(self._flow, ledger.newest_lease(self._flow), self._seal)
         self._log = self._log.begun(first, self._clock(), ledger.newest_led(self._flow))
         cluster = self._open()
-        tail = cluster.follow_log(ledger.topic, ledger.read_to)
-        forget_after = 2 * self._log.seconds
-        self._channel = LeaseChannel(self._flow, ledger.topic, cluster, tail, self._seal, self._clock, forget_after)
+        self._channel = ledger.topic, cluster, cluster.follow_log(ledger.topic, ledger.read_to)
         self._end_background = self._background(self.tend)
 
     def _try_claim(self) -> bool:
@@ -391,8 +394,8 @@ class Lease:
         LockstepError."""
         with self._reading():
             self._drain()
-            if self._channel is not None and self._channel.failover_moved:
-                self._channel.failover_moved = False
+            if self._failover_moved:
+                self._failover_moved = False
                 self._on_failover()
             state = self._log
             if state.mine is None:
@@ -425,7 +428,9 @@ class Lease:
         except LockstepError as error:
             log.warning("%s: others lead only once this lease is over: %s", self._flow, error)
         finally:
-            self._channel.close()
+            _, cluster, tail = self._channel
+            tail.close()
+            cluster.close()
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -439,31 +444,59 @@ class Lease:
             self._io.release()
 
     def _write(self, act: Act, term: int, to: str | None = None) -> int:
+        """Returns the number of the record once all in-sync replicas have it. Raises ClusterUnreachable, RightsMissing,
+        and then the record may still come."""
         assert self._channel is not None
-        state, number = self._log, next(self._channel.numbers)
+        topic, cluster, _ = self._channel
+        state, number, began = self._log, next(self._numbers), self._clock()
         if act is not Act.REQUEST:
-            self._renewed_at = self._clock()
+            self._renewed_at = began
+        if act in TRACKED:
+            # What did not come back for two leases is forgotten.
+            self._sent = {sent: at for sent, at in self._sent.items() if at > began - 2 * state.seconds}
+            self._sent[number] = began
         who = (*self._identity, self._since)
-        self._channel.write(LeaseRecord(act, state.me, number, state.last, term, state.seconds, *who, to))
+        record = LeaseRecord(act, state.me, number, state.last, term, state.seconds, *who, to)
+        cluster.append_log(topic, [encoded(self._flow, record, self._seal, milliseconds(utc_now()))])
         return number
 
     def _read_back(self, number: int) -> None:
         assert self._channel is not None
         deadline = self._clock() + LEASE_READ_WITHIN
         self._drain()
-        while self._channel.awaits(number):
+        while number in self._sent:
             if self._clock() >= deadline:
                 raise ClusterUnreachable(
-                    f"{self._flow}: a record in {self._channel.topic} was not read back within {LEASE_READ_WITHIN:g} s"
+                    f"{self._flow}: a record in {self._channel[0]} was not read back within {LEASE_READ_WITHIN:g} s"
                 )
             self._pause(LEASE_POLL_INTERVAL)
             self._drain()
 
     def _drain(self) -> None:
         assert self._channel is not None
+        key, values = lease_key(self._flow), list[bytes | None]()
+        for found, value in all_new(self._channel[2]):
+            if found == FAILOVER_KEY:
+                self._hear_failover(value)
+            if found == key:
+                values.append(value)
         # Taken once all is read, so it is never earlier than a leader's last record, however long reading took.
-        for found, begun in self._channel.read(self._log.me):
-            self._log = self._log.taken(found, self._clock(), begun)
+        for value in values:
+            heard = decoded(self._flow, value, self._seal)
+            own = heard.record if heard.record and heard.record.holder == self._log.me else None
+            self._log = self._log.taken(heard, self._clock(), self._sent.pop(own.number, None) if own else None)
+
+    def _hear_failover(self, value: bytes | None) -> None:
+        """Note a step of a failover. A record without the required signature, or one that was written before, is
+        ignored."""
+        try:
+            at = self._seal.unwrap(FAILOVER_KEY, value).at
+        except LockstepError:
+            # The next reading of the ledger stops the flow because of it.
+            return
+        known_at, known = self._failover
+        if at >= known_at and value != known:
+            self._failover_moved, self._failover = True, (at, value)
 
 
 Leadership = Lease | Unled
@@ -478,70 +511,10 @@ RECORDS_IN_A_READ = 1000
 """As many records come from a tail at once, where there are more."""
 
 
-@dataclass
-class LeaseChannel:
-    """Lease records of one process. `cluster`: its own client, closed with it. `forget_after`: seconds after which a
-    record that did not come back is forgotten. `failover_moved`: a command wrote the state of a failover, and `tend`
-    has not told it yet."""
-
-    flow: str
-    topic: str
-    cluster: Cluster
-    tail: Tail
-    seal: Seal
-    clock: Callable[[], float]
-    forget_after: float
-    failover_moved: bool = False
-    numbers: itertools.count[int] = field(default_factory=itertools.count)
-    _failover: tuple[int, bytes | None] = (0, b"")
-    """The newest step of a failover that was heard, and when it was signed."""
-    _sent: dict[int, float] = field(default_factory=dict)
-
-    def write(self, record: LeaseRecord) -> None:
-        """Returns once all in-sync replicas have the record. Raises ClusterUnreachable, RightsMissing, and then the
-        record may still come."""
-        began = self.clock()
-        if record.act in TRACKED:
-            self._sent = {number: at for number, at in self._sent.items() if at > began - self.forget_after}
-            self._sent[record.number] = began
-        self.cluster.append_log(self.topic, [encoded(self.flow, record, self.seal, milliseconds(utc_now()))])
-
-    def read(self, me: str) -> list[tuple[ReadRecord, float | None]]:
-        """Returns the records since the last call. For a record of this process it also returns when the write
-        began."""
-        key = lease_key(self.flow)
-        heard = [decoded(self.flow, value, self.seal) for found, value in self._came() if found == key]
-        return [(one, self._begun(one.record, me)) for one in heard]
-
-    def _came(self) -> Iterator[Record]:
-        """Yields all new records. With only a part of them, a process that led long ago would count as heard now."""
-        count = RECORDS_IN_A_READ
-        while count >= RECORDS_IN_A_READ:
-            records = self.tail.next(0.0)
-            count = len(records)
-            for key, value in records:
-                if key == FAILOVER_KEY:
-                    self._hear_failover(value)
-            yield from records
-
-    def _hear_failover(self, value: bytes | None) -> None:
-        """Note a step of a failover. A record without the required signature, or one that was written before, is
-        ignored."""
-        try:
-            at = self.seal.unwrap(FAILOVER_KEY, value).at
-        except LockstepError:
-            # The next reading of the ledger stops the flow because of it.
-            return
-        known_at, known = self._failover
-        if at >= known_at and value != known:
-            self.failover_moved, self._failover = True, (at, value)
-
-    def _begun(self, record: LeaseRecord | None, me: str) -> float | None:
-        return self._sent.pop(record.number, None) if record is not None and record.holder == me else None
-
-    def awaits(self, number: int) -> bool:
-        return number in self._sent
-
-    def close(self) -> None:
-        self.tail.close()
-        self.cluster.close()
+def all_new(tail: Tail) -> Iterator[Record]:
+    """Yields all new records. With only a part of them, a process that led long ago would count as heard now."""
+    count = RECORDS_IN_A_READ
+    while count >= RECORDS_IN_A_READ:
+        records = tail.next(0.0)
+        count = len(records)
+        yield from records

@@ -15,11 +15,8 @@ from sinks.ledger.seal import Seal, unsealed
 from streaming.errors import LockstepError
 
 LEASE_SCHEMA = SingleObject("leader-lease")
-LEADER_KEY = "LEADER"
-"""Begins the key of these records, whose values have a schema of their own."""
-
 LEASE_KEYS_BEGIN = b'["LEADER",'
-"""As their keys are spelt."""
+"""As the keys of these records are spelt, whose values have a schema of their own."""
 
 
 MOST_SECONDS = 600.0
@@ -68,7 +65,7 @@ class ReadRecord(NamedTuple):
 
 
 def lease_key(flow: str) -> bytes:
-    return orjson.dumps([LEADER_KEY, flow])
+    return orjson.dumps(["LEADER", flow])
 
 
 def lease_flow(key: bytes) -> str:

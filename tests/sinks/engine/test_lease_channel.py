@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from sinks.kafka.ports.cluster import Record
-from sinks.ledger.lease import RECORDS_IN_A_READ, LeaseChannel
-from sinks.ledger.lease_records import Act, LeaseRecord, encoded
-from sinks.ledger.seal import Seal
-from tests.memory.memory_cluster import MemoryCluster
-from tests.sinks.builders import NOON
-
-SEAL = Seal("a->b")
+from sinks.ledger.lease import RECORDS_IN_A_READ, all_new
 
 
 class Pieces:
@@ -28,9 +22,5 @@ class Pieces:
 
 
 def test_process_that_fell_far_behind_reads_all_that_is_there() -> None:
-    renewals = [
-        LeaseRecord(Act.RENEWAL, "x", n, None, 1, 25.0, "x", "here", NOON) for n in range(2 * RECORDS_IN_A_READ + 1)
-    ]
-    tail = Pieces([encoded("a->b", one, SEAL, 7) for one in renewals])
-    channel = LeaseChannel("a->b", "ledger", MemoryCluster("b"), tail, SEAL, lambda: 0.0, 50.0)
-    assert [heard.record for heard, _ in channel.read("y")] == renewals
+    records: list[Record] = [(b"k", str(number).encode()) for number in range(2 * RECORDS_IN_A_READ + 1)]
+    assert list(all_new(Pieces(list(records)))) == records
