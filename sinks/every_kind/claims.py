@@ -11,7 +11,9 @@ may still meet a new claim: its flow finds the item missing at its next comparis
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable
+from dataclasses import dataclass
 
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
@@ -32,14 +34,22 @@ MOVED = (
 )
 
 
+@dataclass
+class _Claim:
+    """What one flow says of a kind. `keys`: that it wants; None while unknown. `owned`: keys that it owns. `stopped`:
+    it will not say what it wants."""
+
+    keys: frozenset[Key] | None = None
+    owned: frozenset[Key] = frozenset()
+    stopped: bool = False
+
+
 class Claims:
     """What each flow into one target wants of it. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._claimed: dict[Kind, dict[Flow, frozenset[Key] | None]] = {}
-        self._owned: dict[tuple[Kind, Flow], frozenset[Key]] = {}
-        self._stopped: set[tuple[Kind, Flow]] = set()
+        self._claims: defaultdict[Kind, dict[Flow, _Claim]] = defaultdict(dict)
         self.drained: set[Flow] = set()
         """Flows that drained topics: what their sources show no longer tells what their clients need on the target."""
         self._waiting: set[Flow] = set()
@@ -47,23 +57,20 @@ class Claims:
     def expect(self, flow: Flow, kind: Kind) -> None:
         """Note that the flow keeps this kind. Until it publishes, its wishes are unknown."""
         with self._lock:
-            self._claimed.setdefault(kind, {}).setdefault(flow, None)
+            self._claims[kind].setdefault(flow, _Claim())
 
     def withdraw(self, flow: Flow, kind: Kind) -> None:
         """The flow does not keep this kind, or no more."""
         with self._lock:
-            self._claimed.get(kind, {}).pop(flow, None)
-            self._owned.pop((kind, flow), None)
-            self._stopped.discard((kind, flow))
+            self._claims[kind].pop(flow, None)
 
     def publish(self, flow: Flow, kind: Kind, keys: Iterable[Key], owned: Iterable[Key] = ()) -> None:
         """Publish all keys that the flow wants now, and all keys that it owns."""
         with self._lock:
-            flows, claimed = self._claimed.setdefault(kind, {}), frozenset(keys)
+            claim, claimed = self._claims[kind].setdefault(flow, _Claim()), frozenset(keys)
             # Equal sets stay one object, so that comparing what others claim costs nothing.
-            flows[flow] = claimed if flows.get(flow) != claimed else flows[flow]
-            self._stopped.discard((kind, flow))
-            self._owned[kind, flow] = frozenset(owned)
+            claim.keys = claimed if claim.keys != claimed else claim.keys
+            claim.owned, claim.stopped = frozenset(owned), False
 
     def publish_unseen(self, flow: Flow, kind: Kind, claimed_before: bool, owned: Iterable[Key] = ()) -> None:
         """Publish for a flow whose source shows nothing.
@@ -72,10 +79,10 @@ class Claims:
         something in an earlier process.
         """
         with self._lock:
-            flows = self._claimed.setdefault(kind, {})
-            if flows.get(flow) is None:
-                flows[flow] = None if claimed_before else frozenset()
-            self._owned[kind, flow] = frozenset(owned)
+            claim = self._claims[kind].setdefault(flow, _Claim())
+            if claim.keys is None and not claimed_before:
+                claim.keys = frozenset()
+            claim.owned = frozenset(owned)
 
     def stop(self, flow: Flow, stopped: Collection[Kind], ledger: Ledger) -> None:
         """Note that these kinds are paused, or that the flow has ended: it will not publish its wishes.
@@ -87,46 +94,41 @@ class Claims:
                 self.drained.add(flow)
             else:
                 self.drained.discard(flow)
-            for kind, flows in self._claimed.items():
-                self._stopped.discard((kind, flow))
-                if kind in stopped and flow in flows and flows[flow] is None:
-                    if ledger.get(Entry.CLAIMED, kind.value) is None and not ledger.owned(kind):
-                        flows[flow] = frozenset()
-                    else:
-                        self._stopped.add((kind, flow))
+            for kind, claim in ((kind, flows[flow]) for kind, flows in self._claims.items() if flow in flows):
+                claim.stopped = kind in stopped and claim.keys is None
+                if claim.stopped and ledger.get(Entry.CLAIMED, kind.value) is None and not ledger.owned(kind):
+                    claim.keys, claim.stopped = frozenset(), False
 
     def is_awaited(self, flow: Flow) -> bool:
         """Whether other flows hold deletions until this flow publishes."""
         with self._lock:
-            return any(flow in flows and len(flows) > 1 for flows in self._claimed.values())
+            return any(flow in flows and len(flows) > 1 for flows in self._claims.values())
 
     def claimed(self, flow: Flow, kind: Kind) -> frozenset[Key]:
         """What the flow is known to want of this kind."""
         with self._lock:
-            return self._claimed.get(kind, {}).get(flow) or frozenset()
+            return self._claims[kind].get(flow, _Claim()).keys or frozenset()
 
     def of_others(self, flow: Flow, kind: Kind) -> Hashable:
         """A value for all claims of the other flows. If it changes, a held deletion may be released, or held for
         another reason."""
         with self._lock:
-            others = self._others(flow, kind)
-            return tuple((one, keys, (kind, one) in self._stopped) for one, keys in others.items())
+            return tuple((one, claim.keys, claim.stopped) for one, claim in self._others(flow, kind).items())
 
     def claimed_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
         with self._lock:
-            return frozenset().union(*filter(None, self._others(flow, kind).values()))
+            return frozenset().union(*(claim.keys or () for claim in self._others(flow, kind).values()))
 
     def owned_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
         with self._lock:
-            found = (keys for (of, other), keys in self._owned.items() if of is kind and other != flow)
-            return frozenset().union(*found)
+            return frozenset().union(*(claim.owned for claim in self._others(flow, kind).values()))
 
     def left_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
         """Items that other flows of this process own and that no flow wants any more, as far as wishes are known."""
         with self._lock:
-            others = self._others(flow, kind)
-            owned = (self._owned.get((kind, one), frozenset()) for one, keys in others.items() if keys is not None)
-            return frozenset().union(*owned).difference(*filter(None, others.values()))
+            known = [claim for claim in self._others(flow, kind).values() if claim.keys is not None]
+            wanted = frozenset[Key]().union(*(claim.keys or () for claim in known))
+            return frozenset[Key]().union(*(claim.owned for claim in known)) - wanted
 
     def hold(self, flow: Flow, deletions: Iterable[Change]) -> tuple[list[Change], list[Refusal]]:
         """Returns the deletions to which no other flow objects, and refusals of the others."""
@@ -140,14 +142,14 @@ class Claims:
                     held.append(Refusal(change.kind, change.op, change.key, reason))
             return left, held
 
-    def _others(self, flow: Flow, kind: Kind) -> dict[Flow, frozenset[Key] | None]:
-        return {one: keys for one, keys in self._claimed.get(kind, {}).items() if one != flow}
+    def _others(self, flow: Flow, kind: Kind) -> dict[Flow, _Claim]:
+        return {one: claim for one, claim in self._claims[kind].items() if one != flow}
 
     def _objection(self, flow: Flow, change: Change) -> str | None:
         others = self._others(flow, change.kind)
-        wanting = [other.name for other, keys in others.items() if keys and change.key in keys]
-        stopped = [other.name for other in others if (change.kind, other) in self._stopped]
-        unknown = [other.name for other, keys in others.items() if keys is None and other.name not in stopped]
+        wanting = [other.name for other, claim in others.items() if claim.keys and change.key in claim.keys]
+        stopped = [other.name for other, claim in others.items() if claim.stopped]
+        unknown = [other.name for other, claim in others.items() if claim.keys is None and not claim.stopped]
         if wanting:
             return WANTED.format(" and ".join(sorted(wanting)))
         if moved := [other.name for other in others if other in self.drained]:
