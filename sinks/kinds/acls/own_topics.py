@@ -72,11 +72,6 @@ def own_topic(there: AclBinding, ours: Collection[str]) -> str | None:
     return found or next((begin for begin in BEGINNINGS if begin.startswith(prefix) or prefix.startswith(begin)), None)
 
 
-def _topic_of_mm2(there: AclBinding, mm2s: Collection[str]) -> str | None:
-    """Returns the first of MM2's internal topics that a pattern covers; None if it covers none."""
-    return next((topic for topic in sorted(mm2s) if covers_any(there, [topic])), None)
-
-
 def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str], mm2s: Collection[str]) -> str | None:
     """Returns why the source must not cause this ACL on the target; None if it may.
 
@@ -92,7 +87,7 @@ def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str],
         return OF_WORKERS.format(there.resource_type, there.resource_name) if found else None
     own = own_topic(there, ours)
     if own is None and there.operation not in READING_MM2S:
-        own = _topic_of_mm2(there, mm2s)
+        own = next((topic for topic in sorted(mm2s) if covers_any(there, [topic])), None)
     return COVERS.format(there.pattern_type, there.resource_name, own) if own else None
 
 

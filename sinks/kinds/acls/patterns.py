@@ -142,12 +142,9 @@ class TopicPatterns:
 
 def front_of(rename: Callable[[str], str]) -> str | None:
     """Returns what the policy puts before every name; None if it renames in another way."""
-    fronts = {_front(rename(probe), probe) for probe in PROBES}
+    renamed = {probe: rename(probe) for probe in PROBES}
+    fronts = {there.removesuffix(probe) if there.endswith(probe) else None for probe, there in renamed.items()}
     return fronts.pop() if len(fronts) == 1 else None
-
-
-def _front(remote: str, name: str) -> str | None:
-    return remote[: len(remote) - len(name)] if remote.endswith(name) else None
 
 
 def covers_any(binding: AclBinding, names: Sequence[str]) -> bool:

@@ -77,7 +77,7 @@ NO_FRONT = (
 PRINCIPAL_FIELD = Kind.ACL.row.key_fields.index("principal")
 
 
-@dataclass(frozen=True)
+@dataclass
 class DesiredAcls:
     """The ACLs that the target should have.
 
@@ -87,12 +87,12 @@ class DesiredAcls:
     ACLs that are created once the target takes over.
     """
 
-    wanted: frozenset[AclBinding] = frozenset()
+    wanted: set[AclBinding] = field(default_factory=set)
     skipped: Counter[str] = field(default_factory=Counter)
-    refused: tuple[Refusal, ...] = ()
-    principals: Mapping[str, str] = field(default_factory=dict)
+    refused: list[Refusal] = field(default_factory=list)
+    principals: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    withheld: Mapping[Key, str] = field(default_factory=dict)
+    withheld: dict[Key, str] = field(default_factory=dict)
     staged: frozenset[AclBinding] = frozenset()
 
     def refusals(self, existing: AbstractSet[Key]) -> list[Refusal]:
@@ -104,16 +104,13 @@ class DesiredAcls:
 def desired_acls(bindings: Iterable[AclBinding], rules: AclRules, topics: SourceTopics) -> DesiredAcls:
     """Returns the source's ACLs in the target's terms, by the table above. `bindings`: all ACLs of the source."""
     translation = _Translation(rules, topics)
-    if rules.full:
-        translation.fully(bindings)
-    else:
-        translation.like_mm2(bindings)
-    desired = translation.desired()
+    (translation.fully if rules.full else translation.like_mm2)(bindings)
+    desired = replace(translation.found, notes=tuple(sorted(set(translation.notes))))
     if not rules.stage_writes:
         return desired
     now, later = held_back(desired.wanted)
     skipped = desired.skipped + Counter({"held-back WRITE": len(later)})
-    return replace(desired, wanted=now, staged=later, skipped=skipped)
+    return replace(desired, wanted=set(now), staged=later, skipped=skipped)
 
 
 def plan_acls(
@@ -138,38 +135,23 @@ class _Translation:
 
     def __init__(self, rules: AclRules, topics: SourceTopics) -> None:
         self._rules, self._topics, self._patterns = rules, topics, TopicPatterns(topics)
-        self._wanted: set[AclBinding] = set()
-        self._skipped: Counter[str] = Counter()
-        self._refused: list[Refusal] = []
-        self._withheld: dict[Key, str] = {}
-        self._principals: dict[str, str] = {}
-        self._notes: list[str] = []
+        self.found, self.notes = DesiredAcls(), list[str]()
         self._seen: dict[str, list[Pattern]] = {}
         self._synced: dict[str, bool] = {}
         self._mapped: dict[str, str | None] = {}
-
-    def desired(self) -> DesiredAcls:
-        return DesiredAcls(
-            frozenset(self._wanted),
-            self._skipped,
-            tuple(self._refused),
-            self._principals,
-            tuple(sorted(set(self._notes))),
-            self._withheld,
-        )
 
     def like_mm2(self, bindings: Iterable[AclBinding]) -> None:
         """MM2's literal topic ACLs."""
         for acl in self._of_principals(bindings):
             operation = MM2_OPERATIONS.get((acl.permission, acl.operation), acl.operation)
             if acl.resource_type in NEVER_BY_MM2:
-                self._skipped[NEVER_BY_MM2[acl.resource_type]] += 1
+                self.found.skipped[NEVER_BY_MM2[acl.resource_type]] += 1
             elif acl.pattern_type != LITERAL:
-                self._skipped["prefixed"] += 1
+                self.found.skipped["prefixed"] += 1
             elif operation is None:
-                self._skipped["write"] += 1
+                self.found.skipped["write"] += 1
             elif not self._topics.replicates(acl.resource_name):
-                self._skipped["not-replicated"] += 1
+                self.found.skipped["not-replicated"] += 1
             else:
                 self._want(acl, (self._topics.rename(acl.resource_name), LITERAL), operation)
 
@@ -184,23 +166,23 @@ class _Translation:
             if acl in on_topics:
                 self._want_topic(acl)
             elif acl.resource_type == TOPIC:
-                self._skipped["not-replicated"] += 1
+                self.found.skipped["not-replicated"] += 1
             elif acl.principal in found or EVERYONE in found or (found and acl.principal == EVERYONE):
                 self._want_as_it_is(acl)
             else:
-                self._skipped["no-topic"] += 1
+                self.found.skipped["no-topic"] += 1
 
     def _of_principals(self, bindings: Iterable[AclBinding]) -> Iterator[AclBinding]:
         """Returns the ACLs that may be written at all, of synced principals."""
         for acl in bindings:
             if not acl.is_known or acl.resource_type in NEVER_WRITTEN:
-                self._skipped[NEVER_WRITTEN.get(acl.resource_type, "unknown")] += 1
+                self.found.skipped[NEVER_WRITTEN.get(acl.resource_type, "unknown")] += 1
             elif not self._is_synced(acl.principal):
-                self._skipped["principal"] += 1
+                self.found.skipped["principal"] += 1
             elif (mapped := self._mapped[acl.principal]) is None:
-                self._skipped["unmapped"] += 1
+                self.found.skipped["unmapped"] += 1
             elif mapped in self._rules.protected:
-                self._skipped["protected"] += 1
+                self.found.skipped["protected"] += 1
             else:
                 yield acl
 
@@ -234,31 +216,31 @@ class _Translation:
             self._want(acl, pattern, acl.operation)
         if not translated:
             reason = NO_FRONT.format("the wildcard *" if not prefix else f"the prefix {prefix}")
-            self._refused.append(Refusal(Kind.ACL, Op.CREATE, acl.key, reason))
+            self.found.refused.append(Refusal(Kind.ACL, Op.CREATE, acl.key, reason))
 
     def _want_as_it_is(self, acl: AclBinding) -> None:
         """Take over an ACL of groups or transactional ids, whose names are the same on the target."""
         if (reason := wide_deny(acl)) and not self._rules.wildcard_denies:
-            self._withheld[self._there(acl, (acl.resource_name, acl.pattern_type), acl.operation).key] = reason
+            self.found.withheld[self._there(acl, (acl.resource_name, acl.pattern_type), acl.operation).key] = reason
             return
         self._want(acl, (acl.resource_name, acl.pattern_type), acl.operation)
-        self._notes += wide_notes(acl, self._topics.flow.source)
+        self.notes += wide_notes(acl, self._topics.flow.source)
 
     def _translated(self, prefix: str) -> list[Pattern]:
         if prefix not in self._seen:
             self._seen[prefix] = self._patterns.translated(prefix)
-            self._notes += self._patterns.notes(prefix)
+            self.notes += self._patterns.notes(prefix)
         return self._seen[prefix]
 
     def _want(self, acl: AclBinding, pattern: Pattern, operation: str) -> None:
         there = self._there(acl, pattern, operation)
         if reason := danger(there, self._rules.protected, self._topics.ours, self._topics.mm2s):
-            self._withheld[there.key] = reason
+            self.found.withheld[there.key] = reason
         else:
-            self._wanted.add(there)
+            self.found.wanted.add(there)
 
     def _there(self, acl: AclBinding, pattern: Pattern, operation: str) -> AclBinding:
         """Returns an ACL in the target's terms. Its principal is a synced one."""
         principal = self._mapped[acl.principal] or acl.principal
-        self._principals[acl.principal] = principal
+        self.found.principals[acl.principal] = principal
         return AclBinding(acl.resource_type, *pattern, principal, acl.host, operation, acl.permission)

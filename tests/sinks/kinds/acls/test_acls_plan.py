@@ -23,7 +23,7 @@ def test_key_that_is_no_acls_is_refused(key: tuple[str, ...]) -> None:
 
 def test_equal_acl_of_somebody_else_is_left_and_a_surplus_one_is_deleted_only_if_it_is_ours() -> None:
     wanted, foreign, ours = (acl(f"ALLOW READ User:{name} TOPIC x") for name in ("wanted", "foreign", "ours"))
-    desired = DesiredAcls(frozenset({wanted}))
+    desired = DesiredAcls({wanted})
     (change,) = plan_acls(desired, {wanted, foreign, ours}, {ours.key, ("gone",) * 7}, deletes=True)
     assert (change.op, change.key, change.before) == (Op.DELETE, ours.key, "ALLOW")
     assert plan_acls(desired, {wanted, ours}, {ours.key}, deletes=False) == []
