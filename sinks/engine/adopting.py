@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from sinks.engine.cluster_guard import ClusterGuard
 from sinks.engine.flow_ledger import ENDED
 from sinks.engine.reconcile import FlowReconcile
-from sinks.ledger.adoption import AdoptionPlan, Alike, adopted, plan_adoption
+from sinks.ledger.adoption import AdoptionPlan, Alike, plan_adoption
 from sinks.ledger.audit import Audit
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
+from sinks.ledger.ownership import Entries
 from sinks.model.changes import Key, Kind
 from sinks.model.plan import Unobserved
 from streaming.errors import LockstepError
@@ -56,7 +57,10 @@ def take_over(plan: AdoptionPlan, ledger: Ledger, guard: ClusterGuard, audit: Au
     if not plan.items:
         return
     guard.check(ledger)
-    ledger.put(adopted(plan.kind, plan.items, ledger.unsettled(plan.kind)))
+    entries: Entries = {(Entry.OWNED, (plan.kind.value, *key)): found for key, found in plan.items.items()}
+    # An intent of an item is settled now.
+    unsettled = ledger.unsettled(plan.kind) & plan.items.keys()
+    ledger.put(entries | {(Entry.INTENT, (plan.kind.value, *key)): None for key in unsettled})
     try:
         audit.record_adoption(plan)
     except LockstepError as error:

@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from sinks.engine.report import stops_flow, stops_flow_at_the_end
+from sinks.engine.report import stops_flow
 from sinks.every_kind.controller import Write
-from sinks.faults import CoordinatorUnavailable, ItemFault, JavaGone, NoAnswer
+from sinks.faults import CoordinatorUnavailable, IncrementalUnsupported, ItemFault, JavaGone, NoAnswer
 from sinks.kafka.ports.cluster import Reader, chunks
 from sinks.ledger.audit import Audit
 from sinks.ledger.audit_events import is_event
@@ -51,7 +51,7 @@ def apply_steps(
 
     If the target stops answering, the outcome of the request that was sent is unknown, and the rest is not sent. If an
     error concerns one kind, the rest of that kind fails. Raises what stops the flow (`report.stops_flow`) at once, and
-    what stops it at the end after the last request.
+    IncrementalUnsupported after the last request.
     """
     silent: ItemFault | None = None
     stopped: dict[Kind, ItemFault] = {}
@@ -72,7 +72,8 @@ def apply_steps(
             silences = isinstance(error, NoAnswer) and not isinstance(error, CoordinatorUnavailable)
             if not silences and stops_flow(error):
                 raise
-            if stops_flow_at_the_end(error):
+            # KIP-894's `required`: in ERROR after the other kinds were written, as MM2 is.
+            if isinstance(error, IncrementalUnsupported):
                 raised_at_the_end = error
             passing = isinstance(error, NoAnswer)
             named = not silences or isinstance(error, JavaGone)

@@ -240,12 +240,11 @@ class DeletionChecks:
         if not self._claims.claimed(self._flow, wanted.kind):
             return
         kind = wanted.kind
-        settles = not self._is_renamed(kind, ledger) or (wanted.shown and self._is_settled(wanted, ledger))
+        settles = not self._is_renamed(kind, ledger)
+        if not settles and wanted.shown:
+            left = ledger.owned(kind).difference(wanted.keys)
+            settles = not left or (self._confirmed and left <= self._staying(wanted, left))
         ledger.put({(Entry.CLAIMED, (kind.value,)): self._naming if settles else MIXED})
-
-    def _is_settled(self, wanted: Wanted, ledger: Ledger) -> bool:
-        left = ledger.owned(wanted.kind).difference(wanted.keys)
-        return not left or (self._confirmed and left <= self._staying(wanted, left))
 
     def _staying(self, wanted: Wanted, left: Collection[Key]) -> frozenset[Key]:
         """Items among `left` that stay even if a person confirms their deletion."""

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 from sinks.engine.report import Report
 from sinks.engine.status import (
@@ -16,7 +16,6 @@ from sinks.engine.status import (
     KindStatus,
     Task,
     as_far_as_known,
-    at,
     flow_state,
     silence,
     standing_by,
@@ -166,7 +165,8 @@ class KnownStatus:
             beat = self._heartbeats
             age = age_of(beat)
             state = state_of(error, beat, self._settings, self._failover)
-            since = self._failed_at if self._error else at(beat)
+            emitted = datetime.fromtimestamp(beat.timestamp_ms / 1000, timezone.utc) if beat else None
+            since = self._failed_at if self._error else emitted
             failure, failover = self._failure if self._error else None, self._failover
             if leader and silent and not self._error:
                 failover = replace(failover, unknown=silent)

@@ -25,7 +25,6 @@ from sinks.every_kind.listing import Listed
 from sinks.failover.preflight import FailoverStatus
 from sinks.faults import (
     CoordinatorUnavailable,
-    IncrementalUnsupported,
     LedgerUntrusted,
     NoAnswer,
     NotLeading,
@@ -45,11 +44,6 @@ FLOW_WIDE = (NoAnswer, WrongCluster, LedgerUntrusted, NotLeading)
 def stops_flow(error: LockstepError) -> bool:
     """Whether an error stops the whole flow. Otherwise it stops only the kind that met it."""
     return isinstance(error, FLOW_WIDE) and not isinstance(error, CoordinatorUnavailable)
-
-
-def stops_flow_at_the_end(error: LockstepError) -> bool:
-    """Whether an error puts the flow into ERROR after its other kinds were written: KIP-894's `required`, as in MM2."""
-    return isinstance(error, IncrementalUnsupported)
 
 
 @dataclass

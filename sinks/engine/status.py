@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from enum import Enum
 from typing import Any
 
@@ -21,7 +21,6 @@ from sinks.model.plan import Refusal
 from sinks.model.times import utc_text
 from streaming.errors import LockstepError
 from streaming.flow import Flow
-from streaming.hints import NewestHeartbeat
 
 
 class FlowState(str, Enum):
@@ -87,11 +86,6 @@ class KindStatus:
             "refused": [refusal.as_json() for refusal in self.refused],
             "since": utc_text(self.since) if self.since else None,
         }
-
-
-def at(heartbeats: NewestHeartbeat | None) -> datetime | None:
-    """When the newest heartbeat was emitted."""
-    return datetime.fromtimestamp(heartbeats.timestamp_ms / 1000, timezone.utc) if heartbeats else None
 
 
 def flow_state(error: str | None, heartbeat_age: float | None, timeout: float, *, ended: bool = False) -> FlowState:

@@ -265,15 +265,12 @@ class KindFindings:
             self.refused |= comparison.refused
         if self._cases or comparison.drifts:
             for key in covered:
-                self._replace(key, tuple(comparison.drifts.get(key, ())))
-
-    def _replace(self, key: str, cases: Cases) -> None:
-        # Topics differ in the same configs as a rule, so they share what is kept: 10,000 of them are a dictionary.
-        if cases:
-            self._cases[key] = self._shared.setdefault(cases, cases)
-            self._groups = None
-        elif self._cases.pop(key, None) is not None:
-            self._groups = None
+                before, cases = self._cases.pop(key, ()), tuple(comparison.drifts.get(key, ()))
+                if cases:
+                    # Topics differ in the same configs as a rule, so they share it: 10,000 of them are a dictionary.
+                    self._cases[key] = self._shared.setdefault(cases, cases)
+                if before or cases:
+                    self._groups = None
 
     def drifts(self, keys: Collection[str]) -> tuple[DriftGroup, ...]:
         """Returns configs that differ in effect, the most frequent case first. Forgets keys that are not in `keys`."""

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
 
 from sinks.background import awaited, begun
@@ -26,12 +25,8 @@ another hand makes there waits for a pass anyway."""
 ALL = frozenset({Freshness.ALL_NOW, Freshness.ALL})
 
 
-@dataclass(frozen=True)
-class _Listing:
-    """A listing that began at `at`, and its future result."""
-
-    at: float
-    topics: Future[Mapping[str, int]]
+_Listing = tuple[float, Future[Mapping[str, int]]]
+"""When a listing began, and its future result."""
 
 
 class SharedListings:
@@ -47,25 +42,24 @@ class SharedListings:
         `client`: callers with the same value share listings; another account may see other topics. Raises
         ClusterUnreachable, RightsMissing.
         """
-        begun: Future[Mapping[str, int]] | None = None
         with self._lock:
             newest, now = self._newest.get(client), self._clock()
-            if newest is None or now - newest.at > within:
-                begun = Future()
-                newest = self._newest[client] = _Listing(now, begun)
-        if begun is not None:
+            lists = newest is None or now - newest[0] > within
+            if newest is None or lists:
+                newest = self._newest[client] = now, Future()
+        if lists:
             self._list(client, reader, newest)
-        return awaited(newest.topics)
+        return awaited(newest[1])
 
     def _list(self, client: Hashable, reader: Reader, listing: _Listing) -> None:
         try:
-            listing.topics.set_result(reader.list_topics())
+            listing[1].set_result(reader.list_topics())
         except BaseException as error:  # noqa: BLE001 - raised for all who wait for it
             with self._lock:
                 # A later caller asks again.
                 if self._newest.get(client) is listing:
                     del self._newest[client]
-            listing.topics.set_exception(error)
+            listing[1].set_exception(error)
 
 
 class FlowListing:

@@ -13,12 +13,10 @@ Nothing changes on the target but the ledger: what is owned is deleted once the 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sinks.ledger.ledger_entries import Entry
-from sinks.ledger.ownership import Entries
 from sinks.model.changes import Key, Kind, compact_json, subject_as_json
 from streaming.flow import Flow
 
@@ -77,9 +75,3 @@ def plan_adoption(flow: Flow, kind: Kind, alike: Alike, owned: Mapping[Key, str]
     new = {key: found for key, found in alike.items.items() if owned.get(key) != found}
     refused = {key: reason for key, reason in alike.refused.items() if key not in owned}
     return AdoptionPlan(flow, kind, new, refused, len(alike.items) - len(new))
-
-
-def adopted(kind: Kind, items: Mapping[Key, str], unsettled: Collection[Key] = ()) -> Entries:
-    """Returns the entries for the ledger. `unsettled`: keys with an intent, which is settled now."""
-    entries: Entries = {(Entry.OWNED, (kind.value, *key)): found for key, found in items.items()}
-    return entries | {(Entry.INTENT, (kind.value, *key)): None for key in unsettled if key in items}

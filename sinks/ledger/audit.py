@@ -12,21 +12,23 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+import orjson
+
 from sinks.kafka.ports.cluster import Cluster, Record
 from sinks.ledger.adoption import ADOPT, AdoptionPlan
 from sinks.ledger.audit_events import (
+    CREDENTIAL,
     EVENT_SCHEMA,
     FAILOVER,
     PAUSE,
     RESUME,
+    SETTING,
     UNSIGNED,
     CredentialWrite,
     Event,
     SettingChange,
-    of_credential,
     of_outcome,
     of_refusal,
-    of_setting,
     result_of,
     side,
 )
@@ -132,10 +134,20 @@ class Audit:
 
     def record_settings(self, flow: Flow, changes: Iterable[SettingChange]) -> None:
         """Write one event per changed line of the properties file."""
-        self._record(flow, map(of_setting, changes))
+        rows = list[dict[str, Any]]()
+        for one in changes:
+            op = Op.CREATE if one.before is None else Op.DELETE if one.after is None else Op.UPDATE
+            row = {"kind": SETTING, "op": op.value, "key": (one.name,)}
+            rows.append(row | {"before": side(one.before), "after": side(one.after)})
+        self._record(flow, rows)
 
     def record_credentials(self, flow: Flow, writes: Iterable[CredentialWrite]) -> None:
-        self._record(flow, map(of_credential, writes))
+        rows = list[dict[str, Any]]()
+        for one in writes:
+            what = {"kind": CREDENTIAL, "op": Op.UPDATE.value, "key": (one.cluster, one.user, one.mechanism)}
+            after = orjson.dumps({"iterations": one.iterations}).decode()
+            rows.append(what | {"after": after, "result": result_of(one.error), "error": one.error})
+        self._record(flow, rows)
 
     def record_failover(self, flow: Flow, key: Key, before: str, after: str, error: str | None = None) -> None:
         """Write one event for a step of a failover. `before`, `after`: states."""

@@ -121,19 +121,6 @@ def of_refusal(refusal: Refusal) -> dict[str, Any]:
     return what | {"result": "refused", "error": refusal.reason}
 
 
-def of_setting(change: SettingChange) -> dict[str, Any]:
-    """Returns the fields of an event about a line of the file."""
-    op = Op.CREATE if change.before is None else Op.DELETE if change.after is None else Op.UPDATE
-    sides = {"before": side(change.before), "after": side(change.after)}
-    return {"kind": SETTING, "op": op.value, "key": (change.name,)} | sides
-
-
-def of_credential(one: CredentialWrite) -> dict[str, Any]:
-    what = {"kind": CREDENTIAL, "op": Op.UPDATE.value, "key": (one.cluster, one.user, one.mechanism)}
-    after = orjson.dumps({"iterations": one.iterations}).decode()
-    return what | {"after": after, "result": result_of(one.error), "error": one.error}
-
-
 def result_of(error: str | None) -> str:
     return "applied" if error is None else "failed"
 

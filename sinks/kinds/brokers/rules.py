@@ -22,7 +22,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from sinks.faults import REMEDY_OF_CODE
-from sinks.kafka.ports.config_levels import LevelledEntry, Levels
+from sinks.kafka.ports.config_levels import Levels
 from sinks.kinds.topics.config_rules import BEFORE_4, too_small
 from sinks.model.changes import Change, Key, Kind
 from sinks.model.plan import Refusal
@@ -147,17 +147,13 @@ def desired_broker_configs(source: Levels, rules: BrokerConfigRules) -> DesiredB
     for name, entry in source.items():
         if not rules.chooses(name):
             continue
-        if reason := why_never(name) or _unreadable(entry):
+        if reason := why_never(name):
             skipped[reason] += 1
+        elif entry.sensitive or entry.read_only:
+            skipped["sensitive broker configs" if entry.sensitive else "read-only broker configs"] += 1
         elif entry.value is not None:
             wanted[name] = entry.value
     return DesiredBrokerConfigs(wanted, frozenset(source), skipped)
-
-
-def _unreadable(entry: LevelledEntry) -> str | None:
-    if entry.sensitive:
-        return "sensitive broker configs"
-    return "read-only broker configs" if entry.read_only else None
 
 
 def differing(desired: DesiredBrokerConfigs, target: Levels) -> set[str]:

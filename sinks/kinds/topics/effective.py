@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sinks.kafka.ports.cluster import Origin, TopicConfigs
-from sinks.kafka.ports.config_levels import Levels, Synonym
+from sinks.kafka.ports.config_levels import Levels
 from sinks.model.changes import Kind
 from sinks.model.effective_drift import DifferingConfig, DriftGroup, grouped
 from streaming.flow import Flow
@@ -89,13 +89,11 @@ def topic_drifts(
             continue
         if not rules.should_replicate_config_property(name) or rules.should_replicate_source_default(name):
             continue
-        if here.value is not None and there.value is not None and not _is_unheeded(name, there.value):
+        if here.value is None or there.value is None:
+            continue
+        # Brokers ignore the record format since 3.0 (KIP-724).
+        if name != "message.format.version" or there.value.startswith(("0.", "1.", "2.")):
             yield Drift(Kind.TOPIC_CONFIG, remote, name, Side(here.value, here.origin), Side(there.value, there.origin))
-
-
-def _is_unheeded(name: str, target: str) -> bool:
-    """Whether the target's brokers ignore the config: the record format, since 3.0 (KIP-724)."""
-    return name == "message.format.version" and not target.startswith(("0.", "1.", "2."))
 
 
 def effective_side(levels: Levels, name: str) -> Side | None:
@@ -103,24 +101,15 @@ def effective_side(levels: Levels, name: str) -> Side | None:
     entry = levels.get(name)
     if entry is None or entry.sensitive:
         return None
-    side = _common(entry.synonyms)
-    if side is not None:
-        return side
+    for one in entry.synonyms:
+        if one.origin is not Origin.BROKER and one.value is not None:
+            return Side(one.value, one.origin)
     for older, factor in OLDER.get(name, ()):
         found = effective_side(levels, older)
         if found is not None:
-            return Side(_times(found.value, factor), found.origin)
+            # -1 is "without end" in every unit.
+            return found if int(found.value) < 0 else Side(str(int(found.value) * factor), found.origin)
     return None
-
-
-def _common(synonyms: Iterable[Synonym]) -> Side | None:
-    shared = (one for one in synonyms if one.origin is not Origin.BROKER and one.value is not None)
-    return next((Side(one.value, one.origin) for one in shared if one.value is not None), None)
-
-
-def _times(value: str, factor: int) -> str:
-    # -1 is "without end" in every unit.
-    return value if int(value) < 0 else str(int(value) * factor)
 
 
 def warnings(flow: Flow, drifts: Iterable[Drift]) -> list[str]:
@@ -132,15 +121,13 @@ def warnings(flow: Flow, drifts: Iterable[Drift]) -> list[str]:
 
 
 def _warning(flow: Flow, kind: Kind, name: str, source: Side, target: Side, items: list[str]) -> str:
+    if not kind.row.per_topic:
+        whose = "the brokers"
+    else:
+        whose = items[0] if len(items) == 1 else f"{len(items)} topics, {items[0]} among them"
     both = kind.row.per_topic or {source.origin, target.origin} <= AT_DEFAULT
     why = "both at their default, but the defaults differ" if both else "set on one side alone, and not copied"
     return (
-        f"{name}{_of(kind, items)}: {why}: {source.value} on {flow.source} ({ORIGIN_WORDS[source.origin]}), "
+        f"{name} of {whose}: {why}: {source.value} on {flow.source} ({ORIGIN_WORDS[source.origin]}), "
         f"{target.value} on {flow.target} ({ORIGIN_WORDS[target.origin]}); {REMEDY[kind]}"
     )
-
-
-def _of(kind: Kind, items: list[str]) -> str:
-    if not kind.row.per_topic:
-        return " of the brokers"
-    return f" of {items[0]}" if len(items) == 1 else f" of {len(items)} topics, {items[0]} among them"

@@ -76,12 +76,14 @@ def survey(
         missing = lacking - listed.desired.created_by_mm2.keys()
     if Kind.TOPIC_CONFIG in active:
         compared = {topic for topic in chosen if remote[topic] in listed.target}
-    known = _known_configs(target, listed) if missing else frozenset[str]()
+    # What any topic shows of the target's configs holds for all; none if there is no topic, or it shows none.
+    shown = target.describe_topic_configs(sorted(listed.target)[:1]).items if missing else {}
+    known: Collection[str] = next(iter(shown.values()), ())
     found = SeenTopics(active, {topic: remote[topic] for topic in missing | compared})
     _read_both(found, settings, source, target, missing, progress, known)
     # Where configs are not synced, what may not be read keeps that topic away, and no other.
     if chosen == remote.keys() and Kind.TOPIC_CONFIG in active:
-        _raise_if_unobserved(settings, found, len(found.covered))
+        _raise_if_unobserved(settings, found)
     return found
 
 
@@ -124,14 +126,6 @@ def compare_topics(
         refused=seen.refused if settings.enabled[Kind.TOPIC_CONFIG] else {},
         drifts={topic: [drift.case for drift in found] for topic, found in seen.drifts.items()},
     )
-
-
-def _known_configs(target: Reader, listed: Listed) -> frozenset[str]:
-    """Returns the names of all configs that a topic has on the target, read from any topic; empty if none shows
-    them."""
-    for configs in target.describe_topic_configs(sorted(listed.target)[:1]).items.values():
-        return frozenset(configs)
-    return frozenset()
 
 
 def _read_both(
@@ -190,8 +184,8 @@ def _note_fault(found: SeenTopics, kind: Kind, topic: str, alias: str, name: str
     found.unobserved[topic] = Unobserved(kind, f"{name} on {alias}: {fault.needing('DESCRIBE_CONFIGS', 'TOPIC', name)}")
 
 
-def _raise_if_unobserved(settings: FlowSettings, found: SeenTopics, total: int) -> None:
-    if total and found.denied == total:
+def _raise_if_unobserved(settings: FlowSettings, found: SeenTopics) -> None:
+    if found.covered and found.denied == len(found.covered):
         first = next(iter(found.unobserved.values())).reason
         raise RightsMissing(
             f"{settings.flow.name}: no topic's configs may be read ({first}); grant the principal "

@@ -21,7 +21,6 @@ from sinks.kinds.users.rules import (
     plan_users,
     users_of,
 )
-from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Op, Outcome, ScramSpec
 from sinks.model.plan import make_plan
 from sinks.model.principals import USER_TYPE
@@ -78,7 +77,9 @@ class UserController(PolledController["SeenUsers"]):
         Without a provider only the target's users that Lockstep created are read. If there are none, no cluster is
         asked.
         """
-        assembly, made = self._assembly, made_users(context.ledger)
+        assembly, ledger, kind = self._assembly, context.ledger, Kind.SCRAM_USER
+        # Also where no ACL needs them now, and where their creation was only begun.
+        made = {user for user, _ in ledger.owned(kind) | ledger.unsettled(kind)}
         if self._provider is None:
             return SeenUsers({}, {}, assembly.target.users.describe(made) if made else {}, Observed({}))
         wanted = users_of(self._named(context) or {}, assembly.settings.acls.protected)
@@ -99,7 +100,9 @@ class UserController(PolledController["SeenUsers"]):
         # Another flow of this job keeps the user, with the password of the same provider.
         others = {user for user, _ in claims.owned_by_others(flow, kind)}
         refused = [refusal for refusal in refused if refusal.reason != NOT_OURS or refusal.key[0] not in others]
-        present = keys_of(seen.downstream)
+        present: dict[Key, str] = {
+            (user, mechanism): "" for user, ways in seen.downstream.items() for mechanism in ways
+        }
         plan = make_plan(flow, changes, refused=refused, existing={kind: len(owned & present.keys())})
         if self._provider is None:
             # The file decides here, and not what the source shows.
@@ -179,13 +182,3 @@ class SeenUsers:
     upstream: Iterations
     downstream: Iterations
     versions: Observed[str, str]
-
-
-def made_users(ledger: Ledger) -> set[str]:
-    """Returns users that Lockstep created, and users whose creation was begun. They may exist although no ACL needs
-    them now."""
-    return {user for user, _ in ledger.owned(Kind.SCRAM_USER) | ledger.unsettled(Kind.SCRAM_USER)}
-
-
-def keys_of(users: Iterations) -> dict[Key, str]:
-    return {(user, mechanism): "" for user, mechanisms in users.items() for mechanism in mechanisms}
