@@ -354,7 +354,7 @@ def _describe_own(selection: Selection, every: bool, output: Output) -> int:
         else:
             stored[flow] = entries
     file = str(selection.config)
-    properties = read_properties(selection.config, os.environ, Findings(file))
+    properties = read_properties(selection.config, os.environ)
     ways: dict[str, Callable[[], list[ConfigView]]] = {}
     if not selection.name:
         ways[""] = partial(default_views, stored, properties, file, every)

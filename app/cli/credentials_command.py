@@ -20,13 +20,9 @@ from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, Out
 from app.credentials.credential_providers import load_provider, password_in, read_password
 from app.credentials.rotation import UserCluster, Written, rotate
 from app.credentials.store import CredentialStore, open_store, provider_class
-from app.properties.config_providers import resolve_all
 from app.properties.keys import CREDENTIAL_PROVIDER
-from app.properties.mistakes import Findings
-from app.properties.parse import read
-from app.properties.scoped_keys import Properties
 from app.settings import Settings
-from app.settings.cluster_sections import aliases
+from app.settings.load import read_properties
 from app.wiring import admin_of, audit, connect
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_login import can_log_in
@@ -233,10 +229,8 @@ def _new_password(user: str, file: Path | None) -> str:
 
 def _flow_properties(config: Path, flow: Flow) -> dict[str, str]:
     """The properties that a plug-in of this flow is configured with. Raises ConfigurationError for a bad file."""
-    findings = Findings(str(config))
-    entries = resolve_all(read(config, findings), os.environ, findings)
-    properties = Properties(entries, aliases(entries, findings), findings)
-    findings.raise_if_any()
+    properties = read_properties(config, os.environ)
+    properties.findings.raise_if_any()
     return properties.of_flow(flow)
 
 

@@ -19,7 +19,7 @@ from app.properties.known import (
     slip_behind_prefix,
     top_names,
 )
-from app.properties.mistakes import SANE_KEY, Findings, PropertyLine
+from app.properties.mistakes import SANE_KEY, PropertyLine
 from app.properties.scoped_keys import PREFIX, Properties, ScopedKey
 from app.properties.shown_values import may_be_shown, shown_value
 from app.properties.value_types import PATTERNS, one_of
@@ -31,52 +31,52 @@ SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PROTOCOL_KEY = re.compile(rf"((source|target)\.)?(({'|'.join(ROLES)}|cluster)\.)?security\.protocol")
 
 
-def check(properties: Properties, findings: Findings, *, strict: bool = False) -> None:
+def check(properties: Properties, *, strict: bool = False) -> None:
     """Check every line by itself. `strict`: every unknown key is a mistake, not only Lockstep's own."""
     for where, entry in properties.by_key.items():
         if not SANE_KEY.fullmatch(entry.key):
-            findings.warn(entry, "has characters that no key has: does the line before it lack a backslash at its end?")
+            properties.warn(
+                entry, "has characters that no key has: does the line before it lack a backslash at its end?"
+            )
         elif "->" in entry.key or (entry.key in properties.aliases and entry.value.startswith("->")):
-            _check_arrow(properties, where, entry, findings, strict)
+            _check_arrow(properties, where, entry, strict)
         else:
-            _check_name(properties, where, entry, findings, strict)
-        _check_value(where, entry, findings)
+            _check_name(properties, where, entry, strict)
+        _check_value(properties, where, entry)
 
 
-def _check_arrow(
-    properties: Properties, where: ScopedKey, entry: PropertyLine, findings: Findings, strict: bool
-) -> None:
+def _check_arrow(properties: Properties, where: ScopedKey, entry: PropertyLine, strict: bool) -> None:
     match = ARROW.fullmatch(entry.key.removeprefix(PREFIX))
     if match is None or not match["source"] or not match["target"]:
-        findings.mistake(entry, "is no key of a flow: write SOURCE->TARGET.KEY, without spaces, e.g. a->b.enabled=true")
+        properties.mistake(
+            entry, "is no key of a flow: write SOURCE->TARGET.KEY, without spaces, e.g. a->b.enabled=true"
+        )
         return
     source, target = match["source"], match["target"]
     if isinstance(where.scope, Flow):
-        _check_name(properties, where, entry, findings, strict)
+        _check_name(properties, where, entry, strict)
     elif source == target:
-        findings.mistake(entry, f"a flow from {source} to itself: source and target must differ")
+        properties.mistake(entry, f"a flow from {source} to itself: source and target must differ")
     else:
         for alias in {source, target} - set(properties.aliases):
-            findings.mistake(entry, f"{alias} is not in `clusters`{_listed(alias, properties.aliases)}")
+            properties.mistake(entry, f"{alias} is not in `clusters`{_listed(alias, properties.aliases)}")
 
 
 def _listed(alias: str, aliases: tuple[str, ...]) -> str:
     return f" ({', '.join(aliases) or 'empty'}){nearest_hint(alias, aliases)}"
 
 
-def _check_name(
-    properties: Properties, where: ScopedKey, entry: PropertyLine, findings: Findings, strict: bool
-) -> None:
+def _check_name(properties: Properties, where: ScopedKey, entry: PropertyLine, strict: bool) -> None:
     if (problem := _elsewhere(where)) is not None:
-        (findings.mistake if strict else findings.warn)(entry, problem)
+        (properties.mistake if strict else properties.warn)(entry, problem)
     elif where.name in RENAMED and not isinstance(where.scope, str):
-        findings.warn(
+        properties.warn(
             entry, f"is called {RENAMED[where.name]} today: MM2 of Kafka 4 ignores the old name, Lockstep does not"
         )
     elif (problem := _unknown_key(properties, where)) is not None:
         # An override may be a plug-in's own key: the operator said so with --custom.
         ours = where.ours and entry.origin is None
-        (findings.mistake if ours or strict else findings.warn)(entry, problem)
+        (properties.mistake if ours or strict else properties.warn)(entry, problem)
 
 
 def _elsewhere(where: ScopedKey) -> str | None:
@@ -121,9 +121,9 @@ def _unknown(properties: Properties, where: ScopedKey, near: str) -> str:
     return f"neither Kafka nor MM2 nor Lockstep knows this key{hint}; {plug_in}"
 
 
-def _check_value(where: ScopedKey, entry: PropertyLine, findings: Findings) -> None:
+def _check_value(properties: Properties, where: ScopedKey, entry: PropertyLine) -> None:
     if entry.problem is not None:
-        report = findings.mistake if _is_read(where) else findings.warn
+        report = properties.mistake if _is_read(where) else properties.warn
         report(entry, entry.problem)
         return
     key = TABLE.get(RENAMED.get(where.name, where.name)) if not isinstance(where.scope, str) else None
@@ -132,9 +132,9 @@ def _check_value(where: ScopedKey, entry: PropertyLine, findings: Findings) -> N
             key.type.parse(entry.value)
         except ValueError as error:
             reason = f"; {error}" if key.type is PATTERNS and may_be_shown(where, entry) else ""
-            findings.mistake(entry, key.type.complaint(shown_value(where, entry), entry.value) + reason)
+            properties.mistake(entry, key.type.complaint(shown_value(where, entry), entry.value) + reason)
     elif PROTOCOL_KEY.fullmatch(where.name) and entry.value.upper() not in SECURITY_PROTOCOLS:
-        findings.mistake(entry, one_of(*SECURITY_PROTOCOLS).complaint(shown_value(where, entry), entry.value))
+        properties.mistake(entry, one_of(*SECURITY_PROTOCOLS).complaint(shown_value(where, entry), entry.value))
 
 
 def _is_read(where: ScopedKey) -> bool:

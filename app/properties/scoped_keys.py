@@ -55,10 +55,11 @@ def _named(scope: Scope, ours: bool, name: str) -> ScopedKey:
 
 
 class Properties:
-    """The resolved entries of a file, by scope and name."""
+    """The resolved entries of a file, by scope and name, and what is found about them."""
 
     def __init__(self, entries: Mapping[str, PropertyLine], aliases: Sequence[str], findings: Findings) -> None:
-        self.aliases = tuple(aliases)
+        self.aliases, self.findings = tuple(aliases), findings
+        self.mistake, self.warn = findings.mistake, findings.warn
         self.by_key: dict[ScopedKey, PropertyLine] = {}
         for entry in sorted(entries.values(), key=lambda entry: entry.line):
             where = scoped_key(entry.key, aliases)

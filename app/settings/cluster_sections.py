@@ -53,18 +53,18 @@ def _is_sound(alias: str, entry: PropertyLine, findings: Findings) -> bool:
     return False
 
 
-def check_ambiguous(properties: Properties, findings: Findings) -> None:
+def check_ambiguous(properties: Properties) -> None:
     """Refuse an alias that extends another with a dot: `a.b.KEY` could also be the key `b.KEY` of the cluster `a`."""
     entry = properties.entry(CLUSTERS.name)
     for alias in properties.aliases:
         for other in properties.aliases:
             if other.startswith(f"{alias}."):
-                findings.mistake(
+                properties.mistake(
                     entry, f"{other} begins with {alias} and a dot: {other}.KEY could be a key of either; rename one"
                 )
 
 
-def check_aliases(properties: Properties, flow: Flow, policy: ReplicationPolicy, findings: Findings) -> None:
+def check_aliases(properties: Properties, flow: Flow, policy: ReplicationPolicy) -> None:
     """Refuse an alias that the policy does not find in the names that it makes. With a dot as separator, `us.east`
     gives `us`."""
     for alias in (flow.source, flow.target):
@@ -72,7 +72,7 @@ def check_aliases(properties: Properties, flow: Flow, policy: ReplicationPolicy,
             remote = policy.format_remote_topic(alias, topic)
             found = alias if remote == topic else policy.topic_source(remote)
             if found not in (alias, None):
-                findings.mistake(
+                properties.mistake(
                     properties.entry(SEPARATOR.name, flow) or properties.entry(CLUSTERS.name),
                     f"the policy takes the remote topic {remote} for one of {found}, not of {alias}, so cycles could "
                     f"not be seen. Rename the cluster, or choose a {SEPARATOR.name} that is in no alias",
@@ -92,19 +92,19 @@ def cluster_settings(properties: Properties, alias: str, flow: Flow | None = Non
     )
 
 
-def check_servers(properties: Properties, settings: ClusterSettings, findings: Findings) -> None:
+def check_servers(properties: Properties, settings: ClusterSettings) -> None:
     """Check that a cluster has addresses, and that they look like addresses."""
     alias = settings.alias
     entry = properties.at(alias, True, SERVERS) or properties.at(alias, False, SERVERS) or properties.entry(SERVERS)
     if not items(settings.bootstrap_servers):
         if entry is None or entry.problem is None:
             listed = properties.entry(CLUSTERS.name)
-            findings.mistake(entry or listed, _missing(properties, alias), f"{alias}.{SERVERS}")
+            properties.mistake(entry or listed, _missing(properties, alias), f"{alias}.{SERVERS}")
         return
     for number, address in enumerate(items(settings.bootstrap_servers), 1):
         match = HOST_AND_PORT.fullmatch(address)
         if match is None or not match[1] or not 0 < int(match[2]) < 65536:
-            findings.mistake(entry, f"address {number} is no address: write host:port, several separated by commas")
+            properties.mistake(entry, f"address {number} is no address: write host:port, several separated by commas")
 
 
 def _missing(properties: Properties, alias: str) -> str:
@@ -115,13 +115,13 @@ def _missing(properties: Properties, alias: str) -> str:
 
 
 def check_shared_servers(
-    properties: Properties, clusters: Mapping[str, ClusterSettings], flows: Iterable[Flow], findings: Findings
+    properties: Properties, clusters: Mapping[str, ClusterSettings], flows: Iterable[Flow]
 ) -> None:
     """Refuse a flow whose source and target have an address in common."""
     for flow in flows:
         source, target = (addresses(clusters[alias]) for alias in (flow.source, flow.target))
         if shared := sorted(source & target):
-            findings.mistake(
+            properties.mistake(
                 properties.at(flow.target, False, SERVERS) or properties.entry(SERVERS),
                 f"{flow.source} and {flow.target} are one cluster, for {shared[0]} is an address of both: "
                 "source and target must differ",

@@ -13,7 +13,7 @@ from typing import Any
 from app.plugins import PLUGIN_KINDS
 from app.properties import keys
 from app.properties.keys import Key
-from app.properties.mistakes import Findings, PropertyLine
+from app.properties.mistakes import PropertyLine
 from app.properties.scoped_keys import Properties
 from sinks.flow_settings import Copier, FlowSettings
 from sinks.model.changes import Kind
@@ -39,62 +39,62 @@ LITERAL = re.compile(r"[a-zA-Z0-9_-]+")
 """A pattern that matches one topic and no other, dots left aside."""
 
 
-def check_flow(properties: Properties, flow: Flow, findings: Findings) -> None:
+def check_flow(properties: Properties, flow: Flow) -> None:
     """What the lines for one flow say together."""
     internal = properties.entry(keys.INTERNAL_SEPARATOR.name, flow)
     if internal is not None and properties.entry(keys.SEPARATOR.name, flow) is None:
-        findings.warn(internal, f"changes nothing without {keys.SEPARATOR.name}: the separator is a dot either way")
-    _check_interval(properties, flow, findings)
+        properties.warn(internal, f"changes nothing without {keys.SEPARATOR.name}: the separator is a dot either way")
+    _check_interval(properties, flow)
     if properties.get(keys.COPIER, flow) == Copier.OFFSET_PRESERVING.value:
         return
     kept = properties.entry(keys.COPIER_KEEPS.name, flow)
     if kept is not None:
-        findings.warn(kept, f"changes nothing without {keys.COPIER.name}={Copier.OFFSET_PRESERVING.value}")
-    _check_checkpoints(properties, flow, findings)
-    _check_both_sync(properties, flow, findings)
+        properties.warn(kept, f"changes nothing without {keys.COPIER.name}={Copier.OFFSET_PRESERVING.value}")
+    _check_checkpoints(properties, flow)
+    _check_both_sync(properties, flow)
     for key, enabled in INTERVAL_OF.items():
         entry = properties.mm2_entry(key.name, flow)
         if entry is not None and properties.get(key, flow) is None and properties.get(enabled, flow):
-            findings.warn(entry, f"holds for MM2 only: Lockstep polls at each change, or as lockstep.{key.name} says")
+            properties.warn(entry, f"holds for MM2 only: Lockstep polls at each change, or as lockstep.{key.name} says")
 
 
-def _check_checkpoints(properties: Properties, flow: Flow, findings: Findings) -> None:
+def _check_checkpoints(properties: Properties, flow: Flow) -> None:
     entry = properties.mm2_entry(keys.EMIT_CHECKPOINTS.name, flow)
     mm2_emits = entry is None or properties.mm2_get(keys.EMIT_CHECKPOINTS, flow)
     if properties.mm2_get(keys.SYNC_GROUP_OFFSETS, flow) and not mm2_emits:
-        findings.warn(
+        properties.warn(
             properties.mm2_entry(keys.SYNC_GROUP_OFFSETS.name, flow),
             f"contradicts {keys.EMIT_CHECKPOINTS.name}=false: MM2 syncs no offsets where it writes no checkpoints",
         )
     if properties.get(keys.EMIT_CHECKPOINTS, flow) and mm2_emits:
-        findings.warn(
+        properties.warn(
             properties.entry(keys.EMIT_CHECKPOINTS.name, flow),
             f"MM2 and Lockstep both write the checkpoints of {flow.name}: to leave it to Lockstep, write "
             f"{keys.EMIT_CHECKPOINTS.name}=false as well",
         )
 
 
-def _check_interval(properties: Properties, flow: Flow, findings: Findings) -> None:
+def _check_interval(properties: Properties, flow: Flow) -> None:
     trigger, full = properties.get(keys.TRIGGER_INTERVAL), properties.get(keys.FULL_COMPARISON_INTERVAL, flow)
     if full < trigger:
-        findings.warn(
+        properties.warn(
             properties.entry(keys.FULL_COMPARISON_INTERVAL.name, flow) or properties.entry(keys.TRIGGER_INTERVAL.name),
             f"the full comparison ({full:g} s) comes no more often than the trigger ({trigger:g} s)",
         )
     timeout = properties.get(keys.HEARTBEAT_TIMEOUT, flow)
     if timeout <= trigger:
-        findings.warn(
+        properties.warn(
             properties.entry(keys.HEARTBEAT_TIMEOUT.name, flow) or properties.entry(keys.TRIGGER_INTERVAL.name),
             f"a heartbeat counts as stale after {timeout:g} s, and they are read every {trigger:g} s only: write "
             f"{keys.TRIGGER_INTERVAL.name}={timeout / 2:g} seconds, or less",
         )
 
 
-def _check_both_sync(properties: Properties, flow: Flow, findings: Findings) -> None:
+def _check_both_sync(properties: Properties, flow: Flow) -> None:
     for key, what in BOTH_SYNC.items():
         if properties.mm2_get(key, flow) and properties.get(key, flow):
             entry = properties.mm2_entry(key.name, flow)
-            findings.warn(
+            properties.warn(
                 entry,
                 f"MM2 and Lockstep both sync the {what} of {flow.name}: to leave it to Lockstep, write "
                 f"{key.name}=false and lockstep.{key.name}=true",
@@ -102,7 +102,7 @@ def _check_both_sync(properties: Properties, flow: Flow, findings: Findings) -> 
             )
 
 
-def check_plugins(properties: Properties, settings: FlowSettings, findings: Findings) -> None:
+def check_plugins(properties: Properties, settings: FlowSettings) -> None:
     """Warn of keys that only Kafka's own filter reads, if the file names another filter class."""
     built = {
         TopicFilter: settings.topic_filter,
@@ -116,17 +116,17 @@ def check_plugins(properties: Properties, settings: FlowSettings, findings: Find
         for key in kind.reads:
             entry = properties.entry(key.name, settings.flow)
             if entry is not None:
-                findings.warn(
+                properties.warn(
                     entry,
                     f"is what Kafka's {kind.shipped[0].__name__} reads; {kind.key.name} names another class, which may "
                     "ignore it",
                 )
 
 
-def check_copier(properties: Properties, settings: FlowSettings, findings: Findings) -> None:
+def check_copier(properties: Properties, settings: FlowSettings) -> None:
     """Refuse a replication policy that renames topics beside a copier that preserves offsets and names."""
     if settings.keeps_offsets and settings.policy.format_remote_topic(settings.flow.source, "t") != "t":
-        findings.mistake(
+        properties.mistake(
             properties.entry(keys.COPIER.name, settings.flow),
             f"{settings.copier.value} keeps the names of topics, and the replication policy of {settings.flow.name} "
             f"changes them: write {keys.POLICY.name}=IdentityReplicationPolicy as well",
@@ -134,27 +134,27 @@ def check_copier(properties: Properties, settings: FlowSettings, findings: Findi
         )
 
 
-def check_collisions(properties: Properties, flows: Iterable[FlowSettings], findings: Findings) -> None:
+def check_collisions(properties: Properties, flows: Iterable[FlowSettings]) -> None:
     """Refuse two flows into one target that both keep the source's names: both would write a topic that both sources
     have."""
     keeping = [one.flow for one in flows if one.policy.format_remote_topic(one.flow.source, "t") == "t"]
     for other, flow in combinations(keeping, 2):
         if flow.target == other.target and not _share_nothing(properties, (flow, other)):
-            findings.warn(
+            properties.warn(
                 properties.entry(keys.POLICY.name, flow),
                 f"{other.name} and {flow.name} both keep their source's names on {flow.target}: a topic that both "
                 "sources have would be written by both; let `topics` of the two share none",
             )
 
 
-def check_broker_configs(properties: Properties, flows: Iterable[FlowSettings], findings: Findings) -> None:
+def check_broker_configs(properties: Properties, flows: Iterable[FlowSettings]) -> None:
     """Refuse two flows into one target that both sync broker configs: each would overwrite the other's."""
     first: dict[str, Flow] = {}
     key = keys.SYNC_BROKER_CONFIGS.name
     for flow in (one.flow for one in flows if one.enabled.get(Kind.BROKER_CONFIG)):
         other = first.setdefault(flow.target, flow)
         if other != flow:
-            findings.mistake(
+            properties.mistake(
                 properties.entry(key, flow),
                 f"holds for {other.name} and {flow.name}: the brokers of {flow.target} have one set of configs, and "
                 "each flow would overwrite what the other wrote. Let one of them keep it: write "
@@ -163,13 +163,13 @@ def check_broker_configs(properties: Properties, flows: Iterable[FlowSettings], 
             )
 
 
-def check_cycles(properties: Properties, flows: Sequence[FlowSettings], findings: Findings) -> None:
+def check_cycles(properties: Properties, flows: Sequence[FlowSettings]) -> None:
     """Check flows that form a cycle under policies that cannot see it. Only topic filters keep topics from going
     round."""
     for whole in endless_cycles({flow.flow: flow.policy for flow in flows}):
         if not _share_nothing(properties, whole):
             names = ", ".join(flow.name for flow in whole)
-            findings.warn(
+            properties.warn(
                 properties.entry(keys.POLICY.name, whole[0]),
                 f"{names} form a cycle, and the policy leaves no trace in a topic's name. A topic that all of them "
                 "replicate would go round for ever: let `topics` of one of them leave out the others' topics",
@@ -206,16 +206,16 @@ INTERVALS: Mapping[str, tuple[tuple[Kind, ...], str]] = {
 """Intervals for which Lockstep has none of its own: the kinds that they are about, and when those are polled."""
 
 
-def check_mm2_lines(properties: Properties, flow: Flow, findings: Findings) -> None:
+def check_mm2_lines(properties: Properties, flow: Flow) -> None:
     """Warn of lines for MM2 that mean something else, or nothing, for Lockstep's part of this flow."""
     for name, (applies, text) in LINE_RULES.items():
         entry = properties.mm2_entry(name, flow)
         if entry is not None and entry.problem is None and applies(entry, properties, flow):
-            findings.warn(entry, text.format(flow=flow))
+            properties.warn(entry, text.format(flow=flow))
     for name, (kinds, said) in INTERVALS.items():
         entry = properties.mm2_entry(name, flow)
         if entry is not None and any(is_enabled(properties, flow, kind) for kind in kinds):
-            findings.warn(entry, said)
+            properties.warn(entry, said)
 
 
 def _without_heartbeats(entry: PropertyLine, properties: Properties, flow: Flow) -> bool:

@@ -54,20 +54,20 @@ INTERVALS: Mapping[Kind, Key[int | None]] = {
 }
 
 
-def enabled_flows(properties: Properties, findings: Findings) -> tuple[Flow, ...]:
+def enabled_flows(properties: Properties) -> tuple[Flow, ...]:
     """Returns the enabled flows, sorted. Notes a mistake if there is none."""
     aliases = properties.aliases
     pairs = [Flow(source, target) for source in aliases for target in aliases if source != target]
     found = tuple(sorted(flow for flow in pairs if properties.get(keys.ENABLED, flow)))
-    if found or any(_hides_flows(mistake.key, aliases) for mistake in findings.mistakes):
+    if found or any(_hides_flows(mistake.key, aliases) for mistake in properties.findings.mistakes):
         return found
     if not pairs:
         listed = properties.entry(keys.CLUSTERS.name)
-        findings.mistake(listed, "names one cluster only: a flow needs a source and a target, e.g. clusters=a,b")
+        properties.mistake(listed, "names one cluster only: a flow needs a source and a target, e.g. clusters=a,b")
         return ()
     written = next((entry for flow in pairs if (entry := properties.entry(keys.ENABLED.name, flow))), None)
     name = f"{pairs[0].name}.{keys.ENABLED.name}"
-    findings.mistake(written, f"no flow is enabled: write e.g. {name}=true", written.key if written else name)
+    properties.mistake(written, f"no flow is enabled: write e.g. {name}=true", written.key if written else name)
     return ()
 
 
@@ -99,25 +99,25 @@ def not_enabled(name: str, enabled: Collection[str]) -> str:
     return f"--flow {name}: this flow is not enabled in the file; enabled: {listed}"
 
 
-def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> FlowSettings | None:
+def flow_settings(properties: Properties, flow: Flow) -> FlowSettings | None:
     """Returns the settings of a flow, which the caller closes; None if a mistake leaves no policy, filter or name."""
-    check_flow(properties, flow, findings)
-    check_full(properties, flow, findings)
+    check_flow(properties, flow)
+    check_full(properties, flow)
     with ExitStack() as unused:
-        plugins = {protocol: _plugin(properties, flow, protocol, findings) for protocol in PLUGINS}
+        plugins = {protocol: _plugin(properties, flow, protocol) for protocol in PLUGINS}
         for plugin in plugins.values():
             unused.callback(close_plugin, plugin)
         if None in plugins.values():
             return None
-        internal = _internal_topics(properties, flow, plugins[ReplicationPolicy], findings)
-        acls, provider = acl_rules(properties, flow, findings), credential_provider(properties, flow, findings)
+        internal = _internal_topics(properties, flow, plugins[ReplicationPolicy])
+        acls, provider = acl_rules(properties, flow), credential_provider(properties, flow)
         unused.callback(close_plugin, provider)
         if internal is None or acls is None:
             return None
-        settings = _settings(properties, flow, plugins, internal, acls, provider, findings)
-        check_principals(properties, flow, settings.enabled, findings)
-        check_plugins(properties, settings, findings)
-        check_copier(properties, settings, findings)
+        settings = _settings(properties, flow, plugins, internal, acls, provider)
+        check_principals(properties, flow, settings.enabled)
+        check_plugins(properties, settings)
+        check_copier(properties, settings)
         unused.pop_all()
     return settings
 
@@ -129,7 +129,6 @@ def _settings(
     internal: InternalTopics,
     acls: AclRules,
     provider: CredentialProvider | None,
-    findings: Findings,
 ) -> FlowSettings:
     def get(key: Key[T]) -> T:
         return properties.get(key, flow)
@@ -142,7 +141,7 @@ def _settings(
         config_filter=plugins[ConfigPropertyFilter],
         internal=internal,
         enabled={kind: is_enabled(properties, flow, kind) for kind in Kind} | {Kind.SCRAM_USER: provider is not None},
-        disabled_reasons=disabled_reasons(properties, flow, findings),
+        disabled_reasons=disabled_reasons(properties, flow),
         heartbeats_replication=get(keys.HEARTBEATS_REPLICATION),
         copier=Copier(get(keys.COPIER)),
         copier_keeps=_copier_keeps(properties, flow),
@@ -185,7 +184,7 @@ def _pace(properties: Properties, flow: Flow) -> Pace:
     )
 
 
-def _plugin(properties: Properties, flow: Flow, protocol: type, findings: Findings) -> Any:
+def _plugin(properties: Properties, flow: Flow, protocol: type) -> Any:
     key, reads = PLUGIN_KINDS[protocol].key, PLUGIN_KINDS[protocol].reads
     if not all(properties.is_sound(read.name, flow) for read in (key, *reads)):
         return None
@@ -193,24 +192,22 @@ def _plugin(properties: Properties, flow: Flow, protocol: type, findings: Findin
         return load_plugin(properties.get(key, flow), protocol, properties.of_flow(flow))
     except LockstepError as error:
         entry = properties.entry(key.name, flow)
-        findings.mistake(entry, str(error), entry.key if entry else key.name)
+        properties.mistake(entry, str(error), entry.key if entry else key.name)
         return None
 
 
-def _internal_topics(
-    properties: Properties, flow: Flow, policy: ReplicationPolicy, findings: Findings
-) -> InternalTopics | None:
+def _internal_topics(properties: Properties, flow: Flow, policy: ReplicationPolicy) -> InternalTopics | None:
     try:
-        check_aliases(properties, flow, policy, findings)
+        check_aliases(properties, flow, policy)
         internal = internal_topics(policy, flow, properties.get(keys.OFFSET_SYNCS_LOCATION, flow))
         for name in (internal.checkpoints, internal.offset_syncs, internal.heartbeats, *internal.ours):
             check_topic_name(name)
     except LockstepError as error:
-        findings.mistake(properties.entry(keys.CLUSTERS.name), prefixed(flow.name, error))
+        properties.mistake(properties.entry(keys.CLUSTERS.name), prefixed(flow.name, error))
         return None
     except Exception as error:  # noqa: BLE001 - a policy of the user's may raise anything
         chosen = properties.entry(keys.POLICY.name, flow)
-        findings.mistake(chosen, f"the policy failed to name topics of {flow.name}: {type(error).__name__}: {error}")
+        properties.mistake(chosen, f"the policy failed to name topics of {flow.name}: {type(error).__name__}: {error}")
         return None
     return internal
 
@@ -267,7 +264,7 @@ NO_SECRET = (
 )
 
 
-def acl_rules(properties: Properties, flow: Flow, findings: Findings) -> AclRules | None:
+def acl_rules(properties: Properties, flow: Flow) -> AclRules | None:
     """Returns how ACLs are synced; None if a list or rule is malformed. Each mistake is noted at its own line."""
     lists = {key.name: _listed(properties, key, flow) for key in LISTS}
     texts = {**lists, keys.ACL_MAPPING.name: properties.get(keys.ACL_MAPPING, flow)}
@@ -278,7 +275,7 @@ def acl_rules(properties: Properties, flow: Flow, findings: Findings) -> AclRule
         except LockstepError as error:
             # The parsers name the key, as every finding does.
             name = next((name for name in texts if str(error).startswith(f"{name}:")), keys.ACL_MAPPING.name)
-            findings.mistake(properties.entry(name, flow), str(error).removeprefix(f"{name}: "), name)
+            properties.mistake(properties.entry(name, flow), str(error).removeprefix(f"{name}: "), name)
             return None
 
     principals = made(lambda: PrincipalFilter(lists))
@@ -300,24 +297,24 @@ def own_principals(properties: Properties, flow: Flow) -> list[OwnPrincipal]:
     return list(dict.fromkeys(own_principal(client) for client in (target.admin, target.consumer, target.producer)))
 
 
-def disabled_reasons(properties: Properties, flow: Flow, findings: Findings) -> dict[Kind, str]:
+def disabled_reasons(properties: Properties, flow: Flow) -> dict[Kind, str]:
     """Returns why SCRAM users are not synced although `sync.full.acl.enabled` asks for them. A warning says it, too."""
     default = properties.get(keys.CREDENTIAL_PROVIDER) == keys.CREDENTIAL_PROVIDER.default
     if not properties.get(keys.SYNC_FULL_ACL, flow) or not default or properties.get(keys.ENCODER_SECRET):
         return {}
     entry = properties.entry(keys.SYNC_FULL_ACL.name, flow)
-    findings.warn(entry, f"the SCRAM users of {flow.name} are {NO_SECRET}")
+    properties.warn(entry, f"the SCRAM users of {flow.name} are {NO_SECRET}")
     return {Kind.SCRAM_USER: NO_SECRET}
 
 
-def check_principals(properties: Properties, flow: Flow, enabled: Mapping[Kind, bool], findings: Findings) -> None:
+def check_principals(properties: Properties, flow: Flow, enabled: Mapping[Kind, bool]) -> None:
     """Warn if the job's own principal is unknown, because then the source could lock the job out of the target."""
     written = properties.entry(keys.ACL_PROTECTED.name, flow)
     if written is not None or not any(enabled.get(kind) for kind in Kind if kind.row.of_principals):
         return
     doubt = next((own.doubt for own in own_principals(properties, flow) if own.doubt), None)
     if doubt is not None:
-        findings.warn(
+        properties.warn(
             properties.entry(keys.ENABLED.name, flow),
             f"Lockstep cannot tell its own principal on {flow.target} ({doubt}), so an ACL of the source could lock it "
             f"out. Name it, and {flow.target}'s super users, in {keys.ACL_PROTECTED.name}",
@@ -325,12 +322,12 @@ def check_principals(properties: Properties, flow: Flow, enabled: Mapping[Kind, 
         )
 
 
-def check_full(properties: Properties, flow: Flow, findings: Findings) -> None:
+def check_full(properties: Properties, flow: Flow) -> None:
     """Warn of a file that asks for ACLs and does not say which. Then only MM2's are synced, without ALLOW WRITE."""
     asked, full = (properties.entry(key.name, flow) for key in (keys.SYNC_TOPIC_ACLS, keys.SYNC_FULL_ACL))
     if asked is None or full is not None or not properties.get(keys.SYNC_TOPIC_ACLS, flow):
         return
-    findings.warn(
+    properties.warn(
         asked,
         f"of the ACLs of {flow.name}, WRITE, prefixes, groups and transactional ids are left out, as are SCRAM users. "
         f"Write {keys.SYNC_FULL_ACL.name}=true to keep them too, or false if that is meant",
@@ -343,7 +340,7 @@ def _listed(properties: Properties, key: Key[tuple[str, ...]], flow: Flow) -> st
     return ",".join(words)
 
 
-def credential_provider(properties: Properties, flow: Flow, findings: Findings) -> CredentialProvider | None:
+def credential_provider(properties: Properties, flow: Flow) -> CredentialProvider | None:
     """Returns the provider of SCRAM passwords; None if users are not synced, or if no provider is set up."""
     default = properties.get(keys.CREDENTIAL_PROVIDER) == keys.CREDENTIAL_PROVIDER.default
     if not properties.get(keys.SYNC_FULL_ACL, flow) or (default and not properties.get(keys.ENCODER_SECRET)):
@@ -352,5 +349,5 @@ def credential_provider(properties: Properties, flow: Flow, findings: Findings) 
         return load_provider(properties.of_flow(flow))
     except LockstepError as error:
         entry = properties.entry(keys.CREDENTIAL_PROVIDER.name, flow) or properties.entry(keys.ENCODER_SECRET.name)
-        findings.mistake(entry, str(error), entry.key if entry else keys.CREDENTIAL_PROVIDER.name)
+        properties.mistake(entry, str(error), entry.key if entry else keys.CREDENTIAL_PROVIDER.name)
         return None

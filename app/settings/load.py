@@ -68,20 +68,20 @@ def load(
     `overrides`: win over the file. `before`: settings of the running job, whose unchanged parts go on. The caller
     closes the settings. Plug-ins of a file that raises, and of flows that were not asked for, are closed here.
     """
-    findings = Findings(str(path))
-    properties = read_properties(path, environ, findings, overrides)
-    check(properties, findings, strict=reading.strict)
-    check_ambiguous(properties, findings)
+    properties = read_properties(path, environ, overrides)
+    findings = properties.findings
+    check(properties, strict=reading.strict)
+    check_ambiguous(properties)
     clusters = {alias: cluster_settings(properties, alias) for alias in properties.aliases}
-    enabled = enabled_flows(properties, findings)
-    _check_lines(properties, clusters, enabled, findings)
+    enabled = enabled_flows(properties)
+    _check_lines(properties, clusters, enabled)
     with ExitStack() as unused:
-        built = _build_flows(properties, clusters, enabled, findings, before, unused)
-        check_collisions(properties, built, findings)
-        check_cycles(properties, built, findings)
-        check_broker_configs(properties, built, findings)
-        check_internal_topics(properties, clusters, built, findings)
-        reporting = reporters(properties, findings, before.reporters if before is not None else {})
+        built = _build_flows(properties, clusters, enabled, before, unused)
+        check_collisions(properties, built)
+        check_cycles(properties, built)
+        check_broker_configs(properties, built)
+        check_internal_topics(properties, clusters, built)
+        reporting = reporters(properties, before.reporters if before is not None else {})
         sound = not findings.mistakes
         chosen = chosen_flows(enabled, flows, findings)
         findings.raise_if_any(WrongFlow if sound else ConfigurationError)
@@ -114,13 +114,12 @@ def _chosen_of(
 def load_job(path: Path) -> JobSettings:
     """Returns the settings of the whole job from a file that may have mistakes; a wrong line counts as missing. Raises
     ConfigurationError if it is no properties file."""
-    return _job(read_properties(path, os.environ, Findings(str(path))))
+    return _job(read_properties(path, os.environ))
 
 
-def read_properties(
-    path: Path, environ: Mapping[str, str], findings: Findings, overrides: Overrides | None = None
-) -> Properties:
+def read_properties(path: Path, environ: Mapping[str, str], overrides: Overrides | None = None) -> Properties:
     """Returns the lines of a file, with references resolved. Raises ConfigurationError if it is no properties file."""
+    findings = Findings(str(path))
     entries = resolve_all(read(path, findings), environ, findings)
     if not entries:
         findings.raise_if_any()
@@ -131,23 +130,20 @@ def read_properties(
     return properties
 
 
-def _check_lines(
-    properties: Properties, clusters: Mapping[str, ClusterSettings], enabled: Sequence[Flow], findings: Findings
-) -> None:
+def _check_lines(properties: Properties, clusters: Mapping[str, ClusterSettings], enabled: Sequence[Flow]) -> None:
     for settings in clusters.values():
-        check_servers(properties, settings, findings)
-    check_shared_servers(properties, clusters, enabled, findings)
-    _check_http(properties, findings)
-    _check_samples(properties, findings)
+        check_servers(properties, settings)
+    check_shared_servers(properties, clusters, enabled)
+    _check_http(properties)
+    _check_samples(properties)
     for flow in enabled:
-        check_mm2_lines(properties, flow, findings)
+        check_mm2_lines(properties, flow)
 
 
 def _build_flows(
     properties: Properties,
     clusters: Mapping[str, ClusterSettings],
     enabled: Sequence[Flow],
-    findings: Findings,
     before: Settings | None,
     unused: ExitStack,
 ) -> list[FlowSettings]:
@@ -155,14 +151,14 @@ def _build_flows(
     them."""
     built = []
     for flow in enabled:
-        staying = flow_that_stays(before, flow, properties, findings) if before is not None else None
-        if (one := staying or flow_settings(properties, flow, findings)) is not None:
+        staying = flow_that_stays(before, flow, properties) if before is not None else None
+        if (one := staying or flow_settings(properties, flow)) is not None:
             built.append(one)
             unused.callback(_close_unless_running, one, before)
     for at, one in enumerate(built):
         internal = knowing(one, built, clusters)
         upstream = frozenset(other.source for other in enabled if other.target == one.flow.source)
-        built[at] = _knowing_the_others(one, internal, upstream, properties, findings, before)
+        built[at] = _knowing_the_others(one, internal, upstream, properties, before)
         unused.callback(_close_unless_running, built[at], before)
     return built
 
@@ -181,7 +177,6 @@ def _knowing_the_others(
     internal: InternalTopics,
     upstream: frozenset[str],
     properties: Properties,
-    findings: Findings,
     before: Settings | None,
 ) -> FlowSettings:
     """Returns the flow with the internal topics of the other flows on its target, and the sources of those to its
@@ -196,7 +191,7 @@ def _knowing_the_others(
     protects = known.on_target >= internal.on_target and known.mm2s_on_target >= internal.mm2s_on_target
     if protects and flow.upstream_aliases >= upstream:
         return flow
-    made = flow_settings(properties, flow.flow, findings)
+    made = flow_settings(properties, flow.flow)
     return replace(made or flow, internal=internal, upstream_aliases=upstream)
 
 
@@ -223,10 +218,10 @@ def _overrides(
     return {where: one.within(timeout) for where, one in found.items() if one != clusters[where[1]]}
 
 
-def _check_http(properties: Properties, findings: Findings) -> None:
+def _check_http(properties: Properties) -> None:
     """Reports a mistake if other machines can reach the HTTP server and the file sets no `lockstep.http.token`."""
     if not is_loopback(properties.get(HTTP_HOST)) and not properties.entry(HTTP_TOKEN.name):
-        findings.mistake(
+        properties.mistake(
             properties.entry(HTTP_HOST.name),
             f"is no loopback address, so others can ask the job: set {HTTP_TOKEN.name}, best as a reference such as "
             "${env:LOCKSTEP_HTTP_TOKEN}",
@@ -237,11 +232,13 @@ SAMPLE = "replace-me"
 """What the secrets of conf/kubernetes begin with, for everybody to read."""
 
 
-def _check_samples(properties: Properties, findings: Findings) -> None:
+def _check_samples(properties: Properties) -> None:
     """Reports secrets that still have the sample's value."""
     for entry in properties.by_key.values():
         if SAMPLE in entry.value and (entry.is_referred or is_secret(entry.key)):
-            findings.mistake(entry, "holds a secret of the sample, which everybody can read: put one of your own there")
+            properties.mistake(
+                entry, "holds a secret of the sample, which everybody can read: put one of your own there"
+            )
 
 
 # The metrics reporters of a file (`metric.reporters`, KIP-226): made, or kept from before and asked first.
@@ -263,9 +260,7 @@ READ = (
 OUR_REPORTERS = "Lockstep's own reporters are written package.module:Class"
 
 
-def reporters(
-    properties: Properties, findings: Findings, before: Mapping[str, MetricsReporter]
-) -> dict[str, MetricsReporter]:
+def reporters(properties: Properties, before: Mapping[str, MetricsReporter]) -> dict[str, MetricsReporter]:
     """Returns reporters by class, as the file names them, each once. `before`: running ones; one of the same class goes
     on.
 
@@ -275,31 +270,31 @@ def reporters(
     entry = properties.entry(keys.METRIC_REPORTERS.name)
     if entry is None or not all(properties.is_sound(key.name) for key in READ):
         return {}
-    values = properties.of_job()
     found = {
-        reference: _reporter(reference, values, before.get(reference), entry, findings)
-        for reference in _references(properties, entry, findings)
+        reference: _reporter(reference, before.get(reference), entry, properties)
+        for reference in _references(properties, entry)
     }
     return {reference: reporter for reference, reporter in found.items() if reporter is not None}
 
 
-def _references(properties: Properties, entry: PropertyLine, findings: Findings) -> Iterator[str]:
+def _references(properties: Properties, entry: PropertyLine) -> Iterator[str]:
     ours = scoped_key(entry.key, properties.aliases).ours
     for reference in properties.get(keys.METRIC_REPORTERS):
         if ":" in reference:
             yield reference
         elif ours:
-            findings.mistake(
+            properties.mistake(
                 entry, f"{reference} is a Java class, for MM2 alone: {OUR_REPORTERS}; without the prefix it may stay"
             )
         elif reference != keys.JMX_REPORTER:
-            findings.warn(entry, f"{reference} is for MM2 alone; {OUR_REPORTERS}")
+            properties.warn(entry, f"{reference} is for MM2 alone; {OUR_REPORTERS}")
 
 
 def _reporter(
-    reference: str, values: Mapping[str, str], running: MetricsReporter | None, entry: PropertyLine, findings: Findings
+    reference: str, running: MetricsReporter | None, entry: PropertyLine, properties: Properties
 ) -> MetricsReporter | None:
     try:
+        values = properties.of_job()
         if running is None:
             return cast(MetricsReporter, load_plugin(reference, MetricsReporter, values))
         if isinstance(running, Reconfigurable):
@@ -307,7 +302,7 @@ def _reporter(
     except Exception as error:  # noqa: BLE001 - a reporter of the user's may raise anything
         said = str(error) if isinstance(error, LockstepError) else f"{type(error).__name__}: {error}"
         refused = said if running is None else f"{reference} does not take the new properties: {said}"
-        findings.mistake(entry, refused)
+        properties.mistake(entry, refused)
         return None
     return running
 
@@ -335,7 +330,7 @@ def topics_of(flow: FlowSettings) -> dict[str, tuple[str, str]]:
 
 
 def check_internal_topics(
-    properties: Properties, clusters: Mapping[str, ClusterSettings], flows: Iterable[FlowSettings], findings: Findings
+    properties: Properties, clusters: Mapping[str, ClusterSettings], flows: Iterable[FlowSettings]
 ) -> None:
     """Note a mistake for each internal topic that two flows, or two roles of one flow, would share on one cluster."""
     topics = [(flow.flow, role, *where) for flow in flows for role, where in topics_of(flow).items()]
@@ -346,7 +341,7 @@ def check_internal_topics(
         moved = (
             f", or write {OFFSET_SYNCS_LOCATION.name} for one of them" if "offset-syncs" in (role, other_role) else ""
         )
-        findings.mistake(
+        properties.mistake(
             properties.entry(POLICY.name, flow) or properties.entry(CLUSTERS.name),
             f"{name} on {other_alias} would hold the {role} of {first.name} and the {other_role} of {flow.name}. Each "
             f"would take the other's for its own. Choose a {POLICY.name} that makes other names{moved}, or leave one "

@@ -13,7 +13,6 @@ import logging
 from collections.abc import Collection, Iterator, Mapping
 
 from app.properties.keys import REPLACES_FLOWS
-from app.properties.mistakes import Findings
 from app.properties.scoped_keys import Properties, ScopedKey, live
 from app.settings.job_settings import Settings
 from sinks.flow_settings import FlowSettings
@@ -56,7 +55,7 @@ def can_stay(flow: FlowSettings, names: Collection[str]) -> bool:
     return set(names) <= known
 
 
-def flow_that_stays(before: Settings, flow: Flow, properties: Properties, findings: Findings) -> FlowSettings | None:
+def flow_that_stays(before: Settings, flow: Flow, properties: Properties) -> FlowSettings | None:
     """Returns the running flow if it can stay; None if it must be created again. Objections of its plug-ins are
     mistakes."""
     running = next((one for one in before.flows if one.flow == flow), None)
@@ -70,5 +69,5 @@ def flow_that_stays(before: Settings, flow: Flow, properties: Properties, findin
             name = min(names & set(plugin.reconfigurable_configs()))
             entry, reason = properties.entry(name, flow), str(error) or type(error).__name__
             said = f"{type(plugin).__name__} does not take it: {reason}"
-            findings.mistake(entry, said, entry.key if entry else name)
+            properties.mistake(entry, said, entry.key if entry else name)
     return running

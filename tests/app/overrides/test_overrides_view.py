@@ -11,7 +11,6 @@ from app.configs_tool.precedence import ConfigView
 from app.overrides.overridable import can_be_overridden
 from app.overrides.view import Source, default_views, flow_views
 from app.overrides.with_overrides import SECRET, override_of
-from app.properties.mistakes import Findings
 from app.properties.scoped_keys import Properties
 from app.settings.load import read_properties
 from sinks.ledger.overrides import InLedger, Override
@@ -30,7 +29,7 @@ INTERVAL = "refresh.topics.interval.seconds"
 def properties_of(folder: Path, lines: str = "", **environ: str) -> Properties:
     path = folder / FILE
     path.write_text(BASE + lines)
-    return read_properties(path, environ, Findings(FILE))
+    return read_properties(path, environ)
 
 
 def stored(flow: dict[str, str] | None = None, all_flows: dict[str, str] | None = None) -> InLedger:

@@ -21,7 +21,7 @@ from streaming.message_words import nearest
 def checked(text: str, aliases: tuple[str, ...] = ("a", "b"), *, strict: bool = False) -> Findings:
     findings = Findings("f")
     entries = resolve_all(parse(text.encode(), findings), {}, findings)
-    check(Properties(entries, aliases, findings), findings, strict=strict)
+    check(Properties(entries, aliases, findings), strict=strict)
     return findings
 
 

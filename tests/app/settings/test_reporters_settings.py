@@ -59,8 +59,8 @@ class Read:
         entries = resolve_all(parse(lines.encode(), self.findings), {}, self.findings)
         self.properties = Properties(entries, ("a", "b"), self.findings)
         self.findings.hide(hidden_texts(self.properties))
-        check(self.properties, self.findings)
-        self.reporters = reporters(self.properties, self.findings, before or {})
+        check(self.properties)
+        self.reporters = reporters(self.properties, before or {})
 
     @property
     def mistakes(self) -> list[str]:
