@@ -14,7 +14,7 @@ from pathlib import Path
 from app.settings import Settings
 from app.single_pass import group_offsets, single_pass
 from app.verify.spark_jobs import SparkOnDemand
-from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
+from app.wiring import FlowClusters, audit, both_clusters, guard, ledger, ledger_on_target
 from sinks.engine.reconcile import FlowReconcile
 from sinks.every_kind.controller import Controller
 from sinks.failover.fence_notes import OtherLedgers
@@ -129,11 +129,10 @@ def _answers(clusters: FlowClusters) -> bool:
 
 
 def _opened(flow: FlowSettings, clusters: FlowClusters, *, needs_source: bool, writes: bool) -> Ledger:
-    guarded = guard(flow, clusters.source, clusters.target)
-    open_ledger = partial(ledger, flow, clusters.target, to_write=writes)
     if not needs_source:
-        return guarded.open_for_target(open_ledger, to_write=writes)
-    opened = guarded.open(open_ledger)
+        return ledger_on_target(flow, clusters, to_write=writes)
+    guarded = guard(flow, clusters.source, clusters.target)
+    opened = guarded.open(partial(ledger, flow, clusters.target, to_write=writes))
     if writes:
         guarded.check(opened)
     return opened

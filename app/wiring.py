@@ -139,6 +139,12 @@ def both_clusters(settings: Settings, flow: FlowSettings) -> Iterator[FlowCluste
         yield FlowClusters(source, target, (cluster_ports(source), cluster_ports(target)))
 
 
+def ledger_on_target(flow: FlowSettings, clusters: FlowClusters, *, to_write: bool = True) -> Ledger:
+    """The ledger, for a caller that needs only the target. Raises as `ClusterGuard.open_for_target` and `ledger`."""
+    opened = partial(ledger, flow, clusters.target, to_write=to_write)
+    return guard(flow, clusters.source, clusters.target).open_for_target(opened, to_write=to_write)
+
+
 def admin_of(alias: str, properties: Mapping[str, str], count: CountRequest = count_nothing) -> JavaAdmin:
     """Java's client of a cluster through this program's JVM, to be closed."""
     return JavaAdmin(alias, properties, process_jvm, count)

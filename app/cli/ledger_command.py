@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated
 
 import orjson
@@ -14,7 +13,7 @@ import typer
 from app.cli.failures import unaudited_at_worst
 from app.cli.output import complain, print_line, print_table
 from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, YesOption, loaded
-from app.wiring import FlowClusters, audit, both_clusters, guard, ledger, with_ledger_in_use
+from app.wiring import FlowClusters, audit, both_clusters, guard, ledger_on_target, with_ledger_in_use
 from sinks.failover.lost_before_copying import (
     LostRecords,
     acknowledged_as_shown,
@@ -88,8 +87,7 @@ def acknowledge(
     settings = loaded(config, flow)
     for one in settings.flows:
         with both_clusters(settings, one) as clusters:
-            guarded = guard(one, clusters.source, clusters.target)
-            opened = guarded.open_for_target(partial(ledger, one, clusters.target, to_write=True))
+            opened = ledger_on_target(one, clusters)
             before, lost = kept_lost(opened), _lost(one, clusters, opened)
             found = [of for of in by_topic(unacknowledged(lost)) if not topics or of.topic in topics]
             if not found:

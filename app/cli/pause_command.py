@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from app.cli.failures import unaudited_at_worst
 from app.cli.output import complain, print_line
 from app.cli.running import ask
 from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, KindArgument, loaded
 from app.settings import Settings
-from app.wiring import audit, both_clusters, guard, ledger
+from app.wiring import audit, both_clusters, ledger_on_target
 from sinks.ledger.ledger import Entry
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
@@ -31,9 +29,7 @@ def resume(kind: KindArgument, config: ConfigOption = DEFAULT_CONFIG, flow: Flow
 def _remember(settings: Settings, kind: Kind, value: str | None) -> None:
     for one in settings.flows:
         with both_clusters(settings, one) as clusters:
-            opened = guard(one, clusters.source, clusters.target).open_for_target(
-                partial(ledger, one, clusters.target, to_write=True)
-            )
+            opened = ledger_on_target(one, clusters)
             before = opened.get(Entry.PAUSED, kind.value)
             opened.put({(Entry.PAUSED, (kind.value,)): value})
             print_line(f"{one.flow.name}: {kind} is {'active' if value is None else 'paused'}")

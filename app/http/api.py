@@ -19,12 +19,12 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -41,10 +41,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app.addresses import base_url
 from app.http.neighbour import refuse_beside_another_job
-from app.http.openapi import API_BASE, OPERATIONS, document
+from app.http.openapi import API_BASE, LIMIT, MOST, OPERATIONS, document
 from app.http.page import page_routes
 from app.http.page_history import FlowHistory
-from app.http.paging import PageQuery, paged
 from app.http.protection import HEALTH, READY, Protection, RequestRules, as_json
 from app.reloading import Reloading
 from sinks.engine.flow_task import FlowTask
@@ -53,6 +52,8 @@ from sinks.engine.status import FlowState, Task
 from sinks.model.times import utc_now, utc_text
 from streaming.errors import LockstepError
 from streaming.flow import Flow
+
+T = TypeVar("T")
 
 RELOAD_WITHIN = 90.0
 """Seconds: a query that is restarted lets its batch end first."""
@@ -395,6 +396,65 @@ def _words(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise ValueError(f"{name} must be a list of names")
     return tuple(words)
+
+
+# A list in pages: which rows a request asks for, and the document that answers it.
+
+
+@dataclass(frozen=True, slots=True)
+class PageQuery:
+    """`search`: what a row must contain, in small letters; `only`: the value that its filter must have, or ""."""
+
+    offset: int = 0
+    limit: int = LIMIT
+    search: str = ""
+    only: str = ""
+
+    @classmethod
+    def parse(cls, parameters: Mapping[str, str], filter_name: str = "") -> PageQuery:
+        """`filter_name`: the parameter that `only` comes from. Raises ValueError that says what is wrong."""
+        return cls(
+            _number(parameters, "offset", 0),
+            min(MOST, _number(parameters, "limit", LIMIT)),
+            parameters.get("search", "").strip().lower(),
+            parameters.get(filter_name, ""),
+        )
+
+
+def _number(parameters: Mapping[str, str], name: str, default: int) -> int:
+    text = parameters.get(name, str(default))
+    if not text.isascii() or not text.isdecimal() or len(text) > 9:
+        raise ValueError(f"{name} must be a number, 0 or more")
+    return int(text)
+
+
+def paged(
+    query: PageQuery,
+    rows: Sequence[T],
+    shown: Callable[[T], Mapping[str, Any]],
+    *,
+    texts: Callable[[T], Sequence[str]],
+    value: Callable[[T], str] = lambda row: "",
+) -> dict[str, Any]:
+    """Rows that the query lets through. `texts`: of a row, for the search; `value`: of a row, for the filter.
+
+    `total`: rows there are; `found`: rows that were let through; `values`: how many rows have each value, of those that
+    the search lets through. Only rows of the page are made into documents.
+    """
+    searched = [row for row in rows if not query.search or any(query.search in text.lower() for text in texts(row))]
+    values: dict[str, int] = {}
+    for row in searched:
+        values[value(row)] = values.get(value(row), 0) + 1
+    found = [row for row in searched if not query.only or value(row) == query.only]
+    page = found[query.offset : query.offset + query.limit]
+    return {
+        "total": len(rows),
+        "found": len(found),
+        "offset": query.offset,
+        "limit": query.limit,
+        "values": dict(sorted(values.items())),
+        "rows": [shown(row) for row in page],
+    }
 
 
 # A connection to the job's server that must not wait for ever for its next request.

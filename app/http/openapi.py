@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.http.paging import LIMIT, MOST
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.model.changes import Kind
 
 API_BASE = "/api/v1"
+
+LIMIT, MOST = 50, 500
+"""Rows of a page where none are asked for, and at most."""
 
 Schema = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ from functools import partial
 from threading import BoundedSemaphore
 
 from app.settings import Settings
-from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
+from app.wiring import audit, both_clusters, ledger_on_target
 from sinks.background import awaited, begun
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
@@ -50,7 +50,7 @@ def _read(settings: Settings, flow: FlowSettings) -> InLedger | Unreadable:
             # Most callers need the source next. Two silent clusters then cost the time of one.
             asked = begun(clusters.source.cluster_id, f"cluster id {clusters.source.alias}")
             try:
-                return _opened(flow, clusters, to_write=False).values(Entry.OVERRIDE)
+                return ledger_on_target(flow, clusters, to_write=False).values(Entry.OVERRIDE)
             except ClusterUnreachable:
                 # The next request to the source fails at once, and its caller reports that.
                 asked.exception()
@@ -59,11 +59,6 @@ def _read(settings: Settings, flow: FlowSettings) -> InLedger | Unreadable:
         unreadable = Unreadable(f"{flow.flow.name}: its ledger cannot be read: {error}")
         unreadable.__cause__ = error
         return unreadable
-
-
-def _opened(flow: FlowSettings, clusters: FlowClusters, *, to_write: bool) -> Ledger:
-    open_ledger = partial(ledger, flow, clusters.target, to_write=to_write)
-    return guard(flow, clusters.source, clusters.target).open_for_target(open_ledger, to_write=to_write)
 
 
 class OpenLedgers:
@@ -75,7 +70,7 @@ class OpenLedgers:
         for flow in flows:
             try:
                 clusters = stack.enter_context(both_clusters(settings, flow))
-                self._ledgers[flow.flow] = _opened(flow, clusters, to_write=True)
+                self._ledgers[flow.flow] = ledger_on_target(flow, clusters)
             except LockstepError as error:
                 raise LockstepError(f"nothing was written: {prefixed(flow.flow.name, error)}") from error
             self._targets[flow.flow] = flow, clusters.target

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.http.paging import LIMIT, MOST, PageQuery, paged
+from app.http.api import PageQuery, paged
+from app.http.openapi import LIMIT, MOST
 
 ROWS = [(f"group-{number:03}", "SYNCED" if number % 3 else "TOO_OLD") for number in range(120)]
 
