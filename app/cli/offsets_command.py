@@ -18,7 +18,7 @@ from app.cli.shared_options import (
     OutputOption,
     YesOption,
     need_terminal,
-    of_each_flow,
+    print_of_each_flow,
     whole,
     with_overrides,
 )
@@ -135,22 +135,13 @@ def groups(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
         source, target = clusters.source, clusters.target
         direction = Direction(one, source.groups, target.groups, list_both(one, source, target))
         seen = replicated_offsets(direction, chosen_groups(one, source.groups.names()))
-        unread.extend(f"{one.flow.name}: {group}: {fault}" for group, fault in seen.errors.items())
+        unread.extend(seen.errors)
+        for group, fault in seen.errors.items():
+            complain(f"{one.flow.name}: {group}: {fault}")
         return list(seen.items)
 
     unread: list[str] = []
-    flows, failed = of_each_flow(with_overrides(config, flow), found, "groups")
-    for line in unread:
-        complain(line)
-    if output is Output.JSON:
-        print_json(with_failures({"flows": flows}, failed))
-    else:
-        for row in flows:
-            print_table(
-                f"{row['source']}->{row['target']}: {number_of(len(row['groups']), 'group')}",
-                ("group",),
-                zip(row["groups"]),
-            )
+    failed = print_of_each_flow(with_overrides(config, flow), output, found, "groups", ("group",))
     raise typer.Exit(FAILED if failed or unread else DONE)
 
 

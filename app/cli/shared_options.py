@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 from typer.main import get_command
 
-from app.cli.failures import Failures
-from app.cli.output import Output, closed_at_end, errors
+from app.cli.failures import Failures, with_failures
+from app.cli.output import Output, closed_at_end, errors, print_json, print_table
 from app.settings import Settings, load
 from app.settings.job_settings import USUAL, Reading
 from sinks.flow_settings import FlowSettings
@@ -26,7 +26,7 @@ from sinks.model.changes import Kind
 from sinks.model.times import time_of
 from streaming.durations import seconds_of
 from streaming.errors import WrongUsage
-from streaming.message_words import nearest
+from streaming.message_words import nearest, number_of
 
 if TYPE_CHECKING:
     from app.wiring import FlowClusters
@@ -210,10 +210,14 @@ def with_overrides(
     return settings
 
 
-def of_each_flow(
-    settings: Settings, found: Callable[[FlowSettings, FlowClusters], Sequence[Any]], name: str
-) -> tuple[list[dict[str, Any]], Failures]:
-    """A row for each flow, with `found` under this name, and the flows that failed."""
+def print_of_each_flow(
+    settings: Settings,
+    output: Output,
+    found: Callable[[FlowSettings, FlowClusters], Sequence[dict[str, str] | str]],
+    name: str,
+    columns: Sequence[str],
+) -> Failures:
+    """Prints a row for each flow, with `found` under this name, or a table of it. Returns the flows that failed."""
     from app.wiring import both_clusters, guard
 
     flows: list[dict[str, Any]] = []
@@ -222,7 +226,14 @@ def of_each_flow(
         with failed.noted(one.flow.name), both_clusters(settings, one) as clusters:
             guard(one, clusters.source, clusters.target).ids()
             flows.append(one.flow.as_json() | {name: found(one, clusters)})
-    return flows, failed
+    if output is Output.JSON:
+        print_json(with_failures({"flows": flows}, failed))
+        return failed
+    for row in flows:
+        rows = [(one,) if isinstance(one, str) else tuple(one.values()) for one in row[name]]
+        title = f"{row['source']}->{row['target']}: {number_of(len(rows), name.removesuffix('s'))}"
+        print_table(title, columns, rows)
+    return failed
 
 
 def need_terminal(why: str, instead: str = "say --yes") -> None:

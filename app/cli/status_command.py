@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.cli.failures import FailureDocument, with_failure, with_failures
-from app.cli.output import DONE, FAILED, PENDING, STALE, Output, complain, print_json, print_line, print_table
+from app.cli.failures import FailureDocument, with_failure
+from app.cli.output import DONE, FAILED, PENDING, STALE, Output, complain, print_json, print_line
 from app.cli.running import JobRefused, NoJobAnswers, address, ask
 from app.cli.shared_options import (
     DEFAULT_CONFIG,
@@ -20,7 +20,7 @@ from app.cli.shared_options import (
     FlowOption,
     OutputOption,
     loaded,
-    of_each_flow,
+    print_of_each_flow,
     with_overrides,
 )
 from app.cli.status_text import file_lines, print_status
@@ -28,7 +28,6 @@ from app.properties.mistakes import ConfigurationError, UnreadableFile, WrongFlo
 from app.settings import JobSettings, load_job
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError
-from streaming.message_words import number_of
 
 if TYPE_CHECKING:
     from app.wiring import FlowClusters
@@ -174,12 +173,5 @@ def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
         found = replicated_topics(list_both(one, clusters.source, clusters.target))
         return [{"upstream": upstream, "remote": remote} for upstream, remote in found.items()]
 
-    flows, failed = of_each_flow(with_overrides(config, flow), found, "topics")
-    if output is Output.JSON:
-        print_json(with_failures({"flows": flows}, failed))
-    else:
-        for row in flows:
-            pairs = [(topic["upstream"], topic["remote"]) for topic in row["topics"]]
-            title = f"{row['source']}->{row['target']}: {number_of(len(pairs), 'topic')}"
-            print_table(title, ("upstream", "remote"), pairs)
+    failed = print_of_each_flow(with_overrides(config, flow), output, found, "topics", ("upstream", "remote"))
     raise typer.Exit(FAILED if failed else DONE)
