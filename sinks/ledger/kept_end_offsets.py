@@ -180,11 +180,13 @@ def to_text(chunk: Mapping[str, KeptEndOffsets]) -> str:
 
 
 def from_text(text: str) -> dict[str, KeptEndOffsets]:
-    """Parses a text of `to_text`, or of an old version. Raises ValueError, KeyError, TypeError, AttributeError."""
+    """Parses a text of `to_text`. Raises ValueError, KeyError, TypeError, AttributeError."""
     found = orjson.loads(text)
     at, copied = int(found["at"]), found.get("copied", {})
     return {
-        str(topic): KeptEndOffsets(tuple(map(int, ends)), at, _positions(copied[topic]) if topic in copied else None)
+        TopicPartition(topic, 0).topic: KeptEndOffsets(
+            tuple(map(int, ends)), at, _positions(copied[topic]) if topic in copied else None
+        )
         for topic, ends in found["ends"].items()
     }
 

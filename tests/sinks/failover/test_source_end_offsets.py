@@ -13,6 +13,8 @@ from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.faults import ClusterUnreachable
 from sinks.ledger.kept_end_offsets import KnownPosition, LatestSync, kept_end_offsets
 from sinks.ledger.ledger import Ledger
+from sinks.ledger.ledger_entries import Entry
+from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from tests.inline_work import inline
 from tests.memory.memory_records import MemoryLog
@@ -200,3 +202,10 @@ def test_log_that_is_seen_to_be_shorter_is_told_of_again_where_that_could_not_be
     known = known_end_offsets(built.ledger())
     assert known is not None
     assert known.ends["x"] == (10, 13)
+
+
+def test_an_entry_with_a_name_that_no_topic_can_have_is_unreadable() -> None:
+    built = stage()
+    built.ledger().put({(Entry.SOURCE_ENDS, ("0",)): f'{{"at": 1, "ends": {{"{"x" * 40_000}": [1]}}}}'})
+    with pytest.raises(LockstepError, match=r"the source's ends in .* cannot be read"):
+        kept_end_offsets(built.ledger())
