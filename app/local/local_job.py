@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,13 @@ END_WITHIN = 300.0
 
 
 class LocalJob(Startable):
-    """`lockstep run` with this properties file. `port`, `token`: its values under `lockstep.http`."""
+    """`lockstep run` with this properties file. `port`, `token`: its values under `lockstep.http`. `submit_options`: of
+    spark-submit; only a checkout can use them."""
 
-    def __init__(self, config: Path, port: int, log: Path, token: str | None = None) -> None:
-        start = [str(PROJECT / "spark-submit.sh"), "--"]
+    def __init__(
+        self, config: Path, port: int, log: Path, submit_options: Sequence[str] = (), token: str | None = None
+    ) -> None:
+        start = [str(PROJECT / "spark-submit.sh"), *submit_options, "--"]
         if not is_checkout():
             start = [sys.executable, "-m", "app.main", "run"]
         self._command = [*start, "--config", str(config)]
