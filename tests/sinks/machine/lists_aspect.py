@@ -232,6 +232,14 @@ class ListsAspect(Stage):
         own = {self.onto.users.stored[key].password for key in self.theirs[Kind.SCRAM_USER]}
         assert own == {"own"}, "a user of another client has another password"
 
+    def _never_claimed(self, kind: Kind, alias: str) -> bool:
+        """Whether the flow of this source has the kind paused, and its ledger knows of nothing that it wanted."""
+        for world in self.worlds():
+            ledger = world.ledger()
+            if world.settings.flow.source == alias and kind in ledger.paused():
+                return ledger.get(Entry.CLAIMED, kind.value) is None and not ledger.owned(kind)
+        return False
+
     def check_pass(self, world: World, written: Collection[Written], report: Report | None) -> None:
         """Nothing goes that a source has, whatever it shows; that of another flow's source counts once it was seen, and
         while that flow's file names it."""
@@ -241,7 +249,8 @@ class ListsAspect(Stage):
             known = [
                 one
                 for one in self.origins
-                if one.alias == flow.source or not (self.narrowed or self.known.is_misled(kind, one.alias))
+                if one.alias == flow.source
+                or not (self.narrowed or self.known.is_misled(kind, one.alias) or self._never_claimed(kind, one.alias))
             ]
             wanted = {key for origin in known for key in origin.wanted(kind, self.world.provider)}
             gone = {one.key for one in written if one.kind is kind and one.op is Op.DELETE}
