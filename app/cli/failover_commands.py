@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -231,8 +230,10 @@ def promote(
     take_over: TakeOverOption = False,
 ) -> None:
     """Ends a flow whose records are all on the target: last offsets, rights to write, and nothing more is written."""
-    call = FailoverCall(why, take_over, verifies=verify, aborts=abort_transactions)
-    call = replace(call, accepted=accept or (), accepted_groups=accept_group or ())
+    accepted, groups = accept or (), accept_group or ()
+    call = FailoverCall(
+        why, take_over, accepted=accepted, accepted_groups=groups, verifies=verify, aborts=abort_transactions
+    )
     run = called(config, flow, output, call, dry=dry)
     with run.scene(accept) as scene:
         if not dry:

@@ -181,10 +181,10 @@ def promote(scene: Scene) -> FailoverRecord:
         if record.without_fence:
             # Without a fence only this proof shows that no client writes. The last proof may be old.
             prove_again(scene)
-        _check_whole(scene, hold_fence)
+        _check_whole(scene)
         if compare_copies(scene, wanted_pairs(scene)):
             # The comparison takes a while. A client may have written since.
-            _check_whole(scene, hold_fence)
+            _check_whole(scene)
     scene.journal.begin(Command.PROMOTE)
     ended = scene.journal.run(scene.steps())
     tell_late(scene)
@@ -195,7 +195,8 @@ def check_promote(scene: Scene) -> None:
     """Checks what `promote` checks first, apart from the proof of the fence. Writes nothing. Raises as `promote`."""
     record = scene.journal.check(Command.PROMOTE)
     if Step.LAST_OFFSETS not in record.done:
-        _check_whole(scene)
+        _check_all_fenced(scene)
+        _check_all_copied(scene)
 
 
 def promoted(scene: Scene) -> FailoverRecord | None:
@@ -272,8 +273,13 @@ def _not_fenced(scene: Scene, record: FailoverRecord) -> list[str]:
     return sorted(set(every) - set(record.topics))
 
 
-def _check_whole(scene: Scene, hold: Callable[[Scene], object] = lambda scene: None) -> None:
-    """Checks that all topics are fenced and all records copied. `hold`: sees that the fence holds."""
+def _check_whole(scene: Scene) -> None:
+    _check_all_fenced(scene)
+    hold_fence(scene)
+    _check_all_copied(scene)
+
+
+def _check_all_fenced(scene: Scene) -> None:
     check_nothing_lost(scene)
     record, every = scene.journal.record, scene.fenced(scene.listed())
     if record.topics and (left := sorted(set(every) - set(record.topics))):
@@ -281,7 +287,9 @@ def _check_whole(scene: Scene, hold: Callable[[Scene], object] = lambda scene: N
         raise NotNow(f"{said} replicated and not fenced: {first_names(left)}. Fence them, too")
     if not record.without_fence:
         _check_denied(scene, every)
-    hold(scene)
+
+
+def _check_all_copied(scene: Scene) -> None:
     pairs = wanted_pairs(scene)
     check_decided(scene, pairs)
     if missing := missing_records(scene, pairs):
