@@ -204,6 +204,7 @@ class FlowReconcile:
         """Returns the differences of each kind, without changes that are backed off."""
         found, moved = [], {} if self._components.leads_back else divergences(context.ledger)
         in_batches = bool(moved and context.ledger.failover().topics)
+        beside = self._claims.drained - {self.settings.flow}
         for controller in due:
             agenda = self._agenda.of[controller.kinds]
             seen = self._ask(controller, context, trouble, partial(controller.survey, context, agenda))
@@ -220,7 +221,7 @@ class FlowReconcile:
                 comparison = comparison.with_plan(comparison.plan.refusing_kinds(kept, passing=True))
             if moved:
                 comparison = comparison.with_plan(refuse_moved(comparison.plan, moved, in_batches=in_batches))
-            if beside := self._claims.drained - {self.settings.flow}:
+            if beside:
                 comparison = comparison.with_plan(refuse_beside(comparison.plan, beside))
             found.append((controller, agenda.hold_back(comparison, context.ledger.owned, context.now)))
         return found

@@ -50,7 +50,7 @@ class Claims:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._claims: defaultdict[Kind, dict[Flow, _Claim]] = defaultdict(dict)
-        self.drained: set[Flow] = set()
+        self.drained: frozenset[Flow] = frozenset()
         """Flows that drained topics: what their sources show no longer tells what their clients need on the target."""
         self._waiting: set[Flow] = set()
 
@@ -90,10 +90,8 @@ class Claims:
         Its claims in this process stay. If it has none, and its ledger knows of none either, it claims nothing.
         """
         with self._lock:
-            if ledger.values(Entry.DIVERGENCE):
-                self.drained.add(flow)
-            else:
-                self.drained.discard(flow)
+            # A new set each time: passes of other flows read it meanwhile.
+            self.drained = self.drained | {flow} if ledger.values(Entry.DIVERGENCE) else self.drained - {flow}
             for kind, claim in ((kind, flows[flow]) for kind, flows in self._claims.items() if flow in flows):
                 claim.stopped = kind in stopped and claim.keys is None
                 if claim.stopped and ledger.get(Entry.CLAIMED, kind.value) is None and not ledger.owned(kind):
