@@ -249,8 +249,8 @@ def _keep_divergence(scene: Scene) -> None:
         keep_divergences(ledger, _divergences_now(scene, prediction))
         return
     drains = record.doing is Command.DRAIN
-    kept = divergences(ledger).keys() if record.topics else set()
-    topics = set(scene.topics(scene.listed())) - (kept if drains else set())
+    kept = divergences(ledger).keys() if drains and record.topics else set()
+    topics = set(scene.topics(scene.listed())) - kept
     _refuse_open(scene)
     prediction = counted(scene, topics if drains or record.topics else None)
     _refuse_late(scene, prediction)
@@ -270,7 +270,7 @@ def _divergences_now(scene: Scene, prediction: Prediction) -> dict[str, Divergen
     found: dict[str, Divergence] = {}
     with closing(scene.target.records("read_uncommitted")) as target:
         copies = {
-            TopicPartition(prediction.remote[topic], number): TopicPartition(topic, number)
+            TopicPartition(prediction.remote[topic], number)
             for topic, ends in prediction.known.items()
             for number in range(len(ends))
         }
