@@ -246,6 +246,9 @@ class ListsAspect(Stage):
         super().check_pass(world, written, report)
         flow = world.settings.flow
         for kind in LISTS:
+            gone = {one.key for one in written if one.kind is kind and one.op is Op.DELETE}
+            if not gone:
+                continue
             known = [
                 one
                 for one in self.origins
@@ -253,7 +256,6 @@ class ListsAspect(Stage):
                 or not (self.narrowed or self.known.is_misled(kind, one.alias) or self._never_claimed(kind, one.alias))
             ]
             wanted = {key for origin in known for key in origin.wanted(kind, self.world.provider)}
-            gone = {one.key for one in written if one.kind is kind and one.op is Op.DELETE}
             gone = {key for key in gone & wanted if not (kind is Kind.ACL and self._reads_nothing(key))}
             assert not gone, f"deleted, and still on a source: {gone}"
         sees_acls = self._sees_acls and not self.narrowed
