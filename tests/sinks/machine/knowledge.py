@@ -20,7 +20,8 @@ from tests.sinks.machine.surroundings import Difference, kinds_unseen
 class Knowledge:
     """`removed`: what others took away, and the flows that remember it and have not seen that yet; `missed`: that of it
     which all have seen missing. `unshown`: what Lockstep created and no later pass saw: while it is missing, it counts
-    as not shown yet. Of this process: `shown`, the kinds that it has seen of each source, `misled`, the ones
+    as not shown yet. `wished`: by source and kind, what a flow wished for since its last full comparison, as far as its
+    source had it all the time. Of this process: `shown`, the kinds that it has seen of each source, `misled`, the ones
     that it was shown empty instead, `acls_seen`, flows whose ACLs it has compared."""
 
     removed: dict[Difference, set[Flow]] = field(default_factory=dict)
@@ -29,6 +30,7 @@ class Knowledge:
     shown: dict[str, set[Kind]] = field(default_factory=dict)
     misled: dict[str, set[Kind]] = field(default_factory=dict)
     acls_seen: set[Flow] = field(default_factory=set)
+    wished: dict[tuple[str, Kind], set[Key]] = field(default_factory=dict)
 
     def begin_anew(self) -> None:
         """Another process."""
@@ -48,8 +50,16 @@ class Knowledge:
         """Whether this process was never shown what the source has of a kind, but that it has none."""
         return kind in self.misled.get(source, ())
 
-    def passed(self, flow: Flow, report: Report | None, blank: Collection[Kind], on: Callable[[Kind], Items]) -> None:
-        """A pass is over. `blank`: kinds that the source showed empty; `on`: what the target has."""
+    def passed(
+        self,
+        flow: Flow,
+        report: Report | None,
+        blank: Collection[Kind],
+        on: Callable[[Kind], Items],
+        wanted: Callable[[Kind], Items],
+    ) -> None:
+        """A pass is over. `blank`: kinds that the source showed empty; `on`: what the target has; `wanted`: what it
+        should have of this source."""
         shown = self.shown.setdefault(flow.source, set())
         # The users that a flow wants are those that the source's ACLs name.
         hidden = {*blank, Kind.SCRAM_USER} if Kind.ACL in blank else set(blank)
@@ -67,7 +77,16 @@ class Knowledge:
             self.acls_seen.add(flow)
         shown.update(set(LISTS) - unseen - set(blank))
         self.misled[flow.source] -= shown
+        for kind in set(LISTS) - unseen - set(blank):
+            self.wished[flow.source, kind] = set(wanted(kind))
         self._note_missed(flow, unseen, on)
+
+    def still_wanted(self, source: str, kind: Kind, wanted: Collection[Key]) -> set[Key]:
+        """What a flow is known to wish for. Called after every step: what its source lost in between, the flow wishes
+        for only once it has seen it again."""
+        wished = self.wished.setdefault((source, kind), set(wanted))
+        wished &= set(wanted)
+        return wished
 
     def _note_missed(self, flow: Flow, unseen: Collection[Kind], on: Callable[[Kind], Items]) -> None:
         """What passes of all flows that had it saw missing is not Lockstep's any more, whatever the ledgers say."""

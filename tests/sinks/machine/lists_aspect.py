@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from functools import partial
+from itertools import product
 
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
@@ -225,6 +227,8 @@ class ListsAspect(Stage):
 
     def check_foreign(self) -> None:
         super().check_foreign()
+        for origin, kind in product(self.origins, LISTS):
+            self.known.still_wanted(origin.alias, kind, origin.wanted(kind, self.world.provider))
         for kind in LISTS:
             there = self.onto.items(kind)
             assert self.theirs[kind] <= there.keys(), f"another client's is gone: {self.theirs[kind] - there.keys()}"
@@ -249,19 +253,23 @@ class ListsAspect(Stage):
             gone = {one.key for one in written if one.kind is kind and one.op is Op.DELETE}
             if not gone:
                 continue
-            known = [
-                one
-                for one in self.origins
-                if one.alias == flow.source
-                or not (self.narrowed or self.known.is_misled(kind, one.alias) or self._never_claimed(kind, one.alias))
-            ]
-            wanted = {key for origin in known for key in origin.wanted(kind, self.world.provider)}
+            wanted = set[Key]()
+            for one in self.origins:
+                there = one.wanted(kind, self.world.provider)
+                if one.alias == flow.source:
+                    wanted |= there.keys()
+                elif not (
+                    self.narrowed or self.known.is_misled(kind, one.alias) or self._never_claimed(kind, one.alias)
+                ):
+                    wanted |= self.known.still_wanted(one.alias, kind, there)
             gone = {key for key in gone & wanted if not (kind is Kind.ACL and self._reads_nothing(key))}
             assert not gone, f"deleted, and still on a source: {gone}"
         sees_acls = self._sees_acls and not self.narrowed
         unseen = set(LISTS) if self.narrowed else self.upstream.blank | self.upstream.misread
         self.known.created({(one.kind, one.key) for one in written if one.op is Op.CREATE}, self.onto.items)
-        self.known.passed(flow, report, unseen, self.onto.items)
+        (source,) = (one for one in self.origins if one.alias == flow.source)
+        wanted = partial(source.wanted, passwords=self.world.provider)
+        self.known.passed(flow, report, unseen, self.onto.items, wanted)
         self.upstream.misread.clear()
         saw = report is not None and report.everything and Kind.ACL not in report.paused and sees_acls
         self.compared = set(self.origins[0].acls.bindings) if saw else set()
