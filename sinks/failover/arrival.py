@@ -33,6 +33,12 @@ from streaming.mm2.records import TopicPartition
 ARRIVAL_LIMITS = ReadLimits(most=200_000, seconds=60.0)
 """Beyond these limits the count is reported as a minimum."""
 
+CLOCKS_DIFFER_MS = 10_000
+"""How far the clocks of two clusters may be apart."""
+
+LONG_TAIL_RECORDS = 2_000
+"""Records at the end of a copy that are compared where the source may have its last ones more than once."""
+
 WIDER = 8
 """Factor by which the stretch grows when it held no record."""
 
@@ -114,7 +120,13 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
             found[where] = Arrival(where, ALL_THERE)
         else:
             deep.append(where)
-    found |= _searched(source, {where: there.tails[pairs[where]] for where in deep}, here.logs)
+    # Only these rest on a part of the source's log.
+    partly = {where: there.tails[copy] for where, copy in pairs.items() if where not in here.whole}
+    doubted = _may_stand_earlier(source, found, partly, here.tails)
+    deep += doubted
+    longer = _tails(target, [pairs[where] for where in doubted], LONG_TAIL_RECORDS).tails
+    tails = {**there.tails, **longer}
+    found |= _searched(source, {where: tails[pairs[where]] for where in deep}, here.logs)
     for where in deep:
         # The target's retention took all that it had.
         if (known := found[where].behind) and not there.tails[pairs[where]] and there.logs[pairs[where]].end:
@@ -133,6 +145,29 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
         found[where] = replace(found[where], behind=known)
     found |= {where: Arrival(where, ALL_THERE) for where in empty}
     return {where: _with_hidden(one, here.hidden.get(where)) for where, one in found.items()}
+
+
+def _may_stand_earlier(
+    source: RecordReader,
+    found: Mapping[TopicPartition, Arrival],
+    targets: Mapping[TopicPartition, list[Fingerprint]],
+    tails: Mapping[TopicPartition, list[Fingerprint]],
+) -> list[TopicPartition]:
+    """Returns the counted partitions whose source may have the target's last records before its own last ones, too.
+
+    A producer that sends a batch again appends the same records with the same timestamps. The broker's time index tells
+    whether the log has such timestamps before the tail. Where the target sets the timestamps, a record that came to the
+    source after the target's last one is no original of it. `targets`, `tails`: the last records of both sides.
+    """
+    counted = {where: one.behind for where, one in found.items() if one.behind and targets.get(where) and tails[where]}
+    appended = {where for where in counted if _is_appended(targets[where])}
+    times = {where: min(one.timestamp for one in targets[where]) for where in counted.keys() - appended}
+    doubted = [where for where, offset in first_since(source, times).items() if offset < tails[where][0].offset]
+    for where in appended:
+        original = tails[where][len(tails[where]) - counted[where].records - 1]
+        if original.timestamp > targets[where][-1].timestamp + CLOCKS_DIFFER_MS:
+            doubted.append(where)
+    return doubted
 
 
 def _with_hidden(one: Arrival, hidden: range | None) -> Arrival:
@@ -207,23 +242,23 @@ class _Tails:
     hidden: Mapping[TopicPartition, range]
 
 
-def _tails(reader: RecordReader, partitions: Collection[TopicPartition]) -> _Tails:
-    """Returns the last records of each partition. A tail is `whole` if the partition has fewer than TAIL_RECORDS."""
+def _tails(reader: RecordReader, partitions: Collection[TopicPartition], most: int = TAIL_RECORDS) -> _Tails:
+    """Returns the last records of each partition, at most so many. A tail is `whole` if the partition has fewer."""
     seen = reader.ends(partitions)
     logs, tails = seen.items, dict[TopicPartition, list[Fingerprint]]()
     problems = {where: f"on {reader.alias}: {fault}" for where, fault in seen.errors.items()}
-    width, left, whole, hidden = TAIL_RECORDS, set(logs), set[TopicPartition](), dict[TopicPartition, range]()
+    width, left, whole, hidden = most, set(logs), set[TopicPartition](), dict[TopicPartition, range]()
     while left:
         spans = {where: (max(logs[where].start, logs[where].end - width), logs[where].end) for where in left}
-        for where, (records, why, position) in _read(reader, spans, TAIL_RECORDS).items():
+        for where, (records, why, position) in _read(reader, spans, most).items():
             if why is Why.END and position < logs[where].end:
                 hidden[where] = range(position, logs[where].end)
             if why in (Why.TIME, Why.FAULT):
                 problems[where] = f"on {reader.alias}: its last records could not be read ({why.value})"
             elif spans[where][0] > logs[where].start:
-                if len(records) < TAIL_RECORDS:
+                if len(records) < most:
                     continue
-            elif len(records) < TAIL_RECORDS or spans[where][1] - spans[where][0] == len(records):
+            elif len(records) < most or spans[where][1] - spans[where][0] == len(records):
                 whole.add(where)
             tails[where] = records
             left.discard(where)

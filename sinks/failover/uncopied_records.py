@@ -70,8 +70,8 @@ def fingerprint_of(record: Record) -> Fingerprint:
 
 
 def same(here: Fingerprint, there: Fingerprint) -> bool:
-    """Whether one record is the copy of the other."""
-    timed = here.timestamp == there.timestamp or here.appended or there.appended
+    """Whether `there` is the copy of `here`. A copy has its original's timestamp, unless the target sets its own."""
+    timed = here.timestamp == there.timestamp or there.appended
     return timed and here.digest == there.digest
 
 

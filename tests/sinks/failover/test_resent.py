@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.failover.arrival import Arrival, arrivals
+from sinks.failover.arrival import CLOCKS_DIFFER_MS, Arrival, arrivals
+from sinks.kafka.ports.record_reader import Stamp
 from streaming.mm2.records import TopicPartition
 from tests.memory.memory_records import MemoryLog, MemoryRecords
 
@@ -51,3 +53,43 @@ def test_of_a_compacted_topic_the_count_is_at_most_so_many() -> None:
     found = seen(list(range(30)), [*range(25), *range(5, 10)], compacted=True).behind
     assert found is not None
     assert (found.records, found.exact) == (5, False)
+
+
+@pytest.mark.parametrize("others", [0, 1, 16, 500])
+def test_records_that_a_producer_sent_again_are_not_taken_for_those_that_were_copied(others: int) -> None:
+    copied, again = list(range(20)), list(range(4, 20))
+    found = seen([*copied, *range(100, 100 + others), *again], copied).behind
+    assert found is not None
+    assert (found.records, found.exact) == (others + 16, True)
+
+
+def test_records_that_were_sent_again_and_copied_again_are_all_there() -> None:
+    both = [*range(20), *range(100, 130), *range(4, 20)]
+    found = seen(both, both).behind
+    assert found is not None
+    assert (found.records, found.exact) == (0, True)
+
+
+def stamped(*, source: Stamp, target: Stamp, later_ms: int) -> Arrival:
+    """Twenty records were copied; then come 500 others, and the twenty again, so much later."""
+    here, there = MemoryLog(), MemoryLog()
+    for number in range(20):
+        here.append(b"%d" % number, b"", 1000 + number, source)
+        there.append(b"%d" % number, b"", 1000 + number, target)
+    for number in range(500):
+        here.append(b"other", b"%d" % number, 1020 + number, source)
+    for number in range(20):
+        here.append(b"%d" % number, b"", 1020 + number + later_ms, source)
+    return arrivals(MemoryRecords("a", {HERE: here}), MemoryRecords("b", {THERE: there}), {HERE: THERE})[HERE]
+
+
+def test_where_the_source_sets_the_timestamps_the_copies_have_them() -> None:
+    found = stamped(source=Stamp.APPEND, target=Stamp.CREATE, later_ms=1).behind
+    assert found is not None
+    assert (found.records, found.exact) == (520, True)
+
+
+def test_where_the_target_sets_the_timestamps_a_record_that_came_later_is_no_original() -> None:
+    found = stamped(source=Stamp.APPEND, target=Stamp.APPEND, later_ms=CLOCKS_DIFFER_MS + 1).behind
+    assert found is not None
+    assert (found.records, found.exact) == (520, False)
