@@ -18,7 +18,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from threading import Lock
 
-from sinks.every_kind.absence import NEVER_AT
 from sinks.every_kind.comparison import Polled
 from sinks.every_kind.kinds_agenda import KindsAgenda
 from sinks.every_kind.listing import Freshness, Listed, TopicListing
@@ -54,19 +53,28 @@ class FlowAgenda:
         for other in self.of.values():
             other.signalled = max(0, other.signalled - explained)
 
-    def due_at(self, wishes: Iterable[tuple[Kinds, float]], idle: Collection[Kind], others: Iterable[float]) -> float:
-        """When the next pass is due: the earliest wish of a controller, retry, or time in `others`.
+    def due_at(
+        self,
+        now: float,
+        wishes: Iterable[tuple[Kinds, float]],
+        *,
+        idle: Collection[Kind],
+        awake: Collection[Kind],
+        others: Iterable[float],
+    ) -> float:
+        """When the next pass is due: the earliest full comparison, wish of a controller, retry, or time in `others`.
 
-        A controller whose kinds are all `idle` has no wish: it can do nothing before one of them wakes.
+        A controller whose kinds are all `idle` has no wish: it can do nothing before one of them wakes. `awake`: kinds
+        that make a pass due once they have rested.
         """
-        wanted = list(others)
+        wanted = [self.full.due_at(now), *self.intervals.waking(awake, now), *others]
         for kinds, at in wishes:
             one = self.of[kinds]
             if one.error is not None:
                 wanted.append(one.retries.not_before)
             elif not kinds <= set(idle):
                 wanted.append(at)
-        return min(wanted, default=NEVER_AT)
+        return min(wanted)
 
 
 LATEST = 1.5

@@ -130,7 +130,15 @@ class FlowReconcile:
 
         # The lease, the ledger and the clusters are those that were compared, right before the first write.
         compared = replace(compared, plan=self._ledger.refuse_outdated(compared.plan, context.ledger))
-        self._check_before_writing(compared)
+        if compared.plan.changes:
+            self._components.leadership.prove()
+        if not self._ledger.ended:
+            if compared.plan.changes or context.everything:
+                # Also at first contact, which pins both ids.
+                self._components.guard.check(context.ledger)
+            for _, comparison in compared.comparisons:
+                for kind, present in comparison.present.items():
+                    context.ledger.recognize(kind, present)
 
         # Write; what was written is owned and audited, whatever ends it.
         outcomes = self._write(compared, progress)
@@ -253,19 +261,6 @@ class FlowReconcile:
             trouble.note(controller.kinds, error)
             return None
 
-    def _check_before_writing(self, compared: Compared) -> None:
-        ledger = compared.context.ledger
-        if compared.plan.changes:
-            self._components.leadership.prove()
-        if self._ledger.ended:
-            return
-        if compared.plan.changes or compared.context.everything:
-            # Right before the first write, and at first contact, which pins both ids.
-            self._components.guard.check(ledger)
-        for _, comparison in compared.comparisons:
-            for kind, present in comparison.present.items():
-                ledger.recognize(kind, present)
-
     def _write(self, compared: Compared, progress: WriteProgress | None) -> tuple[Outcome, ...]:
         plan, ledger = compared.plan, compared.context.ledger
         if self._ledger.ended or not plan.changes:
@@ -343,6 +338,9 @@ class FlowReconcile:
         refused = dict.fromkeys((*plan.refused, *(refusal for one in seen for refusal in one.refused)))
         errors = dict.fromkeys((*plan.errors, *(error for one in seen for error in one.errors)))
         wishes = [(controller.kinds, one.due) for controller, one in zip(controllers, seen, strict=True)]
+        now, awake = context.now, self.settings.synced - self._ledger.paused
+        waiting = self._deletions.next_at(context.idle)
+        observers = [observer.due_at(now) for observer in self._components.observers]
         return Report(
             plan=replace(plan, refused=tuple(refused), errors=tuple(errors)),
             outcomes=outcomes,
@@ -358,17 +356,10 @@ class FlowReconcile:
             effective=tuple(group for one in seen for group in one.effective),
             listed=context.listed,
             now=context.now,
-            due=self._agenda.due_at(wishes, context.idle, self._others_due(context)),
+            due=self._agenda.due_at(now, wishes, idle=context.idle, awake=awake, others=[waiting, *observers]),
             stream_moved=any(one.stream_moved for one in seen),
             warnings=() if ended else (*self.warnings, *(warning for one in seen for warning in one.warnings)),
         )
-
-    def _others_due(self, context: PassContext) -> list[float]:
-        """Due times of the full comparison, of resting kinds, of waiting deletions, and of observers."""
-        now, awake = context.now, self.settings.synced - self._ledger.paused
-        observers = [observer.due_at(now) for observer in self._components.observers]
-        waiting = self._deletions.next_at(context.idle)
-        return [self._agenda.full.due_at(now), *self._agenda.intervals.waking(awake, now), waiting, *observers]
 
     @property
     def paused(self) -> frozenset[Kind]:

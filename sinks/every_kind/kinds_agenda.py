@@ -393,7 +393,10 @@ class KindsAgenda:
         """Note that a comparison was applied. Left to compare: what could not be seen, was not written, or failed for a
         moment."""
         covered, self.inputs = comparison.covered, self.polled.inputs
-        names = {one.change.key[0] for one in outcomes if is_to_compare_again(one)}
+        passing = {one.change.key[0] for one in outcomes if one.error is not None and one.error.retriable}
+        # A new topic may lack a refused config, or be another client's with other configs.
+        done = (one.change for one in outcomes if one.error is None)
+        names = passing.union(change.key[0] for change in done if change.kind.row.data and change.op is Op.CREATE)
         if covered is not None:
             keys = self.polled.keys if names else None
             again = {key for key, name in keys.items() if name in names} if keys else set()
@@ -432,11 +435,3 @@ class KindsAgenda:
         refused = self.findings.refused and polled.keys is None
         due = polled.due_if_refused if refused else polled.due
         return min(due, self.backed_off.next_at(), keys.retry_at())
-
-
-def is_to_compare_again(outcome: Outcome) -> bool:
-    """Whether the fault passes by itself, or a topic was just created. A new topic may lack a refused config, or be
-    another client's with other configs."""
-    if outcome.error is not None:
-        return outcome.error.retriable
-    return outcome.change.kind.row.data and outcome.change.op is Op.CREATE

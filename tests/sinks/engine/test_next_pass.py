@@ -15,7 +15,8 @@ ACLS, TOPICS, GROUPS = (
 
 
 def due(*wishes: tuple[Kinds, float], idle: Kinds = frozenset(), agenda: FlowAgenda | None = None) -> float:
-    return (agenda or FlowAgenda()).due_at(wishes, idle, [60.0])
+    agenda = agenda or FlowAgenda()
+    return agenda.due_at(0.0, wishes, idle=idle, awake=frozenset(Kind), others=[60.0])
 
 
 def test_the_earliest_wish_counts() -> None:

@@ -213,7 +213,9 @@ class AgendaMachine(RuleBasedStateMachine):
         expected = [
             self.retry_at.get(kinds, at) for kinds, at in wishes.items() if kinds in self.retry_at or kinds != GROUPS
         ]
-        assert self.agenda.due_at(wishes.items(), idle=GROUPS, others=[self.now + 60]) == min(*expected, self.now + 60)
+        expected += [self.now + 60, self.agenda.full.due_at(self.now)]
+        due = self.agenda.due_at(self.now, wishes.items(), idle=GROUPS, awake=frozenset(Kind), others=[self.now + 60])
+        assert due == min(expected)
 
 
 @pytest.mark.hypothesis
