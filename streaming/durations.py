@@ -1,4 +1,5 @@
-"""Lengths of time as a properties file has them: `1 second`, `500 ms`, `2 minutes`, or plain seconds."""
+"""Lengths of time as a properties file has them: `1 second`, `500 ms`, `2 minutes`, or plain seconds. Waits that
+double."""
 
 from __future__ import annotations
 
@@ -18,6 +19,13 @@ SECONDS = {"": 1.0} | {name: length for unit, short, length in UNITS for name in
 """Of each unit, by its name in small letters."""
 
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
+
+
+def doubled(first_s: float, tries: int, longest_s: float) -> float:
+    """Returns the seconds to wait after so many tries, at least one: `first_s`, twice that, and so on up to
+    `longest_s`."""
+    # A float has no more than 1023 doublings.
+    return min(first_s * 2.0 ** min(tries - 1, 32), longest_s)
 
 
 def written(seconds: float) -> str:

@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
+from streaming.durations import doubled
+
 _CAUSE = re.compile(r"^\s*Caused by: (?P<name>[\w.$]+)(?:: (?P<message>.*))?$", re.MULTILINE)
 _RAISED = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)+(?P<error>\S.*)")
 _JAVA_CALL = re.compile(r"^[\w.]*Py4JJavaError: ")
@@ -92,7 +94,7 @@ class Restarts:
     def delay(self, ran_for: float) -> float:
         """Seconds until the next start, for a query that failed after `ran_for` seconds."""
         self.failures = 1 if ran_for >= self.settled else self.failures + 1
-        return min(self.longest, self.first * 2.0 ** min(self.failures - 1, 32))
+        return doubled(self.first, self.failures, self.longest)
 
     def diagnose(self, trace: str) -> QueryFailure:
         """Read a failure off its Java stack trace.

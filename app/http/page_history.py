@@ -19,7 +19,7 @@ from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus
 from sinks.ledger.audit_events import is_event
 from sinks.model.changes import Outcome, value_as_json
-from sinks.model.times import utc_now, utc_text
+from sinks.model.times import NEVER_AT, utc_now, utc_text
 from streaming.flow import Flow
 
 INTERVAL = 10.0
@@ -76,7 +76,7 @@ class FlowHistory:
             self._passes += 1
 
     def due_at(self, now: float) -> float:
-        return float("inf")
+        return NEVER_AT
 
     def close(self, *, replaced: bool) -> None:
         """Keeps what it knows: the flow continues with other settings, or the job ends."""

@@ -16,6 +16,7 @@ from sinks.background import begun
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.pass_schedule import PassSchedule, Reason
+from sinks.model.times import NEVER_AT
 from streaming.flow import Flow
 from streaming.hints import Hints, LatestHeartbeats
 
@@ -131,7 +132,7 @@ class FlowPasses:
 
     def _next_at(self) -> float:
         starts = (one.schedule.next_at() for one in self._flows.values() if not one.is_running)
-        return min(starts, default=float("inf"))
+        return min(starts, default=NEVER_AT)
 
     def _stream_is_wanted(self) -> bool:
         return any(one.task.wants_stream for one in self._flows.values() if not one.is_running)

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sinks.engine.report import KindTrouble
-from sinks.every_kind.absence import NEVER_AT, Absence
+from sinks.every_kind.absence import Absence
 from sinks.every_kind.claims import Claims
 from sinks.every_kind.comparison import Comparison, Wanted
 from sinks.every_kind.controller import Controller, PassContext, Sighting
@@ -41,6 +41,7 @@ from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Change, Key, Kind, Op, Outcome, key_as_text
 from sinks.model.plan import CONFIRM, SEE_PLAN, Plan, Refusal, Unobserved
+from sinks.model.times import NEVER_AT
 from streaming.errors import LockstepError
 from streaming.message_words import first_names, number_of
 

@@ -20,7 +20,7 @@ from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus
 from sinks.engine.verify_status import VerifyStatus
-from sinks.every_kind.kinds_agenda import RetrySchedule
+from sinks.every_kind.backoff import RetrySchedule
 from sinks.failover.preflight import Preflight, not_checked
 from sinks.faults import NoAnswer, NotLeading
 from sinks.ledger.audit_events import SettingChange

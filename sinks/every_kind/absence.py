@@ -6,9 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-K = TypeVar("K")
+from sinks.model.times import NEVER_AT
 
-NEVER_AT = float("inf")
+K = TypeVar("K")
 
 OBSERVATIONS, SECONDS = 3, 60.0
 """So often, and over so long, a topic must be missing before a broker is asked for it by name."""

@@ -1,4 +1,6 @@
-"""Changes that the target refused: each backs off by itself and is tried again ever less often. Pure.
+"""When calls that fail, and changes that the target refused, are tried again: ever less often. Pure.
+
+Each refused change backs off by itself.
 
 What a missing right denied is another thing than a refused value: once the operator grants the right, all that it
 denied passes. So a few of those changes are tried every minute. As long as all that are tried go through, twice as many
@@ -14,7 +16,35 @@ from operator import attrgetter
 from sinks.faults import ItemFault
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import SEE_PLAN, Refusal
+from sinks.model.times import NEVER_AT
+from streaming.durations import doubled
 from streaming.message_words import number_of
+
+FIRST_RECOMPARE_S, LONGEST_RECOMPARE_S = 1.0, 30.0
+"""Seconds until the second try, and between tries in the end."""
+
+
+@dataclass
+class RetrySchedule:
+    """Retry times. Waits double from FIRST_RECOMPARE_S up to LONGEST_RECOMPARE_S while a call keeps failing."""
+
+    not_before: float = 0.0
+    failures: int = 0
+
+    def failed(self, now: float, at_least: float = 0.0) -> float:
+        """Note a failure. Returns the seconds until the next try."""
+        self.failures += 1
+        wait = max(at_least, doubled(FIRST_RECOMPARE_S, self.failures, LONGEST_RECOMPARE_S))
+        self.not_before = now + wait
+        return wait
+
+    def succeeded(self) -> None:
+        """The next failure is the first one."""
+        self.failures, self.not_before = 0, 0.0
+
+    def is_due(self, now: float) -> bool:
+        return now >= self.not_before
+
 
 FIRST_RETRY_S = 30.0
 """Seconds until the second try."""
@@ -35,11 +65,6 @@ class BackedOff:
     fault: ItemFault
     tries: int
     due: float
-
-
-def wait_after(tries: int) -> float:
-    """Seconds to wait after this many refusals. They double from FIRST_RETRY_S up to LONGEST_RETRY_S."""
-    return float(min(FIRST_RETRY_S * 2 ** min(tries - 1, 20), LONGEST_RETRY_S))
 
 
 class Backoff:
@@ -91,7 +116,7 @@ class Backoff:
                 if outcome.error.is_denied:
                     denied.add(change.kind)
                 tries = before.tries + 1 if before and before.change.after == change.after else 1
-                due = now + wait_after(tries)
+                due = now + doubled(FIRST_RETRY_S, tries, LONGEST_RETRY_S)
                 self._changes[item] = BackedOff(change, outcome.error, tries, due)
         if self._changes or granted:
             self._hasten_denied(granted - denied, denied, now)
@@ -121,8 +146,8 @@ class Backoff:
         return {key[0] for (_, key), backed_off in self._changes.items() if backed_off.due <= now}
 
     def next_at(self) -> float:
-        """When the next change is tried again; infinite if there is none."""
-        return min((backed_off.due for backed_off in self._changes.values()), default=float("inf"))
+        """When the next change is tried again; NEVER_AT if there is none."""
+        return min((backed_off.due for backed_off in self._changes.values()), default=NEVER_AT)
 
     def keep(self, is_wanted: Callable[[Change], bool]) -> None:
         self._changes = {item: one for item, one in self._changes.items() if is_wanted(one.change)}

@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from sinks.every_kind.absence import NEVER_AT
 from sinks.ledger.adoption import Alike
 from sinks.ledger.ownership import Entries
 from sinks.model.changes import Key, Kind
 from sinks.model.effective_drift import DifferingConfig, DriftGroup
 from sinks.model.plan import Plan, Refusal, Unobserved
+from sinks.model.times import NEVER_AT
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,6 @@ class ControllerStatus:
     groups: GroupSummary | None = None
     effective: Sequence[DriftGroup] = ()
     polled: int = 0
-    due: float = float("inf")
+    due: float = NEVER_AT
     stream_moved: bool = False
     warnings: Sequence[str] = ()

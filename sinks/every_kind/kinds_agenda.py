@@ -36,44 +36,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from sinks.every_kind.absence import NEVER_AT, Absence
-from sinks.every_kind.backoff import Backoff
+from sinks.every_kind.absence import Absence
+from sinks.every_kind.backoff import Backoff, RetrySchedule
 from sinks.every_kind.comparison import Comparison, ControllerStatus, Polled
 from sinks.model.changes import Key, Kind, Op, Outcome
 from sinks.model.effective_drift import DifferingConfig, DriftGroup, grouped
 from sinks.model.plan import Refusal, Unobserved
+from sinks.model.times import NEVER_AT
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
 log = logging.getLogger(__name__)
 
 OwnedKeys = Callable[[Kind], Collection[Key]]
-
-FIRST_RECOMPARE_S, LONGEST_RECOMPARE_S = 1.0, 30.0
-"""Seconds until the second try, and between tries in the end."""
-
-
-@dataclass
-class RetrySchedule:
-    """Retry times. Waits double from FIRST_RECOMPARE_S up to LONGEST_RECOMPARE_S while a call keeps failing."""
-
-    not_before: float = 0.0
-    failures: int = 0
-
-    def failed(self, now: float, at_least: float = 0.0) -> float:
-        """Note a failure. Returns the seconds until the next try."""
-        wait = max(at_least, min(FIRST_RECOMPARE_S * 2.0 ** min(self.failures, 10), LONGEST_RECOMPARE_S))
-        self.failures += 1
-        self.not_before = now + wait
-        return wait
-
-    def succeeded(self) -> None:
-        """The next failure is the first one."""
-        self.failures, self.not_before = 0, 0.0
-
-    def is_due(self, now: float) -> bool:
-        return now >= self.not_before
-
 
 WHOLE = ""
 """The key of a kind that is compared as one list."""
@@ -192,8 +167,8 @@ class KeysToCompare:
             self._retries.failed(now)
 
     def retry_at(self) -> float:
-        """When the unobserved keys are compared again; infinite if there are none."""
-        return self._retries.not_before if self.unobserved else float("inf")
+        """When the unobserved keys are compared again; NEVER_AT if there are none."""
+        return self._retries.not_before if self.unobserved else NEVER_AT
 
 
 LAGS = 300.0

@@ -8,6 +8,9 @@ from datetime import datetime, timezone
 
 UTC_FORM = "%Y-%m-%dT%H:%M:%SZ"
 
+NEVER_AT = float("inf")
+"""A time in monotonic seconds that never comes."""
+
 
 def utc_now() -> datetime:
     return datetime.now(timezone.utc)

@@ -18,6 +18,7 @@ from sinks.kafka.ports.groups import GroupReader
 from sinks.kinds.offsets.direction import Direction
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import replicated_offsets
+from sinks.model.times import NEVER_AT
 from sinks.notify.notifier import Notifier, Patience, end_together
 from sinks.plugins.listeners import GroupListener, TopicListener, wants_nothing
 from streaming.flow import Flow
@@ -148,7 +149,7 @@ class ListenerObserver:
     def due_at(self, now: float) -> float:
         """The next listing of groups."""
         if not self._groups:
-            return float("inf")
+            return NEVER_AT
         wanted = now if self._listed_at is None else self._listed_at + GROUP_LIST_INTERVAL
         # What is due now is listed at the end of this pass.
         return wanted if wanted > now else now + GROUP_LIST_INTERVAL

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from sinks.secret_values import without_secrets
+from streaming.durations import doubled
 from streaming.errors import LockstepError
 
 T = TypeVar("T")
@@ -198,7 +199,7 @@ class Patience:
 
     def wait_after(self, failures: int) -> float:
         """Returns the wait before the next delivery, after so many failures in a row."""
-        return float(min(self.first_wait * 2 ** min(failures - 1, 20), self.longest_wait))
+        return doubled(self.first_wait, failures, self.longest_wait)
 
 
 class Latest(Generic[T]):

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from sinks.every_kind.absence import NEVER_AT
 from sinks.every_kind.comparison import Comparison, ControllerStatus, GroupSummary, Polled
 from sinks.every_kind.controller import Controller, PassContext, Sighting
 from sinks.every_kind.kinds_agenda import KindsAgenda
@@ -37,6 +36,7 @@ from sinks.ledger.adoption import Alike
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import Unobserved, make_plan
+from sinks.model.times import NEVER_AT
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_record

@@ -6,6 +6,8 @@ from collections.abc import Collection, Sequence
 from operator import itemgetter
 
 from sinks.kinds.offsets.direction import GroupOffset
+from sinks.model.times import NEVER_AT
+from streaming.durations import doubled
 
 SECONDS_IN_A_PASS, LEAST_IN_A_PASS, OTHERS_IN_A_PASS, OTHERS_WHILE_BEHIND = 4.0, 1000, 500, 50
 """How many groups a pass compares. The groups that waited longest come first; the rest wait for the next pass.
@@ -71,8 +73,8 @@ class GroupSchedule:
             self._tries.pop(group, None)
 
     def next_at(self) -> float:
-        """When the next group is due; infinite if none is."""
-        return min(self._due.values(), default=float("inf"))
+        """When the next group is due; NEVER_AT if none is."""
+        return min(self._due.values(), default=NEVER_AT)
 
     def turn(self, now: float, *, everyone: bool = False) -> list[str]:
         """Returns the groups to compare now. `everyone`: without a limit."""
@@ -92,8 +94,7 @@ class GroupSchedule:
         elif any(row.held for row in rows):
             self._due[group] = now + REST
         elif any(not row.settled for row in rows):
-            tries = self._tries.get(group, 0)
-            self._due[group] = now + min(REST * 2 ** min(tries, 10), LONGEST_REST)
-            self._tries[group] = tries + 1
+            self._tries[group] = self._tries.get(group, 0) + 1
+            self._due[group] = now + doubled(REST, self._tries[group], LONGEST_REST)
         else:
             self._tries.pop(group, None)

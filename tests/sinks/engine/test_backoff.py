@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from sinks.every_kind.backoff import DENIED_TRIED, DENIED_WAIT, FIRST_RETRY_S, LONGEST_RETRY_S, Backoff, wait_after
+from sinks.every_kind.backoff import DENIED_TRIED, DENIED_WAIT, FIRST_RETRY_S, LONGEST_RETRY_S, Backoff
 from sinks.faults import ItemFault
 from sinks.model.changes import Change, Outcome
+from streaming.durations import doubled
 from tests.sinks.builders import config_change
 
 REFUSED = ItemFault("INVALID_CONFIG", "not on this cluster")
@@ -29,7 +30,7 @@ def tried(backed_off: Backoff, *changes: Change, now: float) -> list[Change]:
 
 
 def test_waits_double_up_to_the_longest() -> None:
-    waits = [wait_after(tries) for tries in range(1, 100)]
+    waits = [doubled(FIRST_RETRY_S, tries, LONGEST_RETRY_S) for tries in range(1, 100)]
     assert waits[:4] == [FIRST_RETRY_S, 2 * FIRST_RETRY_S, 4 * FIRST_RETRY_S, 8 * FIRST_RETRY_S]
     assert waits == sorted(waits)
     assert waits[-1] == LONGEST_RETRY_S

@@ -12,7 +12,7 @@ from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.report import KindTrouble, Report
 from sinks.engine.status import FlowState, Task
-from sinks.every_kind.kinds_agenda import LONGEST_RECOMPARE_S
+from sinks.every_kind.backoff import LONGEST_RECOMPARE_S
 from sinks.faults import (
     ClusterUnreachable,
     ItemFault,

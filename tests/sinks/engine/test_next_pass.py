@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sinks.engine.flow_agenda import FlowAgenda, KindIntervals, Kinds
-from sinks.every_kind.absence import NEVER_AT
 from sinks.faults import CoordinatorUnavailable
 from sinks.model.changes import Kind
+from sinks.model.times import NEVER_AT
 
 ACLS, TOPICS, GROUPS = (
     frozenset({Kind.ACL}),

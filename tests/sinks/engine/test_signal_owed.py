@@ -10,8 +10,9 @@ from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.pass_schedule import POLL_REST
 from sinks.engine.report import Report
+from sinks.every_kind.backoff import LONGEST_RECOMPARE_S
 from sinks.every_kind.controller import PassContext
-from sinks.every_kind.kinds_agenda import LONGEST_RECOMPARE_S, KindsAgenda
+from sinks.every_kind.kinds_agenda import KindsAgenda
 from sinks.faults import ClusterUnreachable, ItemFault, Observed, RightsMissing
 from sinks.flow_settings import Pace
 from sinks.kafka.ports.cluster import TopicConfigs

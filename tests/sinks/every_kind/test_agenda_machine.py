@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from sinks.engine.flow_agenda import FlowAgenda, Kinds
-from sinks.every_kind.backoff import wait_after
+from sinks.every_kind.backoff import FIRST_RETRY_S, LONGEST_RECOMPARE_S, LONGEST_RETRY_S
 from sinks.every_kind.comparison import Comparison, Polled
-from sinks.every_kind.kinds_agenda import LAGS, LONGEST_RECOMPARE_S
+from sinks.every_kind.kinds_agenda import LAGS
 from sinks.faults import CoordinatorUnavailable, ItemFault
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import Plan, Unobserved, make_plan
+from streaming.durations import doubled
 from tests.sinks.builders import FLOW, config_change
 
 TOPICS: Kinds = frozenset({Kind.TOPIC, Kind.TOPIC_CONFIG})
@@ -97,7 +98,7 @@ class AgendaMachine(RuleBasedStateMachine):
         self.refused.pop(name, None)
         if not takes:
             tries = tries + 1 if before == value else 1
-            self.refused[name] = value, tries, self.now + wait_after(tries)
+            self.refused[name] = value, tries, self.now + doubled(FIRST_RETRY_S, tries, LONGEST_RETRY_S)
 
     @rule(name=NAMES)
     def want_no_more(self, name: str) -> None:

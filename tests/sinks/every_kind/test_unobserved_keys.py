@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sinks.every_kind.kinds_agenda import LONGEST_RECOMPARE_S, RETRIED_AT_ONCE, KeysToCompare
+from sinks.every_kind.backoff import LONGEST_RECOMPARE_S
+from sinks.every_kind.kinds_agenda import RETRIED_AT_ONCE, KeysToCompare
 from sinks.model.changes import Kind
 from sinks.model.plan import Unobserved
 

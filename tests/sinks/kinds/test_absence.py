@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sinks.every_kind.absence import NEVER_AT, SECONDS, Absence
+from sinks.every_kind.absence import SECONDS, Absence
+from sinks.model.times import NEVER_AT
 
 
 def missing_at(*seen: tuple[bool, float]) -> list[bool]:
