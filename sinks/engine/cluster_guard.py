@@ -64,9 +64,10 @@ class ClusterGuard:
                 f"{self._flow.name}: {source}.bootstrap.servers and {target}.bootstrap.servers "
                 f"lead to one cluster, {ids[target]}: a flow needs two"
             )
+        pins = self._kept
         for alias, found in ids.items():
-            self._check_known(alias, found)
-        if self._kept is None and not self._seen:
+            self._check_known(alias, found, pins)
+        if pins is None and not self._seen:
             self._check_roles(ids)
         return ids
 
@@ -91,8 +92,8 @@ class ClusterGuard:
     def _kept(self) -> Pins | None:
         return self._pins.of(self._flow) if self._pins else None
 
-    def _check_known(self, alias: str, found: str) -> None:
-        said, pins = self._said.get(alias), self._kept
+    def _check_known(self, alias: str, found: str, pins: Pins | None) -> None:
+        said = self._said.get(alias)
         pinned = pins.ids.get(alias) if pins else self._seen.get(alias)
         if {said, pinned} <= {None, found}:
             return
@@ -140,7 +141,7 @@ class ClusterGuard:
     def check_target_id(self) -> str:
         """Returns the target's cluster id, checked; the source may be gone. Raises as `check_ids`."""
         found = self._clusters[self._flow.target].cluster_id()
-        self._check_known(self._flow.target, found)
+        self._check_known(self._flow.target, found, self._kept)
         return found
 
     def open_for_target(self, open_ledger: Callable[[], Ledger], *, to_write: bool = True) -> Ledger:

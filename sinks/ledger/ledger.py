@@ -220,7 +220,7 @@ class Ledger:
         return {key: found.value for key, found in self._contents.entries.of(entry).items()}
 
     def versions(self, kind: Kind) -> dict[Key, str]:
-        return {key: found.value for key, found in self._contents.entries.of_kind(Entry.VERSION, kind.value).items()}
+        return {key: found.value for key, found in self._contents.entries.of(Entry.VERSION, kind.value).items()}
 
     def paused(self) -> set[Kind]:
         """Kinds that `lockstep pause` stopped."""
@@ -241,18 +241,18 @@ class Ledger:
 
     def owned(self, kind: Kind) -> set[Key]:
         """Returns the keys of this kind that the flow owns: Lockstep created or adopted them."""
-        return set(self._contents.entries.of_kind(Entry.OWNED, kind.value))
+        return set(self._contents.entries.of(Entry.OWNED, kind.value))
 
     def owned_ids(self, kind: Kind) -> dict[str, str]:
         """Returns the id of each item that the flow owns, by name, for a kind with ids (`data`). "" if the id is
         unknown; Lockstep does not delete such an item."""
-        ours = self._contents.entries.of_kind(Entry.OWNED, kind.value)
-        return {key[0]: ownership.known_id(found.value) for key, found in ours.items()}
+        ours = self._contents.entries.of(Entry.OWNED, kind.value)
+        return {key[0]: "" if found.value == ownership.UNLEARNED else found.value for key, found in ours.items()}
 
     def owned_within(self, kind: Kind, seconds: float) -> dict[Key, float]:
         """Returns the items that Lockstep has owned for at most so many seconds, with their age; 0 if a clock was set
         back."""
-        now, ours = self._now(), self._contents.entries.of_kind(Entry.OWNED, kind.value)
+        now, ours = self._now(), self._contents.entries.of(Entry.OWNED, kind.value)
         ages = {key: max(0.0, (now - found.since).total_seconds()) for key, found in ours.items()}
         return {key: age for key, age in ages.items() if age < seconds}
 
@@ -278,10 +278,10 @@ class Ledger:
 
     def unsettled(self, kind: Kind) -> set[Key]:
         """Returns keys for which it is unknown whether Lockstep owns them, or which object they name."""
-        begun = set(self._contents.entries.of_kind(Entry.INTENT, kind.value))
+        begun = set(self._contents.entries.of(Entry.INTENT, kind.value))
         if kind.row.data:
-            ours = self._contents.entries.of_kind(Entry.OWNED, kind.value)
-            begun |= {key for key, found in ours.items() if found.value in ("", ownership.UNLEARNED)}
+            ours = self._contents.entries.of(Entry.OWNED, kind.value)
+            begun |= {key for key, found in ours.items() if found.value in ownership.NO_ID}
         return begun
 
     def settle(self, kind: Kind, present: Mapping[Key, str]) -> None:
@@ -321,10 +321,12 @@ class Ledger:
         self.put(dict.fromkeys(self._void))
         if unsettled := self.unsettled(kind):
             self.settle(kind, {key: present[key] for key in unsettled & present.keys()})
-        lost = self.owned(kind) - present.keys()
+        ours = self._contents.entries.of(Entry.OWNED, kind.value)
         if kind.row.data:
-            ids = {(name,): found for name, found in self.owned_ids(kind).items() if found}
+            ids = {key: one.value for key, one in ours.items() if one.value not in ownership.NO_ID}
             lost = {key for key, found in ids.items() if present.get(key, found) not in ("", found)}
+        else:
+            lost = ours.keys() - present.keys()
         if lost:
             self.disown(kind, lost)
 

@@ -72,15 +72,12 @@ class KeptEntries(MutableMapping[EntryKey, Remembered]):
     def __init__(self) -> None:
         self._shelves: dict[tuple[Entry, str], dict[Key, Remembered]] = {}
 
-    def of(self, entry: Entry) -> Mapping[Key, Remembered]:
-        if entry not in OF_A_KIND:
-            return MappingProxyType(self._shelves.get((entry, ""), {}))
-        kinds = {kind for kept, kind in self._shelves if kept is entry}
-        return {(kind, *key): found for kind in kinds for key, found in self._shelves[entry, kind].items()}
-
-    def of_kind(self, entry: Entry, kind: str) -> Mapping[Key, Remembered]:
-        """Returns the entries about one kind of resource, by the item's own key."""
-        return MappingProxyType(self._shelves.get((entry, kind), {}))
+    def of(self, entry: Entry, kind: str | None = None) -> Mapping[Key, Remembered]:
+        """Returns the entries by key. With a `kind` of resource, only those about it, by the item's own key."""
+        if entry not in OF_A_KIND or kind is not None:
+            return MappingProxyType(self._shelves.get((entry, kind or ""), {}))
+        kinds = {kept_kind for kept, kept_kind in self._shelves if kept is entry}
+        return {(one, *key): found for one in kinds for key, found in self._shelves[entry, one].items()}
 
     def __getitem__(self, entry_key: EntryKey) -> Remembered:
         shelf, key = _place(entry_key)
@@ -168,6 +165,8 @@ class Contents:
             step()
 
     def _checked(self, key: bytes, values: Sequence[bytes | None], seal: Seal) -> Take:
+        """Returns what takes in the newest of these values. Raises LedgerUntrusted if that was signed long before a
+        record that it replaces, or before the whole ledger."""
         *older, value = values
         found = seal.unwrap(key, value)
         if key.startswith(LEASE_KEYS_BEGIN):
@@ -176,25 +175,20 @@ class Contents:
             led = [decoded(flow, one, seal).record for one in values]
             return partial(self._take_leases, flow, value, led)
         self.begun_at = self.begun_at or found.at
-        before = seal.newest_at(key, older, found.at + TOLERATED_MS) if older else 0
-        at = self._in_order(key, found.at, before)
-        return partial(self._take, key, at, _meaning(key, found.data))
-
-    def _in_order(self, key: bytes, at: int, older: int) -> int:
-        """Returns when the record counts as signed. Raises LedgerUntrusted if that was long before a record that it
-        replaces: `older`, or a known one, or before the whole ledger."""
-        before = max(older, self.signed_at.get(key, 0))
-        if at < before - TOLERATED_MS:
+        newest = seal.newest_at(key, older, found.at + TOLERATED_MS) if older else 0
+        before = max(newest, self.signed_at.get(key, 0))
+        if found.at < before - TOLERATED_MS:
             raise LedgerUntrusted(
-                f"it was signed {(before - at) // 1000} s before the one that it replaces: an old record was "
+                f"it was signed {(before - found.at) // 1000} s before the one that it replaces: an old record was "
                 f"written again. {SIGN_COMMAND} shows what was there, and signs that anew"
             )
-        if at < self.begun_at - TOLERATED_MS:
+        if found.at < self.begun_at - TOLERATED_MS:
             raise LedgerUntrusted(
-                f"it was signed {(self.begun_at - at) // 1000} s before the first record that the topic has: a record "
-                f"of an earlier ledger was written again. {SIGN_COMMAND} shows what was there, and signs that anew"
+                f"it was signed {(self.begun_at - found.at) // 1000} s before the first record that the topic has: a "
+                f"record of an earlier ledger was written again. {SIGN_COMMAND} shows what was there, and signs that "
+                "anew"
             )
-        return max(at, before)
+        return partial(self._take, key, max(found.at, before), _meaning(key, found.data))
 
     def _take(self, key: bytes, at: int, meaning: _Meaning) -> None:
         if at:

@@ -26,6 +26,9 @@ from sinks.model.changes import Change, Key, Kind, Op, Outcome, ScramSpec
 UNLEARNED = "?"
 """In place of a topic's id: it was created, and the id is not known yet."""
 
+NO_ID = ("", UNLEARNED)
+"""Values of a topic's entry that do not tell its id."""
+
 FRESH = timedelta(minutes=10)
 """How long an intent, or a creation whose id is not known, may wait for being seen."""
 
@@ -83,11 +86,6 @@ def _may_be_ours(outcome: Outcome, first: bool) -> bool:
     if outcome.already:
         return not first
     return error is not None and error.retriable and (error.unknown or not first)
-
-
-def known_id(value: str) -> str:
-    """Returns a topic's id by its entry's value; "" if it is unknown."""
-    return "" if value == UNLEARNED else value
 
 
 def settled(

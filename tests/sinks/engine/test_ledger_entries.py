@@ -39,7 +39,7 @@ def test_entries_are_found_by_key_by_entry_and_by_kind_as_they_were_put(
         assert values(kept.of(entry)) == of_entry
         if entry in OF_A_KIND:
             of_acls = {key[1:]: value for key, value in of_entry.items() if key[0] == "acl"}
-            assert values(kept.of_kind(entry, "acl")) == of_acls
+            assert values(kept.of(entry, "acl")) == of_acls
 
 
 def values(kept: Mapping[K, Remembered]) -> dict[K, str]:
