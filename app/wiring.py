@@ -28,8 +28,7 @@ from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.watches import UnwatchedConfigs, UnwatchedGroups, UnwatchedList
 from sinks.kafka.records.client_config import client_config
 from sinks.kafka.request_timeout import longest_write, request_timeout
-from sinks.ledger.audit import Audit, process_identity
-from sinks.ledger.audit_events import audit_seal
+from sinks.ledger.audit import Audit, audit_seal, process_identity
 from sinks.ledger.lease import Identity, Lease
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.pins import PinFile

@@ -40,7 +40,7 @@ from sinks.kafka.ports.users import Upsertion
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
 from sinks.kinds.quotas.quota_port import Entity
 from sinks.kinds.quotas.rules import keys_of
-from sinks.ledger.audit_events import read_audit
+from sinks.ledger.audit import read_audit
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Key, Kind
 from streaming.errors import LockstepError

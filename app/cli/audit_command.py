@@ -20,7 +20,7 @@ from app.wiring import both_clusters
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader, Tail
-from sinks.ledger.audit_events import EVENT_KINDS, Event, audit_seal, events_of, read_audit
+from sinks.ledger.audit import EVENT_KINDS, Event, audit_seal, events_of, read_audit
 from sinks.ledger.seal import Seal
 from sinks.model.times import utc_now, utc_text
 from sinks.printable import one_line

@@ -28,7 +28,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_login import can_log_in
 from sinks.kafka.jvm.jvm_users import JvmUsers
 from sinks.kafka.ports.users import Mechanism
-from sinks.ledger.audit_events import CredentialWrite
+from sinks.ledger.audit import CredentialWrite
 from sinks.model.principals import USER_TYPE
 from sinks.plugins.credential_provider import CredentialProvider
 from streaming.errors import LockstepError, WrongUsage

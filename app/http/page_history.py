@@ -17,7 +17,7 @@ from typing import Any
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus
-from sinks.ledger.audit_events import is_event
+from sinks.ledger.audit import is_event
 from sinks.model.changes import Outcome, value_as_json
 from sinks.model.times import NEVER_AT, utc_now, utc_text
 from streaming.flow import Flow

@@ -53,7 +53,7 @@ from sinks.every_kind.claims import Claims
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_acls import SharedJvmAcls
 from sinks.kinds.shared_listings import SharedListings
-from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.audit import SettingChange
 from sinks.notify.metrics_reporting import Reporters
 from streaming.flow import Flow
 from streaming.query import STOP_WITHIN, collect_hints, describe_jobs, start_query

@@ -14,7 +14,7 @@ from sinks.background import awaited, begun
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.kafka_cluster import KafkaCluster
-from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.audit import SettingChange
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.ledger.overrides import InLedger
 from sinks.model.changes import Key

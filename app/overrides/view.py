@@ -10,7 +10,7 @@ from app.configs_tool.precedence import ConfigView, LevelView
 from app.overrides.overridable import can_be_overridden, is_hidden, permitted
 from app.properties.keys import TABLE
 from app.properties.scoped_keys import Properties, scoped_key
-from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.audit import SettingChange
 from sinks.ledger.overrides import InLedger, Override, OverrideLevel, altered, at_level, texts_at
 from sinks.model.changes import Key
 from sinks.secret_values import IN_PLACE_OF_SECRET

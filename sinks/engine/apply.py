@@ -15,8 +15,7 @@ from sinks.engine.report import stops_flow
 from sinks.every_kind.controller import Write
 from sinks.faults import CoordinatorUnavailable, IncrementalUnsupported, ItemFault, JavaGone, NoAnswer
 from sinks.kafka.ports.cluster import Reader, chunks
-from sinks.ledger.audit import Audit
-from sinks.ledger.audit_events import is_event
+from sinks.ledger.audit import Audit, is_event
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Op, Outcome
 from sinks.model.plan import Plan

@@ -23,7 +23,7 @@ from sinks.engine.verify_status import VerifyStatus
 from sinks.every_kind.backoff import RetrySchedule
 from sinks.failover.preflight import Preflight, not_checked
 from sinks.faults import NoAnswer, NotLeading
-from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.audit import SettingChange
 from sinks.model.plan import Plan
 from sinks.model.times import utc_now
 from streaming.errors import LockstepError

@@ -32,7 +32,7 @@ from sinks.failover.source_end_offsets import Positions
 from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.file_warnings import file_warnings
-from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.audit import SettingChange
 from sinks.ledger.kept_divergences import divergences
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import join_plans

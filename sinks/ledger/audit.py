@@ -8,38 +8,141 @@ import pwd
 import socket
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
-from sinks.kafka.ports.cluster import Cluster, Record
+from sinks.faults import LedgerUntrusted
+from sinks.kafka.ports.cluster import Cluster, Reader, Record
 from sinks.ledger.adoption import ADOPT, AdoptionPlan
-from sinks.ledger.audit_events import (
-    CREDENTIAL,
-    EVENT_SCHEMA,
-    FAILOVER,
-    PAUSE,
-    RESUME,
-    SETTING,
-    UNSIGNED,
-    CredentialWrite,
-    Event,
-    SettingChange,
-    of_outcome,
-    of_refusal,
-    result_of,
-    side,
-)
-from sinks.ledger.seal import Seal
-from sinks.model.changes import Key, Kind, Op, Outcome, compact_json
+from sinks.ledger.avro import SingleObject
+from sinks.ledger.seal import UNSIGNED, Seal, unsealed
+from sinks.model.changes import Key, Kind, Op, Outcome, Value, compact_json, key_as_json, value_as_json
 from sinks.model.plan import Plan, Refusal
 from sinks.model.times import milliseconds, utc_now
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
 log = logging.getLogger(__name__)
+
+EVENT_SCHEMA = SingleObject("audit-event")
+
+SETTING = "setting"
+"""The kind of an event about Lockstep's own properties."""
+
+CREDENTIAL = "credential"
+"""The kind of an event about a password that a command wrote to a cluster, the source among them."""
+
+FAILOVER = "failover"
+"""The kind of an event about a flow's failover; its key is the command and the step."""
+
+PAUSE, RESUME = "pause", "resume"
+"""Operations of events about a kind as a whole, which have no key."""
+
+EVENT_KINDS = (*(kind.value for kind in Kind), SETTING, CREDENTIAL, FAILOVER)
+
+
+class SettingChange(NamedTuple):
+    """A changed line of the properties file. Values of secrets are masked."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+class CredentialWrite(NamedTuple):
+    """A password that was written to a cluster; no event has the password itself. `error`: why the cluster refused
+    it."""
+
+    cluster: str
+    user: str
+    mechanism: str
+    iterations: int
+    error: str | None = None
+
+
+def audit_seal(flow: str, secret: str | None) -> Seal:
+    """Returns the seal that signs and checks a flow's events. It uses the ledger's secret, but an entry of the ledger
+    does not pass as an event."""
+    return Seal(f"audit of {flow}", secret)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of the audit topic, with the fields of its schema. `signed`: whether the writer had the flow's secret;
+    None if this reader does not have it."""
+
+    at: datetime
+    source: str
+    target: str
+    who: str
+    kind: str
+    op: str
+    key: Key
+    before: str | None
+    after: str | None
+    digest: str
+    result: str
+    error: str | None
+    signed: bool | None = None
+
+    @property
+    def named_key(self) -> dict[str, Any]:
+        """The key's parts by name. Raises ValueError, IndexError for an event of another client or version."""
+        if self.kind == SETTING:
+            return {"name": self.key[0]}
+        if self.kind == CREDENTIAL:
+            return dict(zip(("cluster", "user", "mechanism"), self.key, strict=True))
+        if self.kind == FAILOVER:
+            return dict(zip(("command", "step"), self.key, strict=True))
+        return {} if self.op in (PAUSE, RESUME) else key_as_json(Kind(self.kind), self.key)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the fields of the schema by name, with the key as a list."""
+        names = (name for name in self.__slots__ if name != "signed")
+        return {name: getattr(self, name) for name in names} | {"key": list(self.key)}
+
+
+def _of_outcome(outcome: Outcome) -> dict[str, Any]:
+    change = outcome.change
+    return {
+        "kind": change.kind.value,
+        "op": change.op.value,
+        "key": change.key,
+        "before": _side(change.before),
+        "after": _side(change.after),
+        "result": outcome.result,
+        "error": str(outcome.error) if outcome.error else None,
+    }
+
+
+def _of_refusal(refusal: Refusal) -> dict[str, Any]:
+    """Returns the fields of an event about a change that was not tried."""
+    what = {"kind": refusal.kind.value, "op": refusal.op.value, "key": refusal.key}
+    return what | {"result": "refused", "error": refusal.reason}
+
+
+def _result_of(error: str | None) -> str:
+    return "applied" if error is None else "failed"
+
+
+def _side(value: Value | None) -> str | None:
+    """A value as it stands in an event."""
+    return None if value is None else orjson.dumps(value_as_json(value)).decode()
+
+
+def is_event(outcome: Outcome) -> bool:
+    """Whether the audit topic gets an event. A group's offset that moves on is content, like a record. Its creation, or
+    a failure, is an event."""
+    change = outcome.change
+    return outcome.error is not None or not change.kind.row.content or change.op is not Op.UPDATE
+
+
+# The topic.
+
 
 AUDIT_TOPIC_CONFIGS: Mapping[str, str] = {"cleanup.policy": "delete", "retention.ms": str(90 * 24 * 3600 * 1000)}
 """Ninety days; change the topic's own `retention.ms` for another time."""
@@ -55,6 +158,9 @@ def process_identity() -> str:
         user = str(uid)
     return f"{user}@{socket.gethostname()}"
 
+
+APPLIED: dict[str, Any] = {"before": None, "after": None, "result": "applied", "error": None}
+"""Fields of an event that says nothing else."""
 
 MOST_WAITING_EVENTS = 10_000
 """Events that wait for the audit topic, at most; beyond that the oldest are dropped, and counted."""
@@ -123,7 +229,8 @@ class Audit:
             log.warning("%s: %d events are lost: %s", self._topic, len(self._waiting), error)
 
     def record(self, plan: Plan, outcomes: Iterable[Outcome], refused: Iterable[Refusal] = ()) -> None:
-        self._record(plan.flow, [*map(of_outcome, outcomes), *map(of_refusal, refused)], plan.digest)
+        rows = [*map(_of_outcome, outcomes), *map(_of_refusal, refused)]
+        self._record(plan.flow, rows, plan.digest if rows else "")
 
     def record_adoption(self, plan: AdoptionPlan) -> None:
         what = {"kind": plan.kind.value, "op": ADOPT}
@@ -138,7 +245,7 @@ class Audit:
         for one in changes:
             op = Op.CREATE if one.before is None else Op.DELETE if one.after is None else Op.UPDATE
             row = {"kind": SETTING, "op": op.value, "key": (one.name,)}
-            rows.append(row | {"before": side(one.before), "after": side(one.after)})
+            rows.append(row | {"before": _side(one.before), "after": _side(one.after)})
         self._record(flow, rows)
 
     def record_credentials(self, flow: Flow, writes: Iterable[CredentialWrite]) -> None:
@@ -146,21 +253,21 @@ class Audit:
         for one in writes:
             what = {"kind": CREDENTIAL, "op": Op.UPDATE.value, "key": (one.cluster, one.user, one.mechanism)}
             after = orjson.dumps({"iterations": one.iterations}).decode()
-            rows.append(what | {"after": after, "result": result_of(one.error), "error": one.error})
+            rows.append(what | {"after": after, "result": _result_of(one.error), "error": one.error})
         self._record(flow, rows)
 
     def record_failover(self, flow: Flow, key: Key, before: str, after: str, error: str | None = None) -> None:
         """Write one event for a step of a failover. `before`, `after`: states."""
-        what = {"kind": FAILOVER, "op": Op.UPDATE.value, "key": key, "before": side(before), "after": side(after)}
-        self._record(flow, [what | {"result": result_of(error), "error": error}])
+        what = {"kind": FAILOVER, "op": Op.UPDATE.value, "key": key, "before": _side(before), "after": _side(after)}
+        self._record(flow, [what | {"result": _result_of(error), "error": error}])
 
     def _record(self, flow: Flow, rows: Iterable[dict[str, Any]], digest: str = "") -> None:
-        """`rows`: fields of the events, besides what all events of this call have."""
+        """Write the waiting events, then one event for each of `rows`. Fields that a row lacks are as in `APPLIED`."""
         now, left = self._now(), deque[Record]()
+        common = APPLIED | {"at": now, "source": flow.source, "target": flow.target, "who": self._who, "digest": digest}
         for row in rows:
-            event = Event(at=now, source=flow.source, target=flow.target, who=self._who, digest=digest, **row)
-            key = compact_json([event.kind, *event.key])
-            left.append((key, self._seal.wrap(key, EVENT_SCHEMA.encode(event.as_dict()), milliseconds(now))))
+            key = compact_json([row["kind"], *row["key"]])
+            left.append((key, self._seal.wrap(key, EVENT_SCHEMA.encode(common | row), milliseconds(now))))
         try:
             self.flush()
             while left:
@@ -172,3 +279,36 @@ class Audit:
     def _enqueue(self, records: Collection[Record]) -> None:
         self.dropped += max(0, len(self._waiting) + len(records) - MOST_WAITING_EVENTS)
         self._waiting.extend(records)
+
+
+def read_audit(topic: str, reader: Reader, seal: Seal = UNSIGNED) -> list[Event]:
+    """Every event there is, oldest first."""
+    return events_of(reader.read_log(topic), seal)
+
+
+def _is_signed(seal: Seal, key: bytes, value: bytes) -> bool | None:
+    if not seal.signs:
+        return None
+    try:
+        seal.unwrap(key, value)
+    except LedgerUntrusted:
+        return False
+    return True
+
+
+def events_of(records: Iterable[Record], seal: Seal = UNSIGNED) -> list[Event]:
+    """Returns the events in records of an audit topic. The log says how many records of other programs were skipped."""
+    events, foreign = [], 0
+    for key, value in records:
+        data = unsealed(value)
+        if value is None or data is None:
+            continue
+        try:
+            fields = EVENT_SCHEMA.decode(data)
+        except LockstepError:
+            foreign += 1
+        else:
+            events.append(Event(**fields | {"key": tuple(fields["key"])}, signed=_is_signed(seal, key, value)))
+    if foreign:
+        log.warning("%d records of the audit topic are no events of this version, and are left out", foreign)
+    return events

@@ -17,13 +17,11 @@ from sinks.ledger.failover_record import FailoverRecord
 from sinks.ledger.fence_acls import is_fence_key
 from sinks.ledger.lease_records import LeaseRecord
 from sinks.ledger.ledger_entries import HISTORY_KEY, Contents, Entry, EntryKey, Remembered, entry_record
-from sinks.ledger.seal import Seal
+from sinks.ledger.seal import UNSIGNED, Seal
 from sinks.model.changes import Change, Key, Kind, Outcome, compact_json
 from sinks.model.times import boot_clock, milliseconds, utc_now
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
-
-UNSIGNED = Seal("")
 
 MAY_BE_UNSETTLED = (Entry.INTENT, Entry.OWNED)
 """Entries that hold for a while only, unless the target shows what they are about."""

@@ -88,6 +88,10 @@ class Seal:
         return hmac.new(secret, message, hashlib.sha256).digest()
 
 
+UNSIGNED = Seal("")
+"""Writes values without a signature, and cannot tell whether one is signed."""
+
+
 def _claimed_at(value: bytes) -> int:
     try:
         at: int = SIGNED.decode(value)["at"]

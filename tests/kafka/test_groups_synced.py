@@ -20,7 +20,7 @@ from app.local.waiting import wait_for
 from app.settings import load
 from lockstep import translate_offsets
 from sinks.kafka.kafka_cluster import KafkaCluster
-from sinks.ledger.audit_events import read_audit
+from sinks.ledger.audit import read_audit
 from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.conftest import Clusters

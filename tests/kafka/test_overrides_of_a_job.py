@@ -15,7 +15,7 @@ from app.cli.output import DONE, WRONG_USAGE
 from app.overrides.with_overrides import encode_again, load_with_overrides
 from app.settings import ConfigurationError
 from sinks.kafka.kafka_cluster import KafkaCluster
-from sinks.ledger.audit_events import read_audit
+from sinks.ledger.audit import read_audit
 from sinks.ledger.ledger import Entry, Ledger
 from sinks.model.changes import Key
 from streaming.errors import LockstepError

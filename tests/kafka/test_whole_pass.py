@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from app.job.running_job import Job
 from app.settings import Settings, load
 from sinks.kafka.kafka_cluster import KafkaCluster
-from sinks.ledger.audit_events import read_audit
+from sinks.ledger.audit import read_audit
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
 from tests.conftest import Clusters

@@ -25,8 +25,7 @@ from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
 from sinks.kinds.offsets import controller as offsets_controller
 from sinks.kinds.shared_listings import SharedListings
 from sinks.kinds.topics.writer import ConfigWriter, TopicWriter
-from sinks.ledger.audit import Audit
-from sinks.ledger.audit_events import Event, read_audit
+from sinks.ledger.audit import Audit, Event, read_audit
 from sinks.ledger.failover_record import FailoverRecord, State
 from sinks.ledger.kept_divergences import Divergence, keep_divergences
 from sinks.ledger.lease import Leadership, Unled

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from sinks.engine.report import Report
 from sinks.failover.preflight import FailoverStatus
 from sinks.failover.source_end_offsets import Positions
-from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.audit import SettingChange
 from sinks.ledger.kept_end_offsets import KnownPosition
 from sinks.ledger.lease import Unled
 from sinks.model.changes import Kind

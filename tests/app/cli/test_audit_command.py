@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.cli.audit_command import EVENT_COLUMNS, AnswerWatch, EventFilter, _as_json, _row, _wanted
 from app.cli.shared_options import BEGINNING
-from sinks.ledger.audit_events import EVENT_KINDS, PAUSE, SETTING, Event
+from sinks.ledger.audit import EVENT_KINDS, PAUSE, SETTING, Event
 from sinks.model.changes import Kind
 from tests.memory.memory_cluster import MemoryCluster
 

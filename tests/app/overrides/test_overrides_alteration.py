@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.overrides.view import DAMAGED_OVERRIDE, DIFFERS, OverrideAlteration
-from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.audit import SettingChange
 from sinks.ledger.overrides import Override, OverrideLevel
 from sinks.secret_values import IN_PLACE_OF_SECRET
 from streaming.flow import Flow

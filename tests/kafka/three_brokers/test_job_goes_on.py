@@ -16,7 +16,7 @@ from app.local.local_job import LocalJob
 from app.local.waiting import wait_for
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.ports.acl_binding import AclBinding
-from sinks.ledger.audit_events import read_audit
+from sinks.ledger.audit import read_audit
 from sinks.model.changes import Kind
 from streaming.mm2.records import TopicPartition
 from tests.kafka.failover.failovers import SOURCE, Flow, values

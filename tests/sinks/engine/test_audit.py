@@ -8,8 +8,16 @@ import pytest
 
 from sinks.engine.apply import Recorder
 from sinks.faults import ClusterUnreachable, ItemFault, LedgerUntrusted
-from sinks.ledger.audit import AUDIT_TOPIC_CONFIGS, MOST_WAITING_EVENTS, Audit, process_identity
-from sinks.ledger.audit_events import EVENT_KINDS, CredentialWrite, audit_seal, read_audit
+from sinks.ledger.audit import (
+    AUDIT_TOPIC_CONFIGS,
+    EVENT_KINDS,
+    MOST_WAITING_EVENTS,
+    Audit,
+    CredentialWrite,
+    audit_seal,
+    process_identity,
+    read_audit,
+)
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.seal import Seal
 from sinks.model.changes import Kind, Op, Outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.status import FlowState
 from sinks.faults import ClusterUnreachable
-from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.audit import SettingChange
 from streaming.errors import LockstepError
 from tests.sinks.builders import Clock, flow_settings
 from tests.sinks.scripted_pass import ScriptedPass

@@ -10,7 +10,7 @@ from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.status import FlowState, Task
 from sinks.faults import ClusterUnreachable, NotLeading
-from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.audit import SettingChange
 from sinks.ledger.lease import MARGIN, Lease
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Kind

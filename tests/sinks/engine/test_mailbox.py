@@ -8,7 +8,7 @@ import pytest
 
 from app.local.waiting import wait_for
 from sinks.engine.flow_task import Build, Mailbox
-from sinks.ledger.audit_events import SettingChange
+from sinks.ledger.audit import SettingChange
 from tests.sinks.scripted_pass import ScriptedPass
 
 SOON = 60.0

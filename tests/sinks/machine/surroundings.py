@@ -12,7 +12,7 @@ import orjson
 from sinks.engine.report import Report
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.shared_listings import SharedListings
-from sinks.ledger.audit_events import read_audit
+from sinks.ledger.audit import read_audit
 from sinks.ledger.pins import Pins
 from sinks.model.changes import Key, Kind
 from streaming.flow import Flow

@@ -11,7 +11,7 @@ from sinks.flow_settings import Limits
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, Levels, ResourceType
 from sinks.kinds.brokers.controller import REFUSED_REST
 from sinks.kinds.polled_controller import REST
-from sinks.ledger.audit_events import read_audit
+from sinks.ledger.audit import read_audit
 from sinks.ledger.ledger import Entry
 from sinks.model.changes import Kind
 from tests.memory.memory_levels import MemoryLevels
