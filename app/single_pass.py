@@ -16,8 +16,8 @@ from sinks.engine.flow_status import first_statuses, status_without_job
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Compared
 from sinks.engine.status import Failing, FlowState, FlowStatus, as_far_as_known
-from sinks.every_kind.claims import Claims
 from sinks.every_kind.controller import Controller, StreamFollower
+from sinks.every_kind.wishes import Wishes
 from sinks.failover.arrival import pairs_of
 from sinks.failover.preflight import NEVER_READ
 from sinks.failover.scene import both_readers
@@ -100,14 +100,14 @@ def single_pass(
     kinds: Collection[Kind] = tuple(Kind),
     scope: GroupScope = EVERY_GROUP,
     progress: CompareProgress | None = None,
-    claims: Claims | None = None,
+    wishes: Wishes | None = None,
     obeys_failover: bool = True,
     reviewed: bool = False,
 ) -> Iterator[SinglePass]:
     """Opens both clusters for one pass over these kinds. `writes`: the command that writes, inside of
     `reconcile.leading()`; None for one that only reads.
 
-    `claims`: of all flows into this target that the command compares. `obeys_failover`: False for a pass on behalf of a
+    `wishes`: of all flows into this target that the command compares. `obeys_failover`: False for a pass on behalf of a
     failover, and for the way back: they are made for a flow that has ended. `reviewed`: a person sees the plan before
     it is written.
     """
@@ -117,10 +117,10 @@ def single_pass(
         if writes is not None:
             leadership = stack.enter_context(closing(lease(settings, flow, writes, patience=HANDED_OVER_WITHIN)))
         here, there = (one.written_with(leadership.check) for one in clusters.ports)
-        shared = claims or Claims()
+        shared = wishes or Wishes()
         # A person sees what is only shown.
         reviewed = reviewed or writes is None
-        made = assemble(Assembly(flow, here, there, once=True, progress=progress, scope=scope, claims=shared), kinds)
+        made = assemble(Assembly(flow, here, there, once=True, progress=progress, scope=scope, wishes=shared), kinds)
         for controller in made.controllers:
             if isinstance(controller, StreamFollower):
                 stack.callback(controller.close)
@@ -136,7 +136,7 @@ def single_pass(
             leads_back=scope.back,
             leadership=leadership,
             source_epochs=here.epochs,
-            claims=shared,
+            wishes=shared,
             reviewed=reviewed,
         )
         reconcile = FlowReconcile(flow, components)
@@ -151,14 +151,14 @@ def group_offsets_now(settings: Settings, flow: FlowSettings, groups: Collection
         return one.group_offsets
 
 
-def expected_claims(settings: Settings, kinds: Collection[Kind] = tuple(Kind)) -> dict[str, Claims]:
-    """Claims by target, for a command that compares these kinds of all these flows one after the other."""
-    claims = {flow.flow.target: Claims() for flow in settings.flows}
+def expected_wishes(settings: Settings, kinds: Collection[Kind] = tuple(Kind)) -> dict[str, Wishes]:
+    """Wishes by target, for a command that compares these kinds of all these flows one after the other."""
+    wishes = {flow.flow.target: Wishes() for flow in settings.flows}
     for flow in settings.flows:
         for kind in kinds:
             if kind.row.of_principals and flow.enabled.get(kind, False):
-                claims[flow.flow.target].expect(flow.flow, kind)
-    return claims
+                wishes[flow.flow.target].expect(flow.flow, kind)
+    return wishes
 
 
 def newest_heartbeat(flow: FlowSettings, clusters: FlowClusters) -> NewestHeartbeat | None:

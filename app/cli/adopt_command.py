@@ -23,7 +23,7 @@ from app.cli.shared_options import (
     with_overrides,
 )
 from app.settings import Settings
-from app.single_pass import SinglePass, expected_claims, single_pass
+from app.single_pass import SinglePass, expected_wishes, single_pass
 from app.wiring import audit, guard
 from sinks.engine.adopting import Adoptable, adoptable, take_over
 from sinks.faults import DigestMismatch
@@ -130,11 +130,11 @@ def _found(
         complain(f"{name}: {kind} is left alone: {reason}")
     found: list[AdoptableFlow] = []
     failed = Failures()
-    claims = expected_claims(settings, [kind])
+    wishes = expected_wishes(settings, [kind])
     for flow in flows:
         with failed.noted(flow.flow.name):
-            command, shared = "adopt" if writes else None, claims[flow.flow.target]
-            one = stack.enter_context(single_pass(settings, flow, writes=command, kinds=[kind], claims=shared))
+            command, shared = "adopt" if writes else None, wishes[flow.flow.target]
+            one = stack.enter_context(single_pass(settings, flow, writes=command, kinds=[kind], wishes=shared))
             if lead:
                 stack.enter_context(one.reconcile.leading())
             found.append(AdoptableFlow(one, adoptable(one.reconcile, kind)))

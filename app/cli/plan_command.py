@@ -30,7 +30,7 @@ from app.cli.shared_options import (
 from app.held_interrupts import held_interrupts
 from app.private_files import check_writable, replace_file
 from app.settings import Settings
-from app.single_pass import SinglePass, expected_claims, single_pass
+from app.single_pass import SinglePass, expected_wishes, single_pass
 from sinks.engine.report import Compared
 from sinks.faults import DigestMismatch, IncrementalUnsupported
 from sinks.model.changes import Kind, Outcome
@@ -157,20 +157,20 @@ def _plans(
     """
     planned: list[Planned] = []
     failed = Failures()
-    claims = expected_claims(settings, kinds)
+    wishes = expected_wishes(settings, kinds)
     for flow in settings.flows:
         name = flow.flow.name
         with failed.noted(name), progress_bar(f"{name}: comparing topics") as progress:
-            shared = claims[flow.flow.target]
+            shared = wishes[flow.flow.target]
             opened = single_pass(
-                settings, flow, writes=command, kinds=kinds, progress=progress, claims=shared, reviewed=reviewed
+                settings, flow, writes=command, kinds=kinds, progress=progress, wishes=shared, reviewed=reviewed
             )
             one = stack.enter_context(opened)
             if lead:
                 stack.enter_context(one.reconcile.leading())
             planned.append(Planned(one, one.compare(force=force)))
     # What was held until every flow had said what it wants.
-    waiting = frozenset().union(*(one.waiting() for one in claims.values()))
+    waiting = frozenset().union(*(one.waiting() for one in wishes.values()))
     for at, row in enumerate(planned):
         if row.one.flow.flow in waiting:
             planned[at] = Planned(row.one, row.one.compare(force=force))

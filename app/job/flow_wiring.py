@@ -15,7 +15,7 @@ from sinks.engine.flow_components import FlowComponents, SeeLedger
 from sinks.engine.metrics import Metrics
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Observer
-from sinks.every_kind.claims import Claims
+from sinks.every_kind.wishes import Wishes
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_acls import JvmAcls, SharedJvmAcls
@@ -55,7 +55,7 @@ class JobHooks:
 
     Another thread calls `on_signal` when the source's metadata log tells of a change, and `on_vacant` while this
     process may begin to lead. It calls `on_failover` once a command has written how far a failover is. `overrides` gets
-    each ledger that a pass has read. `claims`: of all flows into this target. `listings`, `acls`, `full_turn`: of all
+    each ledger that a pass has read. `wishes`: of all flows into this target. `listings`, `acls`, `full_turn`: of all
     flows of the job. `observers`: get the reports of its passes, beside the flow's own listeners. `comes_again`:
     whether one pass follows the other by itself.
     """
@@ -64,7 +64,7 @@ class JobHooks:
     on_vacant: Callable[[], None] = lambda: None
     on_failover: Callable[[], object] = lambda: None
     overrides: SeeLedger | None = None
-    claims: Claims = field(default_factory=Claims)
+    wishes: Wishes = field(default_factory=Wishes)
     listings: SharedListings = field(default_factory=SharedListings)
     acls: SharedJvmAcls = field(default_factory=SharedJvmAcls)
     full_turn: Lock = field(default_factory=Lock)
@@ -83,7 +83,7 @@ def flow_in_job(
         leadership = lease(settings, flow, "run", wake=hooks.on_vacant, on_failover=hooks.on_failover)
         led = there.written_with(leadership.check)
         again, beside = hooks.comes_again, begun if hooks.comes_again else at_once
-        assembly = Assembly(flow, here, led, comes_again=again, beside=beside, claims=hooks.claims)
+        assembly = Assembly(flow, here, led, comes_again=again, beside=beside, wishes=hooks.wishes)
         made = assemble(assembly)
         listening = _observers(settings, flow, source, target, metrics)
         # A client for it alone: its samples do not wait for the answers of others.
@@ -111,7 +111,7 @@ def flow_in_job(
             overrides=hooks.overrides,
             leadership=leadership,
             full_turn=hooks.full_turn,
-            claims=hooks.claims,
+            wishes=hooks.wishes,
             opened=opened,
         ),
     )

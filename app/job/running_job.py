@@ -49,7 +49,7 @@ from sinks.engine.metrics import Metrics
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.status import FlowState, FlowStatus, Task
-from sinks.every_kind.claims import Claims
+from sinks.every_kind.wishes import Wishes
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_acls import SharedJvmAcls
 from sinks.kinds.shared_listings import SharedListings
@@ -90,7 +90,7 @@ class Job:
         self._verifiers = JobVerifiers(self._tasks, spark)
         self._batches: dict[str, Batch] = {}
         self._listings, self._acls, self._full_turn = SharedListings(), SharedJvmAcls(), Lock()
-        self._claims: dict[str, Claims] = {flow.flow.target: Claims() for flow in settings.flows}
+        self._wishes: dict[str, Wishes] = {flow.flow.target: Wishes() for flow in settings.flows}
         for target in sorted({flow.flow.target for flow in settings.flows}):
             passes = self._passes[target] = FlowPasses(self.metrics, settings.job.pass_min_interval)
             self._batches[target] = Batch(passes, self.metrics, settings.job.trigger_interval, serves=not once)
@@ -112,7 +112,7 @@ class Job:
             # The lease is read from the first pass on, and so the task is there.
             on_failover=lambda: self._tasks[flow.flow].request_pass((), 0),
             overrides=self._overrides.see,
-            claims=self._claims[flow.flow.target],
+            wishes=self._wishes[flow.flow.target],
             listings=self._listings,
             acls=self._acls,
             full_turn=self._full_turn,
@@ -240,7 +240,7 @@ class Job:
             # Each flow has said by now what it wants: what was held for that can go. A second look comes before
             # what is to be deleted.
             again = any(task.reconcile.awaits_second_look for task in self._into(target))
-            waits = self._claims[target].waiting() or again
+            waits = self._wishes[target].waiting() or again
             if waits and not self._stop.wait(SECOND_LOOK_AFTER_S if again else 0.0):
                 passes.compare_everything()
 

@@ -31,9 +31,9 @@ from functools import partial
 
 from sinks.engine.report import KindTrouble
 from sinks.every_kind.absence import Absence
-from sinks.every_kind.claims import Claims
 from sinks.every_kind.comparison import Comparison, Wanted
 from sinks.every_kind.controller import Controller, PassContext, Sighting
+from sinks.every_kind.wishes import Wishes
 from sinks.flow_settings import FlowSettings, Limits
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal
@@ -165,14 +165,14 @@ class _Seen:
     """What earlier comparisons of a kind found.
 
     `absence`: items whose deletion is planned. `epochs`: for each of them the highest metadata epoch that was known
-    when the source first lacked it. A broker that was cut off earlier answers with no higher one. `unclaimed`: items
-    that this flow claimed and its source does not list now. `second_looks`: held items, with the time and the answer of
-    the source. `others`: what other flows claimed when one of them kept an item. `postponed`: no pass is due before
+    when the source first lacked it. A broker that was cut off earlier answers with no higher one. `unlisted`: items
+    that this flow wanted and its source does not list now. `second_looks`: held items, with the time and the answer of
+    the source. `others`: what other flows wanted when one of them kept an item. `postponed`: no pass is due before
     that time.
     """
 
     absence: Absence[Key]
-    unclaimed: Absence[Key]
+    unlisted: Absence[Key]
     epochs: dict[Key, int] = field(default_factory=dict)
     second_looks: dict[Key, tuple[float, Sighting | None]] = field(default_factory=dict)
     others: object = None
@@ -181,18 +181,18 @@ class _Seen:
     def next_at(self) -> float:
         """When the kind must be compared again for a deletion that waits."""
         held = min((at + HELD_FOR_S for at, _ in self.second_looks.values()), default=NEVER_AT)
-        return max(self.postponed, min(self.absence.next_at(), self.unclaimed.next_at(), held))
+        return max(self.postponed, min(self.absence.next_at(), self.unlisted.next_at(), held))
 
 
 class DeletionChecks:
     """The deletions that one flow may write now. Times are monotonic seconds."""
 
-    def __init__(self, settings: FlowSettings, claims: Claims, log: FollowedLog, *, reviewed: bool) -> None:
-        """`claims`: of all flows of this process into the same target. `log`: the source's metadata log. `reviewed`: a
+    def __init__(self, settings: FlowSettings, wishes: Wishes, log: FollowedLog, *, reviewed: bool) -> None:
+        """`wishes`: of all flows of this process into the same target. `log`: the source's metadata log. `reviewed`: a
         person reviews the plan before it is applied."""
         self.creations = CreationLimit(settings)
         self._flow, self._limits, self._naming = settings.flow, settings.limits, settings.naming
-        self._claims, self._log, self._reviewed = claims, log, reviewed
+        self._wishes, self._log, self._reviewed = wishes, log, reviewed
         self._standing: dict[Kind, _Standing] = {}
         self._seen = {kind: _Seen(_absence(kind), _absence(kind)) for kind in Kind}
         self._confirmed = False
@@ -202,9 +202,9 @@ class DeletionChecks:
         return frozenset(
             kind
             for kind, seen in self._seen.items()
-            # Other flows may claim something else than when they kept a deletion from leaving.
+            # Other flows may want something else than when they kept a deletion from leaving.
             if seen.next_at() <= now
-            or (seen.others is not None and seen.others != self._claims.of_others(self._flow, kind))
+            or (seen.others is not None and seen.others != self._wishes.of_others(self._flow, kind))
         )
 
     def next_at(self, idle: Collection[Kind]) -> float:
@@ -215,30 +215,30 @@ class DeletionChecks:
     def waits(self) -> bool:
         """Whether another comparison, `SECOND_LOOK_AFTER_S` from now, may delete something."""
         quick = [seen for kind, seen in self._seen.items() if not kind.row.data]
-        return any(seen.absence.has_any or seen.unclaimed.has_any for seen in quick)
+        return any(seen.absence.has_any or seen.unlisted.has_any for seen in quick)
 
     def publish(self, wanted: Wanted, context: PassContext) -> None:
         """Tell the other flows what this flow wants of a kind `of_principals`. An empty list of the source withdraws no
-        claim, and neither does a single list that lacks an item."""
-        ledger, unclaimed = context.ledger, self._seen[wanted.kind].unclaimed
+        wish, and neither does a single list that lacks an item."""
+        ledger, unlisted = context.ledger, self._seen[wanted.kind].unlisted
         if wanted.shown:
             keys = frozenset(wanted.keys)
-            lacking = self._claims.claimed(self._flow, wanted.kind) - keys
-            unclaimed.observe(lacking, wanted.shown, context.now)
-            kept = lacking - unclaimed.lasting()
-            self._claims.publish(self._flow, wanted.kind, keys | kept, wanted.owned)
+            lacking = self._wishes.known(self._flow, wanted.kind) - keys
+            unlisted.observe(lacking, wanted.shown, context.now)
+            kept = lacking - unlisted.lasting()
+            self._wishes.publish(self._flow, wanted.kind, keys | kept, wanted.owned)
         elif not ledger.owned(wanted.kind):
             before = ledger.get(Entry.CLAIMED, wanted.kind.value) is not None
-            self._claims.publish_unseen(self._flow, wanted.kind, before, wanted.owned)
+            self._wishes.publish_unseen(self._flow, wanted.kind, before, wanted.owned)
 
     def remember(self, wanted: Wanted, ledger: Ledger) -> None:
-        """Write to the ledger that this flow claims items, and under which naming. Flows in other processes read it.
+        """Write to the ledger that this flow wants items, and under which naming. Flows in other processes read it.
 
         After a change of the naming, the ledger says `MIXED` until the flow owns nothing unwanted. It does not matter
         whether Lockstep may delete that, or whether the target shows it. Items that even a confirmation does not delete
         stop counting once a person confirmed the others.
         """
-        if not self._claims.claimed(self._flow, wanted.kind):
+        if not self._wishes.known(self._flow, wanted.kind):
             return
         kind = wanted.kind
         settles = not self._is_renamed(kind, ledger)
@@ -249,7 +249,7 @@ class DeletionChecks:
 
     def _staying(self, wanted: Wanted, left: Collection[Key]) -> frozenset[Key]:
         """Items among `left` that stay even if a person confirms their deletion."""
-        others = self._claims.claimed_by_others(self._flow, wanted.kind)
+        others = self._wishes.wanted_by_others(self._flow, wanted.kind)
         return frozenset(key for key in left if key in wanted.kept or key in others)
 
     def _stays(self, wanted: Wanted, ledger: Ledger) -> list[str]:
@@ -327,7 +327,7 @@ class DeletionChecks:
         epochs = {key: seen.epochs.get(key, latest) for key in deletions}
         seen.epochs = {key: epoch for key, epoch in epochs.items() if epoch is not None}
         if wanted is None or not wanted.shown:
-            seen.unclaimed.observe((), 0, context.now)
+            seen.unlisted.observe((), 0, context.now)
         if not deletions:
             return set()
         if wanted is None or wanted.kind is not kind:
@@ -336,9 +336,9 @@ class DeletionChecks:
         if not wanted.shown:
             standing.errors = [Unobserved(kind, BLANK.format(source, wanted.items, kind))]
             return set(deletions.values())
-        free, standing.refused = self._claims.hold(self._flow, deletions.values())
+        free, standing.refused = self._wishes.hold(self._flow, deletions.values())
         if standing.refused:
-            seen.others = self._claims.of_others(self._flow, kind)
+            seen.others = self._wishes.of_others(self._flow, kind)
         ready = {one.key for one in free}
         if not self._reviewed:
             ready &= seen.absence.lasting()

@@ -56,19 +56,19 @@ class FlowAgenda:
     def due_at(
         self,
         now: float,
-        wishes: Iterable[tuple[Kinds, float]],
+        polls: Iterable[tuple[Kinds, float]],
         *,
         idle: Collection[Kind],
         awake: Collection[Kind],
         others: Iterable[float],
     ) -> float:
-        """When the next pass is due: the earliest full comparison, wish of a controller, retry, or time in `others`.
+        """When the next pass is due: the earliest full comparison, poll of a controller, retry, or time in `others`.
 
-        A controller whose kinds are all `idle` has no wish: it can do nothing before one of them wakes. `awake`: kinds
-        that make a pass due once they have rested.
+        A controller whose kinds are all `idle` is not polled: it can do nothing before one of them wakes. `awake`:
+        kinds that make a pass due once they have rested.
         """
         wanted = [self.full.due_at(now), *self.intervals.waking(awake, now), *others]
-        for kinds, at in wishes:
+        for kinds, at in polls:
             one = self.of[kinds]
             if one.error is not None:
                 wanted.append(one.retries.not_before)

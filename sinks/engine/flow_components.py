@@ -10,9 +10,9 @@ from threading import Lock
 from sinks.engine.apply import Writers
 from sinks.engine.cluster_guard import ClusterGuard
 from sinks.engine.report import Observer
-from sinks.every_kind.claims import Claims
 from sinks.every_kind.controller import Controller
 from sinks.every_kind.listing import TopicListing
+from sinks.every_kind.wishes import Wishes
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal, NoSignal, no_epochs
@@ -34,7 +34,7 @@ class FlowComponents:
     `obeys_failover`: False for a command that writes on behalf of a failover; others write nothing for a flow that a
     failover ended. `leads_back`: groups are moved on the source, and the copies are left alone.
     `leadership`: asked before each write. `full_turn`: the lock that one flow of the job holds while it compares
-    everything. `claims`: what the flows of this process want of the target. `reviewed`: a person reviews the plan.
+    everything. `wishes`: what the flows of this process want of the target. `reviewed`: a person reviews the plan.
     `opened`: both clusters, closed with the flow. `source_epochs`: metadata epochs of the clients that take the second
     look.
     """
@@ -55,6 +55,6 @@ class FlowComponents:
     source_ends: SourceEndOffsetStore | None = None
     leadership: Leadership = field(default_factory=Unled)
     full_turn: Lock = field(default_factory=Lock)
-    claims: Claims = field(default_factory=Claims)
+    wishes: Wishes = field(default_factory=Wishes)
     reviewed: bool = False
     opened: ExitStack = field(default_factory=ExitStack)

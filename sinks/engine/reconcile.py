@@ -57,11 +57,11 @@ class FlowReconcile:
         self.leadership = components.leadership
         self._ledger = FlowLedger(settings.flow, components)
         self._agenda = FlowAgenda(settings.pace, components.full_turn)
-        self._claims, self._claimed_at = components.claims, float("-inf")
+        self._wishes, self._published_at = components.wishes, float("-inf")
         # A command compares once: it has no earlier comparison to tell by that a broker follows the log.
         patience_s = EPOCHS_GROW_WITHIN_S if components.reviewed else 0.0
         self._log = FollowedLog(components.signal, components.source_epochs, patience_s)
-        self._deletions = DeletionChecks(settings, self._claims, self._log, reviewed=components.reviewed)
+        self._deletions = DeletionChecks(settings, self._wishes, self._log, reviewed=components.reviewed)
         self._recorder = Recorder(components.audit, components.target)
         self.warnings = tuple[str, ...]()
         """What the properties file probably means otherwise, or why nothing is planned for a flow that has ended, as of
@@ -75,7 +75,7 @@ class FlowReconcile:
             with self.leading():
                 return self.apply(self.compare(requested, everything))
         except NotLeading:
-            self._claim_all_the_same()
+            self._publish_all_the_same()
             raise
         finally:
             self._agenda.full.over()
@@ -171,7 +171,7 @@ class FlowReconcile:
         resting = frozenset[Kind]() if requested or everything else agenda.intervals.resting(now)
         ledger = self._ledger.read(everything)
         stopped = frozenset(Kind) if self._ledger.ended else self._ledger.paused
-        self._claims.stop(self.settings.flow, stopped, ledger)
+        self._wishes.stop(self.settings.flow, stopped, ledger)
         # Before anything is listed: a change that comes meanwhile is the next pass's.
         signalled = signal.take_signalled()
         if signalled:
@@ -212,7 +212,7 @@ class FlowReconcile:
         """Returns the differences of each kind, without changes that are backed off."""
         found, moved = [], {} if self._components.leads_back else divergences(context.ledger)
         in_batches = bool(moved and context.ledger.failover().topics)
-        beside = self._claims.drained - {self.settings.flow}
+        beside = self._wishes.drained - {self.settings.flow}
         for controller in due:
             agenda = self._agenda.of[controller.kinds]
             seen = self._ask(controller, context, trouble, partial(controller.survey, context, agenda))
@@ -305,12 +305,12 @@ class FlowReconcile:
             if (wanted := comparison.wanted) is not None and wanted.kind.row.of_principals:
                 self._deletions.remember(wanted, context.ledger)
 
-    def _claim_all_the_same(self) -> None:
+    def _publish_all_the_same(self) -> None:
         """Publish what this flow wants although another process leads it, because other flows of this process wait for
-        its claims."""
+        its wishes."""
         now, interval = self._clock(), self.settings.pace.full_comparison_interval
-        if self._claims.is_awaited(self.settings.flow) and now - self._claimed_at >= interval:
-            self._claimed_at = now
+        if self._wishes.is_awaited(self.settings.flow) and now - self._published_at >= interval:
+            self._published_at = now
             with suppress(LockstepError):
                 context, trouble = self._begin((), True), KindTrouble()
                 due = self._poll(context, trouble, [kind for kind in Kind if kind.row.of_principals])
@@ -337,7 +337,7 @@ class FlowReconcile:
         plan = compared.plan
         refused = dict.fromkeys((*plan.refused, *(refusal for one in seen for refusal in one.refused)))
         errors = dict.fromkeys((*plan.errors, *(error for one in seen for error in one.errors)))
-        wishes = [(controller.kinds, one.due) for controller, one in zip(controllers, seen, strict=True)]
+        polls = [(controller.kinds, one.due) for controller, one in zip(controllers, seen, strict=True)]
         now, awake = context.now, self.settings.synced - self._ledger.paused
         waiting = self._deletions.next_at(context.idle)
         observers = [observer.due_at(now) for observer in self._components.observers]
@@ -356,7 +356,7 @@ class FlowReconcile:
             effective=tuple(group for one in seen for group in one.effective),
             listed=context.listed,
             now=context.now,
-            due=self._agenda.due_at(now, wishes, idle=context.idle, awake=awake, others=[waiting, *observers]),
+            due=self._agenda.due_at(now, polls, idle=context.idle, awake=awake, others=[waiting, *observers]),
             stream_moved=any(one.stream_moved for one in seen),
             warnings=() if ended else (*self.warnings, *(warning for one in seen for warning in one.warnings)),
         )

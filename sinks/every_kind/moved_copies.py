@@ -56,7 +56,7 @@ def refuse_moved(plan: Plan, known: Mapping[str, Divergence], *, in_batches: boo
 
 def refuse_beside(plan: Plan, drained: Collection[Flow]) -> Plan:
     """Refuse what would take access away from clients of other flows that drained topics. Returns the rest of the plan,
-    with deletions, which the claims of these flows hold (`sinks.every_kind.claims`)."""
+    with deletions, which the wishes of these flows hold (`sinks.every_kind.wishes`)."""
     flows = " and ".join(sorted(one.name for one in drained))
     return _keep_access(plan, f"{flows} drained topics", OTHERS_END, frozenset(Op) - {Op.DELETE})
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sinks.background import Beside, at_once
-from sinks.every_kind.claims import Claims
 from sinks.every_kind.controller import Controller, Write
+from sinks.every_kind.wishes import Wishes
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.model.changes import Kind
@@ -48,7 +48,7 @@ class Assembly:
     """What a kind's folder builds its controller and writers from.
 
     `once`: for a command's single pass, which compares everything however long that takes. `comes_again`: other passes
-    follow, so that long work may be spread over them. `beside`: runs work that passes need not wait for. `claims`: of
+    follow, so that long work may be spread over them. `beside`: runs work that passes need not wait for. `wishes`: of
     all flows of the process into this target.
     """
 
@@ -61,7 +61,7 @@ class Assembly:
     progress: CompareProgress | None = None
     scope: GroupScope = EVERY_GROUP
     principals: SyncedPrincipals = field(default_factory=SyncedPrincipals)
-    claims: Claims = field(default_factory=Claims)
+    wishes: Wishes = field(default_factory=Wishes)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Assembled:
 
 def assemble(assembly: Assembly, kinds: Collection[Kind] = tuple(Kind)) -> Assembled:
     """Build the controllers and writers of these kinds, in the registry's order. From now on other flows wait for this
-    flow's claims."""
+    flow's wishes."""
     controllers: list[Controller] = []
     writers: dict[Kind, Write] = {}
     for package in dict.fromkeys(kind.row.package for kind in Kind if kind in kinds):
@@ -83,5 +83,5 @@ def assemble(assembly: Assembly, kinds: Collection[Kind] = tuple(Kind)) -> Assem
         writers |= made.writers
     kept = frozenset[Kind]().union(*(one.kinds for one in controllers))
     for kind in (one for one in kinds if one.row.of_principals):
-        (assembly.claims.expect if kind in kept else assembly.claims.withdraw)(assembly.settings.flow, kind)
+        (assembly.wishes.expect if kind in kept else assembly.wishes.withdraw)(assembly.settings.flow, kind)
     return Assembled(controllers, writers)

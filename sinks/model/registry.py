@@ -101,7 +101,7 @@ class KindRow:
     - `interval_key`: MM2's property for how often it is polled.
     - `data`: a deletion destroys records; owned items are then known by the topic's id.
     - `of_principals`: it is about principals, which several sources may have. `lockstep.acl.principals` covers it.
-      Flows into one target claim what they want of it, so that none deletes what another still wants.
+      Flows into one target say what they want of it, so that none deletes what another still wants.
     - `shown_late`: a broker may show minutes later what it created: until then it is not created once more.
     - `versioned`: the ledger keeps which version of the item was written, as it does of passwords.
     """

@@ -13,8 +13,8 @@ from sinks.engine.deletion_checks import SECOND_LOOK_AFTER_S
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Observer, Report
-from sinks.every_kind.claims import Claims
 from sinks.every_kind.controller import Controller, Write
+from sinks.every_kind.wishes import Wishes
 from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Pace
 from sinks.kafka.ports.cluster import Cluster, ConfigEntry, Origin, Reader, TopicSpec
 from sinks.kafka.ports.cluster_ports import ClusterPorts
@@ -184,7 +184,7 @@ class World:
     others: dict[str, dict[str, Any]] = field(default_factory=dict)
     pins: PinFile | None = None
     now: Callable[[], datetime] = lambda: NOON
-    claims: Claims = field(default_factory=Claims)
+    wishes: Wishes = field(default_factory=Wishes)
     leadership: Leadership = field(default_factory=Unled)
     listings: SharedListings | None = None
     reviewed: bool = False
@@ -202,7 +202,7 @@ class World:
         """A new process: everything kept in memory is gone."""
         source = cast(Cluster, self.read_source or self.source)
         ports = self._ports_of(source), self._ports_of_target()
-        made = assemble(Assembly(self.settings, *ports, comes_again=True, claims=self.claims))
+        made = assemble(Assembly(self.settings, *ports, comes_again=True, wishes=self.wishes))
         self.controllers = made.controllers
         components = FlowComponents(
             topics=lister(self.settings, source, self.target, self.listings),
@@ -214,7 +214,7 @@ class World:
             target=self.target,
             observers=self.observers,
             leadership=self.leadership,
-            claims=self.claims,
+            wishes=self.wishes,
             reviewed=self.reviewed,
             signal=self.signal,
             source_epochs=self.source_epochs,

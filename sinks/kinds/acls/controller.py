@@ -117,7 +117,7 @@ class AclController(PolledController[BothSides]):
         desired = desired_acls(both.synced, rules, topics)
         wanted = {acl.key for acl in desired.wanted} | desired.withheld.keys()
         principals = {AclBinding.from_key(key).principal for key in keys}
-        # Another flow may hold such a right: it claims nothing that its own file left out.
+        # Another flow may hold such a right: it wants nothing that its own file left out.
         reading = {acl.principal for acl in both.existing if acl.resource_type == TOPIC and acl.key not in keys}
         held = held_by_source(both.synced, rules, topics, both.existing, principals, reading)
         return sightings(keys, wanted, {acl.key for acl in held})

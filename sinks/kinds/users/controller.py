@@ -88,17 +88,17 @@ class UserController(PolledController["SeenUsers"]):
         return SeenUsers(wanted, upstream, downstream, known_versions(self._provider, upstream))
 
     def difference_of(self, context: PassContext, seen: SeenUsers) -> Comparison:
-        settings, ledger, claims = self._assembly.settings, context.ledger, self._assembly.claims
+        settings, ledger, wishes = self._assembly.settings, context.ledger, self._assembly.wishes
         acls, kind, flow = settings.acls, Kind.SCRAM_USER, settings.flow
         created = ledger.owned(kind)
         owned = {key for key in created if f"{USER_TYPE}{key[0]}" not in acls.protected}
         desired = desired_users(seen.wanted, seen.upstream, seen.versions)
         written = ledger.versions(kind)
         # Whom another flow of this job made and needs no more is kept by the one that does.
-        ours = owned | (claims.left_by_others(flow, kind) & desired.wanted.keys())
+        ours = owned | (wishes.left_by_others(flow, kind) & desired.wanted.keys())
         changes, refused = plan_users(desired, seen.downstream, written, ours, acls.deletes, acls.adopted)
         # Another flow of this job keeps the user, with the password of the same provider.
-        others = {user for user, _ in claims.owned_by_others(flow, kind)}
+        others = {user for user, _ in wishes.owned_by_others(flow, kind)}
         refused = [refusal for refusal in refused if refusal.reason != NOT_OURS or refusal.key[0] not in others]
         present: dict[Key, str] = {
             (user, mechanism): "" for user, ways in seen.downstream.items() for mechanism in ways

@@ -347,7 +347,7 @@ def test_right_of_a_group_is_held_although_somebody_took_that_of_its_topic_from_
 
 @pytest.mark.parametrize("reader", ["User:alice", "User:*"])
 def test_right_of_a_group_is_held_while_another_flow_lets_its_principal_read_on_the_target(reader: str) -> None:
-    """The file of both flows names nothing any more: neither claims the right of the group, and the other still
+    """The file of both flows names nothing any more: neither wants the right of the group, and the other still
     holds the right of its topic."""
     world = in_step()
     world.target_acls.bindings -= {acl("ALLOW READ User:alice TOPIC a.orders")}
@@ -455,7 +455,7 @@ def protect_alice(world: World) -> AclRules:
 def let_another_flow_want_hers(world: World) -> AclRules:
     for kind in (Kind.ACL, Kind.SCRAM_USER, Kind.CLIENT_QUOTA):
         hers = {key for key in world.ledger().owned(kind) if "alice" in "".join(key)}
-        world.claims.publish(Flow("c", "b"), kind, frozenset(hers))
+        world.wishes.publish(Flow("c", "b"), kind, frozenset(hers))
     return AclRules(full=True, mapping=RENAMED_ALICE)
 
 
@@ -542,15 +542,15 @@ def deny(world: World) -> None:
     world.source_acls.denied = world.source_users.denied = {"describe"}
 
 
-def claim_it(world: World) -> None:
+def want_it(world: World) -> None:
     """Another flow wants all of it."""
     other = Flow("c", "b")
     for kind in (Kind.ACL, Kind.SCRAM_USER, Kind.CLIENT_QUOTA):
         ours = world.ledger().owned(kind)
-        world.claims.publish(other, kind, ours)
+        world.wishes.publish(other, kind, ours)
 
 
-@pytest.mark.parametrize("then", [take_all, deny, claim_it])
+@pytest.mark.parametrize("then", [take_all, deny, want_it])
 @pytest.mark.parametrize("cause", ["source", "file"])
 def test_deletion_that_waits_asks_for_no_pass_after_the_other(then: Callable[[World], None], cause: str) -> None:
     world = in_step()

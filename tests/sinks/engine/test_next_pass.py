@@ -14,9 +14,9 @@ ACLS, TOPICS, GROUPS = (
 )
 
 
-def due(*wishes: tuple[Kinds, float], idle: Kinds = frozenset(), agenda: FlowAgenda | None = None) -> float:
+def due(*polls: tuple[Kinds, float], idle: Kinds = frozenset(), agenda: FlowAgenda | None = None) -> float:
     agenda = agenda or FlowAgenda()
-    return agenda.due_at(0.0, wishes, idle=idle, awake=frozenset(Kind), others=[60.0])
+    return agenda.due_at(0.0, polls, idle=idle, awake=frozenset(Kind), others=[60.0])
 
 
 def test_the_earliest_wish_counts() -> None:

@@ -210,12 +210,12 @@ class AgendaMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_next_pass_is_the_earliest_wish_that_counts(self) -> None:
-        wishes = {TOPICS: self.now + 3, ACLS: self.now + 2, GROUPS: self.now + 1}
+        polls = {TOPICS: self.now + 3, ACLS: self.now + 2, GROUPS: self.now + 1}
         expected = [
-            self.retry_at.get(kinds, at) for kinds, at in wishes.items() if kinds in self.retry_at or kinds != GROUPS
+            self.retry_at.get(kinds, at) for kinds, at in polls.items() if kinds in self.retry_at or kinds != GROUPS
         ]
         expected += [self.now + 60, self.agenda.full.due_at(self.now)]
-        due = self.agenda.due_at(self.now, wishes.items(), idle=GROUPS, awake=frozenset(Kind), others=[self.now + 60])
+        due = self.agenda.due_at(self.now, polls.items(), idle=GROUPS, awake=frozenset(Kind), others=[self.now + 60])
         assert due == min(expected)
 
 

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from sinks.every_kind.claims import Claims
+from sinks.every_kind.wishes import Wishes
 from sinks.kinds.quotas.controller import PORT
 from sinks.model.changes import Kind
 from streaming.flow import Flow
@@ -46,7 +46,7 @@ class TwoFlowsMachine(MishapsAspect, ListsAspect):
             others={PORT: {"c": quotas, "b": world.others[PORT]["b"]}},
             pins=world.pins,
             now=self.now,
-            claims=world.claims,
+            wishes=world.wishes,
             listings=world.listings,
         )
         return [first, Cluster("c", acls, users, quotas, self.other.source_levels)], onto
@@ -60,9 +60,9 @@ class TwoFlowsMachine(MishapsAspect, ListsAspect):
 
     def begin_anew(self) -> None:
         """One process has both."""
-        claims = Claims()
+        wishes = Wishes()
         for world in self.worlds():
-            world.claims = claims
+            world.wishes = wishes
         super().begin_anew()
 
     def pass_of_all(self) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from sinks.engine.report import Report
-from sinks.every_kind.claims import Claims
+from sinks.every_kind.wishes import Wishes
 from sinks.ledger.lease import MARGIN
 from sinks.model.changes import Kind
 from tests.sinks.builders import World
@@ -28,7 +28,7 @@ class TwoJobsMachine(MishapsAspect, ListsAspect):
     def populate(self) -> None:
         super().populate()
         self.processes, self.jobs = Processes(self.target), 0
-        self.other = replace(self.world, claims=Claims())
+        self.other = replace(self.world, wishes=Wishes())
         self.begin_anew()
 
     def begin_anew(self) -> None:

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.every_kind.claims import STOPPED
+from sinks.every_kind.wishes import STOPPED
 from sinks.ledger.failover_record import FailoverRecord, State
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.changes import Kind
 from sinks.model.principals import ADOPT, NamedPrincipals
 from tests.memory.memory_users import Stored
-from tests.sinks.engine.test_claims import AL, ALICE, GROUP, passes, restarted, two_worlds
+from tests.sinks.engine.test_wishes import AL, ALICE, GROUP, passes, restarted, two_worlds
 
 
 def test_after_a_restart_a_source_without_users_leaves_the_passwords_of_those_whom_its_flow_adopted() -> None:
@@ -49,7 +49,7 @@ def test_after_a_restart_what_a_stopped_flow_may_want_stays_and_the_refusal_says
     refused = one.run_pass(after=600.0).plan.refused
     assert [(refusal.key, refusal.reason) for refusal in refused] == [(GROUP.key, STOPPED.format("c->b"))]
     assert GROUP in one.target_acls.bindings
-    one.claims.withdraw(other.settings.flow, Kind.ACL)
+    one.wishes.withdraw(other.settings.flow, Kind.ACL)
     passes(one)
     assert GROUP not in one.target_acls.bindings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.settings import load
-from app.single_pass import expected_claims
+from app.single_pass import expected_wishes
 from sinks.model.changes import Change, Kind
 from streaming.flow import Flow
 
@@ -25,11 +25,11 @@ QUOTA = Change(Kind.CLIENT_QUOTA, ("al", "\0", "\0", "producer_byte_rate"), "1.0
 def test_flows_into_one_target_wait_for_each_other_in_the_kinds_that_they_keep(tmp_path: Path) -> None:
     path = tmp_path / "m.properties"
     path.write_text(FILE)
-    claims = expected_claims(load(path, environ={}))
-    assert claims.keys() == {"b", "c"}
-    left, held = claims["b"].hold(Flow("a", "b"), [ACL, QUOTA])
+    wishes = expected_wishes(load(path, environ={}))
+    assert wishes.keys() == {"b", "c"}
+    left, held = wishes["b"].hold(Flow("a", "b"), [ACL, QUOTA])
     assert (left, [refusal.reason for refusal in held]) == ([], ["whether c->b still wants it is not known yet"] * 2)
-    left, held = claims["b"].hold(Flow("c", "b"), [ACL, QUOTA])
+    left, held = wishes["b"].hold(Flow("c", "b"), [ACL, QUOTA])
     assert (left, [refusal.kind for refusal in held]) == ([QUOTA], [Kind.ACL])
-    assert claims["b"].waiting() == {Flow("a", "b"), Flow("c", "b")}
-    assert claims["c"].hold(Flow("b", "c"), [ACL]) == ([ACL], [])
+    assert wishes["b"].waiting() == {Flow("a", "b"), Flow("c", "b")}
+    assert wishes["c"].hold(Flow("b", "c"), [ACL]) == ([ACL], [])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.every_kind.claims import Claims
+from sinks.every_kind.wishes import Wishes
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kinds.acls.controller import REST
 from sinks.kinds.polled_controller import REST as QUOTA_REST
@@ -33,7 +33,7 @@ DELETION = Change(Kind.ACL, GROUP.key, "ALLOW", None)
 
 def two_worlds(enabled: Kind = Kind.ACL) -> tuple[World, World]:
     """a->b and c->b, over one target, with the same ACLs, users and quotas on both sources."""
-    claims, target = Claims(), MemoryCluster("b", "id-of-b")
+    wishes, target = Wishes(), MemoryCluster("b", "id-of-b")
     acls, users, quotas = MemoryAcls("b"), MemoryUsers("b"), MemoryQuotas("b")
     worlds = []
     for flow in (AB, CB):
@@ -48,7 +48,7 @@ def two_worlds(enabled: Kind = Kind.ACL) -> tuple[World, World]:
             source_users=MemoryUsers(name, {ALICE: Stored(4096, "own"), AL: Stored(4096, "own")}),
             target_users=users,
             others={PORT: {name: MemoryQuotas(name, dict(QUOTA)), "b": quotas}},
-            claims=claims,
+            wishes=wishes,
         )
         built.provider.known = {"alice": ("hush", "1"), "al": ("hush", "1")}
         put_topic(built.source, "x")
@@ -104,8 +104,8 @@ def test_nothing_is_deleted_before_every_flow_said_what_it_wants() -> None:
     one.source_acls.bindings.remove(GROUP)
     report = one.run_pass(after=60.0)
     assert [refusal.reason for refusal in report.plan.refused] == ["whether c->b still wants it is not known yet"]
-    assert one.claims.waiting() == {AB}
-    assert one.claims.waiting() == frozenset()
+    assert one.wishes.waiting() == {AB}
+    assert one.wishes.waiting() == frozenset()
     other.source_acls.bindings.remove(GROUP)
     passes(other, one)
     assert GROUP not in one.target_acls.bindings
@@ -131,21 +131,21 @@ def test_source_that_shows_nothing_is_not_believed_for_the_other_flow_either() -
 
 
 def test_flow_that_keeps_a_kind_no_more_is_not_waited_for() -> None:
-    claims = Claims()
-    claims.expect(AB, Kind.ACL)
-    assert claims.hold(CB, [DELETION])[0] == []
-    claims.withdraw(AB, Kind.ACL)
-    assert claims.hold(CB, [DELETION]) == ([DELETION], [])
+    wishes = Wishes()
+    wishes.expect(AB, Kind.ACL)
+    assert wishes.hold(CB, [DELETION])[0] == []
+    wishes.withdraw(AB, Kind.ACL)
+    assert wishes.hold(CB, [DELETION]) == ([DELETION], [])
 
 
-def test_own_claim_and_those_of_other_kinds_hold_nothing() -> None:
-    claims = Claims()
-    claims.publish(CB, Kind.ACL, [GROUP.key])
-    claims.publish(AB, Kind.SCRAM_USER, [GROUP.key])
-    assert claims.hold(CB, [DELETION]) == ([DELETION], [])
+def test_own_wish_and_those_of_other_kinds_hold_nothing() -> None:
+    wishes = Wishes()
+    wishes.publish(CB, Kind.ACL, [GROUP.key])
+    wishes.publish(AB, Kind.SCRAM_USER, [GROUP.key])
+    assert wishes.hold(CB, [DELETION]) == ([DELETION], [])
 
 
-def test_what_a_source_showed_once_stays_claimed_while_it_shows_nothing() -> None:
+def test_what_a_source_showed_once_stays_wanted_while_it_shows_nothing() -> None:
     one, other = two_worlds(Kind.CLIENT_QUOTA)
     passes(one, other)
     assert not other.ledger().owned(Kind.CLIENT_QUOTA)
@@ -167,9 +167,9 @@ def test_user_whom_its_flow_needs_no_more_gets_new_passwords_from_the_one_that_d
 
 def restarted(*worlds: World) -> None:
     """One process has all of them."""
-    claims = Claims()
+    wishes = Wishes()
     for world in worlds:
-        world.claims = claims
+        world.wishes = wishes
     for world in worlds:
         world.restart()
 
@@ -233,7 +233,7 @@ def test_flow_whose_source_never_showed_anything_holds_nobody_up_after_a_restart
     assert GROUP not in one.target_acls.bindings
 
 
-def test_ledger_of_a_flow_that_is_alone_says_that_it_claimed_anything_for_flows_of_other_processes() -> None:
+def test_ledger_of_a_flow_that_is_alone_says_that_it_wanted_anything_for_flows_of_other_processes() -> None:
     world = World(flow_settings(enabled=[Kind.ACL]), source_acls=MemoryAcls("a", {TOPIC, GROUP}))
     put_topic(world.source, "x")
     world.settle()

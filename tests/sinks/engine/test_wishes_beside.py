@@ -6,14 +6,14 @@ from contextlib import suppress
 
 import pytest
 
-from sinks.every_kind.claims import Claims
+from sinks.every_kind.wishes import Wishes
 from sinks.faults import NotLeading
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kinds.acls.controller import REST
 from sinks.ledger.lease import Unled
 from tests.memory.memory_acls import MemoryAcls
 from tests.sinks.builders import World
-from tests.sinks.engine.test_claims import GROUP, made_by_hand, passes, restarted, two_worlds
+from tests.sinks.engine.test_wishes import GROUP, made_by_hand, passes, restarted, two_worlds
 from tests.sinks.kinds.acls.acl_builders import acl
 
 MINUTE = 60.0
@@ -62,7 +62,7 @@ def test_acl_that_a_flow_wants_which_another_process_leads_stays() -> None:
 def test_acl_stays_that_a_flow_wanted_which_a_process_leads_by_itself_and_whose_source_shows_none_now() -> None:
     one, other = two_worlds()
     made_by_hand(other)
-    other.claims = Claims()
+    other.wishes = Wishes()
     other.restart()
     passes(one)
     passes(other)
@@ -95,7 +95,7 @@ def test_flow_that_is_alone_reads_nothing_while_another_process_leads_it() -> No
     world.source.reachable = False
     with suppress(NotLeading):
         world.run_pass()
-    assert world.reconcile._claimed_at == float("-inf")
+    assert world.reconcile._published_at == float("-inf")
 
 
 def test_acls_are_not_read_again_because_another_flow_wants_more_while_no_deletion_waits_for_it(
