@@ -412,8 +412,9 @@ def still_drained(
     """Returns the partitions of the source that were drained without a loss, and that end where they ended then, with
     the ends of their copies.
 
-    Of the records only the last one is compared again: clients that moved overwrite keys of a compacted copy, and its
-    retention goes on. Where the last one is another record, one of both logs is another log, or lost its tail.
+    Of the records only the last one is compared again, because the copy's retention goes on. Where it is another one,
+    one of both logs is another log, or lost its tail. Of a compacted topic only a record right before the end counts:
+    clients that moved overwrite keys of the copy.
     Raises ClusterUnreachable, RightsMissing, LockstepError.
     """
     known, drained = divergences(ledger), dict[TopicPartition, tuple[int, int]]()
@@ -429,28 +430,31 @@ def still_drained(
         for where, ends in drained.items()
         if here.get(where) == ends[0] and there.get(pairs[where], UNSEEN_END) >= ends[1]
     }
-    ours = _records_before(source, {where: end for where, (end, _) in same.items()})
-    theirs = _records_before(target, {pairs[where]: end for where, (_, end) in same.items()})
+    compacted = compacted_on_a_side(source, target, pairs, same)
+    ours = _last_before(source, {where: end for where, (end, _) in same.items()}, compacted)
+    theirs = _last_before(
+        target, {pairs[where]: end for where, (_, end) in same.items()}, {pairs[where] for where in compacted}
+    )
     return {where: end for where, (_, end) in same.items() if _are_alike(ours[where], theirs[pairs[where]])}
 
 
-def _records_before(
-    reader: RecordReader, ends: Mapping[TopicPartition, int]
+def _last_before(
+    reader: RecordReader, ends: Mapping[TopicPartition, int], compacted: Collection[TopicPartition]
 ) -> dict[TopicPartition, Fingerprint | Why | None]:
-    """Returns the record right before each end; None if there is none, a `Why` if it could not be read."""
-    found = dict[TopicPartition, Fingerprint | Why | None]()
-    spans = {where: (end - 1, end) for where, end in ends.items() if end > 0}
-    endings = read_records(
-        reader, spans, ARRIVAL_LIMITS, lambda where, record: found.update({where: fingerprint_of(record)})
-    )
-    for where in ends:
-        why = endings[where].why if where in endings else Why.END
-        found.setdefault(where, None if why in (Why.STOP, Why.END) else why)
-    return found
+    """Returns the last record before each end; None if there is none, a `Why` if it could not be read. For compacted
+    partitions: the record right before the end."""
+    right_before = {where: (end - 1, end) for where, end in ends.items() if where in compacted and end > 0}
+    found: dict[TopicPartition, Fingerprint | Why | None] = {
+        where: records[-1] if records else None if why in (Why.STOP, Why.END) else why
+        for where, (records, why, _) in _read(reader, right_before, 1).items()
+    }
+    others = _tails(AsItWas(reader, ends), ends.keys() - right_before.keys(), 1)
+    found |= {where: records[-1] if records else None for where, records in others.tails.items()}
+    return found | dict.fromkeys(others.problems, Why.FAULT)
 
 
 def _are_alike(ours: Fingerprint | Why | None, theirs: Fingerprint | Why | None) -> bool:
-    """Whether both may be one record: cleaners and retention take either, and a marker is none."""
+    """Whether both may be one record. Retention takes either, and a cleaner that of a compacted topic."""
     if isinstance(ours, Fingerprint) and isinstance(theirs, Fingerprint):
         return ours.digest == theirs.digest
     return not isinstance(ours, Why) and not isinstance(theirs, Why)

@@ -10,15 +10,13 @@ from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fenced_topics import check_names, doubtful_heartbeats
 from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer, check_deniable, check_liftable, lift_fence
-from sinks.failover.open_transactions import NotDrained, check_decided
 from sinks.failover.predicted_loss import ANY_LOSS, TYPED_UNKNOWN, Prediction, predict, seen_last
 from sinks.failover.scene import Scene
 from sinks.failover.steps import (
     check_acknowledged,
+    check_copied,
     compare_copies,
-    describe_missing,
     hold_fence,
-    missing_records,
     prove_again,
     tell_late,
     wanted_pairs,
@@ -146,7 +144,7 @@ def _check_none_left_out(scene: Scene, listed: Listed) -> None:
             f"and no flow of the file copies them to {flow.source}. If an application writes one, stop it first. Then "
             "name them with --accept"
         )
-    if not scene.fenced(listed):
+    if not scene.fenced(listed) and not divergences(scene.journal.ledger):
         raise NotNow(
             f"{flow.name} replicates no topic that clients write, so there is nothing to cut over. `lockstep topics` "
             "lists its topics: see that `topics` names the ones you mean"
@@ -196,7 +194,7 @@ def check_promote(scene: Scene) -> None:
     record = scene.journal.check(Command.PROMOTE)
     if Step.LAST_OFFSETS not in record.done:
         _check_all_fenced(scene)
-        _check_all_copied(scene)
+        check_copied(scene)
 
 
 def promoted(scene: Scene) -> FailoverRecord | None:
@@ -276,7 +274,7 @@ def _not_fenced(scene: Scene, record: FailoverRecord) -> list[str]:
 def _check_whole(scene: Scene) -> None:
     _check_all_fenced(scene)
     hold_fence(scene)
-    _check_all_copied(scene)
+    check_copied(scene)
 
 
 def _check_all_fenced(scene: Scene) -> None:
@@ -287,13 +285,6 @@ def _check_all_fenced(scene: Scene) -> None:
         raise NotNow(f"{said} replicated and not fenced: {first_names(left)}. Fence them, too")
     if not record.without_fence:
         _check_denied(scene, every)
-
-
-def _check_all_copied(scene: Scene) -> None:
-    pairs = wanted_pairs(scene)
-    check_decided(scene, pairs)
-    if missing := missing_records(scene, pairs):
-        raise NotDrained(describe_missing(missing, 0, scene.settings.copier.label))
 
 
 def _check_closed(scene: Scene) -> None:

@@ -11,6 +11,7 @@ from functools import partial
 from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import Arrival, arrivals_at_takeover, still_drained, with_seen_ends
 from sinks.failover.fence_proof import (
+    ELECTED_WITHIN_S,
     FenceBroken,
     ends_of_logs,
     forget_proof,
@@ -110,21 +111,23 @@ def prove_fence(scene: Scene) -> None:
 def _written_since_proof(
     scene: Scene, records: RecordReader, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, datetime]:
-    """Partitions that got a record since their ends were proven to stand still, with the time since when they did."""
-    proven, wanted = known_proof(scene.journal.ledger, topics_of(partitions)), set(partitions)
-    ends = {where: end for one in proven.values() for where, end in one.ends.items() if where in wanted}
+    """Partitions that got a record since their ends were proven to stand still, with the time since when they did.
+
+    A partition that its topic got since then had no record at that time."""
+    proven = known_proof(scene.journal.ledger, topics_of(partitions))
+    ends = {where: proven[where.topic].ends.get(where, 0) for where in partitions if where.topic in proven}
     came = written_since(records, ends, ends_of_logs(records, list(ends), scene.waiting))
     return {where: proven[where.topic].since for where in came}
 
 
 def hold_fence(scene: Scene) -> bool:
-    """Whether the fence had to be proven again: a record came since it was, or no proof of it is kept.
+    """Whether the fence had to be proven again: a record came since it was, or no proof of a partition is kept.
 
     Raises FenceBroken where a client goes on writing; the flow stays as it is.
     """
     partitions = list(scene.pairs(scene.listed()))
-    topics = topics_of(partitions)
-    if known_proof(scene.journal.ledger, topics).keys() >= set(topics):
+    proven = known_proof(scene.journal.ledger, topics_of(partitions))
+    if all(where.topic in proven and where in proven[where.topic].ends for where in partitions):
         with closing(scene.source.records("read_uncommitted")) as records:
             if not _written_since_proof(scene, records, partitions):
                 return False
@@ -179,9 +182,17 @@ def missing_records(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]
     """
     with scene.readers() as (source, target):
         found = arrivals_at_takeover(scene.journal.ledger, source, target, pairs)
-        ends, seen = source.latest(list(pairs)).items, by_partition(kept_end_offsets(scene.journal.ledger))[1]
-        found = with_seen_ends(found, ends, seen)
+        found = with_seen_ends(found, source.latest(list(pairs)).items, _seen_ends(scene, pairs))
         return [one for one in found.values() if not one.arrived]
+
+
+def _seen_ends(scene: Scene, pairs: Pairs) -> dict[TopicPartition, int]:
+    """Returns the highest end of each partition that a job saw or that the fence was proven with."""
+    ledger = scene.journal.ledger
+    seen = dict(by_partition(kept_end_offsets(ledger))[1])
+    for proven in known_proof(ledger, topics_of(pairs)).values():
+        seen |= {where: max(end, seen.get(where, 0)) for where, end in proven.ends.items()}
+    return seen
 
 
 def wanted_pairs(scene: Scene) -> dict[TopicPartition, TopicPartition]:
@@ -236,6 +247,21 @@ def _await_last(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) ->
         scene.waiting.sleep(POLL_INTERVAL_S)
 
 
+def check_copied(scene: Scene) -> None:
+    """Checks that each partition's last record is on the target. It waits only while an answer is missing, as during an
+    election of leaders. Raises NotDrained."""
+    pairs = wanted_pairs(scene)
+    check_decided(scene, pairs)
+    within = min(ELECTED_WITHIN_S, scene.choices.drain_within)
+    lines = WaitLines(scene.say, scene.waiting.clock, within)
+    while missing := missing_records(scene, pairs):
+        if lines.is_over or not all(one.problem for one in missing):
+            seconds = within if lines.is_over else 0
+            raise NotDrained(describe_missing(missing, seconds, scene.settings.copier.label))
+        lines.go_on(f"brokers to answer, since {count_missing(missing)}")
+        scene.waiting.sleep(POLL_INTERVAL_S)
+
+
 def _keep_divergence(scene: Scene) -> None:
     """Keeps the divergences. Topics of an earlier batch have theirs from before their clients moved. Without batches
     they are kept anew for a topic that clients went on writing on the source.
@@ -262,7 +288,8 @@ def _keep_divergence(scene: Scene) -> None:
             f"{scene.settings.flow.target} does not tell where its copies of {first_names(endless)} end. See that each "
             "partition there has a leader, and run the command again"
         )
-    keep_divergences(ledger, found, renews=not record.topics)
+    # After the drain clients may have moved: their records lie behind the ends that the drain kept.
+    keep_divergences(ledger, found, renews=drains and not record.topics)
 
 
 def _divergences_now(scene: Scene, prediction: Prediction) -> dict[str, Divergence]:

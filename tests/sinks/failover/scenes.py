@@ -77,7 +77,9 @@ class Stage:
         """MM2, which copies all there is; markers stay behind."""
         committed = self.world.settings.isolation == "read_committed"
         for where, log in self.here.logs.items():
-            copied = self.there.logs[TopicPartition(f"a.{where.topic}", where.partition)]
+            copied = self.there.logs.get(TopicPartition(f"a.{where.topic}", where.partition))
+            if copied is None:
+                continue
             end, gone = (log.stable, log.aborted) if committed else (log.end, set())
             seen = [record for record in log.records if record.offset < end and record.offset not in gone]
             for record in seen[len(copied.records) :]:

@@ -253,9 +253,11 @@ def test_a_batch_whose_records_were_lost_meanwhile_is_not_drained() -> None:
     assert list(divergences(built.ledger())) == ["x"]
 
 
+@pytest.mark.parametrize("markers", [0, 1], ids=["", "of a source that ends with a transaction's marker"])
 @pytest.mark.parametrize("left", [7, 0], ids=["lost its tail", "was made anew"])
-def test_a_drained_copy_that_lost_records_is_not_taken_for_a_whole_one(left: int) -> None:
+def test_a_drained_copy_that_lost_records_is_not_taken_for_a_whole_one(left: int, markers: int) -> None:
     built = stage()
+    built.here.logs[TopicPartition("x", 0)].skip(markers)
     fence(built.scene(), ("x",))
     drain(built.scene())
     copy = built.there.logs[COPY_OF_X]
@@ -341,3 +343,46 @@ def test_clients_that_a_hook_moves_once_all_topics_are_drained_write_behind_the_
 
     assert cutover(built.scene(on_state=told)).state is State.PROMOTED
     assert list(divergences(built.ledger())["x"].ends) == [10, 10]
+
+
+def test_a_record_that_comes_late_does_not_move_the_ends_behind_which_moved_clients_write() -> None:
+    built = stage()
+
+    def told(before: FailoverRecord, after: FailoverRecord) -> None:
+        if (before.state, after.state) == (State.FENCED, State.DRAINED):
+            built.there.logs[COPY_OF_X].append(b"moved", b"early", 9000)
+            built.write("x", 0, 1, super_user=True)
+            late = built.here.logs[TopicPartition("x", 0)].records[-1]
+            built.there.logs[COPY_OF_X].append(late.key, late.value, late.timestamp)
+            built.mirrors = False
+
+    assert cutover(built.scene(on_state=told)).state is State.PROMOTED
+    assert list(divergences(built.ledger())["x"].ends) == [10, 10]
+
+
+def test_drained_topics_that_the_source_has_no_more_can_be_promoted() -> None:
+    built = stage()
+    for topic in ("x", "y"):
+        fence(built.scene(), (topic,))
+        drain(built.scene())
+        del built.world.source.topics[topic]
+    assert cutover(built.scene()).state is State.PROMOTED
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_a_promotion_waits_for_an_election_of_leaders(side: str) -> None:
+    built = stage()
+    records, where = (built.here, TopicPartition("x", 0)) if side == "a" else (built.there, COPY_OF_X)
+    drained_at = list[float]()
+
+    def told(before: FailoverRecord, after: FailoverRecord) -> None:
+        if after.state is State.DRAINED and not drained_at:
+            drained_at.append(built.now)
+            records.leaderless.add(where)
+
+    def elect() -> None:
+        if drained_at and built.now > drained_at[0] + 3:
+            records.leaderless.clear()
+
+    built.producers.append(elect)
+    assert cutover(built.scene(on_state=told)).state is State.PROMOTED
