@@ -137,10 +137,6 @@ class Backoff:
             for one in changes[: self._tried.get(kind, DENIED_TRIED)]:
                 self._changes[kind, one.change.key] = replace(one, due=min(one.due, at))
 
-    @property
-    def has_any(self) -> bool:
-        return bool(self._changes)
-
     def due(self, now: float) -> set[str]:
         """Remote topics or groups, with which keys begin, that have a change to try again now."""
         return {key[0] for (_, key), backed_off in self._changes.items() if backed_off.due <= now}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cached_property
 from typing import Protocol
 
 from sinks.model.plan import Refusal
@@ -41,6 +42,11 @@ class DesiredTopics:
     shared: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, str] = field(default_factory=dict)
     created_by_mm2: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def copies(self) -> frozenset[str]:
+        """The remote names of `kept`."""
+        return frozenset(self.kept.values())
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from sinks.kinds.brokers.controller import (
     survey_brokers,
     write_broker_configs,
 )
-from sinks.kinds.topics.effective import topic_drifts, warnings
+from sinks.kinds.topics.config_rules import plan_configs
+from sinks.kinds.topics.effective import warnings
 from sinks.model.changes import Key
 from sinks.model.plan import Plan, Unobserved
 from tests.conftest import Clusters
@@ -120,7 +121,8 @@ def test_topic_at_two_defaults_with_two_values_is_told_for_the_topic_and_the_bro
     wait_for(lambda: not here.describe_topic_configs([upstream]).errors, SOON, f"{upstream} to be seen")
     source = here.describe_topic_configs([upstream]).items[upstream]
     target = there.describe_topic_configs([remote]).items[remote]
-    found = [one for one in topic_drifts(remote, source, target, config_filter()) if one.name == "retention.ms"]
+    planned = plan_configs(remote, source, target, config_filter(), known=(), alias="b")
+    found = [one for one in planned.drifts if one.name == "retention.ms"]
     assert [(one.source.value, one.target.value, one.target.origin) for one in found] == [
         ("604800000", DAY, Origin.CLUSTER)
     ]

@@ -21,12 +21,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from sinks.faults import REMEDY_OF_CODE
-from sinks.kafka.ports.cluster import TopicConfigs
+from sinks.kafka.ports.cluster import ConfigEntry, TopicConfigs
+from sinks.kinds.topics.effective import Drift, Side
 from sinks.model.changes import Change, Kind
 from sinks.model.plan import Refusal
 from streaming.mm2.replication_filters import ConfigPropertyFilter
+
+
+@dataclass
+class PlannedConfigs:
+    """What differs of one topic's configs."""
+
+    changes: list[Change] = field(default_factory=list)
+    """`before`: the target's override; None if the config has a default there."""
+    refused: list[Refusal] = field(default_factory=list)
+    """Changes that the target would not take."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """How many overrides cannot be copied, by reason."""
+    drifts: list[Drift] = field(default_factory=list)
+    """Configs that differ in effect although nothing is to be written, by name."""
 
 
 def plan_configs(
@@ -37,37 +53,49 @@ def plan_configs(
     *,
     known: Collection[str],
     alias: str,
-) -> tuple[list[Change], list[Refusal], Counter[str]]:
-    """Returns the differences of one topic by the table above, and refusals of those that the target would not take.
-    Also, by reason, how many overrides cannot be copied.
-
-    `target`: the topic's configs, none for a topic that the target lacks. `before` of a change is the target's
-    override; None if the config has a default there. `known`, `alias`: as for `why_refused`.
-    """
-    changes, refused, skipped = list[Change](), list[Refusal](), Counter[str]()
-    for name, entry in source.items():
+) -> PlannedConfigs:
+    """Returns what differs of one topic by the table above. `target`: the topic's configs, none for a topic that the
+    target lacks. `known`, `alias`: as for `why_refused`."""
+    found = PlannedConfigs()
+    # Sorted, as what drifts is shown by name.
+    for name, entry in sorted(source.items()):
         if not rules.should_replicate_config_property(name):
             continue
+        there, copies_default = target.get(name), rules.should_replicate_source_default(name)
+        if there and not copies_default and (drift := _drift(remote, name, entry, there)):
+            found.drifts.append(drift)
         if entry.read_only or entry.sensitive:
             if entry.is_override:
-                skipped["sensitive configs" if entry.sensitive else "read-only configs"] += 1
+                found.skipped["sensitive configs" if entry.sensitive else "read-only configs"] += 1
             continue
-        there = target.get(name)
         in_force, before = (there.value, there.value if there.is_override else None) if there else (None, None)
         wanted, present = None, before
         if entry.is_override and entry.value is not None:
             wanted = entry.value
-        elif rules.should_replicate_source_default(name) and entry.value is not None:
+        elif copies_default and entry.value is not None:
             # What sets it on the target does not matter.
             wanted, present = entry.value, in_force
         if wanted == present or (there and (there.read_only or there.sensitive)):
             continue
         change = Change(Kind.TOPIC_CONFIG, (remote, name), before, wanted)
         if wanted is not None and (reason := why_refused(name, wanted, known, alias)):
-            refused.append(Refusal(change.kind, change.op, change.key, reason, remedy=REMEDY_OF_CODE["INVALID_CONFIG"]))
+            remedy = REMEDY_OF_CODE["INVALID_CONFIG"]
+            found.refused.append(Refusal(change.kind, change.op, change.key, reason, remedy=remedy))
         else:
-            changes.append(change)
-    return changes, refused, skipped
+            found.changes.append(change)
+    return found
+
+
+def _drift(remote: str, name: str, here: ConfigEntry, there: ConfigEntry) -> Drift | None:
+    """Returns the drift of a config that is set on neither side, and differs in effect all the same."""
+    if here.is_override or there.is_override or here.sensitive or there.sensitive:
+        return None
+    if here.value is None or there.value is None or here.value == there.value:
+        return None
+    if name == "message.format.version" and not there.value.startswith(("0.", "1.", "2.")):
+        # Brokers ignore the record format since 3.0 (KIP-724).
+        return None
+    return Drift(Kind.TOPIC_CONFIG, remote, name, Side(here.value, here.origin), Side(there.value, there.origin))
 
 
 # What the target's version will refuse of a config, so that a plan says it before anything is tried. Pure.

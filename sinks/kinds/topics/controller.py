@@ -14,7 +14,7 @@ from sinks.every_kind.listing import Listed
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.topics.poll_schedule import PollSchedule
-from sinks.kinds.topics.rules import is_replicated, is_still_wanted
+from sinks.kinds.topics.rules import is_replicated, is_still_wanted, to_create, upstream_of
 from sinks.kinds.topics.survey import SeenTopics, adoptable_topics, compare_topics, survey
 from sinks.kinds.topics.writer import ConfigWriter, TopicWriter
 from sinks.ledger.adoption import Alike
@@ -38,6 +38,8 @@ class TopicController:
         self._schedule = PollSchedule(self._settings.pace)
         self._owes_ids = True
         self._gone, self._unobserved = set[str](), list[Unobserved]()
+        # Topics that may be deleted, as the last poll found them.
+        self._surplus: Mapping[str, str] = {}
 
     def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
         """Make dirty what differs from the last poll."""
@@ -45,31 +47,29 @@ class TopicController:
         if context.everything:
             self._begin_anew(context)
         self._schedule.begin(remote, context.signal_works)
-        if agenda.backed_off.has_any:
-            agenda.backed_off.keep(partial(is_still_wanted, frozenset(remote.values()), listed.target))
+        agenda.backed_off.keep(partial(is_still_wanted, listed.desired.copies, listed.target))
         # Whether or not configs are polled now, so that a time that has come does not stay.
         retried = agenda.keys.retried(remote, now)
         awaited = agenda.created.awaited(lambda key: key[0] in listed.target, now)
-        active, lacks = (self.kinds & self._settings.synced) - context.idle, lacking(listed, awaited)
+        active, lacks = (self.kinds & self._settings.synced) - context.idle, to_create_or_enlarge(listed, awaited)
         polls_configs, polled, explained = Kind.TOPIC_CONFIG in active, 0, 0
         if polls_configs:
             polled, explained = self._poll_configs(context, agenda, retried)
         else:
             self._leave_configs(agenda, remote, lacks)
 
-        known = surplus = agenda.inputs or {}
         differs = self._once or Kind.TOPIC in context.confirming
+        self._surplus = surplus_topics(self._settings, context) if Kind.TOPIC in active else {}
         if Kind.TOPIC in active:
             # A full comparison settles the intents of a process that died, while they are fresh.
             owes_settling = context.everything and bool(context.ledger.unsettled(Kind.TOPIC))
-            surplus = surplus_topics(self._settings, context)
-            differs = differs or surplus != known or bool(lacks) or owes_settling
-        names = {(name,) for name in remote.values()} if awaited else ()
+            differs = differs or self._surplus != (agenda.inputs or {}) or bool(lacks) or owes_settling
+        names = {(name,) for name in listed.desired.copies} if awaited else ()
         late = agenda.created.unobserved(Kind.TOPIC, names, self._target.alias) if names else []
         return Polled(
             differs=differs or (polls_configs and bool(agenda.keys.dirty)),
             due=self._schedule.due(now, polls=polls_configs, relists=agenda.signalled > 0 and active == {Kind.TOPIC}),
-            inputs=surplus if Kind.TOPIC in active else {},
+            inputs=self._surplus,
             keys=remote,
             comparable=comparable(listed, lacks, active),
             follows=polls_configs,
@@ -143,7 +143,7 @@ class TopicController:
 
     def survey(self, context: PassContext, agenda: KindsAgenda) -> SeenTopics:
         """Read configs of dirty topics on both sides, configs of topics that the target lacks, and ids of Lockstep's
-        own topics."""
+        own topics that were compared, or whose id is unknown. Deletions read ids by themselves."""
         seen = survey(
             self._settings,
             self._source,
@@ -154,18 +154,16 @@ class TopicController:
             paused=context.idle,
             progress=self._progress,
         )
-        ours = ours_to_recognize(context, None if self._owes_ids else seen.covered.values())
+        owned, unsettled = context.ledger.owned(Kind.TOPIC), context.ledger.unsettled(Kind.TOPIC)
+        ours = {name for (name,) in owned | unsettled} & context.listed.target.keys()
+        if not self._owes_ids:
+            ours &= {name for (name,) in unsettled}.union(seen.covered.values())
         seen.ids = self._target.topic_ids(ours) if ours else {}
-        self._owes_ids = False
+        seen.surplus, self._owes_ids = self._surplus, False
         return seen
 
     def difference(self, context: PassContext, seen: SeenTopics) -> Comparison:
-        owned = context.ledger.owned(Kind.TOPIC)
-        surplus = surplus_topics(self._settings, context) if Kind.TOPIC in seen.active else {}
-        compared = compare_topics(self._settings, context.listed, seen, owned=owned, deletions=surplus)
-        if self._once:
-            errors = (*compared.plan.errors, *self._unobserved)
-            compared = replace(compared, plan=replace(compared.plan, errors=errors))
+        compared = compare_topics(self._settings, context.listed, seen, owned=context.ledger.owned(Kind.TOPIC))
         changes_configs = any(change.kind is Kind.TOPIC_CONFIG for change in compared.plan.changes)
         if changes_configs and (warning := self._configs.warning):
             return replace(compared, plan=compared.plan.noting([warning]))
@@ -200,16 +198,11 @@ def assemble(assembly: Assembly) -> Assembled:
 # What of the topics that are to be compared can be compared now. Pure.
 
 
-def lacking(listed: Listed, awaited: Collection[Key]) -> set[str]:
+def to_create_or_enlarge(listed: Listed, awaited: Collection[Key]) -> set[str]:
     """Returns remote topics that Lockstep has to create or enlarge, and that the target will not show soon."""
-    wanted, there = listed.desired.partitions.items(), listed.target
-    small = {name for name, count in wanted if there.get(name, 0) < count and (name,) not in awaited}
-    return small - (set(listed.desired.created_by_mm2.values()) - there.keys())
-
-
-def upstream_of(remote: Mapping[str, str], names: Collection[str]) -> set[str]:
-    """Returns the upstream topics of these remote names. `remote`: remote name by upstream topic."""
-    return {topic for topic, name in remote.items() if name in names} if names else set()
+    partitions, there = listed.desired.partitions, listed.target
+    small = {name for name, count in partitions.items() if there.get(name, count) < count and (name,) not in awaited}
+    return small | (to_create(listed, awaited) & partitions.keys())
 
 
 def comparable(listed: Listed, lacks: Collection[str], active: Collection[Kind]) -> Collection[str] | None:
@@ -223,19 +216,6 @@ def comparable(listed: Listed, lacks: Collection[str], active: Collection[Kind])
     if Kind.TOPIC_CONFIG in active:
         return upstream_of(listed.desired.kept, listed.target.keys())
     return upstream_of(listed.desired.kept, lacks if Kind.TOPIC in active else ())
-
-
-def ours_to_recognize(context: PassContext, compared: Collection[str] | None) -> set[str]:
-    """Returns Lockstep's own topics on the target whose ids must be read: topics that were compared, and topics with an
-    unknown id.
-
-    `compared`: names on the target; None: all. Deletions read ids by themselves.
-    """
-    owned, unsettled = context.ledger.owned(Kind.TOPIC), context.ledger.unsettled(Kind.TOPIC)
-    ours = {key[0] for key in owned | unsettled}
-    if compared is not None:
-        ours &= {key[0] for key in unsettled}.union(compared)
-    return ours & context.listed.target.keys()
 
 
 TOPICS_HIDDEN_BY_SOURCE = (

@@ -15,15 +15,14 @@ For a broker, what is set on that broker alone does not count: it is there for a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sinks.kafka.ports.cluster import Origin, TopicConfigs
+from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import Levels
 from sinks.model.changes import Kind
 from sinks.model.effective_drift import DifferingConfig, DriftGroup, grouped
 from streaming.flow import Flow
-from streaming.mm2.replication_filters import ConfigPropertyFilter
 
 ORIGIN_WORDS: Mapping[Origin, str] = {
     Origin.TOPIC: "set on the topic",
@@ -77,23 +76,6 @@ class Drift:
 
 def groups_of(drifts: Iterable[Drift]) -> tuple[DriftGroup, ...]:
     return grouped(Counter(drift.case for drift in drifts))
-
-
-def topic_drifts(
-    remote: str, source: TopicConfigs, target: TopicConfigs, rules: ConfigPropertyFilter
-) -> Iterator[Drift]:
-    """Returns drifts of one topic, for configs that the filter lets through."""
-    for name in sorted(source.keys() & target.keys()):
-        here, there = source[name], target[name]
-        if here.is_override or there.is_override or here.sensitive or there.sensitive or here.value == there.value:
-            continue
-        if not rules.should_replicate_config_property(name) or rules.should_replicate_source_default(name):
-            continue
-        if here.value is None or there.value is None:
-            continue
-        # Brokers ignore the record format since 3.0 (KIP-724).
-        if name != "message.format.version" or there.value.startswith(("0.", "1.", "2.")):
-            yield Drift(Kind.TOPIC_CONFIG, remote, name, Side(here.value, here.origin), Side(there.value, there.origin))
 
 
 def effective_side(levels: Levels, name: str) -> Side | None:

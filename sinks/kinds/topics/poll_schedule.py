@@ -93,8 +93,15 @@ class PollSchedule:
         if signalled:
             self.owe(signalled)
         if not self._signal_works:
-            lately = self._lately(now)
-            yield [*lately, *self._shards_within(self._budget.left - sum(map(len, lately)))]
+            group = self._lately(now)
+            left = self._budget.left - sum(map(len, group))
+            # The next whole shards that the budget allows, each once.
+            for _ in range(len(self._shards)):
+                if len(self._shards[self._next]) > left:
+                    break
+                group.append(self._next_shard())
+                left -= len(group[-1])
+            yield group
         elif self._owed:
             yield from self._until_explained(now)
 
@@ -151,14 +158,6 @@ class PollSchedule:
             whole = len(self._shards)
             self._owed = max(self._blind, whole if self._owed == ROUNDS * whole else self._owed % whole)
             self._unexplained = self._unexplained if self._owed else 0
-
-    def _shards_within(self, budget: float) -> list[Sequence[str]]:
-        """Returns the next whole shards that the budget allows, each once."""
-        turn: list[Sequence[str]] = []
-        while len(turn) < len(self._shards) and len(self._shards[self._next]) <= budget:
-            turn.append(self._next_shard())
-            budget -= len(turn[-1])
-        return turn
 
     def _next_shard(self) -> Sequence[str]:
         shard = self._shards[self._next]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
-from sinks.every_kind.listing import DesiredTopics
+from sinks.every_kind.listing import DesiredTopics, Listed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import TopicSpec
-from sinks.model.changes import Change, Kind, Op
+from sinks.model.changes import Change, Key, Kind, Op
 from sinks.model.plan import Refusal
 from streaming.errors import NamingError
 from streaming.mm2.replication_policy import check_topic_name, is_written_by_mm2_alone, replicates
@@ -116,6 +116,17 @@ def internal_topic_warnings(source: Iterable[str], settings: FlowSettings) -> li
         if (reason := _internal(name, settings)) and _is_copied(settings, topic):
             found.append(f"{topic} of {settings.flow.source} becomes {name}, which {reason}")
     return found
+
+
+def to_create(listed: Listed, awaited: Collection[Key]) -> set[str]:
+    """Returns remote topics that Lockstep has to create: MM2 does not, and the target will not show them soon."""
+    absent = listed.desired.copies.difference(listed.target, listed.desired.created_by_mm2.values())
+    return {name for name in absent if (name,) not in awaited}
+
+
+def upstream_of(remote: Mapping[str, str], names: Collection[str]) -> set[str]:
+    """Returns the upstream topics of these remote names. `remote`: remote name by upstream topic."""
+    return {topic for topic, name in remote.items() if name in names} if names else set()
 
 
 def plan_topics(

@@ -14,11 +14,11 @@ from sinks.every_kind.comparison import Comparison, Wanted
 from sinks.every_kind.listing import Listed
 from sinks.faults import ItemFault, RightsMissing
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.ports.cluster import Reader, TopicConfigs
+from sinks.kafka.ports.cluster import Reader, chunks
 from sinks.kinds.assembly import CompareProgress
 from sinks.kinds.topics.config_rules import plan_configs
-from sinks.kinds.topics.effective import Drift, groups_of, topic_drifts, warnings
-from sinks.kinds.topics.rules import OWN, plan_topics
+from sinks.kinds.topics.effective import Drift, groups_of, warnings
+from sinks.kinds.topics.rules import OWN, plan_topics, to_create, upstream_of
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Change, Key, Kind
 from sinks.model.plan import Refusal, Unobserved, make_plan
@@ -35,7 +35,8 @@ class SeenTopics:
     `active`: planned kinds. `covered`: compared topics, each with its name on the target. `changes`: of configs.
     `creations`: configs of missing remote topics. `again`: topics to compare again soon. `unobserved`: why a topic
     could not be compared. `drifts`: what differs in effect although nothing is to be written. `refused`: configs that
-    the target would not take. `ids`: of Lockstep's own remote topics.
+    the target would not take. `ids`: of Lockstep's own remote topics. `surplus`: ids of the topics that may be deleted,
+    by name on the target.
     """
 
     active: Collection[Kind] = ()
@@ -49,6 +50,7 @@ class SeenTopics:
     refused: dict[str, list[Refusal]] = field(default_factory=dict)
     denied: int = 0
     ids: Mapping[str, str] = field(default_factory=dict)
+    surplus: Mapping[str, str] = field(default_factory=dict)
 
 
 def survey(
@@ -72,8 +74,7 @@ def survey(
     missing, compared = set[str](), set[str]()
     chosen = remote.keys() if only is None else remote.keys() & only
     if Kind.TOPIC in active:
-        lacking = {topic for topic, name in remote.items() if name not in listed.target and (name,) not in created}
-        missing = lacking - listed.desired.created_by_mm2.keys()
+        missing = upstream_of(remote, to_create(listed, created))
     if Kind.TOPIC_CONFIG in active:
         compared = {topic for topic in chosen if remote[topic] in listed.target}
     # What any topic shows of the target's configs holds for all; none if there is no topic, or it shows none.
@@ -88,20 +89,14 @@ def survey(
 
 
 def compare_topics(
-    settings: FlowSettings,
-    listed: Listed,
-    seen: SeenTopics,
-    *,
-    owned: Collection[Key] = (),
-    deletions: Mapping[str, str] | None = None,
+    settings: FlowSettings, listed: Listed, seen: SeenTopics, *, owned: Collection[Key] = ()
 ) -> Comparison:
-    """Returns the plan of a survey. Pure. `owned`: keys of what Lockstep created. `deletions`: ids of the topics that
-    may be deleted, by name on the target."""
+    """Returns the plan of a survey. Pure. `owned`: keys of what Lockstep created."""
     topic_changes: list[Change] = []
     ours = {key[0] for key in owned} & listed.target.keys()
     if Kind.TOPIC in seen.active:
         factor = settings.replication_factor
-        topic_changes = plan_topics(listed.desired, listed.target, seen.creations, factor, deletions or {})
+        topic_changes = plan_topics(listed.desired, listed.target, seen.creations, factor, seen.surplus)
     drifts = [drift for of_topic in seen.drifts.values() for drift in of_topic]
     effect: dict[str, Any] = {}
     if drifts:
@@ -138,9 +133,9 @@ def _read_both(
     known: Collection[str],
 ) -> None:
     """`missing`: topics that the target lacks. `known`: names of all configs that a topic has on the target."""
-    remote, topics = found.covered, sorted(found.covered)
-    for start in range(0, len(topics), TOPICS_IN_A_REQUEST):
-        chunk = topics[start : start + TOPICS_IN_A_REQUEST]
+    remote, topics, done = found.covered, sorted(found.covered), 0
+    rules, alias = settings.config_filter, settings.flow.target
+    for chunk in chunks(topics, TOPICS_IN_A_REQUEST):
         upstream = source.describe_topic_configs(chunk)
         downstream = target.describe_topic_configs([remote[topic] for topic in chunk if topic not in missing])
         for topic, fault in upstream.errors.items():
@@ -148,31 +143,25 @@ def _read_both(
             _note_fault(found, kind, topic, settings.flow.source, topic, fault)
         for topic, configs in upstream.items.items():
             name = remote[topic]
+            there = {} if topic in missing else downstream.items.get(name)
+            if there is None:
+                if name in downstream.errors:
+                    _note_fault(found, Kind.TOPIC_CONFIG, topic, alias, name, downstream.errors[name])
+                continue
+            of_target = known if topic in missing else there
+            planned = plan_configs(name, configs, there, rules, known=of_target, alias=alias)
+            if planned.refused:
+                found.refused[topic] = planned.refused
             if topic in missing:
-                rules, alias = settings.config_filter, settings.flow.target
-                overrides, refused, _ = plan_configs(name, configs, {}, rules, known=known, alias=alias)
-                found.creations[name] = tuple(sorted((one.key[1], str(one.after)) for one in overrides))
-                if refused:
-                    found.refused[topic] = refused
-            elif name in downstream.items:
-                _compare_topic(found, settings, topic, name, configs, downstream.items[name])
-            elif name in downstream.errors:
-                _note_fault(found, Kind.TOPIC_CONFIG, topic, settings.flow.target, name, downstream.errors[name])
+                found.creations[name] = tuple(sorted((one.key[1], str(one.after)) for one in planned.changes))
+                continue
+            found.changes += planned.changes
+            found.skipped += planned.skipped
+            if planned.drifts:
+                found.drifts[topic] = planned.drifts
+        done += len(chunk)
         if progress is not None:
-            progress(start + len(chunk), len(topics))
-
-
-def _compare_topic(
-    found: SeenTopics, settings: FlowSettings, topic: str, name: str, source: TopicConfigs, target: TopicConfigs
-) -> None:
-    rules, alias = settings.config_filter, settings.flow.target
-    changes, refused, skipped = plan_configs(name, source, target, rules, known=target, alias=alias)
-    found.changes += changes
-    found.skipped += skipped
-    if refused:
-        found.refused[topic] = refused
-    if drifts := list(topic_drifts(name, source, target, rules)):
-        found.drifts[topic] = drifts
+            progress(done, len(topics))
 
 
 def _note_fault(found: SeenTopics, kind: Kind, topic: str, alias: str, name: str, fault: ItemFault) -> None:

@@ -41,9 +41,9 @@ def planned_of(
     remote: str, source: TopicConfigs, target: TopicConfigs, rules: ConfigPropertyFilter
 ) -> tuple[list[Change], Counter[str]]:
     """For a target whose configs are not known, so that it refuses none beforehand."""
-    planned, refused, skipped = plan_configs(remote, source, target, rules, known=(), alias="b")
-    assert refused == []
-    return planned, skipped
+    planned = plan_configs(remote, source, target, rules, known=(), alias="b")
+    assert planned.refused == []
+    return planned.changes, planned.skipped
 
 
 def default(value: str | None, origin: Origin = Origin.DEFAULT) -> ConfigEntry:

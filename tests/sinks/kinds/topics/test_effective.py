@@ -7,7 +7,8 @@ import pytest
 from sinks.kafka.ports.cluster import ConfigEntry, Origin
 from sinks.kafka.ports.config_levels import LevelledEntry, Levels
 from sinks.kinds.brokers.controller import broker_drifts
-from sinks.kinds.topics.effective import Drift, Side, effective_side, topic_drifts, warnings
+from sinks.kinds.topics.config_rules import plan_configs
+from sinks.kinds.topics.effective import Drift, Side, effective_side, warnings
 from sinks.model.changes import Kind
 from tests.contract.level_looks import ONE
 from tests.memory.memory_levels import MemoryLevels
@@ -21,7 +22,7 @@ WEEK, DAY = ConfigEntry("604800000", Origin.DEFAULT), ConfigEntry("86400000", Or
 
 def drifts(source: ConfigEntry, target: ConfigEntry, name: str = RETENTION, **properties: str) -> list[Drift]:
     rules = config_filter({key.replace("_", "."): value for key, value in properties.items()})
-    return list(topic_drifts("a.x", {name: source}, {name: target}, rules))
+    return plan_configs("a.x", {name: source}, {name: target}, rules, known=(), alias="b").drifts
 
 
 def test_topic_config_at_two_defaults_with_two_values_is_drift() -> None:

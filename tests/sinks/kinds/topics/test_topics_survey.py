@@ -62,7 +62,8 @@ def surveyed(
     settings = settings or flow_settings()
     listed = list_both(settings, source, target)
     seen = survey(settings, source, target, listed, only=only, paused=paused)
-    return compare_topics(settings, listed, seen, owned=owned, deletions=deletions)
+    seen.surplus = deletions or {}
+    return compare_topics(settings, listed, seen, owned=owned)
 
 
 CREATED = topic_change("a.new", None, 2, retention_ms="4")
