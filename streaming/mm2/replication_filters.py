@@ -32,6 +32,9 @@ DEPRECATED = {
 PLAIN = re.compile(r"[\w.-]+", re.ASCII)
 """A name without any sign of a pattern but the dot."""
 
+NO_NAME = re.compile(r"(?!)")
+"""Matches nothing."""
+
 BLANK = "".join(map(chr, range(33)))
 """What Java's `String.trim` takes away."""
 
@@ -68,8 +71,8 @@ class _NameFilter:
     _defaults: ClassVar[tuple[str, str]]
     """Of the list, and of the exceptions."""
 
-    _include: re.Pattern[str] | None = None
-    _exclude: re.Pattern[str] | None = None
+    _include: re.Pattern[str] = NO_NAME
+    _exclude: re.Pattern[str] = NO_NAME
     plain_names: tuple[str, ...] = ()
 
     def configure(self, properties: Mapping[str, str]) -> None:
@@ -80,10 +83,10 @@ class _NameFilter:
         self._exclude = _patterns(properties, f"{self._key}.exclude", exclude)
 
     def is_excluded(self, name: str) -> bool:
-        return _matches(self._exclude, name)
+        return self._exclude.fullmatch(name) is not None
 
     def _lets_through(self, name: str) -> bool:
-        return _matches(self._include, name) and not self.is_excluded(name)
+        return self._include.fullmatch(name) is not None and not self.is_excluded(name)
 
 
 class DefaultTopicFilter(_NameFilter):
@@ -118,19 +121,19 @@ class DefaultConfigPropertyFilter:
         self._source_defaults = properties.get("use.defaults.from", "target").strip(BLANK) == "source"
 
     def should_replicate_config_property(self, name: str) -> bool:
-        return not _matches(self._exclude, name)
+        return self._exclude.fullmatch(name) is None
 
     def should_replicate_source_default(self, name: str) -> bool:
         return self._source_defaults
 
 
-def _patterns(properties: Mapping[str, str], key: str, default: str) -> re.Pattern[str] | None:
-    """Returns the list of a key as one pattern; None for an empty list, which matches nothing (`MirrorUtils`)."""
+def _patterns(properties: Mapping[str, str], key: str, default: str) -> re.Pattern[str]:
+    """Returns the list of a key as one pattern. An empty list matches nothing (`MirrorUtils`)."""
     deprecated = DEPRECATED.get(key, key)
     written = deprecated if key not in properties and deprecated in properties else key
     text = properties.get(written, default).strip(BLANK)
     if not text:
-        return None
+        return NO_NAME
     # As ConfigDef's LIST: white space is ASCII's, and a name that stands there twice counts once.
     parts = dict.fromkeys(re.split(r"\s*,\s*", text, flags=re.ASCII))
     if "" in parts:
@@ -145,7 +148,3 @@ def _plain_names(properties: Mapping[str, str], key: str) -> tuple[str, ...]:
     """Returns the entries of a list that are literal names. A dot may be part of a name."""
     parts = (part.strip(BLANK) for part in properties.get(key, "").split(","))
     return tuple(dict.fromkeys(part for part in parts if PLAIN.fullmatch(part)))
-
-
-def _matches(pattern: re.Pattern[str] | None, name: str) -> bool:
-    return pattern is not None and pattern.fullmatch(name) is not None
