@@ -27,33 +27,6 @@ from sinks.model.principals import USER_TYPE
 from sinks.plugins.credential_provider import CredentialProvider, known_versions, provider_fault
 
 
-class NamedByAcls:
-    """The principals whose users are wanted.
-
-    A job takes them from the last comparison of ACLs. A single pass polls users before it compares ACLs, and may not
-    compare ACLs at all. Then they are read for this alone.
-    """
-
-    def __init__(self, assembly: Assembly) -> None:
-        self._assembly = assembly
-        self._read_at: float | None = None
-
-    def __call__(self, context: PassContext) -> Mapping[str, str] | None:
-        """Returns the principals; None while unknown. Raises as `AclReader.describe`."""
-        shared, confirms = self._assembly.principals, Kind.SCRAM_USER in context.confirming
-        told = Kind.ACL in self._assembly.settings.synced and Kind.ACL not in context.idle and not self._assembly.once
-        if told and not confirms:
-            return shared.current
-        read_at = self._read_at
-        # Asked for twice in a pass: for what the kind depends on, and for its plan.
-        anew = confirms and read_at != context.now
-        if read_at is None or context.everything or anew or context.now - read_at >= REST:
-            self._read_at = context.now
-            source = self._assembly.source.acls
-            shared.current = principals_of(self._assembly.settings, source, context.listed, afresh=confirms)
-        return shared.current
-
-
 class UserController(PolledController["SeenUsers"]):
     """The kind `scram-user` of one flow."""
 
@@ -62,14 +35,34 @@ class UserController(PolledController["SeenUsers"]):
     def __init__(self, assembly: Assembly, provider: CredentialProvider | None) -> None:
         """`provider`: None to delete the users that Lockstep created, after `sync.full.acl.enabled` was turned off."""
         super().__init__(assembly.settings.flow)
-        self._assembly, self._provider, self._named = assembly, provider, NamedByAcls(assembly)
+        self._assembly, self._provider = assembly, provider
+        self._acls_read_at: float | None = None
 
     def inputs(self, context: PassContext) -> Hashable | None:
         """The principals whose users are wanted."""
         if self._provider is None:
             return super().inputs(context)
-        principals = self._named(context)
+        principals = self._named_by_acls(context)
         return None if principals is None else frozenset(principals.items())
+
+    def _named_by_acls(self, context: PassContext) -> Mapping[str, str] | None:
+        """Returns the principals whose users are wanted; None while unknown. Raises as `AclReader.describe`.
+
+        A job takes them from the last comparison of ACLs. A single pass polls users before it compares ACLs, and may
+        not compare ACLs at all. Then they are read for this alone.
+        """
+        shared, confirms = self._assembly.principals, Kind.SCRAM_USER in context.confirming
+        told = Kind.ACL in self._assembly.settings.synced and Kind.ACL not in context.idle and not self._assembly.once
+        if told and not confirms:
+            return shared.current
+        read_at = self._acls_read_at
+        # Asked for twice in a pass: for what the kind depends on, and for its plan.
+        anew = confirms and read_at != context.now
+        if read_at is None or context.everything or anew or context.now - read_at >= REST:
+            self._acls_read_at = context.now
+            source = self._assembly.source.acls
+            shared.current = principals_of(self._assembly.settings, source, context.listed, afresh=confirms)
+        return shared.current
 
     def read(self, context: PassContext) -> SeenUsers:
         """Read the users of both sides. A user that is not asked for counts as gone, and is no longer Lockstep's.
@@ -82,7 +75,7 @@ class UserController(PolledController["SeenUsers"]):
         made = {user for user, _ in ledger.owned(kind) | ledger.unsettled(kind)}
         if self._provider is None:
             return SeenUsers({}, {}, assembly.target.users.describe(made) if made else {}, Observed({}))
-        wanted = users_of(self._named(context) or {}, assembly.settings.acls.protected)
+        wanted = users_of(self._named_by_acls(context) or {}, assembly.settings.acls.protected)
         upstream = assembly.source.users.describe(wanted.keys())
         downstream = assembly.target.users.describe({*wanted.values(), *made})
         return SeenUsers(wanted, upstream, downstream, known_versions(self._provider, upstream))
