@@ -16,28 +16,32 @@ from sinks.model.times import NEVER_AT
 
 @dataclass(frozen=True)
 class Polled:
-    """Result of a poll.
-
-    `differs`: there is something to compare. `due`: when the next poll is due without any other reason, in monotonic
-    seconds. `due_if_refused`: the same while a change is refused. `inputs`: what a comparison depends on besides its
-    keys. `keys`: all keys, each with its item's name on the target; None: the kind is one list. `comparable`: keys that
-    can be compared now; None: all. `follows`: keys take turns for a second comparison. `possible`: something can be
-    compared now. `polled`: number of polled items. `explained`: how many signalled records the differences explain.
-    `refused`: what the target cannot have. `errors`: what it does not show yet.
-    """
+    """Result of a poll."""
 
     differs: bool
+    """There is something to compare."""
     due: float = NEVER_AT
+    """When the next poll is due without any other reason, in monotonic seconds."""
     due_if_refused: float = NEVER_AT
+    """The same while a change is refused."""
     inputs: object = None
+    """What a comparison depends on besides its keys."""
     keys: Mapping[str, str] | None = None
+    """All keys, each with its item's name on the target; None: the kind is one list."""
     comparable: Collection[str] | None = None
-    follows: bool = True
+    """Keys that can be compared now; None: all."""
+    compares_twice: bool = True
+    """Keys take turns for a second comparison."""
     possible: bool = True
+    """Something can be compared now."""
     polled: int = 0
+    """Number of polled items."""
     explained: int = 0
+    """How many signalled records the differences explain."""
     refused: Sequence[Refusal] = ()
+    """What the target cannot have."""
     errors: Sequence[Unobserved] = ()
+    """What the source hides, or the target does not show yet."""
 
 
 @dataclass(frozen=True)

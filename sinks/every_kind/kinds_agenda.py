@@ -407,7 +407,7 @@ class KindsAgenda:
         if not polled.possible:
             return NEVER_AT
         ready = keys.dirty if polled.comparable is None else keys.dirty.intersection(polled.comparable)
-        if not self.rests and (ready or (polled.follows and (keys.repeated or keys.owed))):
+        if not self.rests and (ready or (polled.compares_twice and (keys.repeated or keys.owed))):
             return now
         refused = self.findings.refused and polled.keys is None
         due = polled.due_if_refused if refused else polled.due

@@ -72,7 +72,7 @@ class TopicController:
             inputs=self._surplus,
             keys=remote,
             comparable=comparable(listed, lacks, active),
-            follows=polls_configs,
+            compares_twice=polls_configs,
             polled=polled,
             explained=explained,
             refused=listed.desired.refused,
