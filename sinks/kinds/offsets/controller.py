@@ -21,11 +21,10 @@ from sinks.kafka.ports.cluster import Cluster
 from sinks.kafka.ports.groups import GroupReader, Groups
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.offsets.direction import Direction, GroupOffset, summary_of
-from sinks.kinds.offsets.group_schedule import GroupSchedule
 from sinks.kinds.offsets.memory import OffsetMemory, TakenIn
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import mirror_topics
-from sinks.kinds.offsets.polled_groups import COMMITS_TOPIC, PolledGroups
+from sinks.kinds.offsets.polled_groups import COMMITS_TOPIC, GroupSchedule, PolledGroups
 from sinks.kinds.offsets.record_finder import MatchCache, open_matches
 from sinks.kinds.offsets.same_offsets import SameRecords, check_leads_back, same_records
 from sinks.kinds.offsets.survey import read_states, survey_offsets
@@ -90,10 +89,10 @@ class OffsetController:
     def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
         """Takes in what the stream brought, and says whether any group is due to be compared."""
         self.memory.histories.are_whole, self._owes_all = False, self._owes_all | context.everything
-        if not self._reading.is_done(context.ledger, to_the_end=self._owes_all and self._scope is None):
+        if not self._reading.read_on(context.ledger, to_the_end=self._owes_all and self._scope is None):
             return Polled(differs=False)
         self._ledger = context.ledger
-        if (taken_in := self.memory.drain()) is None:
+        if (taken_in := self.memory.take_in_queued()) is None:
             return Polled(differs=False)
         everything, self._owes_all = self._owes_all, False
         if everything and self._scope is None:
@@ -253,7 +252,7 @@ class OffsetController:
                 reader.close()
         if self._ledger is not None and self._scope is None:
             if not self._reading.breaks_off:
-                self.memory.drain()
+                self.memory.take_in_queued()
             try:
                 self.memory.save(self._ledger, self._listed)
             except LockstepError as error:

@@ -81,21 +81,19 @@ class StreamQueue:
             elif self._batches is not None and (syncs or checkpoints):
                 self._batches.append((syncs, checkpoints))
 
-    @property
-    def overflowed(self) -> bool:
-        """Whether the queue dropped something that was not yet read from MM2's topics."""
-        with self._lock:
-            return self._batches is None
-
     def overflow(self) -> None:
         """MM2's topics could not be read in place of what the queue dropped."""
         with self._lock:
             self._batches = None
 
-    def begin_again(self) -> None:
-        """MM2's topics are now read in place of what the queue dropped. What comes from now on is kept."""
+    def begin_again(self) -> bool:
+        """Keeps what comes from now on, if the queue dropped something. Returns whether it did: then MM2's topics are
+        read in its place."""
         with self._lock:
+            if self._batches is not None:
+                return False
             self._batches, self._count, self._bytes = [], 0, 0
+            return True
 
     def take(self) -> list[Batch] | None:
         """Returns what waits. None: the queue dropped something, so there is a gap behind what is known."""
@@ -151,7 +149,7 @@ class OffsetMemory:
         """Whether a group's offset on a copy is its own, because the copy was drained in a batch."""
         return committed is not None and self._in_batches and copy in self.takeover_ends
 
-    def drain(self) -> TakenIn | None:
+    def take_in_queued(self) -> TakenIn | None:
         """Takes in what was queued. Returns what was taken in since the last call.
 
         None: the queue overflowed. `MirrorReading` reads MM2's topics, and until then nothing that is known counts.

@@ -23,7 +23,7 @@ class MirrorReading:
     goes on from where it was."""
 
     def __init__(self, memory: OffsetMemory, topics: MirrorTopics | None, seconds: float = float("inf")) -> None:
-        """`topics`: None where the copier writes none. Then the ledger alone is read. `seconds`: how long `is_done` may
+        """`topics`: None where the copier writes none. Then the ledger alone is read. `seconds`: how long `read_on` may
         read in one pass."""
         self._memory, self._topics, self._seconds = memory, topics, seconds
         self._loaded = self._owes_rest = False
@@ -56,21 +56,6 @@ class MirrorReading:
             yield from self._checkpoints(self._topics, checkpoints.read_to + 1)
             self._memory.settle_checkpoints()
 
-    def rereading(self) -> Iterator[ReadSoFar]:
-        """Reads, a piece at a time, what the stream's queue dropped; nothing if it dropped nothing. From the first
-        piece on the queue keeps what the stream brings."""
-        queue, topics = self._memory.queue, self._topics
-        if not queue.overflowed or topics is None:
-            return
-        queue.begin_again()
-        try:
-            yield from self._catching_up()
-            yield from self._checkpoints(topics, 0)
-        except BaseException:
-            # Also if the caller stops reading.
-            queue.overflow()
-            raise
-
     def _syncs(self, topics: MirrorTopics) -> Iterator[ReadSoFar]:
         memory, name, cluster = self._memory, topics.syncs, topics.syncs_on
         memory.note_syncs_topic(cluster, name)
@@ -89,7 +74,7 @@ class MirrorReading:
             if chunk.records:
                 yield ReadSoFar("checkpoints", chunk.records[-1].position + 1)
 
-    def is_done(self, ledger: Ledger, to_the_end: bool) -> bool:
+    def read_on(self, ledger: Ledger, to_the_end: bool) -> bool:
         """Reads on for the time of one pass. Returns whether that was all. The next call goes on, also after an error.
 
         `to_the_end`: reads also what the stream may have missed.
@@ -108,7 +93,15 @@ class MirrorReading:
         if not self._loaded:
             yield from self._loading(ledger)
             self._loaded = True
-        yield from self.rereading()
+        if self._topics is not None and self._memory.queue.begin_again():
+            # Read what the queue dropped. From the first piece on it keeps what the stream brings.
+            try:
+                yield from self._catching_up()
+                yield from self._checkpoints(self._topics, 0)
+            except BaseException:
+                # Also if the caller stops reading.
+                self._memory.queue.overflow()
+                raise
         if self._owes_rest:
             yield from self._catching_up()
 
@@ -120,7 +113,7 @@ class MirrorReading:
 
     @property
     def reason(self) -> str | None:
-        """Why no offset may be written now; None: a reading is not under way."""
+        """Why no offset may be written now; None: no reading is under way."""
         if self._under_way is None:
             return None
         return f"MM2's {self._read.what} are being read, {self._read.offsets:,} so far: no offset is written before"

@@ -1,4 +1,4 @@
-"""The groups that a flow follows on the cluster they come from, and which of them committed.
+"""The groups that a flow follows on the cluster they come from: which committed, and which a pass compares.
 
 A poll asks only for groups that may have committed, by the ends of the commits' topic (`CommitEnds`).
 """
@@ -9,6 +9,7 @@ import logging
 import struct
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from sinks.faults import RightsMissing
@@ -16,6 +17,9 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import GroupReader
 from sinks.kafka.ports.watches import GroupWatch
 from sinks.kinds.file_warnings import unmatched_groups
+from sinks.kinds.offsets.direction import GroupOffset
+from sinks.model.times import NEVER_AT
+from streaming.durations import doubled
 from streaming.mm2.records import TopicPartition
 
 log = logging.getLogger(__name__)
@@ -56,7 +60,7 @@ class PolledGroups:
         `partitions`: of the commits' topic there, 0 if unknown.
         Raises ClusterUnreachable, RightsMissing, CoordinatorUnavailable.
         """
-        if not (everything or self._polls.is_due(now)):
+        if not (everything or now >= self._polls.due):
             return GroupChanges()
         start, gone = self._clock(), frozenset[str]()
         # Groups go on waiting if an error is raised after that. New groups wait by themselves.
@@ -65,11 +69,12 @@ class PolledGroups:
         moved = self._ends.moved(partitions, now)
         self._wait(self.chosen if moved is None else self._ends.groups_in(moved, self.chosen))
         self._may_be_new |= moved is None or bool(moved)
-        if everything or (self._may_be_new and self._listings.is_due(now)):
+        if everything or (self._may_be_new and now >= self._listings.due):
             gone = self._list(now)
         asked = list(self._waiting)[: POLLED_IN_TURN if moved is None else POLLED_AT_ONCE]
         committed = self._watch.changed(self.chosen, asked) if asked else set()
-        self._no_longer_wait(asked)
+        for group in asked:
+            del self._waiting[group]
         self._ends.note_polled(set(asked).difference(self._watch.troubled), committed)
         self._polls.took(now, self._clock() - start, len(asked), len(committed))
         return GroupChanges(committed, gone)
@@ -88,7 +93,8 @@ class PolledGroups:
         self.unmatched = unmatched_groups(self._settings, lambda: names)
         gone, new, self.chosen = self.chosen - groups, groups - self.chosen, groups
         self._ends.forget(gone)
-        self._no_longer_wait(gone)
+        for group in gone:
+            self._waiting.pop(group, None)
         self._wait(new)
         self._listings.took(now, self._clock() - start)
         self._may_be_new = False
@@ -96,10 +102,6 @@ class PolledGroups:
 
     def _wait(self, groups: Iterable[str]) -> None:
         self._waiting |= dict.fromkeys(sorted(groups))
-
-    def _no_longer_wait(self, groups: Iterable[str]) -> None:
-        for group in groups:
-            self._waiting.pop(group, None)
 
 
 POLL_SHARE, POLL_LEAST = 0.1, 0.5
@@ -122,9 +124,6 @@ class PollPace:
     def __init__(self) -> None:
         self.due = float("-inf")
         self._took: deque[float] = deque(maxlen=LAST_POLLS)
-
-    def is_due(self, now: float) -> bool:
-        return now >= self.due
 
     def took(self, now: float, seconds: float, groups: int = 0, committed: int = 0) -> None:
         """Notes that it began at `now` and took so long. `committed`: how many of the polled `groups` had committed."""
@@ -249,3 +248,96 @@ def commit_partition(group: str, partitions: int) -> int:
         hashed = (31 * hashed + unit) & 0xFFFFFFFF
     signed = hashed - (1 << 32) if hashed >> 31 else hashed
     return (0 if signed == -(1 << 31) else abs(signed)) % partitions
+
+
+# Which of the groups a pass compares. Pure: times come in as arguments, in monotonic seconds.
+
+
+SECONDS_IN_A_PASS, LEAST_IN_A_PASS, OTHERS_IN_A_PASS, OTHERS_WHILE_BEHIND = 4.0, 1000, 500, 50
+"""How many groups a pass compares. The groups that waited longest come first; the rest wait for the next pass.
+
+Groups that have just committed: as many as took so many seconds lately, and never fewer than the second number. A pass
+has a fixed price, above all two listings of all groups, which is as much as hundreds of groups cost. Other groups: the
+third number, or the fourth while more have just committed than the pass takes. They are few, so that a commit never
+waits for a long pass.
+"""
+
+JUST_COMMITTED = 0.0
+"""The due time of a group that has just committed: before all others."""
+
+SEARCH = 0.75
+"""Seconds until a group is compared again while its records are searched for. One search takes that long."""
+
+REST, LONGEST_REST = 2.0, 60.0
+"""Seconds until a group is compared again whose offset is not exact, or not written: the first and the longest wait."""
+
+
+class GroupSchedule:
+    """When each group is due."""
+
+    def __init__(self) -> None:
+        self._due: dict[str, float] = {}
+        self._tries: dict[str, int] = {}
+        self._most = LEAST_IN_A_PASS
+        self.behind = False
+        """Whether more groups had committed than the last turn took."""
+
+    def took(self, groups: int, seconds: float) -> None:
+        """Notes how long a comparison of so many groups took, its writes included."""
+        if groups >= LEAST_IN_A_PASS or seconds > SECONDS_IN_A_PASS:
+            self._most = max(LEAST_IN_A_PASS, int(groups * SECONDS_IN_A_PASS / max(seconds, 1e-3)))
+
+    def compare_all(self, groups: Collection[str], now: float) -> None:
+        """Makes all of these due now. Groups that already wait keep their places."""
+        for group in groups:
+            self._due.setdefault(group, now)
+
+    def checkpointed(self, groups: Collection[str], now: float) -> None:
+        """MM2 wrote a checkpoint of these groups. A group that has just committed stays before all others, because MM2
+        writes a checkpoint for the same commit."""
+        self._due |= {group: min(now, self._due.get(group, now)) for group in groups}
+        self._begin_anew(groups)
+
+    def committed(self, groups: Collection[str]) -> None:
+        """These groups have just committed. Groups that committed earlier stay before them."""
+        for group in sorted(groups):
+            if self._due.get(group) != JUST_COMMITTED:
+                self._due.pop(group, None)
+                self._due[group] = JUST_COMMITTED
+        self._begin_anew(groups)
+
+    def _begin_anew(self, groups: Collection[str]) -> None:
+        for group in groups:
+            self._tries.pop(group, None)
+
+    def forget(self, groups: Collection[str]) -> None:
+        for group in groups:
+            self._due.pop(group, None)
+            self._tries.pop(group, None)
+
+    def next_at(self) -> float:
+        """When the next group is due; NEVER_AT if none is."""
+        return min(self._due.values(), default=NEVER_AT)
+
+    def turn(self, now: float, *, everyone: bool = False) -> list[str]:
+        """Returns the groups to compare now. `everyone`: without a limit."""
+        due = sorted(((due, group) for group, due in self._due.items() if due <= now), key=itemgetter(0))
+        committed = [group for at, group in due if at == JUST_COMMITTED]
+        others = [group for at, group in due if at != JUST_COMMITTED]
+        self.behind = not everyone and len(committed) > self._most
+        if everyone:
+            return committed + others
+        return committed[: self._most] + others[: OTHERS_WHILE_BEHIND if self.behind else OTHERS_IN_A_PASS]
+
+    def compared(self, group: str, rows: Sequence[GroupOffset], now: float) -> None:
+        """Says when a group that was just compared is compared again."""
+        self._due.pop(group, None)
+        if any(row.sought for row in rows):
+            self._due[group] = now + SEARCH
+        elif any(row.held for row in rows):
+            self._due[group] = now + REST
+        elif any(not row.settled for row in rows):
+            self._tries[group] = self._tries.get(group, 0) + 1
+            self._due[group] = now + doubled(REST, self._tries[group], LONGEST_REST)
+        else:
+            self._tries.pop(group, None)

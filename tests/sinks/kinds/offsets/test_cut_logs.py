@@ -19,7 +19,7 @@ Syncs = list[tuple[int, int]]
 
 def taken(memory: OffsetMemory, syncs: Syncs, position: int = 0) -> None:
     memory.queue.put([SyncSeen(position + at, "x", 0, *pair) for at, pair in enumerate(syncs, 1)], [])
-    memory.drain()
+    memory.take_in_queued()
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_with_a_sync_of_each_record_no_more_is_missing_than_they_tell_and_nothin
             ],
             [],
         )
-        memory.drain()
+        memory.take_in_queued()
         syncs.clear()
         missed += sum(one.records for one in memory.cut_logs.take().values())
     assert missed >= len(set(topic.source) - set(topic.target))

@@ -43,9 +43,9 @@ def test_checkpoint_of_what_can_be_no_topic_is_left_out_whether_read_or_heard(na
     world.b.create_log(CHECKPOINTS, 1, {})
     world.b.append_log(CHECKPOINTS, [encode_record(Checkpoint("g", TopicPartition(name, 0), 10, 5, ""))])
     memory = world.begun()
-    memory.drain()
+    memory.take_in_queued()
     memory.queue.put([], [CheckpointSeen(1, "g", name, 0, 20, 15)])
-    assert memory.drain().groups == set()
+    assert memory.take_in_queued().groups == set()
     assert memory.checkpoints.newest == {}
     assert memory.checkpoints.read_to == 1, "it would be read again each time"
 

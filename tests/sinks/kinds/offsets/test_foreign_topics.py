@@ -32,7 +32,7 @@ def test_sync_of_what_can_be_no_topic_is_left_out_whether_read_or_heard(name: st
     sync(world, name, (10, 5))
     memory = world.begun()
     memory.queue.put([SyncSeen(1, name, 0, 20, 15)], [])
-    memory.drain()
+    memory.take_in_queued()
     assert memory.topics() == set()
     assert memory.histories.position == 1, "it would be read again each time"
 
@@ -152,7 +152,7 @@ def test_topic_that_a_listing_lacks_for_a_moment_keeps_its_saved_history() -> No
     memory = world.begun()
     memory.save(world.ledger, {"y": 1})
     memory.queue.put([SyncSeen(1, "y", 0, 20, 15)], [])
-    memory.drain()
+    memory.take_in_queued()
     memory.save(world.ledger, {})
     sync(world, "y", (20, 15))
     assert of_y(world.begun()) == [Pair(10, 5), Pair(20, 15)]

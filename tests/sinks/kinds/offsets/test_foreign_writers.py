@@ -48,7 +48,7 @@ def row_of_group_at_the_end(
     target = MemoryGroups("b", logs={copy: LogRange(0, 1000 + foreign)})
     memory = OffsetMemory()
     memory.queue.put(list(syncs), [])
-    memory.drain()
+    memory.take_in_queued()
     direction = Direction(settings, source, target, list_both(settings, a, b))
     (row,) = survey_offsets(direction, ["g"], memory)
     return row

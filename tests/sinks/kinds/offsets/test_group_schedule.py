@@ -6,14 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.kinds.offsets.group_schedule import (
+from sinks.kinds.offsets.polled_groups import (
     LEAST_IN_A_PASS,
     OTHERS_IN_A_PASS,
     OTHERS_WHILE_BEHIND,
+    POLL_LEAST,
+    POLL_LONGEST,
+    POLL_SHARE,
     SECONDS_IN_A_PASS,
+    STORM_LEAST,
     GroupSchedule,
+    PollPace,
 )
-from sinks.kinds.offsets.polled_groups import POLL_LEAST, POLL_LONGEST, POLL_SHARE, STORM_LEAST, PollPace
 
 
 def names(count: int) -> list[str]:
@@ -132,40 +136,40 @@ def test_the_next_group_is_due_when_the_schedule_says() -> None:
 @pytest.mark.parametrize(("seconds", "rest"), [(0.001, POLL_LEAST), (0.2, 0.2 / POLL_SHARE)])
 def test_polls_take_their_share_of_the_time(seconds: float, rest: float) -> None:
     polls = PollPace()
-    assert polls.is_due(0.0)
+    assert polls.due <= 0.0
     polls.took(10.0, seconds, 1000, 3)
-    assert not polls.is_due(10.0 + rest * 0.99)
-    assert polls.is_due(10.0 + rest)
+    assert polls.due > 10.0 + rest * 0.99
+    assert polls.due <= 10.0 + rest
 
 
 def test_a_poll_that_was_held_up_once_makes_the_next_ones_no_later() -> None:
     polls = PollPace()
     polls.took(10.0, 0.02, 1000, 3)
     polls.took(20.0, 3.0, 1000, 3)
-    assert polls.is_due(20.0 + POLL_LEAST)
+    assert polls.due <= 20.0 + POLL_LEAST
 
 
 def test_polls_are_never_far_apart_however_long_they_take() -> None:
     polls = PollPace()
     polls.took(10.0, 3.0, 1000, 3)
-    assert not polls.is_due(10.0 + POLL_LONGEST * 0.99)
-    assert polls.is_due(10.0 + POLL_LONGEST)
+    assert polls.due > 10.0 + POLL_LONGEST * 0.99
+    assert polls.due <= 10.0 + POLL_LONGEST
 
 
 def test_where_most_groups_committed_the_others_are_polled_at_once() -> None:
     polls = PollPace()
     polls.took(10.0, 0.2, 2000, 1500)
-    assert polls.is_due(10.0)
+    assert polls.due <= 10.0
 
 
 @pytest.mark.parametrize(("committed", "at_once"), [(STORM_LEAST - 1, False), (STORM_LEAST, True)])
 def test_a_few_that_commit_are_no_reason_to_poll_the_others_at_once(committed: int, at_once: bool) -> None:
     polls = PollPace()
     polls.took(10.0, 0.2, STORM_LEAST, committed)
-    assert polls.is_due(10.0) is at_once
+    assert (polls.due <= 10.0) is at_once
 
 
 def test_a_single_group_that_commits_is_no_storm() -> None:
     polls = PollPace()
     polls.took(10.0, 0.001, 1, 1)
-    assert not polls.is_due(10.0)
+    assert polls.due > 10.0

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.group_schedule import LEAST_IN_A_PASS
-from sinks.kinds.offsets.polled_groups import COMMITS_TOPIC, POLL_LONGEST
+from sinks.kinds.offsets.polled_groups import COMMITS_TOPIC, LEAST_IN_A_PASS, POLL_LONGEST
 from streaming.hints import CheckpointSeen
 from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition

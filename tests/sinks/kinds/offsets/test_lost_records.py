@@ -74,7 +74,7 @@ class Mirrored:
         seen = SyncSeen(self.syncs, where.topic, where.partition, sync.upstream_offset, sync.downstream_offset)
         self.syncs += 1
         self.memory.queue.put([seen], ())
-        self.memory.drain()
+        self.memory.take_in_queued()
 
     def happens(self, move: Move) -> None:
         getattr(self.topic, move.name)(*move.arguments)

@@ -40,7 +40,7 @@ def test_what_the_stream_brings_twice_changes_nothing() -> None:
     seen = [SyncSeen(0, "x", 0, 10, 5), SyncSeen(1, "x", 0, 20, 15), SyncSeen(2, "x", 0, 30, 25)]
     for _ in range(2):
         memory.queue.put(seen, [])
-        memory.drain()
+        memory.take_in_queued()
     assert pairs(memory) == [Pair(10, 5), Pair(20, 15), Pair(30, 25)]
 
 
@@ -53,7 +53,7 @@ def test_only_what_changed_is_saved_again() -> None:
     memory.save(ledger, {"x": 1})
     assert len(world.b.read_log("lockstep-ledger.a.internal")) == written
     memory.queue.put([SyncSeen(1, "x", 0, 20, 15)], [])
-    memory.drain()
+    memory.take_in_queued()
     memory.save(ledger, {"x": 1})
     assert len(world.b.read_log("lockstep-ledger.a.internal")) == written + 1
 
@@ -65,7 +65,7 @@ def test_newest_checkpoint_of_a_group_counts_whether_read_at_the_start_or_heard(
     memory = world.begun()
     assert memory.checkpoints.newest == {("g", AX): Pair(20, 15)}
     memory.queue.put([], [CheckpointSeen(2, "g", "a.x", 0, 30, 25)])
-    memory.drain()
+    memory.take_in_queued()
     assert memory.checkpoints.newest == {("g", AX): Pair(30, 25)}
 
 
@@ -108,7 +108,7 @@ def test_restart_of_the_job_that_replays_the_stream_makes_no_restart_of_mm2() ->
     replayed = [SyncSeen(at, "x", 0, 100 * at, 100 * at) for at in range(3)]
     memory.queue.put(replayed, [])
     memory.queue.put([*replayed[1:], SyncSeen(3, "x", 0, 300, 300)], [])
-    assert memory.drain().restarted == set()
+    assert memory.take_in_queued().restarted == set()
     history = memory.histories.of(X)
     assert history is not None
     assert (history.latest, history.resent_after(0)) == (Pair(300, 300), 0)

@@ -8,7 +8,7 @@ import pytest
 
 from sinks.faults import ItemFault
 from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
-from sinks.kinds.offsets.group_schedule import LEAST_IN_A_PASS
+from sinks.kinds.offsets.polled_groups import LEAST_IN_A_PASS
 from sinks.kinds.offsets.stored_memory import stored_histories
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.model.changes import Kind

@@ -83,10 +83,10 @@ def test_topic_recreated_on_either_side_loses_its_history_for_good() -> None:
         memory.save(ledger, {"x": 1})
         assert pairs(world.begun()) == []
         memory.queue.put([SyncSeen(0, "x", 0, 10, 5)], [])
-        memory.drain()
+        memory.take_in_queued()
         assert pairs(memory) == [], "a sync from before counted for the new topic"
         memory.queue.put([SyncSeen(1, "x", 0, 3, 3)], [])
-        memory.drain()
+        memory.take_in_queued()
         assert pairs(memory) == [Pair(3, 3)]
 
 
@@ -125,7 +125,7 @@ def test_checkpoint_of_a_topic_that_was_recreated_does_not_count_after_a_restart
     again.recognize(remote, {"x": "2"}, {"a.x": "1"})
     assert again.checkpoint("g", X, AX) is None
     again.queue.put([], [CheckpointSeen(0, "g", "a.x", 0, 900, 800), CheckpointSeen(1, "g", "a.x", 0, 5, 5)])
-    again.drain()
+    again.take_in_queued()
     assert again.checkpoint("g", X, AX) == Pair(5, 5)
 
 
@@ -140,12 +140,12 @@ def test_topic_recreated_while_the_job_was_down_leaves_no_checkpoint() -> None:
     memory = world.begun()
     assert memory.recognize(remote, {"x": "1"}, {"a.x": "2"}) == {"x"}
     memory.queue.put([SyncSeen(1, "x", 0, 1, 1)], [])
-    memory.drain()
+    memory.take_in_queued()
     assert memory.checkpoint("g", X, AX) is None
     checkpoints(world, (7, 7))
     MirrorReading(memory, world.topics).catch_up()
     memory.queue.put([], [CheckpointSeen(2, "g", "a.x", 0, 8, 8)])
-    memory.drain()
+    memory.take_in_queued()
     assert memory.checkpoint("g", X, AX) == Pair(8, 8)
 
 

@@ -20,7 +20,7 @@ def remembering(*syncs: tuple[int, int], checkpoint: tuple[int, int] | None = No
     memory.recognize({"x": "a.x"}, {"x": "1"}, {"a.x": "2"})
     seen = [SyncSeen(position, "x", 0, *pair) for position, pair in enumerate(syncs)]
     memory.queue.put(seen, [CheckpointSeen(0, "g", "a.x", 0, *checkpoint)] if checkpoint else [])
-    memory.drain()
+    memory.take_in_queued()
     return memory
 
 

@@ -51,7 +51,7 @@ class Truncated:
 
     def sync(self, upstream: int, downstream: int) -> None:
         self.memory.queue.put([SyncSeen(self.told, "x", 0, upstream, downstream)], [])
-        self.memory.drain()
+        self.memory.take_in_queued()
         self.told += 1
         self.a.append_log("syncs", [encode_record(OffsetSync(X, upstream, downstream))])
 
