@@ -8,7 +8,7 @@ from typing import Any
 from app.cli.output import print_line, print_table
 from app.cli.plan_text import by_reason
 from sinks.engine.verify_status import STALLED
-from sinks.kinds.topics.effective import REMEDY
+from sinks.kinds.effective import REMEDY
 from sinks.ledger.failover_record import ENDED, typed_name
 from sinks.model.changes import Kind
 from streaming.message_words import number_of

@@ -24,11 +24,11 @@ from sinks.flow_settings import FlowSettings, Incremental
 from sinks.kafka.jvm.metadata_signal import follows_metadata_log
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.config_levels import ConfigEntity, ResourceType
+from sinks.kinds.desired_topics import desired_topics, internal_topic_warnings
 from sinks.kinds.file_warnings import file_warnings, unmatched_groups
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
 from sinks.kinds.quotas.quota_port import ClientQuotas, QuotaReader
-from sinks.kinds.topics.rules import desired_topics, internal_topic_warnings
 from sinks.kinds.topics.writer import REPLACES
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError

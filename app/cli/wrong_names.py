@@ -8,8 +8,8 @@ from app.settings import Settings
 from app.wiring import both_clusters, guard
 from sinks.every_kind.listing import Listed
 from sinks.flow_settings import FlowSettings
+from sinks.kinds.desired_topics import is_replicated
 from sinks.kinds.shared_listings import list_both
-from sinks.kinds.topics.rules import is_replicated
 from streaming.errors import WrongUsage
 from streaming.message_words import nearest_hint
 

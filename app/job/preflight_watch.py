@@ -24,7 +24,7 @@ from sinks.failover.preflight import Preflight, next_preflight, preflight_of, wi
 from sinks.failover.readiness_facts import FailoverLoss, ReadinessFacts
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.topics.rules import desired_topics
+from sinks.kinds.desired_topics import desired_topics
 from sinks.model.times import utc_now
 from streaming.errors import LockstepError
 from streaming.flow import Flow

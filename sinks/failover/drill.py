@@ -25,8 +25,8 @@ from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import Offsets
 from sinks.kafka.ports.record_reader import Record, RecordReader
+from sinks.kinds.desired_topics import OWN, is_replicated
 from sinks.kinds.offsets.direction import GroupOffset
-from sinks.kinds.topics.rules import OWN, is_replicated
 from sinks.ledger.fence_acls import fence_acls
 from streaming.errors import LockstepError, WrongUsage
 from streaming.mm2.records import TopicPartition

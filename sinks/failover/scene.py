@@ -15,9 +15,9 @@ from sinks.failover.journal import Journal
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.record_reader import RecordReader
+from sinks.kinds.desired_topics import is_replicated
 from sinks.kinds.shared_listings import list_both
 from sinks.kinds.topics.controller import orphaned
-from sinks.kinds.topics.rules import is_replicated
 from sinks.ledger.failover_record import Step
 from sinks.ledger.kept_divergences import divergences
 from sinks.ledger.kept_end_offsets import kept_end_offsets

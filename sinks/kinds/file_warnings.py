@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from sinks.every_kind.listing import Listed
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.topics.rules import is_replicated
+from sinks.kinds.desired_topics import is_replicated
 from streaming.message_words import first_names, nearest, number_of
 from streaming.mm2.replication_filters import DefaultGroupFilter, DefaultTopicFilter
 from streaming.mm2.replication_policy import is_written_by_mm2_alone

@@ -16,7 +16,7 @@ from sinks.background import awaited, begun
 from sinks.every_kind.listing import DesiredTopics, Freshness, Listed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
-from sinks.kinds.topics.rules import desired_topics
+from sinks.kinds.desired_topics import desired_topics
 
 TARGET_LISTED_FOR = {Freshness.ALL_NOW: 0.0, Freshness.ALL: 5.0, Freshness.SOURCE_NOW: 15.0, Freshness.QUIET: 15.0}
 """Seconds for which a target's listing is good enough: no signal tells of the target's changes, so that one which

@@ -1,7 +1,7 @@
 """Configs that differ in effect (drift `effective`), as a plan, a status and the metrics tell of them.
 
-Nothing is pending for them: they are set on neither side, so there is nothing to copy. `sinks.kinds.topics.effective`
-finds them.
+Nothing is pending for them: they are set on neither side, so there is nothing to copy. `sinks.kinds.effective` has
+the rules.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from sinks.kinds.brokers.controller import (
     survey_brokers,
     write_broker_configs,
 )
+from sinks.kinds.effective import warnings
 from sinks.kinds.topics.config_rules import plan_configs
-from sinks.kinds.topics.effective import warnings
 from sinks.model.changes import Key
 from sinks.model.plan import Plan, Unobserved
 from tests.conftest import Clusters

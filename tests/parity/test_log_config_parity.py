@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from sinks.kinds.topics.config_rules import BEFORE_4, LEAST_VALUES, REMOVED_CONFIGS, why_refused
+from sinks.kinds.refused_configs import BEFORE_4, LEAST_VALUES, REMOVED_CONFIGS, why_refused
 from tests.parity.kafka_classes import Kafka
 
 

@@ -19,7 +19,7 @@ from sinks.kafka.ports.acl_binding import (
     AclBinding,
 )
 from sinks.kinds.acls.patterns import covers_any, is_wildcard, prefix_of
-from sinks.kinds.topics.rules import OWN
+from sinks.kinds.desired_topics import OWN
 from sinks.model.changes import DENY
 from sinks.model.principals import NamedPrincipals
 

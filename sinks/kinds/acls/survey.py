@@ -13,7 +13,7 @@ from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, TOPIC, AclBinding
 from sinks.kafka.ports.acls import AclList, AclReader
 from sinks.kinds.acls.patterns import SourceTopics, covers_any
 from sinks.kinds.acls.rules import DesiredAcls, desired_acls
-from sinks.kinds.topics.rules import is_replicated, may_be_foreign
+from sinks.kinds.desired_topics import is_replicated, may_be_foreign
 from sinks.model.principals import PrincipalFilter
 from streaming.message_words import number_of
 

@@ -32,9 +32,9 @@ from sinks.kinds.brokers.rules import (
     same,
     surplus,
 )
+from sinks.kinds.effective import Drift, effective_side, groups_of, warnings
 from sinks.kinds.polled_controller import PolledController
-from sinks.kinds.topics.effective import Drift, effective_side, groups_of, warnings
-from sinks.kinds.topics.writer import Values, write_configs
+from sinks.kinds.refused_configs import Values, write_configs
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import Unobserved, make_plan

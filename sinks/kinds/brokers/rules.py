@@ -8,7 +8,7 @@
 | of one broker, a listener, SSL or SASL       | never touched, counted, even where the list chooses it    |
 | read-only or sensitive                       | never touched, counted                                    |
 | not known to the target's brokers            | refused: a broker would take it for a custom config       |
-| less than the target's version takes         | refused (`sinks.kinds.topics.config_rules`)               |
+| less than the target's version takes         | refused (`sinks.kinds.refused_configs`)               |
 
 Levels matter: a value of the source's `server.properties`, or built into its version, is not copied.
 """
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 from sinks.faults import REMEDY_OF_CODE
 from sinks.kafka.ports.config_levels import Levels
-from sinks.kinds.topics.config_rules import BEFORE_4, too_small
+from sinks.kinds.refused_configs import BEFORE_4, too_small
 from sinks.model.changes import Change, Key, Kind
 from sinks.model.plan import Refusal
 from sinks.model.principals import names_in

@@ -20,12 +20,13 @@ default like any other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from sinks.faults import REMEDY_OF_CODE
 from sinks.kafka.ports.cluster import ConfigEntry, TopicConfigs
-from sinks.kinds.topics.effective import Drift, Side
+from sinks.kinds.effective import Drift, Side
+from sinks.kinds.refused_configs import why_refused
 from sinks.model.changes import Change, Kind
 from sinks.model.plan import Refusal
 from streaming.mm2.replication_filters import ConfigPropertyFilter
@@ -96,50 +97,3 @@ def _drift(remote: str, name: str, here: ConfigEntry, there: ConfigEntry) -> Dri
         # Brokers ignore the record format since 3.0 (KIP-724).
         return None
     return Drift(Kind.TOPIC_CONFIG, remote, name, Side(here.value, here.origin), Side(there.value, there.origin))
-
-
-# What the target's version will refuse of a config, so that a plan says it before anything is tried. Pure.
-#
-# | the target's brokers                              | refused                                                     |
-# |---------------------------------------------------|-------------------------------------------------------------|
-# | do not show the config among all of a topic's     | every value: a broker takes no name that it does not know   |
-# | show no `message.format.version`: Kafka 4.0 on    | values below the least that 4.0 takes                       |
-#
-# Lockstep need not ask for the version: a broker that describes a topic lists all the configs that it knows
-# (`LogConfig.configNames`). What it shows of any topic holds for all, also for those that are still to be created.
-
-
-REMOVED_CONFIGS: Mapping[str, str] = {
-    "message.format.version": "Kafka 4.0 took it away (KIP-724), and it has no effect from 3.0 on",
-    "message.timestamp.difference.max.ms": (
-        "Kafka 4.0 took it away, and has message.timestamp.before.max.ms and message.timestamp.after.max.ms (KIP-937)"
-    ),
-}
-"""Configs that later versions have no more, and why."""
-
-BEFORE_4 = "message.format.version"
-"""Each version before 4.0 shows it for every topic, and none from there on."""
-
-LEAST_VALUES: Mapping[str, int] = {"segment.bytes": 1024 * 1024, "log.segment.bytes": 1024 * 1024}
-"""Bytes: the least that Kafka takes from 4.0 on (KIP-1030), of a topic and of the brokers."""
-
-
-def why_refused(name: str, value: str, known: Collection[str], alias: str) -> str | None:
-    """Returns why a topic on the cluster `alias` cannot have this override; None if it can.
-
-    `known`: names of all configs that a topic has there. If it is empty, no override is refused beforehand.
-    """
-    if not known:
-        return None
-    if name not in known:
-        hint = REMOVED_CONFIGS.get(name, "its version is another one than the source's")
-        return f"the brokers of {alias} do not know {name}: {hint}. Take it away on the source, or exclude it"
-    return None if BEFORE_4 in known else too_small(name, value, alias)
-
-
-def too_small(name: str, value: str, alias: str) -> str | None:
-    """Returns why brokers of Kafka 4.0 or later refuse a value. `name`: config of a topic or of brokers."""
-    least = LEAST_VALUES.get(name)
-    if least is None or not value.removeprefix("-").isdecimal() or int(value) >= least:
-        return None
-    return f"the brokers of {alias} take no {name} below {least} (KIP-1030, from Kafka 4.0 on): raise it on the source"

@@ -13,8 +13,9 @@ from sinks.every_kind.kinds_agenda import KindsAgenda
 from sinks.every_kind.listing import Listed
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import Assembled, Assembly
+from sinks.kinds.desired_topics import is_replicated
 from sinks.kinds.topics.poll_schedule import PollSchedule
-from sinks.kinds.topics.rules import is_replicated, is_still_wanted, to_create, upstream_of
+from sinks.kinds.topics.rules import is_still_wanted, to_create, upstream_of
 from sinks.kinds.topics.survey import SeenTopics, adoptable_topics, compare_topics, survey
 from sinks.kinds.topics.writer import ConfigWriter, TopicWriter
 from sinks.ledger.adoption import Alike

@@ -16,9 +16,10 @@ from sinks.faults import ItemFault, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader, chunks
 from sinks.kinds.assembly import CompareProgress
+from sinks.kinds.desired_topics import OWN
+from sinks.kinds.effective import Drift, groups_of, warnings
 from sinks.kinds.topics.config_rules import plan_configs
-from sinks.kinds.topics.effective import Drift, groups_of, warnings
-from sinks.kinds.topics.rules import OWN, plan_topics, to_create, upstream_of
+from sinks.kinds.topics.rules import plan_topics, to_create, upstream_of
 from sinks.ledger.adoption import Alike
 from sinks.model.changes import Change, Key, Kind
 from sinks.model.plan import Refusal, Unobserved, make_plan

@@ -1,18 +1,15 @@
-"""Creates, grows and deletes topics, and writes their configs in the ways of `use.incremental.alter.configs` (KIP-894).
-
-IncrementalAlterConfigs is all or nothing per topic, so a refused request says that some key is wrong, not which.
-Halving the keys finds it in few requests, and its neighbours are written on the way.
-"""
+"""Creates, grows and deletes topics. Writes their configs in the ways of `use.incremental.alter.configs` (KIP-894)."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sinks.faults import IncrementalUnsupported, ItemFault
 from sinks.flow_settings import Incremental
 from sinks.kafka.ports.cluster import Cluster, Faults, TopicConfigs, TopicSpec
+from sinks.kinds.refused_configs import REFUSALS, Values, write_configs
 from sinks.model.changes import Change, Kind, Op, Outcome
 from streaming.errors import LockstepError
 
@@ -22,13 +19,6 @@ REPLACES = (
     "topic configs are written with the deprecated AlterConfigs, which replaces all configs of a topic ({}). It undoes "
     "what another client changes on {} between Lockstep's read and its write, excluded configs too"
 )
-
-REFUSALS = frozenset({"INVALID_CONFIG", "POLICY_VIOLATION", "INVALID_REQUEST"})
-"""How a broker refuses a config. Other faults concern the topic as a whole, and halving would not help."""
-
-Values = dict[str, str | None]
-KeyFaults = dict[tuple[str, str], ItemFault]
-Write = Callable[[Mapping[str, Values]], Faults]
 
 UNREADABLE = ItemFault(
     "SENSITIVE_OVERRIDE",
@@ -107,37 +97,6 @@ def overrides(configs: TopicConfigs) -> Values | None:
                 return None
             found[name] = entry.value
     return found
-
-
-def write_configs(changes: Sequence[Change], write: Write) -> list[Outcome]:
-    """Write changes of configs as `write_halving` does. Returns an outcome per change."""
-    wanted: dict[str, Values] = {}
-    for change in changes:
-        item, name = change.key
-        wanted.setdefault(item, {})[name] = change.after if isinstance(change.after, str) else None
-    faults = write_halving(wanted, write)
-    return [Outcome(change, faults.get((change.key[0], change.key[1]))) for change in changes]
-
-
-def write_halving(wanted: Mapping[str, Values], write: Write) -> KeyFaults:
-    """Write all configs. If a topic is refused, halve its configs until each refused one is alone. Returns faults by
-    (topic, config)."""
-    faults: KeyFaults = {}
-    halves: tuple[dict[str, Values], dict[str, Values]] = ({}, {})
-    for topic, fault in write(wanted).items():
-        if fault is None:
-            continue
-        names = list(wanted[topic])
-        if fault.code in REFUSALS and len(names) > 1:
-            middle = len(names) // 2
-            for half, part in zip(halves, (names[:middle], names[middle:]), strict=True):
-                half[topic] = {name: wanted[topic][name] for name in part}
-        else:
-            faults |= {(topic, name): fault for name in names}
-    for half in halves:
-        if half:
-            faults |= write_halving(half, write)
-    return faults
 
 
 EXISTS = "TOPIC_ALREADY_EXISTS"

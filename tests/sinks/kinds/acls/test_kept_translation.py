@@ -5,7 +5,7 @@ from __future__ import annotations
 from sinks.every_kind.listing import Listed
 from sinks.kafka.ports.acls import AclList
 from sinks.kinds.acls.survey import KeptTranslation, translate
-from sinks.kinds.topics.rules import desired_topics
+from sinks.kinds.desired_topics import desired_topics
 from tests.sinks.builders import flow_settings
 from tests.sinks.kinds.acls.acl_builders import acl
 

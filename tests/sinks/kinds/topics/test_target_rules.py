@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from sinks.engine.flow_status import first_status, kind_status
 from sinks.engine.report import Report
 from sinks.kafka.ports.cluster import ConfigEntry, Origin
-from sinks.kinds.topics.config_rules import BEFORE_4, plan_configs, too_small, why_refused
+from sinks.kinds.refused_configs import BEFORE_4, too_small, why_refused
+from sinks.kinds.topics.config_rules import plan_configs
 from sinks.model.changes import Kind, Op
 from tests.sinks.builders import (
     NOON,

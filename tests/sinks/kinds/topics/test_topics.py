@@ -7,12 +7,8 @@ from dataclasses import replace
 import pytest
 
 from sinks.flow_settings import Copier, FlowSettings
-from sinks.kinds.topics.rules import (
-    desired_topics,
-    internal_topic_warnings,
-    is_still_wanted,
-    plan_topics,
-)
+from sinks.kinds.desired_topics import desired_topics, internal_topic_warnings
+from sinks.kinds.topics.rules import is_still_wanted, plan_topics
 from sinks.model.changes import Change, Kind, Op
 from sinks.model.plan import Refusal
 from streaming.mm2.replication_policy import DefaultReplicationPolicy, IdentityReplicationPolicy

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from sinks.faults import IncrementalUnsupported, ItemFault, Observed
 from sinks.flow_settings import Incremental
 from sinks.kafka.ports.cluster import TopicConfigs
-from sinks.kinds.topics.writer import ConfigWriter, write_halving
+from sinks.kinds.refused_configs import write_halving
+from sinks.kinds.topics.writer import ConfigWriter
 from tests.memory.memory_cluster import BUILT_IN, MemoryCluster
 from tests.sinks.builders import config_change, override, overrides_of, put_topic
 

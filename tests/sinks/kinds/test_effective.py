@@ -7,8 +7,8 @@ import pytest
 from sinks.kafka.ports.cluster import ConfigEntry, Origin
 from sinks.kafka.ports.config_levels import LevelledEntry, Levels
 from sinks.kinds.brokers.controller import broker_drifts
+from sinks.kinds.effective import Drift, Side, effective_side, warnings
 from sinks.kinds.topics.config_rules import plan_configs
-from sinks.kinds.topics.effective import Drift, Side, effective_side, warnings
 from sinks.model.changes import Kind
 from tests.contract.level_looks import ONE
 from tests.memory.memory_levels import MemoryLevels
