@@ -314,7 +314,6 @@ class KindsAgenda:
 
     def hold_back(self, comparison: Comparison, owned: OwnedKeys, now: float) -> Comparison:
         """Returns the comparison without creations that the target will show later, and without changes that back off.
-        Adds the errors of the poll to the plan.
 
         Forgets backed-off changes of compared items that are no longer wanted. `owned`: returns the keys that the flow
         owns of a kind.
@@ -327,8 +326,7 @@ class KindsAgenda:
         else:
             self.findings.keys_compared(covered.keys(), comparison)
         todo, waiting = self.backed_off.sift(plan.changes, now, None if covered is None else covered.values())
-        refused, errors = (*plan.refused, *waiting), (*plan.errors, *self.polled.errors)
-        return replace(comparison, plan=replace(plan, changes=tuple(todo), refused=refused, errors=errors))
+        return replace(comparison, plan=replace(plan, changes=tuple(todo), refused=(*plan.refused, *waiting)))
 
     def _without_awaited(self, comparison: Comparison, now: float) -> Comparison:
         plan = comparison.plan

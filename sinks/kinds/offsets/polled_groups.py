@@ -123,6 +123,7 @@ class PollPace:
 
     def __init__(self) -> None:
         self.due = float("-inf")
+        """In monotonic seconds."""
         self._took: deque[float] = deque(maxlen=LAST_POLLS)
 
     def took(self, now: float, seconds: float, groups: int = 0, committed: int = 0) -> None:

@@ -165,6 +165,10 @@ class TopicController:
 
     def difference(self, context: PassContext, seen: SeenTopics) -> Comparison:
         compared = compare_topics(self._settings, context.listed, seen, owned=context.ledger.owned(Kind.TOPIC))
+        if self._once:
+            # A command shows the plan alone. A job's report has what the poll found, after what comparisons found.
+            errors = (*compared.plan.errors, *self._unobserved)
+            compared = replace(compared, plan=replace(compared.plan, errors=errors))
         changes_configs = any(change.kind is Kind.TOPIC_CONFIG for change in compared.plan.changes)
         if changes_configs and (warning := self._configs.warning):
             return replace(compared, plan=compared.plan.noting([warning]))
