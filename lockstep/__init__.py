@@ -1,7 +1,7 @@
-"""What users of Lockstep import, or name in a properties file. Everything else may change with any version.
+"""Lockstep's public Python API: what user code imports or a properties file names.
 
-`lockstep.translate_offsets`, and the modules `policies`, `filters`, `listeners`, `reporters`, `credentials`,
-`reconfigurable`.
+It is `lockstep.translate_offsets` and the modules `policies`, `filters`, `listeners`, `reporters`, `credentials`,
+`reconfigurable`. Everything else may change with any version.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["translate_offsets"]
 
 
 def __getattr__(name: str) -> Any:
-    # It brings Kafka's clients with it, which a policy or a filter does not need.
+    # Imported on demand: it loads Kafka's clients, which a policy or a filter does not need.
     if name == "translate_offsets":
         from app.application_offsets import translate_offsets
 

@@ -1,4 +1,4 @@
-"""Where the passwords of SCRAM users come from: for `lockstep.credential.provider.class`; docs/access.md."""
+"""Sources of SCRAM users' passwords: for `lockstep.credential.provider.class`; see docs/access.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What is replicated: for `topic.filter.class`, `group.filter.class`, `config.property.filter.class`."""
+"""Filters of topics, groups and configs.
+
+For `topic.filter.class`, `group.filter.class`, `config.property.filter.class`.
+"""
 
 from __future__ import annotations
 

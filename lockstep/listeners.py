@@ -1,6 +1,7 @@
-"""Who is told: for `topic.listener.class`, `group.listener.class`, `lockstep.failover.listener.class`.
+"""Listeners that a flow calls.
 
-LogListener keeps compacted topics on the target, WebhookListener posts signed JSON; docs/listeners.md.
+For `topic.listener.class`, `group.listener.class`, `lockstep.failover.listener.class`. LogListener writes to compacted
+topics on the target, WebhookListener posts signed JSON; see docs/listeners.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Names of remote and internal topics (KIP-690): for `replication.policy.class`.
+"""Policies that name remote and internal topics (KIP-690): for `replication.policy.class`.
 
-A policy of yours has the methods of ReplicationPolicy; BaseReplicationPolicy has most of them.
+A policy of yours needs the methods of ReplicationPolicy; BaseReplicationPolicy has most of them.
 """
 
 from __future__ import annotations

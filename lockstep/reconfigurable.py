@@ -1,4 +1,4 @@
-"""For plug-ins that take other values while the job runs (KIP-226); docs/plugins.md."""
+"""Interface of plug-ins that accept new property values while the job runs (KIP-226); see docs/plugins.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who gets the metrics without scraping them: for `metric.reporters`; docs/plugins.md."""
+"""Reporters, which get the metrics without scraping: for `metric.reporters`; see docs/plugins.md."""
 
 from __future__ import annotations
 
