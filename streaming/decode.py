@@ -1,13 +1,13 @@
-"""MM2's bytes to rows, in Spark's own column expressions: no Python sees a record.
+"""Decodes MM2's records to rows with Spark's column expressions, so that no record passes through Python.
 
-A record becomes one row of `DECODED_SCHEMA`. Bytes that are no record become a row as well, with one of
-`codec.REASONS` in `error` and nothing else decoded. Spark 4 is ANSI by default and fails a query at the first bad
-cast, so every expression here is total. `substring` past the end is short, `conv` of at most eight bytes cannot
-overflow, `is_valid_utf8` looks before a text is used. The bytes' layout and the order of looking are `codec`'s.
+A record becomes one row of `DECODED_SCHEMA`. Bytes that are no record become a row as well, with one of `codec.REASONS`
+in `error` and nothing else decoded. Spark 4 is ANSI by default and fails a query at the first bad cast, so no
+expression here may fail. `substring` past the end returns less, `conv` of at most eight bytes cannot overflow, and
+`is_valid_utf8` checks a text before its use. `codec` defines the layout of the bytes and the order of the checks.
 
-All kinds are read by the same few expressions; what differs between them comes from `codec.LAYOUTS`. A chain of its
-own for each kind compiles to a method beyond the 8,000 bytes that the JVM's just-in-time compiler accepts, and was
-eight times slower.
+The same few expressions read all kinds; `codec.LAYOUTS` says what differs between them. A chain of expressions for each
+kind compiles to a method beyond the 8,000 bytes that the JVM's just-in-time compiler accepts, and was eight times
+slower.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ DECODED_SCHEMA = StructType(
 )
 """A decoded row.
 
-`cluster`, `topic`: where the record was read. `record`: a RecordKind. `source`, `target`: the flow that it tells of.
+`cluster`, `topic`: where the record was read. `record`: a RecordKind. `source`, `target`: the flow that it is about.
 `replicated`: whether it is a heartbeat that MM2 copied (see `streaming.hints`). `subject_topic`, `subject_partition`:
-what a checkpoint or an offset-sync is about. `timestamp_ms`: the heartbeat's own clock. `appended_ms`: the timestamp
-of the Kafka record that carries it, `position` its offset there. `error`: one of `codec.REASONS`, or null.
+what a checkpoint or an offset-sync is about. `timestamp_ms`: the heartbeat's own timestamp. `appended_ms`: the
+timestamp of the Kafka record that carries it, `position` its offset there. `error`: one of `codec.REASONS`, or null.
 """
 
 _KINDS = tuple(RecordKind)
 _HEARTBEAT = _KINDS.index(RecordKind.HEARTBEAT)
 _ABSENT = -Width.STRING.value
-"""The length of a string that a kind does not have: with the two bytes of a length it takes no room."""
+"""The length of a string field that a kind lacks. With the two bytes of a length it adds up to nothing."""
 
 
 def _count(layout: Layout, region: str, width: Width) -> int:
@@ -80,7 +80,8 @@ def _by_kind(number: Callable[[Layout], int]) -> Column:
 
 
 def _has(region: str, width: Width, number: int = 1) -> Column:
-    """Whether a record of the row's kind has so many fields of this width."""
+    """Returns whether a record of the row's kind has at least `number` fields of this width. `region`: `key` or
+    `value`."""
     kinds = [index for index, kind in enumerate(_KINDS) if _count(LAYOUTS[kind], region, width) >= number]
     return F.col("_kind").isin(kinds)
 
@@ -97,7 +98,7 @@ def _string_length(data: str, at: Column) -> Column:
 
 
 def _text(data: str, at: Column, length: str) -> Column:
-    """Returns the text of the STRING at byte `at`. It may not be UTF-8."""
+    """Returns the text of the STRING at byte `at`. It may be invalid UTF-8."""
     return F.substring(F.col(data), at + Width.STRING.value + 1, F.col(length)).cast(StringType())
 
 
@@ -182,7 +183,7 @@ def _content_faults() -> list[tuple[Column, str]]:
 
 
 def _error() -> Column:
-    """The first fault of a record, or null."""
+    """Returns the first fault of a record (`codec.REASONS`), or null."""
     faults = [
         (F.col("value").isNull(), codec.TOMBSTONE),
         (F.col("key").isNull(), codec.NO_KEY),

@@ -1,4 +1,4 @@
-"""Lengths of time as a properties file has them: `1 second`, `500 ms`, `2 minutes`, or plain seconds. Waits that
+"""Durations as a properties file writes them: `1 second`, `500 ms`, `2 minutes`, or plain seconds. Waits that
 double."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ UNITS = (
 """Name, short name and seconds of each unit."""
 
 SECONDS = {"": 1.0} | {name: length for unit, short, length in UNITS for name in (short, unit, f"{unit}s")}
-"""Of each unit, by its name in small letters."""
+"""Seconds of each unit by its name in lower case; a number without a unit is seconds."""
 
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 
@@ -29,7 +29,7 @@ def doubled(first_s: float, tries: int, longest_s: float) -> float:
 
 
 def written(seconds: float) -> str:
-    """Returns a duration with its unit, as a properties file may have it: `30 seconds`, `2 minutes`."""
+    """Returns a duration as a properties file may write it: `30 seconds`, `2 minutes`."""
     for unit, _, length in UNITS:
         count = round(seconds / length, 6)
         if count >= 1 and count == int(count):
@@ -38,7 +38,7 @@ def written(seconds: float) -> str:
 
 
 def seconds_of(text: str) -> float:
-    """Returns seconds, above zero. Raises ValueError for any other text."""
+    """Parse a duration such as `500 ms`. Returns seconds, above zero. Raises ValueError for any other text."""
     match = DURATION.fullmatch(text.lower())
     seconds = float(match[1]) * SECONDS.get(match[2], math.nan) if match else math.nan
     if not 0 < seconds < math.inf:

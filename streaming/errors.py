@@ -8,8 +8,8 @@ from typing import ClassVar
 class LockstepError(Exception):
     """Base of all errors of Lockstep. `str(error)` is for the operator.
 
-    `code`: by which programs tell errors apart; upper-case words that never change. `remedy`: what to do about an error
-    of this class, beside what its message says; None if only the message can tell.
+    `code`: upper-case words that never change, by which programs tell errors apart. `remedy`: what to do about any
+    error of this class; None if only the message can tell.
     """
 
     code: ClassVar[str] = "FAILED"
@@ -17,12 +17,12 @@ class LockstepError(Exception):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The message line by line. Names of clusters in it may hold line feeds of their own."""
+        """The message line by line. A line may hold line feeds if the name of a cluster does."""
         return (str(self),)
 
 
 def prefixed(name: str, said: object) -> str:
-    """Returns a message behind the name of a cluster or flow, unless it begins with that name."""
+    """Returns the message `said` behind the name of a cluster or flow, unless it begins with that name."""
     text, prefix = str(said), f"{name}: "
     return text if text.startswith(prefix) else prefix + text
 
@@ -34,7 +34,7 @@ class WrongUsage(LockstepError):
     remedy: ClassVar[str | None] = "mend the command; --help shows what it takes"
 
     def __init__(self, *lines: str) -> None:
-        """`lines`: each thing that is wrong."""
+        """`lines`: one message for each thing that is wrong."""
         self._lines = lines
         super().__init__("\n".join(lines))
 

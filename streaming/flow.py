@@ -1,4 +1,4 @@
-"""What a replication flow is called, and how its stream is read. Plain values, no IO."""
+"""A replication flow: its pair of clusters and its name. Plain values, no IO."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Flow:
         return f"{self.source}->{self.target}"
 
     def as_json(self) -> dict[str, str]:
-        """The fields that name the flow in every document."""
+        """The JSON fields that name the flow in every document."""
         return {"source": self.source, "target": self.target}
 
     @property

@@ -1,7 +1,7 @@
-"""What a micro-batch says: which flows live, and which offsets MM2 tells of.
+"""What a micro-batch tells: which flows are alive, and which offsets MM2 recorded.
 
-None of it is the truth about a cluster. That all is as it should be follows from comparing the clusters, so what comes
-twice does no harm, and what is lost is read again from MM2's topics.
+Hints only say where to look. Lockstep acts on comparisons of the clusters. So a hint that comes twice does no harm, and
+a lost one is read again from MM2's topics.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from streaming.flow import Flow
 from streaming.mm2.records import RecordKind
 
 TOLERANCE_MS = 5_000
-"""How far the clocks of two machines may differ without a remark."""
+"""Milliseconds that the clocks of two machines may differ without a warning."""
 
 NUMBERS = ("subject_partition", "upstream_offset", "downstream_offset", "position")
 """Columns of `decode.DECODED_SCHEMA` whose values stand one after another in `Summary.numbers`."""
@@ -24,8 +24,8 @@ class Summary(NamedTuple):
     """Decoded rows with the same content, as Spark counted them: one row of `query.summarize`.
 
     `name`: a checkpoint's group, or an offset-sync's topic. `newest_ms`, `appended_ms`: the latest of `timestamp_ms`
-    and of `appended_ms`. `record` and the other columns: as in `decode.DECODED_SCHEMA`. `numbers`: of each row, the
-    columns in `NUMBERS`. `topics`: the topic of each checkpoint.
+    and of `appended_ms`. `record` and the other columns: as in `decode.DECODED_SCHEMA`. `numbers`: the columns in
+    `NUMBERS` of each row. `topics`: the topic of each checkpoint.
     """
 
     record: str
@@ -67,11 +67,13 @@ class CheckpointSeen(NamedTuple):
 class NewestHeartbeat:
     """The newest heartbeat of a flow.
 
-    `timestamp_ms`: when its connector emitted it, or when it arrived if that is earlier. `latency_ms`: how long it took
-    to the target at most; None if it did not cross. MM2 keeps the timestamp of a record. So the arrival itself is
+    `timestamp_ms`: when its connector emitted it, or when it arrived if that is earlier. `latency_ms`: upper bound of
+    its time to the target; None if MM2 did not copy it. MM2 keeps the timestamp of a record. So the arrival itself is
     visible only if the target's topic has `message.timestamp.type=LogAppendTime`. Otherwise it is the time until this
-    batch read it, which includes the wait for the trigger. `copied`: MM2 copied it from the source. A heartbeat that
-    MM2 emits on the target shows that MM2 runs there; it does not show that records arrive.
+    batch read it, which includes the wait for the trigger.
+
+    `copied`: MM2 copied it from the source. A heartbeat that MM2 emits on the target shows that MM2 runs there; it does
+    not show that records arrive.
     """
 
     timestamp_ms: int
@@ -138,7 +140,7 @@ def _checkpoints(group: str, topics: Sequence[str], numbers: Sequence[int]) -> I
 
 
 def _flow(summary: Summary) -> Flow | None:
-    """Returns the flow of a heartbeat's own aliases, which may be any bytes."""
+    """Returns the flow of the aliases in a heartbeat, which may be any text; None if they make no flow."""
     if not summary.source or not summary.target or summary.source == summary.target:
         return None
     return Flow(summary.source, summary.target)
@@ -154,7 +156,7 @@ def _heartbeat(summary: Summary, newest_ms: int, read_ms: int) -> NewestHeartbea
 
 
 def replaces(seen_ms: int, known_ms: int | None, now_ms: int) -> bool:
-    """Whether a heartbeat replaces the known one, both by the time of their emission.
+    """Whether a heartbeat replaces the known one. Times of emission, in ms since the epoch.
 
     A later heartbeat does. Any heartbeat does if the known one lies in the future, because a clock was set back.
     """
@@ -162,7 +164,7 @@ def replaces(seen_ms: int, known_ms: int | None, now_ms: int) -> bool:
 
 
 def age_seconds(timestamp_ms: int, now_ms: int) -> float | None:
-    """Returns the age of a heartbeat; None if it lies in the future."""
+    """Returns the age of a heartbeat in seconds; None if it lies in the future. Arguments in ms since the epoch."""
     return None if timestamp_ms > now_ms + TOLERANCE_MS else max(0, now_ms - timestamp_ms) / 1000
 
 

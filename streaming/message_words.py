@@ -1,4 +1,4 @@
-"""Words of messages: numbers with their nouns (`1 record`), lists of names, and the word that was meant."""
+"""Wording of messages: numbers with nouns (`1 record`), lists of names, suggestions for misspelt words."""
 
 from __future__ import annotations
 
@@ -16,37 +16,39 @@ class Word(str, Enum):
 
 
 def noun_of(number: int, one: str, many: str = "") -> str:
-    """The noun for so many; `many`: where that is more than an s."""
+    """Returns the noun for a number. `many`: the plural, unless it is `one` with an s."""
     return one if number == 1 else many or f"{one}s"
 
 
 def number_of(number: int, one: str, many: str = "") -> str:
-    """The number and its noun, perhaps with a verb: `number_of(n, "topic is", "topics are")`."""
+    """Returns the number with its noun, perhaps with a verb: `number_of(n, "topic is", "topics are")`."""
     return f"{number} {noun_of(number, one, many)}"
 
 
 def first_names(names: Sequence[str], most: int = 10) -> str:
-    """Returns a list for a message: the first few, and how many more."""
+    """Returns a list for a message: the first `most` names, and how many more."""
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + rest
 
 
-# The word that was meant: of those that can be said, the one that is most like what was said. Pure.
+# Suggestions for misspelt words: the known word that is most like the given one. Pure.
 
 
 LIKE: Final = 0.6
-"""How like the other two words must be, by `difflib`, where there are more slips than SLIPS."""
+"""Least likeness (`difflib`'s ratio) of a suggestion with more typing errors than SLIPS allows."""
 
 SLIPS: Final = 2
-"""Letters left out, doubled, exchanged or wrong that a word may have; one for each LETTERS of it."""
+"""Most typing errors of a suggestion: letters left out, doubled, swapped or wrong. A word may have one for each LETTERS
+of it."""
 
 LETTERS: Final = 3
 
 
 def nearest(word: str, words: Iterable[str], cutoff: float = LIKE, *, slips: int = SLIPS) -> str | None:
-    """The word most like the given one, letter case apart; None where none comes near.
+    """Returns the one of `words` that is most like `word`, ignoring case; None if none is like it.
 
-    The one with the fewest slips first, up to `slips`; without such a one what `difflib` finds most like it.
+    The word with the fewest typing errors wins, up to `slips`. Otherwise `difflib` chooses one with a ratio of `cutoff`
+    or more.
     """
     by_fold = {candidate.casefold(): candidate for candidate in sorted(words)}
     said = word.casefold()
@@ -59,13 +61,13 @@ def nearest(word: str, words: Iterable[str], cutoff: float = LIKE, *, slips: int
 
 
 def nearest_hint(word: str, words: Iterable[str]) -> str:
-    """The nearest word as the end of a message; empty where none comes near."""
+    """Returns the nearest word as the end of a message; empty if there is none."""
     near = nearest(word, words)
     return f"; nearest: {near}" if near else ""
 
 
 def _slips(one: str, other: str, most: int) -> int:
-    """How many slips make one of the other (optimal string alignment); more than `most` is not counted exactly."""
+    """Returns how many typing errors lead from one word to the other (optimal string alignment); exact up to `most`."""
     if abs(len(one) - len(other)) > most:
         return most + 1
     before: list[int] = []

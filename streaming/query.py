@@ -1,4 +1,4 @@
-"""The streaming query of one target cluster: started, summed up a batch at a time, and stopped without harm."""
+"""Starts and stops the streaming query of one target cluster, and sums up its batches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Sink = Callable[[DataFrame, int], None]
 """A function for `foreachBatch`: the decoded rows of a micro-batch (`decode.DECODED_SCHEMA`) and its number."""
 
 STOP_WITHIN = 60.0
-"""Seconds that a running batch may take to end."""
+"""Seconds that a running batch may take to end when the query is stopped."""
 
 _POLL_SECONDS = 0.01
 
@@ -52,7 +52,7 @@ def start(spark: SparkSession, plan: QueryPlan, sink: Sink, once: bool = False) 
 
 
 def describe_jobs(batch: DataFrame, more: str) -> None:
-    """Add this to the description that Spark's UI shows for the batch's further jobs."""
+    """Add `more` to the description that Spark's UI shows for the batch's further jobs."""
     context = batch.sparkSession.sparkContext
     context.setJobDescription(f"{context.getLocalProperty('spark.job.description')}; {more}")
 
@@ -92,7 +92,7 @@ def trace_of(query: StreamingQuery) -> str | None:
     exception = query.exception()
     if exception is None:
         return None
-    # What `str` shows of it is a plan and two frames; the cause was converted with the trace in full.
+    # `str` of the exception shows a plan and two frames; its cause has the full trace.
     cause = getattr(exception, "_cause", None)
     return str(getattr(cause, "_stackTrace", None) or exception)
 
@@ -109,7 +109,7 @@ def stop_gently(query: StreamingQuery, timeout: float) -> None:
     while query.isActive and query.status["isTriggerActive"] and time.monotonic() < limit:
         time.sleep(_POLL_SECONDS)
     if query.isActive and query.status["isTriggerActive"]:
-        log.warning("%s: the running batch did not end within %g s, and is broken off", query.name, timeout)
+        log.warning("%s: the running batch did not end within %g s, and is interrupted", query.name, timeout)
         with _unsaid():
             query.stop()
     else:
@@ -136,7 +136,7 @@ class RunningQuery(Protocol):
     """A query that was started."""
 
     def is_active(self) -> bool:
-        """False once it ended, for whatever reason."""
+        """Whether the query runs; False once it ended, for whatever reason."""
 
     def trace(self) -> str | None:
         """The stack trace of its failure; None while it runs or if it was stopped."""
@@ -146,15 +146,15 @@ class RunningQuery(Protocol):
 
 
 StartQuery = Callable[[QueryPlan, Sink, bool], RunningQuery]
-"""Starts a query, as `start_query` does of a Spark session."""
+"""Starts a query: `start_query` with a Spark session already given."""
 
 
 def start_query(spark: SparkSession, plan: QueryPlan, sink: Sink, once: bool) -> SparkQuery:
-    """As `start` does. Raises QueryRefused."""
+    """Start a query as `start` does. Raises QueryRefused."""
     try:
         return SparkQuery(start(spark, plan, sink, once))
     except Exception as error:
-        # What Java raises is an exception of py4j's, which is not imported here.
+        # Java's error arrives as an exception of py4j, which is not imported here.
         raise QueryRefused(str(error)) from error
 
 

@@ -1,4 +1,4 @@
-"""What one streaming query is made of. Plain values, no IO."""
+"""Plan of one streaming query: the clusters and topics that it reads. Plain values, no IO."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from streaming.flow import Flow
 from streaming.mm2.internal_topic_names import TopicOn, TopicRole
 
 CHECKPOINT_FORMAT = "1"
-"""Counts up when the sources of a query change in number or order for the same clusters."""
+"""Format of a query's checkpoint. Raise it when a query's sources change in number or order for the same clusters."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSource:
     """The internal topics of one cluster that are read with the same client settings. `options`: Java client
-    properties; they may hold secrets. `flow`: the flow whose settings of the cluster they are."""
+    properties; they may hold secrets. `flow`: the flow whose settings these are."""
 
     alias: str
     options: Mapping[str, str] = field(repr=False)
@@ -44,8 +44,8 @@ class ClusterSource:
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """The query of one target cluster. `trigger_interval`: seconds. `sources`: sorted by alias and pattern; without any
-    only the clock is left."""
+    """The query of one target cluster. `trigger_interval`: seconds. `sources`: sorted by alias and pattern; if empty,
+    the query reads only its clock."""
 
     target: str
     sources: tuple[ClusterSource, ...]
@@ -77,7 +77,7 @@ class QueryPlan:
         return tuple(sorted({role.flow for role in roles if role.flow is not None}))
 
     def description(self, batch: int) -> str:
-        """What the Spark UI calls the jobs of a batch."""
+        """Returns what the Spark UI calls the jobs of a batch. `batch`: its number."""
         flows = ", ".join(flow.name for flow in self.flows) or "no cluster that answers"
         return f"{self.name}, batch {batch}: what MM2 says of {flows}"
 

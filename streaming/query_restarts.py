@@ -1,4 +1,4 @@
-"""Why a query failed, what is done about it, and when it is started again. Pure: the caller has the clock."""
+"""Diagnoses why a query failed, and decides when it starts again. Pure: the caller has the clock."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ _READS_THE_CHECKPOINT = re.compile(
     r"|StreamMetadata\$\.read|OffsetSeq\.toStreamProgress|\w*Stream\.deserializeOffset"
     r")\("
 )
-"""Frames of Spark's classes that read a checkpoint: its metadata, the logs of offsets and commits, what is in them."""
+"""Stack frames of Spark's classes that read a checkpoint: its metadata, and the logs of offsets and commits."""
 
 _CONTRADICTION = re.compile(
     r"IllegalStateException: batch \d+ doesn't exist|STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
     r"|\sat scala\.Predef\$\.(?:assert|require)\([\w.:]*\)\s+(?:at [^\n]*\s+){0,2}?"
     r"at org\.apache\.spark\.sql\.[\w.]*\.MicroBatchExecution\.initializeExecution\("
 )
-"""What Spark says where the log of offsets lacks a batch: 4.1 and 4.2 by name, 4.3 with an assertion at the start."""
+"""Spark's errors if the log of offsets lacks a batch: 4.1 and 4.2 by name, 4.3 with an assertion at the start."""
 
 _TAKEN = re.compile(r"CONCURRENT_STREAM_LOG_UPDATE\].*detected for (\d+)")
-"""A batch that is to be written and is there. So it is where offsets were lost and commits were not."""
+"""Spark's error if a batch that it is about to write exists already. It also comes if offsets were lost and commits
+were not."""
 
 _MACHINE = re.compile(
     r"No space left on device|Disk quota exceeded|Permission denied|Input/output error|Read-only file system"
     r"|Too many open files|AccessControlException|OutOfMemoryError"
 )
-"""What a new checkpoint would not mend."""
+"""Faults of the machine, which a new checkpoint would not mend."""
 
 
 class QueryState(str, Enum):
@@ -59,7 +60,7 @@ class QueryState(str, Enum):
 @dataclass(frozen=True, slots=True)
 class QueryStatus:
     """Status of a query. `reason`: of its last failure, until a batch is committed; or what it runs without. `since`:
-    when it came into this state. `restarts`: starts after a failure."""
+    when it entered this state. `restarts`: starts after a failure."""
 
     state: QueryState
     reason: str | None
@@ -115,7 +116,7 @@ LONGEST_GAP = 3.0
 
 
 STALLED_AFTER_S = 120.0
-"""How long a micro-batch may take beyond the trigger interval until its query is STALLED."""
+"""Seconds that a micro-batch may take beyond the trigger interval until its query is STALLED."""
 
 
 def stalled(idle: float, trigger_interval: float) -> bool:
@@ -124,7 +125,7 @@ def stalled(idle: float, trigger_interval: float) -> bool:
 
 
 def serves_without_query(idle: float, running: bool) -> bool:
-    """Whether the flows have their passes without the query. `idle`: seconds since the last batch ended."""
+    """Whether Lockstep runs the flows' passes without the query. `idle`: seconds since the last batch ended."""
     return not running or idle >= LONGEST_GAP
 
 

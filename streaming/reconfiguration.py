@@ -1,4 +1,4 @@
-"""What can take another value of some of its properties while it runs (KIP-226, `Reconfigurable`)."""
+"""Interface of plug-ins whose properties may change while they run (KIP-226, `Reconfigurable`)."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ class Reconfigurable(Protocol):
 
 
 def check_agrees(plugin: Reconfigurable, properties: Mapping[str, str]) -> None:
-    """Raises the plug-in's objection; LockstepError if it returned False."""
+    """Raises the plug-in's objection to new properties; LockstepError if it returned False."""
     if plugin.validate_reconfiguration(properties) is False:
         raise LockstepError("its validate_reconfiguration returned False")

@@ -24,7 +24,7 @@ ROLE = StructType(
         StructField("target", StringType()),
     ]
 )
-"""What a topic carries: `kind` is an index of RecordKind, the aliases are null where each record names its own."""
+"""Role of a topic: `kind` is an index of RecordKind; the aliases are null where each record names its own."""
 
 RAW = StructType(
     [
@@ -42,7 +42,7 @@ RAW = StructType(
 RECORD_KINDS = tuple(RecordKind)
 
 MAX_OFFSETS = 300_000
-"""Records of a source in one batch. What they say comes to the driver in one piece."""
+"""Most records of a source in one batch. The driver gets their summary in one piece."""
 
 SOURCE_OPTIONS: Mapping[str, str] = {
     "startingOffsets": "earliest",
@@ -53,12 +53,12 @@ SOURCE_OPTIONS: Mapping[str, str] = {
     "fetchOffset.numRetries": "2",
     "fetchOffset.retryIntervalMs": "200",
 }
-"""What every source is opened with; the cluster's own client properties come first where both speak.
+"""Options of every source. The cluster's own client properties override them.
 
 `failOnDataLoss`: MM2's topics are compacted and may be recreated; a hint lost is found by the next comparison.
-`fetch.max.wait.ms`: a task that reads to a known end must not wait 500 ms for more.
-The timeouts: a cluster that does not answer ends the query in about 20 s, with its reason, instead of three minutes.
-`numRetries` counts the first try. A second one is needed where a topic goes after it was listed.
+`fetch.max.wait.ms`: a task that reads to a known end must not wait 500 ms for more. The timeouts: a cluster that does
+not answer ends the query in about 20 s, with its reason, instead of three minutes. `numRetries` counts the first try. A
+second one is needed if a topic is deleted after it was listed.
 """
 
 SPARKS_OWN = frozenset(
@@ -86,7 +86,7 @@ def role_of_topic(topics: Mapping[str, TopicRole]) -> Column:
 
 
 def source_options(source: ClusterSource) -> dict[str, str]:
-    """The options of Spark's Kafka source for one cluster."""
+    """Returns the options of Spark's Kafka source for one cluster."""
     client = {f"kafka.{name}": value for name, value in source.options.items() if name not in SPARKS_OWN}
     own = {"maxOffsetsPerTrigger": str(MAX_OFFSETS), "subscribePattern": source.pattern}
     return {**SOURCE_OPTIONS, **client, **own}

@@ -1,12 +1,13 @@
-"""MM2's records and their bytes, both ways, in plain Python.
+"""Encodes and decodes MM2's records, in plain Python.
 
 Big-endian, after the SCHEMA constants of Kafka's Heartbeat, Checkpoint and OffsetSync classes. A STRING is an INT16
-length and so many bytes of UTF-8. A version before a value is an INT16, and 0 is the only one known.
+length, then that many bytes of UTF-8. A version before a value is an INT16; 0 is the only one known.
+
 `streaming/decode.py` reads the same bytes with Spark's columns from the same `LAYOUTS` and gives the same verdict.
 Tests compare it with this module, which also writes records for tests and for the demo.
 
-Ours is stricter than MM2, whose reader ignores bytes after the last field. An MM2 that this codec knows writes no such
-record, and a guess at its meaning would end up in group offsets. Nor does MM2 limit a name.
+This codec is stricter than MM2, which ignores bytes after the last field and does not limit names. No known MM2 writes
+such bytes, and a wrong guess at their meaning would end up in group offsets.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ _ATTRIBUTES = {
     "subject_topic": "topic_partition.topic",
     "subject_partition": "topic_partition.partition",
 }
-"""Where a record has a field of another name."""
+"""The attribute of a record for each field whose name differs."""
 
 _KINDS = {
     Heartbeat: RecordKind.HEARTBEAT,
@@ -121,8 +122,10 @@ def _write(layouts: tuple[FieldLayout, ...], record: object) -> bytes:
 
 
 def _read(layouts: tuple[FieldLayout, ...], data: bytes, start: int, short: str, long: str) -> Fields:
-    """Returns the fields of `data` from `start` on, strings still as bytes. Raises MalformedRecord with `short` or
-    `long`."""
+    """Returns the fields of `data` from byte `start` on, strings still as bytes.
+
+    Raises MalformedRecord: with `short` as its reason if bytes are missing, with `long` if there are too many.
+    """
     fields: Fields = {}
     at = start
     for name, width in layouts:
@@ -151,7 +154,7 @@ def _check_version(value: bytes) -> None:
 
 
 def _decode(kind: RecordKind, key: bytes | None, value: bytes | None) -> dict[str, Any]:
-    """Returns texts and numbers by the names of their fields."""
+    """Returns a record's texts and numbers by the names of their fields."""
     layout = LAYOUTS[kind]
     if value is None:
         raise MalformedRecord(TOMBSTONE)
@@ -175,13 +178,13 @@ def _decode(kind: RecordKind, key: bytes | None, value: bytes | None) -> dict[st
 
 
 def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat:
-    """Raises only MalformedRecord, with one of `REASONS`."""
+    """Decode a heartbeat. Raises only MalformedRecord, with one of `REASONS`."""
     fields = _decode(RecordKind.HEARTBEAT, key, value)
     return Heartbeat(fields["source"], fields["target"], fields["timestamp_ms"])
 
 
 def decode_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
-    """Raises only MalformedRecord, with one of `REASONS`."""
+    """Decode a checkpoint. Raises only MalformedRecord, with one of `REASONS`."""
     fields = _decode(RecordKind.CHECKPOINT, key, value)
     return Checkpoint(
         fields["group"],
@@ -193,7 +196,7 @@ def decode_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
 
 
 def decode_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
-    """Raises only MalformedRecord, with one of `REASONS`."""
+    """Decode an offset-sync. Raises only MalformedRecord, with one of `REASONS`."""
     fields = _decode(RecordKind.OFFSET_SYNC, key, value)
     return OffsetSync(
         TopicPartition(fields["subject_topic"], fields["subject_partition"]),
@@ -203,8 +206,8 @@ def decode_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
 
 
 LONGEST_NAME: Final = 512
-"""Bytes of a name in a key. Kafka takes 249 of a topic and any number of a group; a micro-batch of records whose names
-have 32 KB each would take more memory than the driver has."""
+"""Most bytes of a name in a key. Kafka limits a topic's name to 249 characters, and a group's not at all. A micro-batch
+of records with names of 32 KB would take more memory than the driver has."""
 
 REASONS: Final = (
     "tombstone",
@@ -218,10 +221,11 @@ REASONS: Final = (
     "negative",
     "long name",
 )
-"""Why bytes are no record. The first fault met is the verdict. A null value comes first, then a null key, the bytes of
-the key from first to last, and the bytes of the value. Text that is not UTF-8 comes next. Then come a partition, offset
-or timestamp below zero, and a name in the key beyond `LONGEST_NAME`. A string's length below zero is `negative` too,
-met where it stands.
+"""Why bytes are no record. The first fault found counts.
+
+The order of the checks: a null value, a null key, the key's bytes from first to last, the value's bytes. Then text
+that is not UTF-8, a partition, offset or timestamp below zero, a name in the key beyond `LONGEST_NAME`. A string's
+length below zero is `negative` too, found where it stands.
 """
 
 TOMBSTONE, NO_KEY, SHORT_KEY, LONG_KEY, SHORT_VALUE, LONG_VALUE, UNKNOWN_VERSION, NOT_UTF8, NEGATIVE, LONG_NAME = (

@@ -15,17 +15,17 @@ LEDGER = "lockstep-ledger"
 
 
 FORMER_SEPARATORS = (".", "_", "-")
-"""Separators whose ledgers are followed. Any other name is no ledger, for a client may have made that topic."""
+"""Separators with which a topic may be a ledger of an earlier configuration. A topic with any other may be a
+client's."""
 
 
 @dataclass(frozen=True, slots=True)
 class InternalTopics:
-    """The topics that a flow's records and our own are in.
+    """MM2's internal topics of a flow, and Lockstep's own.
 
-    `offset_syncs_cluster`: the alias of where those are. `reverse_ledger`: the ledger of the flow the other way round.
-    `former_ledgers`: the names that usual separators give the flow's ledger.
-    `of_other_flows`: what Lockstep makes on the same target for the file's other flows. `mm2s_of_other_flows`: what MM2
-    makes there for them.
+    `offset_syncs_cluster`: alias of the cluster that has the offset-syncs. `reverse_ledger`: the ledger of the reverse
+    flow. `former_ledgers`: names of the flow's ledger with the usual separators. `of_other_flows`: Lockstep's topics on
+    the same target for the file's other flows. `mm2s_of_other_flows`: MM2's topics there for them.
     """
 
     heartbeats: str
@@ -43,29 +43,31 @@ class InternalTopics:
 
     @property
     def ours(self) -> tuple[str, ...]:
-        """Those that Lockstep makes."""
+        """Lockstep's own topics for this flow."""
         return self.ledger, self.audit, self.topics, self.groups
 
     @property
     def on_target(self) -> frozenset[str]:
-        """Those that Lockstep makes on the target for any flow, or takes for ledgers. No source changes them."""
+        """Lockstep's topics on the target for any flow, and names of former ledgers. Syncs from a source never change
+        them."""
         return frozenset((*self.ours, *self.of_other_flows, *self.former_ledgers))
 
     @property
     def mm2s_on_target(self) -> frozenset[str]:
-        """MM2's internal topics on the target, of any flow of the file. No source has a say about them either.
+        """MM2's internal topics on the target, for any flow of the file. Syncs from a source never change them.
 
-        The offset-syncs count wherever they are: on the target their name is a name like any other.
+        The name of the offset-syncs is included even if that topic is on the source.
         """
         return frozenset((self.heartbeats, self.checkpoints, self.offset_syncs, *self.mm2s_of_other_flows))
 
 
 def internal_topics(policy: ReplicationPolicy, flow: Flow, location: str) -> InternalTopics:
-    """`location`: MM2's `offset-syncs.topic.location`, `source` or `target`; all others are on the target.
+    """Returns the internal topics of a flow. `location`: MM2's `offset-syncs.topic.location`, `source` or `target`; all
+    others are on the target.
 
-    Where the policy has no separator of its own, our names have a dot. A policy names our topics itself with the
-    methods `ledger_topic(source)`, `audit_topic(source)`, `topics_log_topic(source)` and `groups_log_topic(source)`,
-    where it has them. `LogListener` writes the last two.
+    If the policy has no separator, Lockstep's names have a dot. A policy may name Lockstep's topics itself with the
+    methods `ledger_topic(source)`, `audit_topic(source)`, `topics_log_topic(source)` and `groups_log_topic(source)`.
+    `LogListener` writes the last two.
     """
     separator: str = getattr(policy, "internal_separator", ".")
     here, other = (flow.source, flow.target) if location == "source" else (flow.target, flow.source)
@@ -84,12 +86,12 @@ def internal_topics(policy: ReplicationPolicy, flow: Flow, location: str) -> Int
 
 
 def former_ledgers(source: str) -> tuple[str, ...]:
-    """The names that usual separators give the ledger of a flow from this source."""
+    """Returns the names of a ledger with each of the usual separators. `source`: alias of the flow's source."""
     return tuple(own_topic(LEDGER, source, separator) for separator in FORMER_SEPARATORS)
 
 
 def own_topic(name: str, source: str, separator: str) -> str:
-    """The name of a topic of Lockstep's, where the policy does not choose it."""
+    """Returns the name of a topic of Lockstep's that the policy does not name itself. `name`: such as `LEDGER`."""
     return separator.join((name, source, "internal"))
 
 
@@ -98,7 +100,7 @@ def _own(policy: ReplicationPolicy, method: str, name: str, source: str, separat
     return chosen(source) if chosen else own_topic(name, source, separator)
 
 
-# Which internal topic on which cluster says what about which flow.
+# What each internal topic tells of a flow, and the cluster that it is on.
 #
 # For a flow a -> b, as MM2's classes write them (`MirrorMakerConfig.clusterPairs`, `MirrorHeartbeatTask`,
 # `MirrorSourceTask`, `MirrorCheckpointTask`; Kafka 2.4 to 4.3):
@@ -126,7 +128,8 @@ class TopicOn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicRole:
-    """What an internal topic carries. `flow` is None where each record names its own: heartbeats as emitted."""
+    """What an internal topic carries. `flow`: None for heartbeats as emitted, because each of them names its own
+    flow."""
 
     record: RecordKind
     flow: Flow | None = None
@@ -137,7 +140,7 @@ class TopicRole:
 
 
 def roles_of_flow(flow: Flow, policy: ReplicationPolicy, internal: InternalTopics) -> dict[TopicOn, TopicRole]:
-    """The topics that speak of one flow, as in the table above."""
+    """Returns the topics that tell of one flow, as in the table above."""
     replicated = policy.format_remote_topic(flow.source, internal.heartbeats)
     return {
         TopicOn(flow.target, replicated): TopicRole(RecordKind.HEARTBEAT, flow),

@@ -1,11 +1,11 @@
-"""Java's regular expressions, as MM2's filters use them, for Python's `re`.
+r"""Translates Java's regular expressions, which MM2's filters use, to Python's `re`.
 
 A pattern is read construct by construct in the syntax of `java.util.regex.Pattern` (Java 17) and written in Python's.
-So a list copied from an MM2 file chooses the same names. What Python cannot say is refused, never guessed: a filter
+So a list copied from an MM2 file chooses the same names. A construct that Python lacks is refused, because a filter
 that means something else would write to the wrong topics.
 
-Two differences are known, which no topic's name can show: `.` refuses `\\n` only, Java's the other line terminators
-too; and `\\b` knows ASCII only, which Java does since 19.
+Two differences are known, which no topic's name can show. `.` refuses only `\n`; Java's refuses the other line
+terminators too. `\b` knows ASCII only, which Java does since 19.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CLASSES = {
     "h": r" \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000",
     "v": r"\n\x0b\f\r\x85\u2028\u2029",
 }
-"""Java's predefined classes know ASCII only; the capital letter is the complement."""
+"""Java's predefined classes, which know ASCII only. The capital letter is the complement."""
 
 POSIX = {
     "Lower": "a-z",
@@ -53,13 +53,15 @@ REFERENCE = re.compile(r"\\(?:(?P<number>[1-9][0-9]*)|k<(?P<name>[a-zA-Z][a-zA-Z
 GROUP = re.compile(r"\((?!\?)|\(\?<(?P<name>[a-zA-Z][a-zA-Z0-9]*)>")
 LOOK_OR_PLAIN = re.compile(r"\(\?(?:[:=!]|<[=!])")
 FLAGS = re.compile(r"\(\?(?P<flags>[is]*(?:-[is]+)?)(?P<end>[:)])")
-"""Not `m`: a name is one line. Not `d`, `u`, `x`, `U`: Python has no counterpart to them."""
+"""Flags in a pattern. `m` is left out, because a name is one line; for `d`, `u`, `x` and `U` Python has no
+counterpart."""
 QUANTIFIER = re.compile(r"(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})\??(?!\+)")
 ANCHOR = {r"\b": r"\b", r"\B": r"(?!\b)", r"\A": r"\A", r"\z": r"\Z", r"\Z": r"\Z", "^": "^", "$": "$", ".": "."}
 
 
 def compile_java(pattern: str) -> re.Pattern[str]:
-    """Returns the pattern, for `fullmatch`. Raises LockstepError, which names the pattern and what is wrong with it."""
+    """Returns the Java pattern as Python's, for `fullmatch`. Raises LockstepError with the pattern and what is wrong
+    with it."""
     try:
         return re.compile(_Translation(pattern).written(), re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
@@ -72,14 +74,14 @@ def _refusal(pattern: str, why: str) -> LockstepError:
 
 @dataclass
 class _Scope:
-    """What to write for a `|` and at the end of an open group."""
+    """An open group: what to write for its `|` and at its end."""
 
     alternative: str = "|"
     end: str = ")"
 
 
 def _character(found: re.Match[str]) -> str:
-    """The one character that an escape stands for."""
+    """Returns the one character that an escape stands for."""
     kind = found.lastgroup or "itself"
     text = found[kind]
     if kind == "itself":
@@ -99,7 +101,7 @@ class _Translation:
         self._scopes = [_Scope(end="")]
 
     def written(self) -> str:
-        """The whole pattern, in Python's syntax."""
+        """Returns the whole pattern, in Python's syntax."""
         parts = []
         while self._at < len(self._text):
             parts.append(self._construct())
@@ -132,7 +134,7 @@ class _Translation:
             return self._grouping()
         char = next((text for text in ANCHOR if self._ahead(text)), self._text[self._at])
         if char in "*+?{\\":
-            self._refuse("no construct that Lockstep knows (of quantifiers, the possessive ones are not supported)")
+            self._refuse("Lockstep does not know this construct (possessive quantifiers are not supported)")
         self._at += len(char)
         return ANCHOR.get(char) or re.escape(char)
 
@@ -164,7 +166,7 @@ class _Translation:
             return f"(?P<{self._groups[-1]}>"
         found = self._take(LOOK_OR_PLAIN)
         if found is None:
-            self._refuse("no group that Lockstep knows")
+            self._refuse("Lockstep does not know this kind of group")
         return self._look_or_plain(found[0])
 
     def _look_or_plain(self, opening: str) -> str:
@@ -191,22 +193,23 @@ class _Translation:
             return f"[{CLASSES[name]}]" if name.islower() else f"[^{CLASSES[name.lower()]}]"
         if found["posix"] not in POSIX:
             self._at = found.start()
-            self._refuse(rf"of the classes \p{{…}}, only POSIX's are supported: {', '.join(POSIX)}")
+            self._refuse(rf"only POSIX's classes \p{{…}} are supported: {', '.join(POSIX)}")
         return f"[{'^' if found['p'] == 'P' else ''}{POSIX[found['posix']]}]"
 
     def _bracket(self) -> str:
-        """A character class with its unions and intersections, from its `[` to its `]`: one character wide."""
+        """Read a character class with its unions and intersections, from its `[` to its `]`. Returns a pattern of one
+        character."""
         self._at += 1
         negated = self._ahead("^")
         self._at += negated
         sides = [self._union()]
         while self._ahead("&&"):
             self._at += 2
-            # Java reads a side that lacks, or that goes on behind a class in brackets, in ways of its own.
+            # Java has its own rules for an empty side, and for one that goes on after a class in brackets.
             complete = not self._ahead("&", "]")
             sides.append(self._bracket() if self._ahead("[") else self._union())
             if not (complete and self._ahead("&&", "]")):
-                self._refuse("behind && there must be one class")
+                self._refuse("after && there must be one class")
         if not self._ahead("]"):
             self._refuse("a [ has no ]")
         self._at += 1
@@ -240,7 +243,7 @@ class _Translation:
             return _character(found)
         char = self._text[self._at]
         if char == "\\" or self._ahead("&&"):
-            self._refuse("no character that a class can hold")
+            self._refuse("a class cannot hold this character")
         self._at += 1
         return char
 

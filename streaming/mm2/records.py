@@ -1,7 +1,7 @@
-"""What MirrorMaker 2 says, as values: heartbeats, checkpoints and offset-syncs.
+"""MirrorMaker 2's records as values: heartbeats, checkpoints and offset-syncs.
 
-The names come from Kafka's `org.apache.kafka.connect.mirror` classes. Every value can be written in MM2's bytes:
-one that could not (a negative offset, a name longer than 32,767 bytes) raises ValueError when it is built.
+The names come from Kafka's `org.apache.kafka.connect.mirror` classes. Every value can be written in MM2's bytes: one
+that could not (a negative offset, a name longer than 32,767 bytes) raises ValueError when it is built.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from streaming.message_words import Word
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
 MAX_STRING_BYTES = 2**15 - 1
-"""Kafka's STRING carries its length as a signed INT16."""
+"""Most bytes of a Kafka STRING, whose length is a signed INT16."""
 
 
 class RecordKind(Word):

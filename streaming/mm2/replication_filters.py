@@ -30,13 +30,13 @@ DEPRECATED = {
 """The name that each key had before KIP-629."""
 
 PLAIN = re.compile(r"[\w.-]+", re.ASCII)
-"""A name without any sign of a pattern but the dot."""
+"""A literal name. A dot may also be a pattern's."""
 
 NO_NAME = re.compile(r"(?!)")
 """Matches nothing."""
 
 BLANK = "".join(map(chr, range(33)))
-"""What Java's `String.trim` takes away."""
+"""Characters that Java's `String.trim` removes."""
 
 
 class TopicFilter(Protocol):
@@ -50,7 +50,7 @@ class GroupFilter(Protocol):
     """Kafka's `GroupFilter`."""
 
     def should_replicate_group(self, group: str) -> bool:
-        """Whether the offsets of a consumer group are."""
+        """Whether the offsets of a consumer group are synced."""
 
 
 class ConfigPropertyFilter(Protocol):
@@ -60,23 +60,24 @@ class ConfigPropertyFilter(Protocol):
         """Whether a topic config is replicated. Other configs are never touched on the target."""
 
     def should_replicate_source_default(self, name: str) -> bool:
-        """Whether a config at its default is set to the source's value; if not, the target keeps its own default."""
+        """Whether a config at the source's default is set on the target to that value; if not, the target keeps its own
+        default."""
 
 
 class _NameFilter:
-    """A list of names and patterns, and a list of exceptions. It lets through nothing until `configure` was called.
-    `plain_names`: literal names in the list."""
+    """Matches names against a list of names and patterns, except those in a second list. Matches none before
+    `configure`. `plain_names`: literal names in the list."""
 
     _key: ClassVar[str]
     _defaults: ClassVar[tuple[str, str]]
-    """Of the list, and of the exceptions."""
+    """Defaults of the list, and of the exceptions."""
 
     _include: re.Pattern[str] = NO_NAME
     _exclude: re.Pattern[str] = NO_NAME
     plain_names: tuple[str, ...] = ()
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Raises LockstepError for a malformed list; the error names the pattern."""
+        """Read both lists. Raises LockstepError for a malformed one; the error names the pattern."""
         include, exclude = self._defaults
         self._include = _patterns(properties, self._key, include)
         self.plain_names = _plain_names(properties, self._key)
@@ -110,13 +111,15 @@ class DefaultGroupFilter(_NameFilter):
 
 
 class DefaultConfigPropertyFilter:
-    """Kafka's `DefaultConfigPropertyFilter`: all but `config.properties.exclude`; `use.defaults.from`."""
+    """Kafka's `DefaultConfigPropertyFilter`: all but `config.properties.exclude`. `use.defaults.from` says whose
+    defaults count."""
 
     def __init__(self) -> None:
         self.configure({})
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Raises LockstepError for a malformed list. Any side but `source` counts as `target`, as in MM2."""
+        """Read the properties. Raises LockstepError for a malformed list. Any `use.defaults.from` but `source` means
+        `target`, as in MM2."""
         self._exclude = _patterns(properties, "config.properties.exclude", CONFIG_PROPERTIES_EXCLUDE)
         self._source_defaults = properties.get("use.defaults.from", "target").strip(BLANK) == "source"
 

@@ -1,7 +1,7 @@
 """Names of topics on both sides of a flow (KIP-382, KIP-690): MM2's replication policies, method by method.
 
-They follow Kafka 4. Up to 3.9 every topic ending in `.internal` or `-internal` was internal, since KIP-1074 only MM2's
-own are: `DesiredTopics.created_by_mm2`.
+They follow Kafka 4, where only MM2's own topics are internal (KIP-1074). Up to 3.9 every topic ending in `.internal` or
+`-internal` was.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class ReplicationPolicy(Protocol):
         """Whether it is a checkpoints topic."""
 
     def is_mm2_internal_topic(self, topic: str) -> bool:
-        """Whether MM2 writes it for itself."""
+        """Whether MM2 writes the topic for its own use."""
 
     def is_internal_topic(self, topic: str) -> bool:
-        """Whether it is internal to MM2 or Kafka, and so never replicated."""
+        """Whether the topic is internal to MM2 or Kafka, and so never replicated."""
 
 
 class BaseReplicationPolicy(ReplicationPolicy):
@@ -61,7 +61,7 @@ class BaseReplicationPolicy(ReplicationPolicy):
     and `upstream_topic`."""
 
     def original_topic(self, topic: str) -> str:
-        """Follow the upstream names to their end. Raises NamingError if a policy's names make a cycle."""
+        """Return the last name that the upstream names lead to. Raises NamingError if a policy's names make a cycle."""
         return [*_upstream_names(self, topic)][-1]
 
     def heartbeats_topic(self) -> str:
@@ -94,7 +94,8 @@ class DefaultReplicationPolicy(BaseReplicationPolicy):
         self._separates_internal = True
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Read the separator. The switch of KAFKA-15102 counts only if a separator is set, as in MM2."""
+        """Read the separator. As in MM2, `replication.policy.internal.topic.separator.enabled` (KAFKA-15102) counts
+        only if one is set."""
         if SEPARATOR_KEY not in properties:
             return
         self._separator = properties[SEPARATOR_KEY]
@@ -137,12 +138,13 @@ class DefaultReplicationPolicy(BaseReplicationPolicy):
 
 class IdentityReplicationPolicy(DefaultReplicationPolicy):
     """Kafka's `IdentityReplicationPolicy`: names stay, except names that end like the heartbeats topic. It cannot see
-    cycles; `endless_cycles` does."""
+    cycles; `endless_cycles` finds them."""
 
     _source_alias: str | None = None
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Like the default policy's. `source.cluster.alias`: the alias that it returns as the source of every topic."""
+        """Read the properties as the default policy does. `source.cluster.alias`: what `topic_source` returns for every
+        topic."""
         super().configure(properties)
         self._source_alias = properties.get(SOURCE_ALIAS, self._source_alias)
 
@@ -216,11 +218,11 @@ def is_written_by_mm2_alone(policy: ReplicationPolicy, source_alias: str, topic:
 
 
 PROBED_TOPIC = "topic"
-"""Any name that no policy treats apart."""
+"""A topic name that no policy treats specially."""
 
 
 def endless_cycles(policies: Mapping[Flow, ReplicationPolicy]) -> list[tuple[Flow, ...]]:
-    """The cycles that no policy ends, each once, sorted; of those through a flow the shortest.
+    """Returns the cycles of flows that no policy ends: each once, sorted, and the shortest of those through a flow.
 
     A policy that puts the alias into the name sees where a topic has been. IdentityReplicationPolicy cannot, so there
     only the topic filters keep a topic from going round for ever.
@@ -236,7 +238,7 @@ def endless_cycles(policies: Mapping[Flow, ReplicationPolicy]) -> list[tuple[Flo
 
 
 def _shortest(flows: Iterable[Flow], start: str, end: str) -> tuple[Flow, ...]:
-    """The fewest flows from one cluster to another; none where no way leads there."""
+    """Returns the fewest flows that lead from cluster `start` to `end`; empty if none do."""
     ordered = sorted(flows)
     ways: list[tuple[Flow, ...]] = [(flow,) for flow in ordered if flow.source == start]
     reached = {start}
@@ -258,23 +260,23 @@ def _is_endless(whole: tuple[Flow, ...], policies: Mapping[Flow, ReplicationPoli
     return True
 
 
-# Which names topics can have.
+# Valid names of topics.
 
 
 MAX_TOPIC_NAME = 249
-"""Characters, as Kafka's `Topic.MAX_NAME_LENGTH`."""
+"""Most characters of a topic's name: Kafka's `Topic.MAX_NAME_LENGTH`."""
 ILLEGAL = re.compile(r"[^a-zA-Z0-9._-]")
 
 
 class TopicNameFault(NamedTuple):
-    """What Kafka has against a name, and what to look at where a policy made it."""
+    """Why Kafka refuses a topic's name, and what to check if a policy made it."""
 
     said: str
     remedy: str
 
 
 def topic_name_fault(name: str) -> TopicNameFault | None:
-    """Why Kafka's `Topic.validate` refuses a name; None where it takes it."""
+    """Returns why Kafka's `Topic.validate` refuses a name; None if it accepts the name."""
     if len(name) > MAX_TOPIC_NAME:
         said = f"has {len(name)} characters, Kafka allows {MAX_TOPIC_NAME}"
         return TopicNameFault(said, "shorten the alias or the separator in it")
@@ -282,12 +284,12 @@ def topic_name_fault(name: str) -> TopicNameFault | None:
         said = f"holds {found[0]!r}, Kafka allows a-z A-Z 0-9 . _ -"
         return TopicNameFault(said, f"look at the alias and at {SEPARATOR_KEY}")
     if name in ("", ".", ".."):
-        return TopicNameFault("cannot be, it is no name of a topic", "look at the replication policy")
+        return TopicNameFault("is one that Kafka does not allow", "look at the replication policy")
     return None
 
 
 def check_topic_name(name: str) -> None:
-    """Raises NamingError where Kafka's `Topic.validate` would."""
+    """Raises NamingError if Kafka's `Topic.validate` refuses the name."""
     if fault := topic_name_fault(name):
         remedy = f"{fault.remedy}, or exclude the topic with topics.exclude"
         raise NamingError(f"the topic name {name!r} {fault.said}: {remedy}")

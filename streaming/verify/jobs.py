@@ -1,4 +1,4 @@
-"""The Spark jobs of a comparison: both sides read, and plain rows brought to the driver."""
+"""The Spark jobs of a comparison, which read both sides and bring plain rows to the driver."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ READ_OPTIONS: Mapping[str, str] = {
     "kafka.default.api.timeout.ms": "30000",
     "kafkaConsumer.pollTimeoutMs": "60000",
 }
-"""What every read is made with; the cluster's own client properties win.
+"""Options of every read. The cluster's own client properties override them.
 
-`failOnDataLoss`: retention may take records meanwhile; who reads compares the logs' starts again afterwards.
-`max.poll.records`, `max.partition.fetch.bytes`: long reads of one partition after the other.
+`failOnDataLoss`: retention may delete records meanwhile, so the caller checks the logs' starts again afterwards.
+`max.poll.records`, `max.partition.fetch.bytes`: one partition after the other is read at length.
 """
 
 BOUNDS = "topic string, partition int, id int, bounds array<bigint>"
-"""Of a partition: where its cells begin, rising; filled up to a power of two."""
+"""Schema of partitions. `bounds`: offsets at which the cells begin, ascending, padded to a power of two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class SideRead:
 
 
 def read_options(side: SideRead, partitions: Sequence[PartitionRead], tasks: int) -> dict[str, str]:
-    """Returns the options of Spark's Kafka source for these partitions, split into so many tasks. None of them is
-    empty."""
+    """Returns the options of Spark's Kafka source for these partitions, split into at least `tasks` tasks. No partition
+    may be empty."""
     client = {f"kafka.{name}": value for name, value in side.options.items() if name not in SPARKS_OWN}
     assigned: dict[str, list[int]] = {}
     starts: dict[str, dict[str, int]] = {}
@@ -112,7 +112,8 @@ def with_cells(frame: DataFrame, partitions: Sequence[PartitionRead]) -> DataFra
 
 
 def _partition_hash() -> Column:
-    """Returns one number for a partition. A join by a number costs a fraction of a join by a text and a number."""
+    """Returns a hash of the row's topic and partition. A join by one number costs a fraction of a join by a text and a
+    number."""
     return F.xxhash64("topic", "partition").alias("partition_hash")
 
 
@@ -135,7 +136,7 @@ def _with_cell(frame: DataFrame, size: int) -> DataFrame:
 
 
 LENGTH_OF_NULL = -1
-"""The length of what is null."""
+"""Stands for the length of null in a digest."""
 
 LOW = 0xFFFFFFFF
 
@@ -148,10 +149,10 @@ def _measured(bytes_: Column) -> list[Column]:
 
 
 def _headers() -> list[Column]:
-    """As JSON, in which no two lists of headers look alike: a value is in base64, and a null one is left out.
+    """Returns the headers as JSON, in which no two lists of headers look alike: a value is in base64, and a null one is
+    left out.
 
-    A function of Spark's over the elements would cost every record more than all the rest, for no code is generated
-    for those.
+    Spark generates no code for its functions over elements, so they would cost each record more than all the rest.
     """
     return [F.when(F.col("headers").isNotNull(), F.to_json("headers"))]
 
@@ -178,7 +179,7 @@ def with_digests(frame: DataFrame) -> DataFrame:
 
 
 def digest_cells(frame: DataFrame, side: int) -> DataFrame:
-    """One row for each cell of `read_cells`: `id`, `cell`, `side`, and the sums of a `Digest`."""
+    """Returns a row for each cell: `id`, `cell`, `side`, and the sums of a `Digest`. `frame`: from `read_cells`."""
     rows = with_digests(frame).select(
         "id",
         "cell",
@@ -208,14 +209,18 @@ def digest_cells(frame: DataFrame, side: int) -> DataFrame:
 
 
 def _size() -> Column:
-    """Bytes of key and value, and of headers about."""
+    """Returns the size of a record: bytes of key and value, and an estimate for headers."""
     lengths = (F.length("key"), F.length("value"), F.when(F.col("headers").isNotNull(), F.length(F.to_json("headers"))))
     key, value, headers = (F.coalesce(one, F.lit(0)) for one in lengths)
     return key + value + headers
 
 
 def _halves(name: str, called: str) -> list[Column]:
-    """Sums of the upper and of the lower half: a sum of whole digests would overflow, which is an error in Spark 4."""
+    """Returns sums of the upper and of the lower half of a digest. Sums of whole digests would overflow, which is an
+    error in Spark 4.
+
+    `name`: the digest's column. `called`: how the names of the sums begin.
+    """
     return [
         F.sum(F.shiftright(name, 32)).alias(f"{called}_high"),
         F.sum(F.col(name).bitwiseAND(F.lit(LOW))).alias(f"{called}_low"),
@@ -223,13 +228,13 @@ def _halves(name: str, called: str) -> list[Column]:
 
 
 Session = SparkSession
-"""For those who hand one on and know nothing else of Spark."""
+"""Spark's session, for modules that only hand it on."""
 
 TASKS_PER_CORE = 4
-"""A long partition is read by several tasks, so that no core waits for the last one."""
+"""Most tasks for each core. Several tasks read a long partition, so that no core waits for the last one."""
 
 OFFSETS_A_TASK = 100_000
-"""What is shorter is not split: a task costs as much as reading some ten thousand records."""
+"""Least offsets of a task. A task costs as much as reading some ten thousand records."""
 
 SOUGHT = "id int, key_digest bigint, value_digest bigint, headers_digest bigint, wanted_ms bigint"
 
@@ -278,7 +283,7 @@ class SparkJobs:
         try:
             first = F.coalesce(F.get("upstreams", F.lit(0)), F.get("downstreams", F.lit(0)))
             digests = ("key_digest", "value_digest", "headers_digest", "ms", "appended")
-            # Of both sides as many, so that there is what a changed record may have been.
+            # As many of both sides, so that the original of a changed record is among them.
             odd = first_of_each(unequal(contents), ["id", "cell", F.size("upstreams") > 0], first, most)
             rows = odd.select("id", "cell", "upstreams", "downstreams", *digests).collect()
             found = equal.select("id", "cell", "upstream", "downstream", "length")
@@ -334,7 +339,7 @@ class SparkJobs:
                 yield side, frame
 
     def _tasks(self, partitions: Sequence[PartitionRead]) -> int:
-        """Into how many reading them is split at least."""
+        """Returns the least number of tasks that reading these partitions is split into."""
         offsets = sum(one.bounds[-1] - one.bounds[0] for one in partitions)
         return max(1, min(TASKS_PER_CORE * self.spark.sparkContext.defaultParallelism, offsets // OFFSETS_A_TASK))
 
@@ -420,7 +425,7 @@ def runs(contents: DataFrame) -> DataFrame:
 
 
 def run_sums(found: DataFrame) -> DataFrame:
-    """Of `runs`, the columns of `PairSums` of each cell."""
+    """Returns the columns of `PairSums` for each cell. `found`: from `runs`."""
     to_last = F.col("length") - 1
     return found.groupBy("id", "cell").agg(
         *(F.sum("length"), F.sum("descends"), F.max("last_ms"), F.min("upstream"), F.min_by("downstream", "upstream")),
@@ -439,7 +444,8 @@ def first_of_each(rows: DataFrame, of: Sequence[str | Column], by: str | Column,
 
 
 _LAST = ("offset", "value_digest", "headers_digest", "ms", "tombstone", "older")
-"""Of a key on one side: the offset comes first, so that the greatest of these is the last record."""
+"""What is kept of a key's record on one side. The offset comes first, so that the greatest of these is the last
+record."""
 
 
 def last_of_each(sides: Iterable[tuple[int, DataFrame]]) -> DataFrame:
@@ -463,7 +469,7 @@ def last_of_each(sides: Iterable[tuple[int, DataFrame]]) -> DataFrame:
 
 
 def key_sums(keys: DataFrame) -> DataFrame:
-    """Of each partition, the columns of `KeySums`."""
+    """Returns the columns of `KeySums` for each partition. `keys`: from `last_of_each`."""
     both = F.col("agrees") & F.col("ours").isNotNull() & F.col("theirs").isNotNull()
     return keys.groupBy("id").agg(
         F.count(F.lit(1)),
@@ -476,7 +482,7 @@ def key_sums(keys: DataFrame) -> DataFrame:
 
 
 def key_row(row: Row) -> KeyRow:
-    """Of `id`, `ours`, `theirs`."""
+    """Returns a KeyRow. `row`: `id`, `ours`, `theirs`."""
     ours, theirs = (None if one is None else LastRecord(*one[:5]) for one in row[1:])
     return KeyRow(row[0], ours, theirs)
 

@@ -1,4 +1,4 @@
-"""What is asked of the jobs of a comparison, and what they bring to the driver. Plain values, no Spark."""
+"""What the jobs of a comparison are asked for, and the rows that they bring to the driver. Plain values, no Spark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 SOURCE, TARGET = 0, 1
-"""The sides."""
+"""Numbers of the two sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +158,8 @@ class KeySums(NamedTuple):
     """Sums of a partition: number of keys, number of keys that do not agree, and the greatest offsets and times that
     do.
 
-    `appended`: records of the target whose timestamp the broker set. `last_ms`: of the source. `deletion`: the least
-    offset of a tombstone of the source whose key is missing in what was read of the target.
+    `appended`: records of the target whose timestamp the broker set. `last_ms`: the source's newest timestamp.
+    `deletion`: the least offset of a tombstone of the source whose key is missing in what was read of the target.
     """
 
     id: int
@@ -182,7 +182,7 @@ class LastRecord(NamedTuple):
 
 
 class KeyRow(NamedTuple):
-    """A key whose last records do not agree. None: that side has none."""
+    """A key whose last records do not agree. `ours`, `theirs`: None if that side has no record of the key."""
 
     id: int
     source: LastRecord | None

@@ -155,7 +155,7 @@ def test_batch_that_does_not_end_in_time_is_broken_off_in_one_line(
     stop_gently(query, 0.5)
     assert not query.isActive
     assert [record.getMessage() for record in caplog.records] == [
-        "lockstep-b: the running batch did not end within 0.5 s, and is broken off"
+        "lockstep-b: the running batch did not end within 0.5 s, and is interrupted"
     ]
 
 

@@ -36,8 +36,8 @@ def test_a_legal_name_passes_and_with_one_wrong_character_it_does_not(name: str,
             "holds '|', Kafka allows a-z A-Z 0-9 . _ -: look at the alias and at replication.policy.separator",
         ),
         ("a.ö", "holds 'ö'"),
-        ("..", "cannot be"),
-        ("", "cannot be"),
+        ("..", "does not allow"),
+        ("", "does not allow"),
     ],
 )
 def test_a_name_that_kafka_refuses_is_an_error_that_says_what_to_mend(name: str, said: str) -> None:
