@@ -85,10 +85,10 @@ class NewestHeartbeat:
 class Hints:
     """What the sink needs of a batch.
 
-    `heartbeats`: those that MM2 copied, which prove that records cross; `roles` names the flow of each topic.
-    `emitted`: heartbeats that a connector wrote to the target itself, which prove that MM2 runs there. `syncs`,
-    `checkpoints`: in the order in which MM2 wrote them. `undecodable`: counts by topic and reason. `rows`: number of
-    rows. `read_ms`: when the driver read the batch, by its clock.
+    `heartbeats`: by the flow that copied them, which prove that records cross. `emitted`: heartbeats that a connector
+    wrote to the target itself, which prove that MM2 runs there. `syncs`, `checkpoints`: in the order in which MM2 wrote
+    them. `undecodable`: counts by topic and reason. `rows`: number of rows. `read_ms`: when the driver read the batch,
+    by its clock.
     """
 
     heartbeats: Mapping[Flow, NewestHeartbeat] = field(default_factory=dict)

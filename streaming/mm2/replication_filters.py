@@ -30,7 +30,7 @@ DEPRECATED = {
 """The name that each key had before KIP-629."""
 
 PLAIN = re.compile(r"[\w.-]+", re.ASCII)
-"""A literal name. A dot may also be a pattern's."""
+"""Matches an entry that may be a literal name: no character but the dot can make it a pattern."""
 
 NO_NAME = re.compile(r"(?!)")
 """Matches nothing."""
