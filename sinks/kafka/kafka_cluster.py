@@ -36,7 +36,7 @@ class KafkaCluster(JvmTopics):
         self.alias, self.properties = alias, dict(properties)
         self.admin = JavaAdmin(alias, properties, gateway, count)
         self._token = JavaToken(self.admin)
-        # Before anything else it raises where these settings are wrong.
+        # First of all, because it raises if these settings are wrong.
         self._clients = RdClients(alias, properties, self._token.now)
         super().__init__(self.admin)
         self.acls, self.users, self.groups = JvmAcls(self.admin), JvmUsers(self.admin), JvmGroups(self.admin)
@@ -75,7 +75,7 @@ class KafkaCluster(JvmTopics):
         )
 
     def _lacks(self, topic: str, position: int) -> bool:
-        """Whether the topic does not exist. For a topic that was read before, a single answer does not count."""
+        """Whether the topic does not exist. For a topic that was read before, several answers must say so."""
         if self.find_topic(topic) is not None:
             return False
         return position == 0 or topic in self.confirmed_absent([topic])

@@ -13,46 +13,53 @@ from collections.abc import Sequence
 from itertools import repeat
 
 BEATS_TO_LEARN, BEATS_THAT_AGREE = 8, 6
-"""Beats in a row, and how many must agree before the rhythm counts as known. On a busy machine some come late."""
+"""Successive beats, and how many of them must agree before the rhythm counts as known. On a busy machine some come
+late."""
 
 SHORTEST = 0.35
-"""Seconds; a faster beat cannot be told from Kafka's default with changes between the beats."""
+"""Shortest rhythm in seconds that is learnt. A faster beat cannot be told from Kafka's default with changes between the
+beats."""
 
 SILENCE = 15.0
 """Seconds without any growth after which the log counts as one without a beat (`metadata.max.idle.interval.ms=0`)."""
 
 NOT_USUAL = 60.0
-"""Seconds after a rhythm that did not hold in which Kafka's default is not looked for amid other records."""
+"""Seconds for which Kafka's default is not assumed again amid other records, after it proved to be wrong."""
 
 UNEVEN = 0.3
-"""How far a beat may be from the middle one, as a share of it, while the rhythm is learnt."""
+"""How far the time between two beats may be from the median, as a share of it, while the rhythm is learnt."""
 
 MISSED = 2
-"""Beats that may be overdue; more of them, and the log stood still for a while, or the rhythm is another one."""
+"""Most beats that may be overdue. If more are, the log stood still for a while, or has another rhythm."""
 
 STANDSTILLS, FORGIVEN = 5.0, 0.1
-"""How often the log may stand still until its rhythm is learnt anew; each beat in time takes that share off one."""
+"""Times that the log may stand still before its rhythm is learnt anew, and what each beat in time takes off that
+count."""
 
 EARLY = 0.06
-"""How far the anchor follows an early beat, as a share of one: a change just before one must not pass for it."""
+"""How far an early beat may move the anchor, as a share of the rhythm. It is little, because a change just before a
+beat looks like an early beat."""
 
 NEWEST = 12
-"""How many beats are looked at for the earliest one, where the anchor belongs. A busy machine makes beats late,
-and none early. Followed at once, a late beat would make the next one look like a signal."""
+"""Newest beats; the earliest of them sets the anchor. A busy machine makes beats late, and none early. If the
+anchor followed a late beat, the next one would look like a signal."""
 
 SHIFTED = 0.25
-"""How late a beat is, as a share of one, for certain, that leaves room for a change which passes for a beat. So one
-more signal follows, once the rhythm has settled."""
+"""Share of the rhythm. If a beat is certainly later than that, a change may have passed for a beat. So one more signal
+follows, once the rhythm has settled."""
 
 AMID_CHANGES = 6
-"""Beats after a signal in which an early beat is not followed at all: it may be one more change."""
+"""Beats after a signal for which the anchor follows no early beat: it may be one more change."""
 
 NOISY = 20
-"""Signals in so many newest samples that grew: a log that always moves hints at nothing."""
+"""Newest samples with growth. If each of them is a signal, the log always moves and hints at nothing."""
 
 
 class MetadataBeat:
-    """The rhythm in which one metadata log grows without changes, learned from samples of its length."""
+    """Learns the rhythm in which one metadata log grows without changes, from samples of its length.
+
+    Due beats are counted from the anchor, the time of an earlier beat.
+    """
 
     def __init__(self) -> None:
         self._last: int | None = None
@@ -76,7 +83,7 @@ class MetadataBeat:
         return self._period is not None
 
     def sample(self, at: float, length: int) -> int:
-        """Take the length of the log at a time. Returns by how many records it grew beyond its beat.
+        """Take the length of the log at a time (seconds). Returns by how many records it grew beyond its beat.
 
         Samples come about every 0.1 s while `is_known` is False. Later they come at uneven intervals of up to half a
         second.
@@ -137,7 +144,8 @@ class MetadataBeat:
         self._standstills, self._late, self._unsettled, self._took_usual = 0.0, [], 0, False
 
     def _compare(self, at: float, before: int, length: int) -> int:
-        """The log may grow by one record per due beat. Further records are a signal, and the new base."""
+        """Returns by how many records the log grew beyond one per due beat. They are a signal, and `length` the new
+        base."""
         period = self._period or float("inf")
         due = 0 if period == float("inf") else int((at - self._anchor + UNEVEN * period) // period)
         beats = length - self._base
@@ -155,14 +163,17 @@ class MetadataBeat:
         return self._settle(length - before)
 
     def _settle(self, beats: int) -> int:
-        """A signal, so many beats after a late one that the rhythm has settled."""
+        """Count beats after a late one. Returns 1, a signal, once so many came that the rhythm has settled; else 0."""
         if self._unsettled and beats:
             self._unsettled = max(0, self._unsettled - beats)
             return int(not self._unsettled)
         return 0
 
     def _follow(self, at: float, beats: int, period: float) -> None:
-        """The newest beat was there by now: the anchor moves to where the earliest of the last ones would be."""
+        """Move the anchor to the newest beat, as counted from the earliest of the last ones.
+
+        `beats`: how many came since the anchor. `period`: seconds between two.
+        """
         self._anchor += beats * period
         self._base += beats
         self._standstills = max(0.0, self._standstills - FORGIVEN)
@@ -181,14 +192,15 @@ class MetadataBeat:
         self._move()
 
     def _tune(self, period: float) -> None:
-        """The rhythm is off by the delay between the earliest beats of the older and of the newer half."""
+        """Correct the rhythm by the delay between the earliest beats of the older and of the newer half."""
         older, newer = self._late[-2 * NEWEST : -NEWEST], self._late[-NEWEST:]
         drift = (min(newer) - min(older)) / NEWEST
         self._period = period + drift
         self._late = [late - drift * (number - NEWEST) for number, late in enumerate(newer, 1)]
 
     def _move(self) -> None:
-        """The anchor, to where the earliest of the newest beats would be; later only once there are enough of them."""
+        """Move the anchor to where the earliest of the newest beats would be; to a later time only if there are NEWEST
+        beats."""
         by = min(self._late[-NEWEST:])
         if len(self._late) < NEWEST:
             by = min(by, 0.0)
@@ -203,29 +215,30 @@ class MetadataBeat:
 
 
 PERIOD = 0.5
-"""Seconds from one to the next."""
+"""Seconds from one beat to the next."""
 
 BEATS, MAY_LACK = 9, 1
-"""Beats in a row that tell of it, and how many of them may lack or come later than `LATE`."""
+"""Beats in a row that show the rhythm, and how many of them may be missing or later than `LATE`."""
 
 LATE = 0.5
-"""How late a beat may come, as a share of one."""
+"""How late a beat may come, as a share of `PERIOD`."""
 
 BETWEEN = 4
-"""In so many gaps between two beats the log may grow at most: what grows in all of them may have another rhythm."""
+"""Most gaps between the beats in which the log may grow. If it grows in all of them, it may have another rhythm."""
 
 SILENT = 0.4
-"""Share of the samples that must find the log as it was: what always moves would fit any rhythm."""
+"""Least share of samples without growth. A log that always moves would fit any rhythm."""
 
 
 class UsualBeat:
-    """Of one log while its rhythm is not known."""
+    """Looks for Kafka's default rhythm in one log while its rhythm is not known."""
 
     def __init__(self) -> None:
         self._samples: list[tuple[float, bool]] = []
 
     def sample(self, at: float, grew: bool) -> float | None:
-        """Returns when the newest beat was due; None while this rhythm does not show. `grew`: since the last sample."""
+        """Returns when the newest beat was due; None while this rhythm does not show. `grew`: whether the log grew
+        since the last sample."""
         self._samples = [(when, had) for when, had in self._samples if at - when < PERIOD * (BEATS + 1)]
         self._samples.append((at, grew))
         silent = sum(not had for _, had in self._samples)
@@ -235,8 +248,10 @@ class UsualBeat:
 
 
 def _newest_beat(growths: Sequence[float]) -> float | None:
-    """The growth of the last half second that fits best as the newest beat: counted back from it, the others come least
-    late. None where none fits."""
+    """Returns which growth of the last PERIOD fits best as the newest beat; None if none fits.
+
+    The beats counted back from it come least late.
+    """
     found = []
     for beat in (when for when in growths if growths[-1] - when < PERIOD):
         late = [_late(growths, beat - number * PERIOD) for number in range(BEATS)]
@@ -251,5 +266,5 @@ def _hits(late: Sequence[float]) -> int:
 
 
 def _late(growths: Sequence[float], due: float) -> float:
-    """Seconds from that time to the first growth, with a margin for rounding."""
+    """Returns the seconds from `due` to the first growth, with a margin for rounding."""
     return min((when - due for when in growths if when >= due - 1e-6), default=float("inf"))

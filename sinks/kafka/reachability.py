@@ -1,7 +1,7 @@
-"""Whether a cluster can be connected to at all: found out with plain sockets, before Java's client is asked.
+"""Tests with plain sockets whether a cluster can be connected to, before Java's client is asked.
 
-Java's client waits its whole time limit for brokers that refuse every connection, for that may pass. An operator and a
-pass are better off with the reason soon. A cluster that answered its last request is asked without a look.
+If brokers refuse every connection, Java's client waits its whole time limit, because that may pass. An operator and a
+pass need the reason soon. A cluster that answered its last request is asked without a test.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from streaming.errors import prefixed
 
 CHECK_EVERY: Final = 0.25
 REFUSED_FOR: Final = 2.0
-"""Seconds that all addresses must refuse: a broker that restarts is not given up at once."""
+"""Seconds for which all addresses must refuse before a cluster counts as down: a broker may be restarting."""
 
 NODES_PROBED: Final = 3
-"""Brokers that are tried beside the bootstrap addresses, by turns."""
+"""Brokers that are tried beside the bootstrap addresses, in turn."""
 
 SHORT_DEADLINE: Final = 4.0
 """Seconds for a request to a cluster that answered before, where no address connects now."""
@@ -28,7 +28,8 @@ CONNECTS_WITHIN: Final = 1.0
 """Seconds for a connection to a cluster that gave no answer the last time."""
 
 JUST_NOW: Final = 1.0
-"""Seconds; a command asks a cluster several things in a row, and a job waits longer before it tries again."""
+"""Seconds after a request without an answer in which the next ones fail at once. A command asks a cluster several
+things in a row; a job waits longer before it tries again."""
 
 
 def addresses(servers: str) -> list[tuple[str, int]]:
@@ -69,7 +70,7 @@ def refusal(servers: str) -> str | None:
 
 
 def refusing(servers: str) -> list[str]:
-    """Returns the addresses that refuse connections now: a broker among others that is down."""
+    """Returns the addresses that refuse connections now, perhaps of a single broker that is down."""
     return [where for where, error in _tried(servers) if isinstance(error, ConnectionRefusedError)]
 
 
@@ -91,12 +92,13 @@ class Reachability:
     ) -> None:
         self._alias, self._servers, self._clock, self._sleep = alias, servers, clock, sleep
         self._answered: bool | None = None
-        """Whether the last request was; None: there was none."""
+        """Whether the last request was answered; None before the first one."""
         self._gave_up: tuple[float, str] | None = None
         self._nodes: list[str] = []
 
     def learn(self, nodes: Iterable[tuple[str, int]]) -> None:
-        """Take the brokers that the cluster has now. The bootstrap address may belong to the one that restarts."""
+        """Note the brokers that the cluster has now, by host and port. The bootstrap address may belong to one that
+        restarts."""
         self._nodes = [f"[{host}]:{port}" for host, port in nodes]
 
     def _addresses(self) -> str:
@@ -136,8 +138,8 @@ class Reachability:
         return refusal(self._addresses())
 
     def check(self, within: float = REFUSED_FOR, *, look: bool = False) -> None:
-        """Called before a request. `within`: seconds that the request may take. `look`: check even if the last request
-        was answered.
+        """Check before a request that the cluster can be connected to. `within`: seconds that the request may take.
+        `look`: check even if the last request was answered.
 
         Raises ClusterUnreachable once all addresses have refused connections for REFUSED_FOR. If the last request was
         not answered, it raises as soon as no address accepts a connection. For JUST_NOW after `gave_up` it raises at

@@ -7,16 +7,17 @@ from collections.abc import Mapping
 from streaming.errors import LockstepError
 
 DEFAULT = 15.0
-"""Seconds; a batch waits no longer for a cluster that is silent."""
+"""Seconds for a request without a limit of its own: a batch waits no longer for a cluster that is silent."""
 
 SHORTEST, LONGEST = 1.0, 60.0
-"""Seconds. What is shorter fails on a busy cluster; while a request waits, its flow does nothing else."""
+"""Least and most seconds for a request. Shorter ones fail on a busy cluster; while a request waits, its flow does
+nothing else."""
 
 WRITE_GRACE_S = 5.0
 """Seconds that a write may take beyond the time of its request: to connect, to be cut off, on a busy machine."""
 
 WHOLE, ONE = "default.api.timeout.ms", "request.timeout.ms"
-"""Of a call with all its retries, and of one request in it."""
+"""Properties that limit a call with all its retries, and one request in it."""
 
 
 def request_timeout(alias: str, properties: Mapping[str, str]) -> float:

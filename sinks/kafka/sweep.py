@@ -11,7 +11,7 @@ from sinks.kafka.ports.record_reader import Ending, Record, Span, Why
 from streaming.mm2.records import TopicPartition
 
 NEAR = 500
-"""Records that are rather read over than jumped over: a jump costs a round trip to the broker."""
+"""Most records that are read over rather than jumped over: a jump costs a round trip to the broker."""
 
 
 class Sweep:
@@ -57,7 +57,7 @@ class Sweep:
             self.finish(Ending(Why.END, at))
 
     def finish(self, ending: Ending) -> None:
-        """Ends all that is left."""
+        """End all spans that are left, with this ending."""
         for span in (*self._open, *self._waiting):
             self.endings[span] = ending
         self._open.clear()
@@ -73,7 +73,7 @@ def _offer(span: Span, count: int, record: Record) -> Why | None:
 
 
 def sweeps_of(spans: Iterable[Span]) -> dict[TopicPartition, Sweep]:
-    """One for each partition."""
+    """Returns one sweep for each partition."""
     by_partition: dict[TopicPartition, list[Span]] = {}
     for span in spans:
         by_partition.setdefault(span.where, []).append(span)

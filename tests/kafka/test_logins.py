@@ -210,7 +210,7 @@ def store_that_is_none(guarded: Guarded, cluster: SecuredCluster, folder: Path) 
         (no_such_handler, "Java finds no class acme.Missing"),
         (no_such_store, "none.p12 cannot be read: No such file or directory"),
         (store_with_another_password, "is ssl.keystore.password missing or wrong"),
-        (store_that_is_none, "is ssl.keystore.password missing or wrong, or it damaged"),
+        (store_that_is_none, "is ssl.keystore.password missing or wrong, or the file damaged"),
     ],
 )
 def test_login_that_cannot_succeed_is_told_by_the_cluster_and_the_setting_and_nothing_is_written(

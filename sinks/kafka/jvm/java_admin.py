@@ -1,7 +1,7 @@
-"""Java's `Admin` of one cluster: how it is made, how long it is waited for, and what its errors are called.
+"""Java's `Admin` client of one cluster, with time limits and errors of Lockstep's own.
 
 Every request that asks or changes a cluster goes through it. It takes the Java client properties as they are. Each
-request has a deadline, and what comes over the gateway is text.
+request has a deadline, and answers cross the gateway as text.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from sinks.kafka.request_timeout import ONE, WHOLE, request_timeout
 from streaming.errors import LockstepError
 
 SLOW_AFTER_MS = 500
-"""Milliseconds after which a request is slow."""
+"""Milliseconds after which a request counts as slow."""
 
 LOOK_AFTER_MS = 1_000
 """Milliseconds of waiting after which a plain socket tries whether the cluster refuses connections."""
 
 ANSWER_GRACE_S = 2.0
-"""Seconds that an answer may take beyond the time of its request: Java gives up first, and says on what."""
+"""Seconds that an answer may take beyond the time of its request, so that Java gives up first and names the cause."""
 
 MISSING_CLASS = re.compile(r"(?:Class |ClassNotFoundException: |NoClassDefFoundError: )([\w.$/]+)")
 
@@ -48,17 +48,18 @@ SENT_ONCE = {"retries": "0"}
 """Java's properties of a client that repeats no request."""
 
 LOGIN_LIMITS = ("sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms", "sasl.login.retry.backoff.max.ms")
-"""Of a token's endpoint: Java waits for it as long as it likes. A login takes at most the sum of them."""
+"""Properties that limit a login at a token endpoint, for which Java has no limit by default. A login takes at most
+their sum."""
 
 RETRIES_AFTER = {"retry.backoff.ms": "20"}
-"""Java's first pause before it asks again; each pause is twice as long as the one before, up to a second (KIP-580). Of
-a classic group Java's client asks twice (KIP-848), so this pause is a part of each answer about groups."""
+"""Java's first pause before a retry. Each pause is twice as long as the one before, up to a second (KIP-580). Java's
+client asks twice about a classic group (KIP-848), so each answer about groups includes this pause."""
 
 TURNED_AWAY_PAUSE = 0.2
-"""Seconds until a request that was turned away leaves again."""
+"""Seconds until a request is sent again after a broker turned it away."""
 
 SETTING = re.compile(r"\b((?:sasl|ssl)\.[a-z.]*[a-z]|clientId|clientSecret)\b")
-"""The name of a setting in the text of Java's ConfigException, which may also have its value."""
+"""Finds the name of a setting in the text of Java's ConfigException, which may also show its value."""
 
 Gateway = Callable[[], Any]
 """Returns py4j's gateway to a JVM with Kafka's client; may start one, and raise LockstepError where that fails."""
@@ -113,7 +114,7 @@ class JavaAdmin:
         return self._clients(self._readers, 1, self.properties)[0]
 
     def writers(self, number: int = 1) -> list[Any]:
-        """Java's `Admin` for writing, several clients, because a broker answers the requests of a connection one by
+        """Returns `number` Java `Admin` clients for writing. A broker answers the requests of one connection one by
         one.
 
         They send a request once. Java would repeat a request whose connection broke, and could delete what another
@@ -167,7 +168,7 @@ class JavaAdmin:
                 return None
 
     def metadata_epoch(self) -> int | None:
-        """The offset up to which the broker that answers follows the cluster's metadata log; None without KRaft.
+        """Returns the offset up to which the answering broker follows the cluster's metadata log; None without KRaft.
 
         Raises as `call`. A client with one idle connection asks the same broker next.
         """
@@ -259,7 +260,7 @@ class JavaAdmin:
         return {key: java_error(text) for key, text in errors if text is not None}
 
     def _closer(self, fault: ItemFault, future: Any) -> ItemFault:
-        """Returns the error behind a write that Java does not repeat. Java only says that the time is up."""
+        """Returns the cause of a failed write. Java does not repeat it, and only says that the time is up."""
         if fault.code != TIMED_OUT or not future.isDone():
             return fault
         try:
@@ -403,8 +404,10 @@ def java_admin(alias: str, rows: JavaRows, properties: Mapping[str, str]) -> Any
 
 
 def unmade(alias: str, properties: Mapping[str, str], error: Py4JJavaError, waited: float) -> LockstepError:
-    """Returns why Java's client or its login cannot be created. The text has only names of keys and classes from
-    Java's. `waited`: seconds."""
+    """Returns why Java's client or its login cannot be created. `waited`: seconds.
+
+    From Java's text it takes only names of settings and classes, because the rest may show a secret.
+    """
     causes = list(_causes(error))
     missing = next((found.group(1) for one in causes if (found := MISSING_CLASS.search(one))), None)
     if missing is not None:
@@ -428,8 +431,8 @@ def unmade(alias: str, properties: Mapping[str, str], error: Py4JJavaError, wait
         check = f"check {said}, as `{alias}.{said}` or as an option of `{alias}.sasl.jaas.config`"
     elif "LoginException" in classes:
         check = (
-            f"the login failed. Check the user, secret or keytab in `{alias}.sasl.jaas.config`, and whether what "
-            "gives tokens or tickets answers"
+            f"the login failed. Check the user, secret or keytab in `{alias}.sasl.jaas.config`, and whether "
+            "the token endpoint or KDC answers"
         )
     else:
         check = f"check the security settings of `{alias}.` in the properties file"
@@ -437,7 +440,7 @@ def unmade(alias: str, properties: Mapping[str, str], error: Py4JJavaError, wait
 
 
 def java_class(text: str) -> str:
-    """The simple name of the class in a `Throwable.toString`."""
+    """Returns the simple name of the class in a `Throwable.toString` text."""
     return text.partition(":")[0].rpartition(".")[2]
 
 

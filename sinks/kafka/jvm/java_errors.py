@@ -1,6 +1,6 @@
-"""Errors of Java's client as ours: one table says which are an item's, which stop a request, which pass by themselves.
+"""Turns errors of Java's client into Lockstep's: faults of one item, errors that stop a request, errors that pass.
 
-Java tells an error as `Throwable.toString` has it: the class of the exception, a colon, the broker's text.
+An error comes as `Throwable.toString` gives it: the class of the exception, a colon, the broker's text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sinks.kafka.reachability import refusing
 from streaming.errors import LockstepError
 
 WRAPPERS = ("ExecutionException", "CompletionException")
-"""What Java puts around the exception that counts."""
+"""Java's exceptions that wrap the one that counts."""
 
 OTHER_NAMES: Mapping[str, str] = {
     "BrokerIdNotRegisteredException": "BROKER_NOT_AVAILABLE",
@@ -37,7 +37,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "UnknownServerException": "UNKNOWN",
     "UnknownTopicOrPartitionException": "UNKNOWN_TOPIC_OR_PART",
 }
-"""By the simple name of Java's exception. All others have their own name in capitals: `PolicyViolationException`."""
+"""Error codes by the simple name of Java's exception. All other exceptions give their own name in capitals."""
 
 BY_TEXT: Mapping[str, str] = {
     # In an IllegalStateException. Another flow into the cluster gave a write up, and closed the client.
@@ -53,13 +53,13 @@ UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PART"
 TOO_OLD = "UNSUPPORTED_VERSION"
 NO_ANSWER = frozenset({TIMED_OUT, "NETWORK_EXCEPTION", "BROKER_NOT_AVAILABLE"})
 NO_COORDINATOR = frozenset({"COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"})
-"""Of a request about groups: their coordinator is starting, or another broker is their coordinator now."""
+"""Errors of a request about groups: their coordinator is starting, or another broker is their coordinator now."""
 
 TURNED_AWAY = NO_COORDINATOR | {"LEADER_NOT_AVAILABLE", "NOT_CONTROLLER", "NOT_LEADER_FOR_PARTITION"}
-"""Of a write: the broker that got it is not in charge, and did nothing."""
+"""Errors of a write that its broker did not carry out, because another one is in charge."""
 
 NO_RETRIES_LEFT = "Exceeded maxRetries"
-"""In the text of a TimeoutException: a broker answered that another one is in charge (`KafkaAdminClient.enqueue`)."""
+"""Java's text in a TimeoutException if a broker answered that another one is in charge (`KafkaAdminClient.enqueue`)."""
 
 RETRIABLE_CODES = (
     NO_ANSWER
@@ -73,7 +73,8 @@ RETRIABLE_CODES = (
         UNKNOWN_TOPIC,
     }
 )
-"""UNKNOWN_TOPIC_OR_PART: metadata lags behind creation, so a topic that is missing now may be there in a moment."""
+"""Errors that may pass by themselves. UNKNOWN_TOPIC_OR_PART: metadata lags behind creation, so a topic that is missing
+now may be there in a moment."""
 
 
 RIGHTS: Mapping[str, str] = {
@@ -88,11 +89,11 @@ RIGHTS: Mapping[str, str] = {
     "DescribeUserScramCredentials": "DESCRIBE",
     "IncrementalAlterConfigs": "ALTER_CONFIGS",
 }
-"""What a request needs on the CLUSTER."""
+"""Operation on the CLUSTER that each request needs."""
 
 
 def java_error(text: str) -> ItemFault:
-    """Of a `Throwable.toString`, under Kafka's name of the error."""
+    """Returns the error in a `Throwable.toString` text, under Kafka's name."""
     name, _, message = text.partition(": ")
     simple = re.split(r"[.$]", name.strip())[-1]
     if simple in WRAPPERS and message:
@@ -108,8 +109,8 @@ def fault_of(code: str, message: str) -> ItemFault:
 
 
 def not_repeated(causes: Iterable[str]) -> ItemFault:
-    """Returns the error behind the TimeoutException of a request that Java's client does not repeat. Both are
-    `toString` texts."""
+    """Returns the error behind the TimeoutException of a request that Java's client does not repeat. `causes`:
+    `Throwable.toString` texts of all that was raised."""
     told = [error for text in causes if not text.split(": ")[0].endswith(WRAPPERS) for error in (java_error(text),)]
     if any(NO_RETRIES_LEFT in error.message for error in told):
         return fault_of("COORDINATOR_NOT_AVAILABLE", "no broker in charge was found")

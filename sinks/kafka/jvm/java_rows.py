@@ -24,21 +24,21 @@ STAGE, COMPLETABLE = "java.util.concurrent.CompletionStage", "java.util.concurre
 FUNCTION, OPERATOR = "java.util.function.Function", "java.util.function.UnaryOperator"
 BOTH, COLLECTION = "java.util.function.BiFunction", "java.util.Collection"
 DESCRIPTORS: Mapping[str, str] = {"int": "I", "short": "S", "long": "J", "void": "V"}
-"""Of types that are no classes (JVM specification, 4.3)."""
+"""Descriptors of Java's types that are no classes (JVM specification, 4.3)."""
 
 PARSERS: Mapping[str, tuple[str, str]] = {
     "int": ("java.lang.Integer", "parseInt"),
     "short": ("java.lang.Short", "parseShort"),
     "long": ("java.lang.Long", "parseLong"),
 }
-"""What makes a number of a word."""
+"""Java's class and method that parse a word, by the type of the number."""
 
 JVMS_KNOWN = 2
-"""The driver's JVM, and the small one that a command had before."""
+"""The driver's JVM, and the small one that a command used before it."""
 
 Row = Sequence[str | None]
 LeftOut = Mapping[str, tuple[str, ...]]
-"""By class, the fields of an answer that stay in the JVM."""
+"""Fields of an answer that stay in the JVM, by class."""
 
 NOTHING: LeftOut = {}
 
@@ -58,7 +58,7 @@ class Make:
 
     @property
     def words(self) -> int:
-        """How many it takes of a row."""
+        """How many words of a row it takes."""
         return sum(one.words if isinstance(one, Make) else 1 for one in self.parameters)
 
 
@@ -166,18 +166,18 @@ class JavaRows:
         return mapper
 
     def properties(self, values: Mapping[str, str]) -> Any:
-        """A Java map of strings."""
+        """Returns a Java map of strings."""
         return self._mapper.readValue(orjson.dumps(dict(values)).decode(), self.type("java.util.HashMap"))
 
     def texts(self, words: Iterable[str]) -> Any:
-        """A Java list of strings."""
+        """Returns a Java list of strings."""
         return self._mapper.readValue(orjson.dumps(list(words)).decode(), self.type(LIST))
 
     def _read_rows(self, rows: Iterable[Row]) -> Any:
         return self._mapper.readValue(orjson.dumps(list(rows)).decode(), self._rows)
 
     def made(self, make: Make, rows: Iterable[Row]) -> Any:
-        """A Java list with an object for each row."""
+        """Returns a Java list with an object for each row."""
         found = self._read_rows(rows)
         found.replaceAll(self._part(make, 0, make.words))
         return found
@@ -265,7 +265,7 @@ class JavaRows:
         return self._of_futures[name]
 
     def _handle(self, owner: str, method: str, *parameters: str) -> Any:
-        """A handle from objects to an object."""
+        """Returns a handle of a Java method, with objects as arguments and as its result."""
         found = self.type(owner).getMethod(method, self._method_type("void", parameters).parameterArray())
         return self._lookup.unreflect(found).asType(self._generic(1 + len(parameters)))
 
@@ -278,14 +278,14 @@ class JavaRows:
         return self._operator(whole.asSpreader(self.type(OBJECTS), width))
 
     def _built(self, make: Make) -> Any:
-        """A handle that takes words."""
+        """Returns a handle that builds an object from words."""
         types, owner = [one.type if isinstance(one, Make) else one for one in make.parameters], self.type(make.type)
         constructed = self._method_type("void", types)
         if make.by:
             built = self._lookup.unreflect(owner.getMethod(make.by, constructed.parameterArray()))
         else:
             built = self._lookup.findConstructor(owner, constructed)
-        # From the last one on: what stands for one parameter may take several words.
+        # From the last parameter on, because one parameter may take several words.
         for at, parameter in reversed(list(enumerate(make.parameters))):
             if parameter != TEXT:
                 part = self._built(parameter) if isinstance(parameter, Make) else self._parser(parameter)
@@ -326,7 +326,7 @@ class JavaRows:
         return whole
 
     def _given(self, handle: Any, type_name: str, value: Any) -> Any:
-        """Returns a handle without the second argument, which is always this value."""
+        """Returns the handle with its second argument fixed to `value`."""
         return self._handles.collectArguments(handle, 1, self._handles.constant(self.type(type_name), value))
 
     def _virtual(self, owner: str, method: str, returned: str, *parameters: str) -> Any:
@@ -352,7 +352,7 @@ def _descriptor(name: str) -> str:
 
 
 def _field_mapper(jackson: Any) -> Any:
-    """Jackson's mapper, for fields alone."""
+    """Returns Jackson's mapper, set to read fields only."""
     visibility, accessor = jackson.annotation.JsonAutoDetect.Visibility, jackson.annotation.PropertyAccessor
     mapper = jackson.databind.ObjectMapper()
     mapper.setVisibility(accessor.ALL, visibility.NONE)

@@ -60,14 +60,14 @@ class JavaToken:
             raise gone(self._admin.alias, "logging in", error) from None
         if not tokens:
             raise RightsMissing(
-                f"cluster {self._admin.alias}: Java's login has no token any more; what gives tokens may be down"
+                f"cluster {self._admin.alias}: Java's login has no token any more; the token endpoint may be down"
             )
         return max(tokens, key=lambda token: token.expires_s)
 
     def _logged_in(self) -> Any:
         jvm, security = self._admin.jvm, self._admin.jvm.org.apache.kafka.common.security
         java = self._admin.rows.properties(java_properties(self._admin.alias, self._admin.properties))
-        # As a client gives them to its login: the values read, and beside them what Kafka itself does not know.
+        # As a client passes them to its login: parsed values, and settings that Kafka itself does not know.
         config = jvm.org.apache.kafka.clients.admin.AdminClientConfig(java)
         java.putAll(config.values())
         context = security.JaasContext.loadClientContext(java)

@@ -33,7 +33,7 @@ RECENT = 5.0
 """Seconds for which an answer is recent."""
 
 ACLS_IN_A_REQUEST = 500
-"""ACLs in one write request. A controller compares each one to be deleted with every one that there is."""
+"""Most ACLs in one write request. A controller compares each ACL to delete with every one that it has."""
 
 ACL, RESOURCE = "org.apache.kafka.common.acl.", "org.apache.kafka.common.resource."
 BINDING = Make(
@@ -43,7 +43,7 @@ BINDING = Make(
         Make(ACL + "AccessControlEntry", (TEXT, TEXT, ACL + "AclOperation", ACL + "AclPermissionType")),
     ),
 )
-"""It takes the words of an ACL's key, in the same order."""
+"""Builds Java's AclBinding from the words of an ACL's key, in the same order."""
 
 UNWRITABLE = ItemFault("INVALID_REQUEST", "Java's client knows no such resource, pattern, operation or permission")
 
@@ -107,7 +107,8 @@ class JvmAcls:
         self._last = seen
 
     def _read(self, bindings: Any) -> frozenset[AclBinding]:
-        """Raises ValueError if this version of Kafka's client has other fields."""
+        """Returns the ACLs of a Java collection. Raises ValueError if this version of Kafka's client has other
+        fields."""
         return frozenset() if bindings.isEmpty() else bindings_of(self.admin.rows.text(bindings))
 
     def _written(self, api: str, bindings: Collection[AclBinding], write: Callable[[Any, Any, Any], Any]) -> AclFaults:
@@ -123,7 +124,7 @@ class JvmAcls:
                         raise self._no_authorizer(f"cluster {self.admin.alias}: {api}: {fault}")
                     faults[one] = fault
         finally:
-            # What was asked for before is not recent any more.
+            # An answer from before the write is not recent any more.
             self._written_at = self._clock()
         return faults
 
@@ -150,7 +151,7 @@ def bindings_of(text: str) -> frozenset[AclBinding]:
     try:
         return frozenset(_binding(one["pattern"], one["entry"]["data"]) for one in orjson.loads(text))
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"Java's client tells ACLs in another way: {error!r}") from error
+        raise ValueError(f"Java's client returns ACLs in an unknown form: {error!r}") from error
 
 
 def _binding(pattern: dict[str, str], entry: dict[str, str]) -> AclBinding:
@@ -171,7 +172,7 @@ def _known(word: str, words: frozenset[str]) -> str:
 
 
 class SharedJvmAcls:
-    """For a job: one `JvmAcls` for each account of a cluster, shared by its flows. Thread-safe."""
+    """One `JvmAcls` for each account of a cluster, shared by the flows of a job. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -180,7 +181,7 @@ class SharedJvmAcls:
 
     @contextmanager
     def used(self, account: Hashable, make: Callable[[], JvmAcls]) -> Iterator[JvmAcls]:
-        """Returns it, new if there is none. It is closed with its last user."""
+        """Yields the account's `JvmAcls`, created with `make` if there is none. It is closed with its last user."""
         with self._lock:
             if account not in self._opened:
                 self._opened[account] = make()

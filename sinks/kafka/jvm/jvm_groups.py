@@ -39,21 +39,21 @@ DESCRIBED = NODE | {
     ),
 }
 LEFT_OUT = {"org.apache.kafka.clients.consumer.OffsetAndMetadata": ("metadata", "leaderEpoch")}
-"""By class, what of an answer stays in the JVM. The metadata beside an offset is any text of up to 4 KB."""
+"""Fields of an answer that stay in the JVM, by class. The metadata beside an offset is any text of up to 4 KB."""
 
 GROUPS_IN_A_REQUEST = 500
-"""Groups that are asked for together; their answers come in one text."""
+"""Most groups that are asked for together; their answers come in one text."""
 
 GROUPS_OF_A_CONNECTION, MOST_CONNECTIONS = 50, 8
-"""Groups from whose number on one more connection commits, and how many connections do at the most."""
+"""Groups for each connection that commits, and the most connections."""
 
 ONE_BY_ONE = 20
-"""Groups that are described without a listing of those that are empty."""
+"""Most groups that are described without first listing those that are empty."""
 
 NOT_THERE = "GROUP_ID_NOT_FOUND"
-"""What brokers say of a group that is not there since KIP-1043; older ones show a dead group without members."""
+"""Error of brokers for a group that does not exist, since KIP-1043. Older brokers show a dead group without members."""
 
-NOT_UNDERSTOOD = ItemFault("UNKNOWN", "Java's client tells its offsets in another way than this version expects")
+NOT_UNDERSTOOD = ItemFault("UNKNOWN", "Java's client returns offsets in a form that this version does not know")
 
 LIST_OFFSETS = "ListOffsets"
 OFFSETS_LISTED = ADMIN + "ListOffsetsResult"
@@ -61,11 +61,11 @@ OFFSETS_ALONE = {OFFSETS_LISTED + "$ListOffsetsResultInfo": ("timestamp", "leade
 AT_TIME = Make(ADMIN + "OffsetSpec", ("long",), by="forTimestamp")
 
 ENDS_WITHIN = 5.0
-"""Seconds that an answer may take. Java's client asks for a partition without a leader until its time is over."""
+"""Seconds that an answer may take. Java's client retries a partition without a leader until its time is over."""
 
 QUESTIONS = 4
-"""Partitions that were asked for together lately and are remembered with their answer: the same ones are asked about
-again and again, and seldom has any of them moved."""
+"""Sets of partitions that are remembered with their last answers. The same sets are asked about again and again, and
+seldom has any partition moved."""
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ def offsets_by_group(admin: JavaAdmin, result: Any, names: Any) -> Any:
 
 
 def described(admin: JavaAdmin, groups: Sequence[str], *, operations: bool = False) -> Settled[str]:
-    """Returns descriptions, which stay in the JVM. `operations`: with the allowed operations."""
+    """Returns the groups' descriptions, which stay in the JVM. `operations`: with the allowed operations."""
     rows, options = admin.rows, admin.jvm.org.apache.kafka.clients.admin.DescribeConsumerGroupsOptions()
     names, options = rows.texts(groups), options.includeAuthorizedOperations(operations)
     return admin.settle(
@@ -112,11 +112,11 @@ def described(admin: JavaAdmin, groups: Sequence[str], *, operations: bool = Fal
 
 
 class _Question:
-    """Partitions that are asked for together, and the last answer. Each answer is kept with its text, because threads
+    """A set of partitions that is asked about, and its last answers. Each answer is kept with its text, because threads
     may overwrite each other's."""
 
     def __init__(self, partitions: Sequence[TopicPartition], asked: Any) -> None:
-        """`asked`: the same in the JVM."""
+        """`asked`: the same partitions as Java objects."""
         self.partitions, self.asked = partitions, asked
         self._answers: dict[str, tuple[str, Offsets]] = {}
         self._ranges: tuple[Offsets, Offsets, Mapping[TopicPartition, LogRange]] | None = None
@@ -132,7 +132,7 @@ class _Question:
         return offsets
 
     def ranges(self, starts: Offsets, ends: Offsets) -> Mapping[TopicPartition, LogRange]:
-        """The same object where both are the last ones."""
+        """Returns start and end of each log; the same object as before if both answers are the last ones."""
         known = self._ranges
         if known is not None and known[0] is starts and known[1] is ends:
             return known[2]
@@ -154,7 +154,7 @@ class JvmGroups:
         return self._topics.topic_ids(topics)
 
     def names(self) -> set[str]:
-        # All of it fails where one broker does: its groups are not gone.
+        # Fails as a whole if one broker fails: the groups of that broker still exist.
         return about_groups(lambda: self._names(self._listing()))
 
     def _listing(self) -> Any:
@@ -222,7 +222,7 @@ class JvmGroups:
         return faults
 
     def _committing(self, groups: Sequence[str], words: Sequence[Sequence[str]]) -> GroupFaults:
-        """The faults of those groups in which one partition has one."""
+        """Commit offsets (`words`). Returns the faults of those groups in which a partition has one."""
         rows, sent = self._admin.rows, list[Any]()
         requests = rows.maps(WORD, TOPIC_PARTITION, OFFSET, words)
         # A broker answers the requests of a connection one by one, and each commit once it is in the log.
@@ -246,7 +246,8 @@ class JvmGroups:
     def _of_partitions(
         self, result: Any, words: Sequence[Sequence[str]], whole: ItemFault
     ) -> dict[TopicPartition, ItemFault | None]:
-        """What each partition of one group came to. `whole`: where the group's request is not done."""
+        """Returns the result of each partition of one group. `whole`: the group's fault, for partitions without an
+        answer."""
         rows, where = self._admin.rows, [TopicPartition(row[1], int(row[2])) for row in words]
         futures = rows.by(
             *(result, COMMIT_RESULT, "partitionResult", rows.made(TOPIC_PARTITION, [row[1:3] for row in words])),
@@ -313,7 +314,8 @@ class JvmGroups:
     def _without_troubled(
         self, partitions: Collection[TopicPartition]
     ) -> tuple[Collection[TopicPartition], dict[TopicPartition, ItemFault]]:
-        """Leave out partitions that are gone. Otherwise each request would wait a moment for them."""
+        """Returns the partitions that are still there, and faults of the others. Otherwise each request would wait a
+        moment for them."""
         again = [one for one in partitions if one in self._troubled] if self._troubled else []
         faults = self._topics.troubles(again) if again else {}
         return ([one for one in partitions if one not in faults] if faults else partitions), faults
@@ -353,9 +355,11 @@ class JvmGroups:
 
 
 def offsets_of(committed: Mapping[str, Any]) -> dict[str, Offsets]:
-    """Of each group `{"topic-partition": {"offset": …}}`, a partition without an offset being null.
+    """Returns offsets by group, from `{"topic-partition": {"offset": …}}` of each; null is a partition without an
+    offset.
 
-    A group whose offsets have another shape is left out."""
+    A group whose offsets have another shape is left out.
+    """
     places: dict[str, TopicPartition] = {}
     found: dict[str, Offsets] = {}
     for group, entries in committed.items():

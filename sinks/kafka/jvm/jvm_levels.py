@@ -1,8 +1,7 @@
-"""Configs with their levels: brokers, the cluster-wide default, and topics, as one text for all that is asked.
+"""Reads and writes configs with their levels: of brokers, of the cluster-wide default, and of topics.
 
-To look at many topics, `JvmWatch` is the one.
-
-Source: `Admin.describeConfigs` with `includeSynonyms` (KIP-226), `Admin.incrementalAlterConfigs` (KIP-339).
+An answer for all of them is one text. To look at many topics, use `JvmWatch`. Source: `Admin.describeConfigs` with
+`includeSynonyms` (KIP-226), `Admin.incrementalAlterConfigs` (KIP-339).
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class JvmLevels:
         self._admin = admin
 
     def describe(self, entities: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
-        """All configs of each entity; a broker that is not there is the fault BROKER_NOT_AVAILABLE of its entity."""
+        """Returns all configs of each entity. A broker that is not up has the fault BROKER_NOT_AVAILABLE."""
         missing = self._missing(entities)
         asked = [entity for entity in dict.fromkeys(entities) if entity not in missing]
         if not asked:
@@ -59,7 +58,7 @@ class JvmLevels:
     def alter(
         self, wanted: Mapping[ConfigEntity, ConfigValues], validate_only: bool = False
     ) -> dict[ConfigEntity, ItemFault | None]:
-        """Each entity all or nothing. Raises ClusterUnreachable, RightsMissing, IncrementalUnsupported."""
+        """Alter each entity all or nothing. Raises ClusterUnreachable, RightsMissing, IncrementalUnsupported."""
         missing = self._missing(wanted)
         asked = [entity for entity in wanted if entity not in missing]
         if not asked:
@@ -71,7 +70,8 @@ class JvmLevels:
         return {entity: missing.get(entity) or hidden.get(entity) for entity in wanted}
 
     def _missing(self, entities: Iterable[ConfigEntity]) -> dict[ConfigEntity, ItemFault]:
-        """A broker is asked itself, so Java's Admin would wait for one that is not there until its time is up."""
+        """Returns the faults of brokers that are not up. Java's Admin asks a broker itself, and would wait for it its
+        whole time."""
         brokers = [entity for entity in entities if entity.type is ResourceType.BROKER and entity.name]
         if not brokers:
             return {}
@@ -97,5 +97,5 @@ def _entry(entry: Mapping[str, Any]) -> LevelledEntry:
 
 
 def fault_without_secrets(fault: ItemFault, wanted: ConfigValues) -> ItemFault:
-    """The fault without the values that were to be written for configs whose names speak of a secret."""
+    """Returns the fault without the values of `wanted` that may be secrets by the names of their configs."""
     return replace(fault, message=without_secrets(fault.message, secret_values(wanted)))

@@ -1,8 +1,8 @@
-"""Whether a user can log in: a client of its own tries it, with that user's name and password.
+"""Tries whether a user can log in: with a client of its own, and that user's name and password.
 
-Through Java's client, and at a person's command alone. Each login proves the password to the server that
-answers, and that server may keep the proof. With few iterations of SCRAM a dictionary breaks it. Java's client gives
-no proof below 4096 iterations; librdkafka gives one for a single iteration. Source: `ScramSaslClient`.
+Only an operator's command does this. Each login proves the password to the server that answers, and that server may
+keep the proof. With few iterations of SCRAM a dictionary attack breaks it. Java's client gives no proof below 4096
+iterations; librdkafka gives one for a single iteration. Source: `ScramSaslClient`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from sinks.kafka.jvm.java_admin import JavaAdmin
 WITH_LOGIN = frozenset({"SASL_PLAINTEXT", "SASL_SSL"})
 ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 WRONG = "invalid credentials"
-"""What a broker says of a wrong password (`SaslServerAuthenticator`), and of nothing else."""
+"""A broker's text for a wrong password, and for nothing else (`SaslServerAuthenticator`)."""
 
 REFUSED = "SASL_AUTHENTICATION_FAILED"
 
 
 def can_log_in(admin: JavaAdmin, user: str, password: str, mechanism: str) -> str | None:
-    """None when the user gets in, else why not. `admin`: of the cluster, of whose settings all but the login is taken.
+    """Returns None if the user can log in, else why not. `admin`: all its settings but the login are used.
 
-    Neither what comes back nor what is raised shows the password. Raises LockstepError for properties that cannot be
-    used.
+    Neither the result nor an error shows the password. Raises LockstepError for properties that cannot be used.
     """
     alias, properties = admin.alias, admin.properties
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()

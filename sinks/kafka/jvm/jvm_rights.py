@@ -12,15 +12,16 @@ from sinks.kafka.ports.acls import Allowed
 from sinks.kafka.ports.cluster import TopicSpec
 
 NAMES_IN_A_REQUEST = 500
-"""Groups in one request."""
+"""Most groups that are asked about."""
 
 
 def ask_allowed(
     admin: JavaAdmin, topics: Collection[str], creatable: Collection[str], groups: Collection[str] = ()
 ) -> Allowed:
-    """Asks about the cluster, topics and groups; `creatable` are tried with `validateOnly`, which writes nothing.
+    """Returns what the client may do with the cluster, topics and groups.
 
-    Needs no right of its own. Raises ClusterUnreachable, RightsMissing.
+    `creatable`: topics whose creation is tried with `validateOnly`, which writes nothing. Needs no right of its own.
+    Raises ClusterUnreachable, RightsMissing.
     """
     java = admin.jvm.org.apache.kafka.clients.admin
     with_rights = java.DescribeClusterOptions().includeAuthorizedOperations(True)
@@ -28,7 +29,7 @@ def ask_allowed(
         "DescribeCluster", lambda client: client.describeCluster(with_rights).authorizedOperations()
     )
     cluster: list[str] | None = admin.rows.read(operations)
-    # Whatever else is wrong with it, a topic that exists, say, was looked at after the right.
+    # A broker checks the right first. Any other fault, such as a topic that exists, shows that the right is there.
     faults = JvmTopics(admin).create_topics(dict.fromkeys(sorted(creatable), TopicSpec(1, 1)), validate_only=True)
     on_topics, on_groups = dict[str, frozenset[str] | str](), dict[str, frozenset[str] | str]()
     if topics:
@@ -46,7 +47,7 @@ def ask_allowed(
 
 
 def _allowed(admin: JavaAdmin, settled: Settled[str], left_out: LeftOut) -> dict[str, frozenset[str] | str]:
-    """The operations that are allowed on each topic or group (KIP-430), or the error's name."""
+    """Returns the operations that are allowed on each topic or group (KIP-430), or the error's name."""
     denied: dict[str, frozenset[str] | str] = {name: fault.code for name, fault in settled.faults.items()}
     found = admin.answers(settled, left_out)
     return denied | {name: frozenset(one["authorizedOperations"] or ()) for name, one in found.items()}

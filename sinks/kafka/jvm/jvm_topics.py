@@ -43,21 +43,22 @@ REPLICAS = DESCRIPTION | NODE | {PARTITION: ("elr", "lastKnownElr")}
 LEADERS = DESCRIPTION | NODE | {PARTITION: ("elr", "lastKnownElr", "replicas", "isr")}
 COUNTS = DESCRIPTION | {PARTITION: ("elr", "lastKnownElr", "replicas", "isr", "leader", "partition")}
 ENTRIES = {ADMIN + "ConfigEntry": ("name", "synonyms", "type", "documentation")}
-"""By class, what of an answer stays in the JVM."""
+"""Fields of an answer that stay in the JVM, by class."""
 
 TOPICS_IN_A_REQUEST = 1000
-"""Topics whose configs come in one text, of 2 KB each."""
+"""Topics whose configs come in one text; each topic has 2 KB."""
 
 PING_TIMEOUT = 5.0
-"""Seconds; a cluster that needs longer is as good as down."""
+"""Seconds that a ping may take. A slower cluster counts as down."""
 
 BETWEEN_ASKING = (0.0, 0.1, 0.3)
-"""Seconds before each time that a broker is asked whether a topic is gone: right after a start it may not know yet."""
+"""Seconds to wait before each time that a broker is asked whether a topic is gone. Right after its start a broker may
+not know the topic yet."""
 
 NO_ID = {"mostSignificantBits": 0, "leastSignificantBits": 0}
 UNKNOWN_ID = "UNKNOWN_TOPIC_ID"
 URL_SAFE = str.maketrans("+/", "-_")
-"""Turns an id as ledgers have it into that of `Uuid.toString`."""
+"""Turns the base64 of an id in ledgers into that of `Uuid.toString`."""
 
 DESCRIBE_TOPICS, DESCRIBE_CONFIGS = "DescribeTopics", "DescribeConfigs"
 INCREMENTAL = "IncrementalAlterConfigs"
@@ -70,7 +71,7 @@ def _entry(value: str | None, source: str, read_only: bool, sensitive: bool) -> 
 
 
 class JvmTopics:
-    """May be called from any thread. Errors as `ports.cluster` has them."""
+    """Topics of one cluster. May be called from any thread. Errors as in `ports.cluster`."""
 
     def __init__(self, admin: JavaAdmin) -> None:
         self._admin = admin
@@ -88,14 +89,17 @@ class JvmTopics:
         self._admin.learn_nodes((one["host"], one["port"]) for one in nodes or ())
         if found is None:
             alias = self._admin.alias
-            raise ClusterUnreachable(f"cluster {alias}: what answers tells no cluster id; {where_it_is(alias)}")
+            raise ClusterUnreachable(
+                f"cluster {alias}: the broker that answers has no cluster id; {where_it_is(alias)}"
+            )
         return str(found)
 
     def broker_count(self) -> int:
         return int(self._admin.call("DescribeCluster", lambda client: client.describeCluster().nodes()).size())
 
     def ping(self) -> None:
-        """Raises ClusterUnreachable where no broker answers within PING_TIMEOUT, or the time of a request."""
+        """Raises ClusterUnreachable if no broker answers within PING_TIMEOUT, or within a request's time limit if that
+        is less."""
         within = int(min(PING_TIMEOUT, self._admin.timeout) * 1000)
         options = self._admin.jvm.org.apache.kafka.clients.admin.DescribeClusterOptions()
         options.timeoutMs(self._admin.jvm.java.lang.Integer.valueOf(within))
@@ -137,7 +141,8 @@ class JvmTopics:
         return Replicas(brokers, factors, in_sync, counts, frozenset(offline), frozenset(lagging))
 
     def troubles(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, ItemFault]:
-        """Of partitions that do not answer: those that are gone, and those that no broker leads now."""
+        """Returns partitions that are gone or have no leader, each with its fault. `partitions`: some that did not
+        answer."""
         topics = sorted({one.topic for one in partitions})
         settled = described_topics(self._admin, topics)
         found = self._admin.answers(settled, LEADERS)
@@ -327,7 +332,8 @@ def _faults(settled: Settled[str]) -> Faults:
 
 
 def _id_of(uuid: Mapping[str, int]) -> str:
-    """In plain base64, as ledgers have it, where `Uuid.toString` has the URL-safe alphabet. "" for `Uuid.ZERO_UUID`."""
+    """Returns an id in plain base64, as ledgers have it; `Uuid.toString` has the URL-safe alphabet. "" for
+    `Uuid.ZERO_UUID`."""
     if uuid == NO_ID:
         return ""
     both = struct.pack(">qq", uuid["mostSignificantBits"], uuid["leastSignificantBits"])

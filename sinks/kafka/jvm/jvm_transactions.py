@@ -68,7 +68,8 @@ class JvmTransactions:
         return CoordinatorsView(found, hidden)
 
     def _hidden(self) -> str:
-        """Why a coordinator may know more than it lists: it leaves out ids that the client may not DESCRIBE.
+        """Returns why a coordinator may know more than it lists: it leaves out ids that the client may not DESCRIBE. ""
+        if not.
 
         A random name, which no producer has, shows whether the client may see every id. No other request says it.
         """
@@ -111,7 +112,7 @@ class JvmTransactions:
     def _settled(
         self, api: str, request: Callable[[Any], Any], *, writes: bool = False
     ) -> tuple[Any, ItemFault | None]:
-        """What a future came to, or the fault of its item under Kafka's name.
+        """Returns the result of a request's only future, or the fault of its item under Kafka's name.
 
         Raises ClusterUnreachable, RightsMissing, NotSupported for what concerns the whole request.
         """
@@ -125,7 +126,7 @@ class JvmTransactions:
         return settled.answers[0], settled.faults.get(api)
 
     def _longs(self, numbers: Collection[int]) -> Any:
-        """A list of `Long`: py4j makes an `Integer` of a small number."""
+        """Returns a Java list of `Long`; py4j would make an `Integer` of a small number."""
         made = self._java.jvm.java.util.ArrayList()
         for number in numbers:
             made.addAll(self._java.jvm.java.util.stream.LongStream.rangeClosed(number, number).boxed().toList())

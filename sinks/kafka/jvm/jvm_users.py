@@ -20,12 +20,12 @@ from sinks.kafka.ports.users import Mechanism, Upsertion, UserFaults
 from streaming.errors import prefixed
 
 USERS_IN_A_REQUEST = 500
-"""Users in one request."""
+"""Most users in one request."""
 
 ADMIN = "org.apache.kafka.clients.admin."
 RESULT = ADMIN + "DescribeUserScramCredentialsResult"
 MECHANISMS: Mapping[str, str] = {one.value.replace("-", "_"): one.value for one in Mechanism}
-"""By Java's `ScramMechanism`."""
+"""Mechanisms by their names in Java's `ScramMechanism`."""
 JAVA_MECHANISM: Mapping[str, str] = {name: one for one, name in MECHANISMS.items()}
 
 INFO = Make(ADMIN + "ScramCredentialInfo", (ADMIN + "ScramMechanism", "int"))

@@ -23,7 +23,7 @@ TOPIC_FAULTS = frozenset({UNKNOWN_TOPIC, "TOPIC_AUTHORIZATION_FAILED", "TOPIC_EX
 GROUP_FAULTS = frozenset({"GROUP_AUTHORIZATION_FAILED", "GROUP_ID_NOT_FOUND", "INVALID_GROUP_ID"})
 
 LISTS_KEPT = 1024
-"""Lists of topics that are kept in the JVM: the same ones are asked about again and again."""
+"""Most lists of topics that are kept in the JVM. The same lists are asked about again and again."""
 
 
 class LastAnswers:
@@ -73,7 +73,8 @@ class JvmWatch:
         self._forgotten: set[str] = set()
 
     def changed(self, shards: Sequence[Sequence[str]]) -> set[str]:
-        """Sends all requests before it waits for the first answer, so that the broker is never idle in between."""
+        """Returns the topics that `Watch.changed` describes. Sends all requests before it waits for the first answer,
+        so that the broker is never idle in between."""
         client = self._admin.client
         requests = [(shard, client.describeConfigs(self._list_of(tuple(shard)))) for shard in shards if shard]
         found: set[str] = set()
@@ -114,7 +115,8 @@ class JvmGroupWatch:
         self.troubled: Collection[str] = ()
 
     def changed(self, groups: Collection[str], asked: Collection[str] | None = None) -> set[str]:
-        """Sends all requests before it waits for the first answer."""
+        """Returns the groups that `GroupWatch.changed` describes. Sends all requests before it waits for the first
+        answer."""
         self._forget(self._polled - set(groups))
         some = groups if asked is None else asked
         self._polled |= set(some)

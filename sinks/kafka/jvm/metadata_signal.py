@@ -1,9 +1,9 @@
 """Samples how far a broker has followed its cluster's metadata log, in a thread of its own.
 
 A KRaft broker's ApiVersions response says as `finalized_features_epoch` the offset of the log up to which the broker
-knows the cluster (Kafka's `KRaftMetadataCache.features`). So the sample grows with the log and needs no right. The
-broker answers it by itself, for a third of what `DescribeQuorum` costs, and can describe at once what it tells of.
-`sinks.kafka.metadata_beat` reads the signal off it.
+knows the cluster (Kafka's `KRaftMetadataCache.features`). So the sample grows with the log and needs no right. A broker
+answers by itself, at a third of the cost of `DescribeQuorum`, and can at once describe what changed.
+`sinks.kafka.metadata_beat` derives the signal from the samples.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ FAST = 0.1
 BUSY_FOR = 10.0
 
 SLOW_LEAST, SLOW_MORE = 0.3, 0.2
-"""Seconds between two samples while nothing changes: from the first to the sum of both, at even chances, so that no
-beat is in step with them."""
+"""Seconds between two samples while nothing changes: at least the first number, and up to the second one more. The
+length varies evenly, so that samples are never in step with the beat."""
 
 GOLDEN = 0.618034
-"""Multiples of it, without their whole part, fill the range between 0 and 1 evenly."""
+"""Golden ratio. The fractional parts of its multiples fill the range between 0 and 1 evenly."""
 
 BACKWARDS_FOR = 5.0
-"""Seconds after which a shorter log is another one; until then a broker answered that is behind the others."""
+"""Seconds after which a shorter log is another one. Until then the answer may be of a broker that is behind the
+others."""
 
 TIMEOUT_MS = 5_000
 
@@ -46,7 +47,7 @@ KRAFT_FEATURE = "metadata.version"
 
 
 class JvmMetadataSignal:
-    """A `MetadataSignal` by `Admin.describeFeatures` (KIP-584). It never works on brokers without KRaft."""
+    """A `MetadataSignal` by `Admin.describeFeatures` (KIP-584). On brokers without KRaft `works` stays False."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class JvmMetadataSignal:
         try:
             client = self._admin.client
         except LockstepError as error:
-            log.warning("its metadata log is not followed: %s", error)
+            log.warning("the metadata log is not followed: %s", error)
             return
         unit = self._admin.jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         try:
@@ -134,13 +135,13 @@ class SamplePace:
         self._number = 0
 
     def note_signalled(self, now: float) -> None:
-        """Something changed: something else may soon."""
+        """Note that something changed: another change may follow soon."""
         self._signalled = now
 
     def next(self, now: float, is_known: bool) -> float:
-        """`is_known`: whether the rhythm of the log is."""
+        """Returns the seconds until the next sample. `is_known`: whether the rhythm of the log is."""
         if not is_known:
-            # When it is known, for a while longer: the first guess is a rough one.
+            # Once it is known, sample fast for a while longer: the first guess is a rough one.
             self._signalled = now
         if now - self._signalled < BUSY_FOR:
             return FAST

@@ -20,7 +20,7 @@ UNKNOWN: Final = "UNKNOWN"
 """What a client shows in place of a word that it does not know."""
 
 WILDCARD: Final = "*"
-"""As a literal name every resource of the type, as a host every host."""
+"""As a literal name: every resource of the type. As a host: every host."""
 
 CLUSTER_NAME: Final = "kafka-cluster"
 """The only resource of the type CLUSTER (`Resource.CLUSTER_NAME`)."""
@@ -74,7 +74,9 @@ class AclBinding:
             or self.operation not in OPERATIONS
             or self.permission not in PERMISSIONS
         ):
-            raise ValueError(f"{self.key} is no ACL: resource type, pattern type, operation and permission are Kafka's")
+            raise ValueError(
+                f"{self.key} is no ACL: resource type, pattern type, operation and permission must be Kafka's"
+            )
 
     @property
     def key(self) -> Key:
@@ -85,7 +87,7 @@ class AclBinding:
     def from_key(cls, key: Key) -> AclBinding:
         """Returns the binding with this key. Raises ValueError for any other key."""
         if len(key) != len(cls.__slots__):
-            raise ValueError(f"{key} is no ACL: its key has {len(cls.__slots__)} parts")
+            raise ValueError(f"{key} is no ACL: its key must have {len(cls.__slots__)} parts")
         return cls(*key)
 
     @property

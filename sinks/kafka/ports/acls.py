@@ -12,7 +12,7 @@ from sinks.kafka.ports.acl_binding import DENY, AclBinding
 from sinks.kafka.ports.cluster import Key
 
 AclFaults = dict[AclBinding, ItemFault | None]
-"""Per ACL: `None` when it was written, or was so already."""
+"""Result of a write by ACL: `None` if it was written, or was so already."""
 
 
 class AclList(frozenset[AclBinding]):
@@ -20,12 +20,12 @@ class AclList(frozenset[AclBinding]):
 
     @cached_property
     def keys(self) -> frozenset[Key]:
-        """Of all of them."""
+        """The keys of all ACLs."""
         return frozenset(acl.key for acl in self)
 
     @cached_property
     def denying(self) -> tuple[AclBinding, ...]:
-        """Those that deny; hardly any do."""
+        """The ACLs that deny; there are hardly any."""
         return tuple(acl for acl in self if acl.permission == DENY)
 
 
@@ -34,14 +34,14 @@ class AclReader(Protocol):
     ClusterUnreachable."""
 
     def describe(self) -> Collection[AclBinding]:
-        """All of them, asked for now."""
+        """Returns all ACLs, asked for now."""
 
     def recent(self) -> AclList:
         """Returns all ACLs as of a few seconds ago at most, but after any write through this port."""
 
 
 class Acls(AclReader, Protocol):
-    """Reads and writes. Each method raises NotSupported, RightsMissing, ClusterUnreachable."""
+    """Reads and writes ACLs. Each method raises NotSupported, RightsMissing, ClusterUnreachable."""
 
     def create(self, bindings: Collection[AclBinding]) -> AclFaults:
         """Create these ACLs. An ACL that exists already is no fault."""
@@ -57,7 +57,7 @@ class AclWatch(Protocol):
         """Whether the ACLs differ from the last poll. The first poll returns True. Raises as `describe`."""
 
     def forget(self) -> None:
-        """The next poll reports a change."""
+        """Make the next poll report a change."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""What the sink asks of a cluster: observe, write, keep a log. Two clusters fulfil it: Kafka's and one in memory.
+"""What the sink asks of a cluster: observe, write, keep a log. Implemented for Kafka, and in memory.
 
-One contract suite (`tests/contract/`) holds for both. Per-item trouble comes back as `ItemFault`; what stops a whole
+One contract suite (`tests/contract/`) tests both. A fault of one item comes back as `ItemFault`. What stops a whole
 request is raised: `ClusterUnreachable`, `RightsMissing`, `IncrementalUnsupported`.
 """
 
@@ -17,10 +17,10 @@ from streaming.mm2.records import TopicPartition
 T = TypeVar("T")
 
 Key = tuple[str, ...]
-"""What names an item of a cluster, in parts: an ACL, a user with its mechanism, a topic with a config."""
+"""Names an item of a cluster in parts: the words of an ACL, a user with its mechanism, a topic with a config."""
 
 Faults = dict[str, ItemFault | None]
-"""Per topic: `None` when it was written, or was so already."""
+"""Result of a write by topic: `None` if it was written, or was so already."""
 
 Alterations = Mapping[str, Mapping[str, str | None]]
 """Per topic, per config name: the value to set, `None` to delete the override."""
@@ -55,7 +55,7 @@ class ConfigEntry:
 
     @property
     def is_override(self) -> bool:
-        """Set on the topic itself."""
+        """Whether the value is set on the topic itself."""
         return self.origin is Origin.TOPIC
 
 
@@ -82,10 +82,10 @@ class TopicFound(NamedTuple):
 
 
 CHUNK = 10_000
-"""Records of a log that are held at once where it is read in chunks."""
+"""Most records of a log that are held at once when it is read in chunks."""
 
 CHUNK_BYTES = 8 * 1024 * 1024
-"""Bytes of keys and values that are held at once there; a record that has more comes alone."""
+"""Most bytes of keys and values that are held at once then; a larger record comes alone."""
 
 
 class LogChunk(NamedTuple):
@@ -96,7 +96,7 @@ class LogChunk(NamedTuple):
 
 
 UNKNOWN_OFFSET = -1
-"""Of a record that was sent twice: the broker acknowledges the second one without an offset."""
+"""Offset of a record that was sent twice, because the broker acknowledges the second one without an offset."""
 
 
 def in_chunks(records: Iterable[Placed]) -> Iterator[list[Placed]]:
@@ -115,7 +115,7 @@ def in_chunks(records: Iterable[Placed]) -> Iterator[list[Placed]]:
 
 
 def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """The items in order, at most `size` at a time."""
+    """Yields the items in order, at most `size` at a time."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
@@ -131,7 +131,7 @@ class Tail(Protocol):
 
 
 class Reader(Protocol):
-    """Looks, and changes nothing."""
+    """Reads a cluster, and changes nothing."""
 
     @property
     def alias(self) -> str: ...
@@ -184,7 +184,7 @@ class Reader(Protocol):
 
 
 class Cluster(Reader, Protocol):
-    """Looks and writes."""
+    """Reads and writes a cluster."""
 
     def create_topics(self, specs: Mapping[str, TopicSpec]) -> Faults:
         """Create topics. A topic that exists is the fault `TOPIC_ALREADY_EXISTS`, so that the caller knows who created
@@ -198,10 +198,11 @@ class Cluster(Reader, Protocol):
         deleted."""
 
     def alter_topic_configs(self, alterations: Alterations) -> Faults:
-        """IncrementalAlterConfigs (KIP-339), each topic all or nothing. Raises IncrementalUnsupported."""
+        """Alter configs with IncrementalAlterConfigs (KIP-339), each topic all or nothing. Raises
+        IncrementalUnsupported."""
 
     def replace_topic_configs(self, overrides: Mapping[str, Mapping[str, str]]) -> Faults:
-        """The old AlterConfigs: exactly these overrides remain, each topic all or nothing."""
+        """Set configs with the old AlterConfigs: exactly these overrides remain, each topic all or nothing."""
 
     def create_log(self, topic: str, replication_factor: int | None, configs: Mapping[str, str]) -> None:
         """Create a one-partition topic for `append_log`, unless it exists. Raises LockstepError if the broker refuses
@@ -216,11 +217,11 @@ class Cluster(Reader, Protocol):
 
 
 def count_nothing(alias: str, api: str, result: str) -> None:
-    """For those who do not count."""
+    """Counts no request: for callers without metrics."""
 
 
 MOST_REPLICAS = 3
-"""Replicas of a log where the file does not say how many."""
+"""Most replicas of a log if the file sets no replication factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +242,7 @@ class TopicSpec:
             raise ValueError(f"a topic has at least one partition, not {self.partitions}")
 
     def as_json(self) -> dict[str, Any]:
-        """For the plan and the audit."""
+        """Returns the JSON fields for the plan and the audit."""
         return {
             "partitions": self.partitions,
             "replication_factor": self.replication_factor,
@@ -251,9 +252,9 @@ class TopicSpec:
 
 @dataclass(frozen=True)
 class Replicas:
-    """`brokers`: number of brokers. `factors`: by topic, the fewest replicas of a partition. `in_sync`: by topic, the
-    fewest replicas in sync. `partitions`: their number by topic. `offline`: partitions without a leader.
-    `under_replicated`: partitions that lack replicas."""
+    """How topics are replicated. `brokers`: number of brokers. `factors`: by topic, the fewest replicas of a partition.
+    `in_sync`: by topic, the fewest replicas in sync. `partitions`: their number by topic. `offline`: partitions without
+    a leader. `under_replicated`: partitions that lack replicas."""
 
     brokers: int
     factors: Mapping[str, int] = field(default_factory=dict)
@@ -267,7 +268,7 @@ class Partitions(Protocol):
     """Reads the partitions of all topics. Raises ClusterUnreachable, RightsMissing."""
 
     def names(self) -> list[str]:
-        """Of the topics that may be seen, in order."""
+        """Returns the topics that may be seen, sorted."""
 
     def replicas(self) -> Replicas:
-        """Of all these topics."""
+        """Returns how all these topics are replicated."""

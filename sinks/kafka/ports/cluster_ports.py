@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def no_java() -> Any:
-    """For clusters that are not reached through Java."""
+    """Raises NotImplementedError: for clusters that are not reached through Java."""
     raise NotImplementedError("this cluster has no Java client")
 
 

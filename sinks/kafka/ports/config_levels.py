@@ -68,13 +68,15 @@ class LevelReader(Protocol):
 
 
 class ConfigLevels(LevelReader, Protocol):
-    """Looks and writes."""
+    """Reads and writes configs."""
 
     def alter(
         self, wanted: Mapping[ConfigEntity, ConfigValues], validate_only: bool = False
     ) -> dict[ConfigEntity, ItemFault | None]:
-        """IncrementalAlterConfigs (KIP-339), each entity all or nothing. Returns a fault by entity; None if it was
-        written. `validate_only`: brokers check the values and write nothing."""
+        """Alter configs with IncrementalAlterConfigs (KIP-339), each entity all or nothing.
+
+        Returns a fault by entity; None if it was written. `validate_only`: brokers check the values and write nothing.
+        """
 
 
 def no_broker(name: str, there: Collection[str]) -> ItemFault:

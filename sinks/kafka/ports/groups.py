@@ -23,11 +23,11 @@ Offsets = Mapping[TopicPartition, int]
 
 
 GroupFaults = dict[str, dict[TopicPartition, ItemFault | None]]
-"""Per group and partition: `None` when it was written."""
+"""Result of a commit by group and partition: `None` if it was written."""
 
 
 def ends_of(logs: Observed[TopicPartition, LogRange]) -> Observed[TopicPartition, int]:
-    """Without the starts."""
+    """Returns the logs' ends without their starts."""
     return Observed({where: log.end for where, log in logs.items.items()}, logs.errors)
 
 
@@ -66,11 +66,11 @@ class GroupReader(EndReader, Protocol):
 
 
 class Groups(GroupReader, Protocol):
-    """Looks and writes."""
+    """Reads consumer groups and commits their offsets."""
 
     def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
         """Commit offsets of groups without members. A group with members is the fault `UNKNOWN_MEMBER_ID`."""
 
 
 GroupPartition = tuple[str, TopicPartition]
-"""A consumer group and one of its partitions, on the cluster that the use of it says."""
+"""A consumer group and one of its partitions."""

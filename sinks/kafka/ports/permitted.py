@@ -1,7 +1,7 @@
-"""A port that asks before each request that may write, in front of any other port.
+"""Wraps a port so that it asks for a permit before each request that may write.
 
-Each port that writes extends a protocol that only looks: what that one declares is read without asking. Everything else
-asks, so that a new method writes nothing by mistake.
+Each port that writes extends a protocol that only reads. Methods that this protocol declares run without a permit. All
+others ask, so that a new method writes nothing by mistake.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any, TypeVar, cast
 Port = TypeVar("Port")
 
 Permit = Callable[[], None]
-"""Called right before a request leaves; raises where it must not."""
+"""Called right before a request is sent; raises if it must not be sent."""
 
 _under_way: ContextVar[Permit | None] = ContextVar("_under_way", default=None)
-"""Of the call that was permitted, while it lasts."""
+"""The permit of the call that runs now."""
 
 
 def ask_again() -> None:
-    """Called before each further request of a call that writes, because a permit lasts for one request."""
+    """Ask for a permit again, before each further request of a call that writes: a permit lasts for one request."""
     permit = _under_way.get()
     if permit is not None:
         permit()

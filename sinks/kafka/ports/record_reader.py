@@ -1,4 +1,4 @@
-"""Reading records here and there in many partitions at once: what the search for a record asks of a cluster."""
+"""What the search for a record asks of a cluster: to read records at scattered places of many partitions."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ class RecordReader(EndReader, Protocol):
     def alias(self) -> str: ...
 
     def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
-        """Returns starts, and the ends up to which this reader gets records. A reader of committed records stops before
-        an open transaction."""
+        """Returns each log's start, and the end up to which this reader gets records.
+
+        A reader of committed records stops before an open transaction.
+        """
 
     def offsets_for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
         """Returns the first offset whose record has this timestamp or a later one; None if there is none."""

@@ -13,7 +13,7 @@ from sinks.faults import ItemFault, Observed
 from streaming.mm2.records import TopicPartition
 
 ENDING = frozenset({"PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
-"""States in which the coordinator has decided, and its markers are on their way (`TransactionState`)."""
+"""States of a transaction that its coordinator has decided, with markers on their way (`TransactionState`)."""
 
 
 class ActiveProducer(NamedTuple):

@@ -19,7 +19,7 @@ class Mechanism(Word):
 
 
 UserFaults = dict[Key, ItemFault | None]
-"""Per user and mechanism: `None` when it was written, or was so already."""
+"""Result of a write by user and mechanism: `None` if it was written, or was so already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Upsertion:
 
 
 class UserReader(Protocol):
-    """Looks at SCRAM users, and changes none."""
+    """Reads SCRAM users, and changes none."""
 
     def describe(self, users: Collection[str] | None = None) -> dict[str, dict[str, int]]:
         """Returns iterations by user and mechanism, of all users or of these. An unknown user is left out.
@@ -50,7 +50,7 @@ class Users(UserReader, Protocol):
     """Reads and writes. Each method raises as `describe`."""
 
     def upsert(self, upsertions: Sequence[Upsertion]) -> UserFaults:
-        """Creates or replaces, each by itself."""
+        """Create or replace credentials, each by itself."""
 
     def delete(self, keys: Collection[Key]) -> UserFaults:
         """Delete exactly these credentials. A credential that is gone already is no fault."""

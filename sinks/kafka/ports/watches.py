@@ -1,4 +1,7 @@
-"""What differs since the last poll: of configs, of groups, of all metadata; and watches for who polls once alone."""
+"""Watches that find what differs since the last poll: in configs, in groups, in all metadata.
+
+An `Unwatched…` class is for a caller that polls only once: it reports all as changed.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ class Watch(Protocol):
         not be read counts as changed, because reading it in full tells why."""
 
     def forget(self, topics: Iterable[str]) -> None:
-        """The next poll reports these as changed."""
+        """Make the next poll report these as changed."""
 
 
 class GroupWatch(Protocol):
@@ -50,12 +53,12 @@ class MetadataSignal(Protocol):
 
 
 MetadataEpochs = Callable[[], Sequence[int]]
-"""Asks how far the brokers that now answer a cluster's clients follow its metadata log; none without KRaft. Raises
+"""Returns how far the brokers that now answer a cluster's clients follow its metadata log; none without KRaft. Raises
 LockstepError."""
 
 
 def no_epochs() -> Sequence[int]:
-    """For clusters whose brokers tell of none."""
+    """Returns none: for clusters whose brokers tell of no epoch."""
     return ()
 
 
@@ -73,7 +76,7 @@ class NoSignal:
 
 
 class UnwatchedConfigs:
-    """A `Watch`."""
+    """A `Watch` that reports every topic."""
 
     def changed(self, shards: Sequence[Sequence[str]]) -> set[str]:
         return {topic for shard in shards for topic in shard}
@@ -83,7 +86,7 @@ class UnwatchedConfigs:
 
 
 class UnwatchedList:
-    """A watch of a whole list, of ACLs say."""
+    """A watch of a whole list, such as all ACLs, that always reports a change."""
 
     def changed(self) -> bool:
         return True
@@ -93,7 +96,7 @@ class UnwatchedList:
 
 
 class UnwatchedGroups:
-    """A `GroupWatch`."""
+    """A `GroupWatch` that reports every group."""
 
     def __init__(self) -> None:
         self.troubled: Collection[str] = ()

@@ -36,7 +36,7 @@ TLS_AND_SASL: Mapping[str, tuple[bool, bool]] = {
     "SASL_PLAINTEXT": (False, True),
     "SASL_SSL": (True, True),
 }
-"""Whether each has TLS, and a login."""
+"""By security protocol: whether it has TLS, and whether it has a login."""
 
 
 def client_config(alias: str, properties: Mapping[str, str]) -> dict[str, str | int]:
@@ -56,7 +56,8 @@ def client_config(alias: str, properties: Mapping[str, str]) -> dict[str, str | 
 
 
 def security_config(properties: Mapping[str, str]) -> dict[str, str]:
-    """Returns the security part of it. Raises LockstepError that names the Java key and no secret."""
+    """Returns the security part of a client's configuration. Raises LockstepError that names the Java key and no
+    secret."""
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in TLS_AND_SASL:
         raise LockstepError(f"security.protocol={protocol} is unknown; allowed: {', '.join(TLS_AND_SASL)}")

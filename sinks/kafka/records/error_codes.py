@@ -1,4 +1,5 @@
-"""Errors of reading and writing records as ours: which stop a request, and which pass by themselves."""
+"""Turns librdkafka's errors of reading and writing records into Lockstep's: those that stop a request, those that
+pass."""
 
 from __future__ import annotations
 
@@ -21,19 +22,20 @@ UNREACHABLE = frozenset(
 DENIED_CLUSTER = frozenset({KafkaError.CLUSTER_AUTHORIZATION_FAILED})
 LOGIN = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL})
 REFUSED_CERTIFICATE = re.compile(r"(tls|ssl)v?\S* alert", re.IGNORECASE)
-"""In the text of a connection that broke off: the broker does not take the client's certificate, or wants one."""
+"""librdkafka's text for a connection that broke off because the broker refuses the client's certificate, or wants
+one."""
 
 NO_COORDINATOR = frozenset(
     {KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR}
 )
-"""Of a request about groups: their coordinator is starting, or another broker is their coordinator now."""
+"""Errors of a request about groups: their coordinator is starting, or another broker is their coordinator now."""
 
 NO_LEADER = frozenset({KafkaError._UNKNOWN_PARTITION, KafkaError.LEADER_NOT_AVAILABLE})
-"""librdkafka says the first of a partition that the metadata shows without a leader."""
+"""Errors of a partition without a leader. librdkafka has the first one if the metadata shows no leader."""
 
 
 def error_of(exception: BaseException) -> KafkaError | None:
-    """The KafkaError inside, if there is one."""
+    """Returns the KafkaError in an exception; None if there is none."""
     if isinstance(exception, KafkaException) and exception.args and isinstance(exception.args[0], KafkaError):
         return exception.args[0]
     return None

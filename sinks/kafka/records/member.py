@@ -22,7 +22,7 @@ class Member:
         self._consumer = rd.Consumer(client_config(alias, properties) | own | {"enable.partition.eof": True})
         self._consumer.subscribe([topic])
         self.keys: list[bytes] = []
-        """Of the records read so far."""
+        """Keys of the records read so far."""
         self.at_end = False
         """Whether the end of a partition was reached last."""
 

@@ -14,7 +14,7 @@ from sinks.kafka.records.error_codes import error_of, raised
 from sinks.kafka.security.sasl import OAUTH, WHAT_NEEDS_RECORDS
 
 LACKS: Final = "No provider for SASL mechanism"
-"""In librdkafka's text, where it was built without one."""
+"""librdkafka's text if it was built without a SASL mechanism."""
 
 BUILD: Final = (
     "The confluent-kafka that is installed was built without GSSAPI. Install one that was: build librdkafka with "
@@ -50,7 +50,7 @@ class RdClients:
             raise NoRecords(str(self._lack))
         logs_in_by_token = "oauth_cb" in self._config
         if logs_in_by_token:
-            # Here Java tells why there is none; of what the callback raises librdkafka tells nothing.
+            # Here Java tells why there is no token; librdkafka drops what the callback raises.
             self._token()
         try:
             client = kind({**self._config, **own})

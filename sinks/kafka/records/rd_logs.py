@@ -18,7 +18,7 @@ from sinks.kafka.records.rd_clients import RdClients
 from streaming.errors import LockstepError
 
 FETCHED_AHEAD = 16 * 1024
-"""Kilobytes that librdkafka fetches before they are asked for; 64 MiB if nothing is said."""
+"""Kilobytes that librdkafka fetches ahead of the reader; its own default is 64 MiB."""
 
 READING: dict[str, str | int] = {
     "group.id": "lockstep-reads-without-group",
@@ -36,7 +36,7 @@ PASSING = frozenset(
         KafkaError.GROUP_AUTHORIZATION_FAILED,
     }
 )
-"""What does not end the following of a log: a topic that is not there yet, and a group that is not needed."""
+"""Errors that do not end the following of a log: a topic that is not there yet, and a group that is not needed."""
 
 
 class LogTail:
@@ -82,16 +82,16 @@ MESSAGES_IN_A_READ = 1000
 """Records that librdkafka hands over in one call."""
 
 ROOM_POLL_S = 0.1
-"""Seconds between two looks whether the client has room for one record more."""
+"""Seconds between two checks whether the client has room for one record more."""
 
 AT_ONCE_WITHIN = 2.0
-"""Seconds for what is read by a client that is kept; where that is not enough, a new one tries."""
+"""Seconds for a read with the client that is kept open. If they are not enough, a new client tries."""
 
 Delivered = Callable[[KafkaError | None, Message], None]
-"""Told what became of a record."""
+"""Called with what became of a record: its error or None, and the record."""
 
 Start = Callable[[int, int], int]
-"""Where to begin to read, by the first offset and the end of a log."""
+"""Returns the offset to begin to read at, from the first offset and the end of a log."""
 
 
 def _from(position: int) -> Start:
@@ -99,8 +99,8 @@ def _from(position: int) -> Start:
 
 
 def _come(consumer: Consumer) -> Iterator[Message]:
-    """Returns what has come, after a wait for the first record. `consume` would wait until AT_ONCE records are
-    there."""
+    """Yields the records that have come, after a wait for the first one. `consume` would wait for MESSAGES_IN_A_READ
+    records."""
     if (first := consumer.poll(0.2)) is not None:
         yield first
         yield from consumer.consume(num_messages=MESSAGES_IN_A_READ, timeout=0)
@@ -116,7 +116,7 @@ def _joined(chunks: Iterable[LogChunk]) -> LogChunk:
 
 
 class Log:
-    """Reads and appends with clients of its own, created when they are needed first."""
+    """Reads and appends to logs with clients of its own, which are created at their first use."""
 
     def __init__(self, alias: str, clients: RdClients, within: float) -> None:
         """`within`: seconds that reading may go without progress, and that an append may take."""
@@ -207,7 +207,7 @@ class Log:
         self._producer = None
 
     def read(self, topic: str, last: int | None = None) -> list[Record]:
-        """Every record, or only the records at the last offsets. Raises ClusterUnreachable when nothing comes."""
+        """Returns every record, or only those at the `last` offsets. Raises ClusterUnreachable if nothing comes."""
 
         def start(first: int, end: int) -> int:
             return first if last is None else max(first, end - last)
@@ -215,7 +215,7 @@ class Log:
         return [(key, value) for _, key, value in _joined(self._chunks(topic, start)).records]
 
     def read_from(self, topic: str, position: int) -> LogChunk:
-        """Every record at and behind an offset, or all of a log that ends before. Raises ClusterUnreachable."""
+        """Returns every record from an offset on, or all of a log that ends before it. Raises ClusterUnreachable."""
         return _joined(self.read_in_chunks(topic, position))
 
     def read_in_chunks(self, topic: str, position: int) -> Iterator[LogChunk]:
@@ -302,7 +302,7 @@ class Log:
         return LogTail(self._alias, consumer, topic, position)
 
     def close(self) -> None:
-        """Waits for what is under way."""
+        """Close the clients, after the requests under way."""
         with self._writing:
             self._closed = True
             if self._producer is not None:

@@ -1,4 +1,4 @@
-"""Reading records here and there in many partitions at once, which is what matching asks for.
+"""Reads records at scattered places of many partitions at once, as matching needs them.
 
 One consumer is kept, in no group; all partitions are assigned together, and each is read in one pass forward.
 """
@@ -23,10 +23,10 @@ from sinks.kafka.sweep import Sweep, sweeps_of, within_logs
 from streaming.mm2.records import TopicPartition
 
 FETCH_TIMEOUT = 0.01
-"""Seconds: librdkafka waits so long for as many messages as were asked for, however many there are already."""
+"""Seconds that librdkafka waits for MESSAGES_AT_ONCE messages, however many there are already."""
 
 MESSAGES_AT_ONCE = 1000
-"""Messages that are taken from the client together."""
+"""Most messages that are taken from the client together."""
 
 STAMPS: Mapping[int, Stamp] = {
     rd.TIMESTAMP_NOT_AVAILABLE: Stamp.NONE,
@@ -167,7 +167,7 @@ class KafkaRecords:
 
 
 def _take(message: rd.Message, busy: Mapping[tuple[str, int], Sweep]) -> None:
-    """Raises KafkaException for an error that concerns the whole cluster."""
+    """Give a message to its partition's sweep. Raises KafkaException for an error that concerns the whole cluster."""
     error = message.error()
     if error is not None and error.code() in UNREACHABLE | {rd.KafkaError._AUTHENTICATION, rd.KafkaError._SSL}:
         if error.code() == rd.KafkaError._ALL_BROKERS_DOWN or error.code() not in UNREACHABLE:

@@ -50,7 +50,7 @@ def own_principal(properties: Mapping[str, str]) -> OwnPrincipal:
 def _of_login(properties: Mapping[str, str]) -> OwnPrincipal:
     mechanism = properties.get("sasl.mechanism", "GSSAPI")
     if mechanism not in NAMED_MECHANISMS:
-        return OwnPrincipal(None, f"with sasl.mechanism={mechanism} its settings do not tell")
+        return OwnPrincipal(None, f"with sasl.mechanism={mechanism} its settings do not show the principal")
     try:
         user = parse_jaas(properties.get("sasl.jaas.config", "")).options.get("username")
     except LockstepError:

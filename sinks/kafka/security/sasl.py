@@ -46,11 +46,11 @@ UNTRANSLATED = (
     "sasl.login.retry.",
     "sasl.oauthbearer.",
 )
-"""Each tunes Java's client, or one mechanism, and says nothing to the others."""
+"""Prefixes of settings that are left out: each tunes Java's client, or another mechanism."""
 
 PRINCIPAL = re.compile(r"[\w./@][\w./@-]*")
 KEYTAB = re.compile(r'[^"$`\\\n]+')
-"""What librdkafka puts into a command line of `kinit`, a keytab between double quotes."""
+"""A keytab that may stand between double quotes in librdkafka's command line of `kinit`."""
 
 WHAT_NEEDS_RECORDS: Final = (
     "Lockstep can ask and change this cluster, but cannot read or write its records. On a target that stops the job "
@@ -65,8 +65,10 @@ IAM: Final = (
 
 
 def sasl_config(properties: Mapping[str, str]) -> dict[str, str]:
-    """Returns librdkafka's configuration of a login. Raises LockstepError that names the Java key and no secret, and
-    NoRecords for what only Java has."""
+    """Returns librdkafka's configuration of a login.
+
+    Raises LockstepError that names the Java key and no secret, NoRecords for what only Java has.
+    """
     mechanism = properties.get("sasl.mechanism", KERBEROS)
     if mechanism not in MODULES:
         remedy = IAM if mechanism == "AWS_MSK_IAM" else f"librdkafka has {', '.join(MODULES)}"
@@ -95,7 +97,7 @@ def _module(properties: Mapping[str, str], mechanism: str) -> LoginModule:
     except LockstepError as error:
         raise LockstepError(f"{JAAS}: {error}") from None
     if module.simple_name != MODULES[mechanism]:
-        # The word in its place is not shown: it may be anything.
+        # The module that is named is not shown: it may be part of a secret.
         raise LockstepError(f"{JAAS}: its login module is not {MODULES[mechanism]}, that of sasl.mechanism={mechanism}")
     return module
 
@@ -112,7 +114,7 @@ def _user(options: Mapping[str, str]) -> dict[str, str]:
 def _kerberos(options: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
     service = properties.get(SERVICE) or options.get("serviceName")
     if not service:
-        raise LockstepError(f"{SERVICE} is missing: it is the first part of the brokers' principals, mostly kafka")
+        raise LockstepError(f"{SERVICE} is missing: it is the first part of the brokers' principals, usually kafka")
     config = {SERVICE: service}
     if options.get("useKeyTab", "false").lower() != "true":
         return config | {"sasl.kerberos.min.time.before.relogin": "0"}
@@ -121,7 +123,7 @@ def _kerberos(options: Mapping[str, str], properties: Mapping[str, str]) -> dict
             raise LockstepError(f"{JAAS} lacks the option {option}")
         if not form.fullmatch(options[option]):
             raise NoRecords(
-                f"{JAAS}: its option {option} has a character that librdkafka's shell would read otherwise. "
+                f"{JAAS}: its option {option} has a character that is special to librdkafka's shell. "
                 f"{WHAT_NEEDS_RECORDS}"
             )
     keytab = options["keyTab"].removeprefix("file:")

@@ -74,8 +74,10 @@ JAVA_ALONE = frozenset(
 
 
 def tls_config(properties: Mapping[str, str]) -> dict[str, str]:
-    """librdkafka's configuration of TLS. Raises LockstepError that names the Java key, NoRecords for what only Java
-    has."""
+    """Returns librdkafka's configuration of TLS.
+
+    Raises LockstepError that names the Java key, NoRecords for what only Java has.
+    """
     config = {HOSTNAME: _hostname(properties.get(HOSTNAME, "https"))}
     if trusted := trusted_certificates(properties):
         config["ssl.ca.pem"] = trusted
@@ -94,19 +96,21 @@ def _hostname(algorithm: str) -> str:
 
 
 JAVA_MAGIC = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
-"""How files of JKS and JCEKS begin."""
+"""First bytes of JKS and JCEKS files."""
 
 KEYTOOL_TIMEOUT = 60
-"""Seconds; it takes one."""
+"""Seconds that `keytool` may take; it usually takes one."""
 
 PROMPTS = 64
-"""Key passwords that `keytool` is given, for each key it asks for one where the store's own does not open it."""
+"""Times that `keytool` is given the key password. It asks for it once for each key that the store's own does not
+open."""
 
 
 def as_pkcs12(data: bytes, password: str | None, key_password: str | None) -> tuple[bytes, str]:
-    """Returns the store as PKCS12, and the password created for it. A store without a password gives what needs none.
+    """Returns the store as PKCS12, and the password created for it.
 
-    Raises ValueError for a wrong password or a damaged store, LockstepError if there is no keytool.
+    Without a password it returns only entries that need none. Raises ValueError for a wrong password or a damaged
+    store, LockstepError if there is no keytool.
     """
     kind = "JKS" if data.startswith(JAVA_MAGIC[0]) else "JCEKS"
     secret = secrets.token_hex(16)
@@ -214,9 +218,9 @@ def _type(properties: Mapping[str, str], store: str, is_inline: bool) -> str:
     if kind not in STORE_TYPES:
         raise LockstepError(f"{store}.type={kind} cannot be read; allowed: {', '.join(STORE_TYPES)}")
     if is_inline and kind != "PEM":
-        raise LockstepError(f"{store}.type must be PEM where the certificates stand in the file, as Kafka has it")
+        raise LockstepError(f"{store}.type must be PEM if the properties file itself holds the certificates")
     if kind == "PEM" and properties.get(f"{store}.password"):
-        raise LockstepError(f"{store}.password: a PEM store has none; that of its key is ssl.key.password")
+        raise LockstepError(f"{store}.password: a PEM store has none; its key's password is ssl.key.password")
     return kind
 
 
@@ -236,7 +240,7 @@ def _pem_certificates(name: str, text: str) -> Certificates:
     try:
         found = x509.load_pem_x509_certificates(_with_lines(text).encode("latin-1"))
     except ValueError as error:
-        raise LockstepError(f"{name}: no certificate that is PEM is in it") from error
+        raise LockstepError(f"{name} holds no PEM certificate") from error
     return found
 
 
@@ -253,7 +257,7 @@ def _body(body: str) -> str:
 
 def _pem_pair(key_name: str, key: str, chain_name: str, chain: str, password: str | None) -> KeyPair:
     if not PEM_KEY.search(key):
-        raise LockstepError(f"{key_name}: no private key that is PEM is in it")
+        raise LockstepError(f"{key_name} holds no PEM private key")
     block = next(match[0] for match in PEM_KEY.finditer(key))
     secret = password.encode() if password else None
     private = _opened(lambda: load_pem_private_key(_with_lines(block).encode("latin-1"), secret), key_name)
@@ -266,7 +270,7 @@ def _opened(read: Callable[[], T], name: str, password_name: str = "ssl.key.pass
         return read()
     except (ValueError, TypeError) as error:
         kind = type(error).__name__
-    raise LockstepError(f"{name}: cannot be opened ({kind}): is {password_name} missing or wrong, or it damaged?")
+    raise LockstepError(f"{name}: cannot be opened ({kind}): is {password_name} missing or wrong, or the file damaged?")
 
 
 def _java_store(store: str, location: str, password: str | None, key_password: str | None) -> _Store:

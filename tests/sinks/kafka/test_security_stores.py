@@ -158,7 +158,7 @@ def test_a_wrong_password_or_a_damaged_file_names_the_file_and_both_causes(tmp_p
         ({"ssl.truststore.location": "/none"}, "ssl.truststore.location: /none cannot be read: No such file"),
         ({"ssl.truststore.location": "/none", "ssl.truststore.type": "BKS"}, "ssl.truststore.type=BKS"),
         ({"ssl.truststore.certificates": "x"}, "ssl.truststore.type must be PEM"),
-        ({"ssl.truststore.certificates": "x", "ssl.truststore.type": "PEM"}, "no certificate that is PEM"),
+        ({"ssl.truststore.certificates": "x", "ssl.truststore.type": "PEM"}, "holds no PEM certificate"),
         (
             {"ssl.truststore.location": "/x", "ssl.truststore.type": "PEM", "ssl.truststore.password": "s3cret"},
             "ssl.truststore.password: a PEM store has none",
@@ -168,7 +168,7 @@ def test_a_wrong_password_or_a_damaged_file_names_the_file_and_both_causes(tmp_p
         ({"ssl.keystore.certificate.chain": "x"}, "ssl.keystore.key is missing"),
         (
             {"ssl.keystore.key": "s3cret", "ssl.keystore.certificate.chain": "x", "ssl.keystore.type": "PEM"},
-            "ssl.keystore.key: no private key that is PEM",
+            "ssl.keystore.key holds no PEM private key",
         ),
     ],
 )
