@@ -1,4 +1,4 @@
-"""Compares the records of a flow in rounds while the job runs: what is new first, as much as the budget allows."""
+"""Compares the records of a flow in rounds while the job runs: new records first, within a budget of bytes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WRITE_EVERY = 300.0
 """Seconds between two times at which exact offsets are written down."""
 
 POLICY_FOR = 300.0
-"""Seconds for which `cleanup.policy` of a topic is believed."""
+"""Seconds for which the `cleanup.policy` of a topic is cached."""
 
 SelectedPiece = tuple[PartitionProgress, Piece]
 """A piece of a partition that is compared now."""
@@ -78,7 +78,8 @@ class ContinuousComparison:
         self._newly, self._written_at = NewlyExact(self._memory.histories.position), now
 
     def run(self, now: float, seen_at: float, goes_on: Callable[[], bool] = lambda: True) -> None:
-        """One round. `seen_at`: seconds since the epoch. `goes_on`: asked between two steps."""
+        """Compare for one round. `now`: monotonic seconds. `seen_at`: seconds since the epoch. `goes_on`: asked between
+        two steps."""
         self._reading.catch_up()
         self._see(list_both(self._flow, self._both.source.reader, self._both.target.reader), now, seen_at)
         for of_tail in (True, False):
@@ -177,7 +178,8 @@ class ContinuousComparison:
         return reports | {report.where: report for report in closer}
 
     def _compacted(self, remote: Mapping[str, str], now: float) -> set[str]:
-        """The compacted ones among these topics, by their names on the source."""
+        """Returns the compacted topics by their names on the source. `remote`: name on the target by name on the
+        source."""
         unknown = {
             topic: name
             for topic, name in remote.items()
@@ -200,8 +202,8 @@ def _plan(one: PartitionProgress, piece: Piece, compacted: Collection[str]) -> P
 
 
 class NewlyExact:
-    """What was compared and is not in the ledger yet. `position`: how far the offset-syncs were read for the first
-    report that is kept."""
+    """Results of comparisons that are not in the ledger yet. `position`: how far the offset-syncs were read for the
+    first report that is kept."""
 
     def __init__(self, position: int) -> None:
         self._position = position
@@ -227,7 +229,7 @@ class NewlyExact:
             self._checked.pop(where, None)
 
     def write(self, ledger: Ledger, exact: ExactOffsets) -> None:
-        """Moves it into the flow's ledger, if there is one. Raises NotLeading, ClusterUnreachable."""
+        """Moves the results into the flow's ledger, if there is one. Raises NotLeading, ClusterUnreachable."""
         runs, checked = self._runs, self._checked
         self._runs, self._checked = {}, {}
         if not ledger.exists:

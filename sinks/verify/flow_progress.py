@@ -1,4 +1,4 @@
-"""What the running job has compared of a flow, whose turn it is, and how it stands. Pure."""
+"""Tracks what the running job has compared of a flow, and which partitions are next. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sinks.verify.partition_progress import LEFT_OUT, PartitionProgress, Stall
 from streaming.mm2.records import TopicPartition
 
 MOST_PARTITIONS = 500
-"""Partitions in one round."""
+"""Most partitions that one round of the record comparison takes."""
 
 NOT_COMPARED = "NOT_COMPARED"
 """The verdict on partitions or topics that are on one side only, share a name on the target, or could not be read."""
@@ -89,7 +89,7 @@ class FlowProgress:
         return sorted(found, key=lambda one: (one.compared_at, one.where))[:MOST_PARTITIONS]
 
     def status(self, now: float) -> VerifyStatus:
-        """How it stands while it runs."""
+        """Returns the state of the comparison while it runs."""
         found = list(self.partitions.values())
         stalled = sorted(one.where for one in found if one.stall.is_stalled(now))
         verdicts = Counter(one.verdict(now) for one in found)

@@ -98,7 +98,8 @@ def _put_in_gaps(
 def _left(
     rows: Iterable[tuple[ContentRow, list[int], list[int]]], first: int, findings: list[FoundDifference]
 ) -> tuple[Records, Records]:
-    """Returns what is left of each content on both sides. Copies before the target's offset `first` may be old."""
+    """Returns the records without a counterpart, of source and target. Copies before the target's offset `first` may be
+    old."""
     missing: Records = {}
     extra: Records = {}
     for row, upstreams, downstreams in rows:
@@ -120,7 +121,7 @@ def _left(
 def _changed(
     missing: Records, extra: Records, alignment: Alignment, edges: Edges
 ) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Offsets on both sides of records that were changed, and the fields that differ."""
+    """Yields both offsets of each record that was changed, and the fields that differ."""
     ours: dict[int, list[int]] = {}
     for upstream in sorted(missing):
         ours.setdefault(alignment.gap_at_upstream(upstream), []).append(upstream)
@@ -148,7 +149,8 @@ def _changed(
 def _at_edges(
     missing: Records, extra: Records, alignment: Alignment, edges: Edges, findings: list[FoundDifference]
 ) -> tuple[list[int], int]:
-    """Takes out what is old on either side. Returns what is still to be copied, and how many are old."""
+    """Drops records that the other side has deleted. Returns the source records still to be copied, and how many were
+    dropped."""
     runs, expired = alignment.runs, 0
     if edges.target_lost:
         old = sorted(offset for offset in missing if not runs or offset < runs[0].upstream)
@@ -193,7 +195,7 @@ def _same(one: int | None, other: int | None) -> bool:
 
 
 def likeness(ours: Fields, theirs: Fields) -> int:
-    """How much two records have in common."""
+    """Returns how much two records have in common: the sum of a weight for each equal field."""
     alike = 0
     if ours.timestamp is not None and ours.timestamp == theirs.timestamp:
         alike += 3
@@ -205,14 +207,15 @@ def likeness(ours: Fields, theirs: Fields) -> int:
 
 
 TELLING_LIKENESS = 3
-"""A likeness that tells one record from most others: timestamp or value are the same."""
+"""Least likeness that tells one record from most others: timestamp or value are the same."""
 
 CERTAIN = 5
-"""A likeness that hardly two records have: timestamp and key, timestamp and value, or value and key are the same."""
+"""Least likeness that hardly two records have: timestamp and key, timestamp and value, or value and key are the
+same."""
 
 
 def pair_up(ours: Placed, theirs: Placed, least: int) -> list[tuple[int, int]]:
-    """Offsets of records that are most likely one, in order on both sides, each in one pair at most.
+    """Returns offsets of records that are most likely the same, in order on both sides, each in one pair at most.
 
     `least`: likeness of those that are paired.
     """
@@ -225,7 +228,8 @@ def pair_up(ours: Placed, theirs: Placed, least: int) -> list[tuple[int, int]]:
 
 
 def _most_alike(ours: Placed, theirs: Placed, least: int) -> list[tuple[int, int]]:
-    """The pairs with the greatest sum of likeness: as in an edit distance, by a table of best sums from the end."""
+    """Returns the pairs with the greatest sum of likeness: as in an edit distance, by a table of best sums from the
+    end."""
     rows, columns = len(ours), len(theirs)
     best = [[0] * (columns + 1) for _ in range(rows + 1)]
     for row in range(rows - 1, -1, -1):
@@ -299,7 +303,7 @@ class Alignment:
     """Runs in order on both sides, and the gaps between them. Single records are put into gaps."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
-        """`runs`: in order on both sides, as `split_by_order` has them first."""
+        """`runs`: in order on both sides, as `split_by_order` returns them first."""
         self.runs = list(runs)
 
     def gap_at_downstream(self, offset: int) -> int:
@@ -315,7 +319,7 @@ class Alignment:
         return LogRange(start, self.runs[gap].upstream if gap < len(self.runs) else MAX_INT64)
 
     def put(self, upstream: int, downstream: int) -> None:
-        """Puts in a record that lies in one gap on both sides."""
+        """Puts in a record by its offsets, which lie in one gap on both sides."""
         insort(self.runs, Run(upstream, downstream, 1))
 
 
@@ -376,7 +380,7 @@ def matched_rows(rows: CellRows, edges: Edges) -> Matched:
 
 
 def _known_runs(rows: CellRows) -> list[Run]:
-    """The runs that came. If the rest is in order, also the first and the last pair of the rest."""
+    """Returns the runs that came. If the rest is in order, also the first and the last pair of the rest."""
     runs = [Run(row.upstream, row.downstream, row.length) for row in rows.runs]
     sums = rows.sums
     if not rows.cut_off or sums.descents:

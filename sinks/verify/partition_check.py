@@ -36,7 +36,7 @@ class PartitionPlan:
     cell: int = CELL
 
     def reads(self, number: int, up: Sequence[int], down: Sequence[int]) -> tuple[PartitionRead, PartitionRead]:
-        """How source and target are read. `up`, `down`: the bounds of their cells."""
+        """Returns how source and target are read. `up`, `down`: the bounds of their cells."""
         return (
             PartitionRead(number, self.where.topic, self.where.partition, up),
             PartitionRead(number, self.remote.topic, self.remote.partition, down),
@@ -94,7 +94,7 @@ class PartitionCheck:
         self.pending = 0
         self.pending_ms: int | None = None
         self.copies: dict[Fields, int] = {}
-        """Records of the target without a counterpart, and where else the source has them."""
+        """Records that only the target has in a window, with the offset at which the source has them elsewhere."""
         self._at_once: list[int] = []
         self._pending_from: dict[int, int] = {}
         self.cells = self._cut_into_cells()
@@ -114,7 +114,8 @@ class PartitionCheck:
         return found
 
     def _is_guess(self, window: Window, core: Window) -> bool:
-        """Whether records may lie at one distance in the core, with only old records before it."""
+        """Whether a digest by distance is worth a try: records may lie at one distance in `core`, with only old ones
+        before it."""
         if window.closed:
             return True
         if window.ends_open and (window.begins_open or core.downstream_end < window.downstream_end):
@@ -126,7 +127,7 @@ class PartitionCheck:
         )
 
     def _before(self, window: Window, core: Window) -> int:
-        """How many offsets only one side still has before the core."""
+        """Returns how many offsets before the core only one side still has."""
         if not window.begins_open or self.plan.since > window.upstream:
             return 0
         return max(core.upstream - window.upstream, core.downstream - window.downstream)
@@ -203,7 +204,7 @@ class PartitionCheck:
         return Reread(number, window, edges, times, differs)
 
     def unmatched_on_target(self) -> set[Fields]:
-        """Records of the target that no window has on the source."""
+        """Returns the records of the target that no window has on the source."""
         found = [result.matched for result in self.results if result.matched]
         lost = {fields for one in found for fields in one.unmatched_source.values()}
         return {fields for one in found for fields in one.unmatched_target.values()} - lost

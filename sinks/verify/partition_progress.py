@@ -19,7 +19,7 @@ from sinks.verify.windows import Window
 from streaming.mm2.records import TopicPartition
 
 MOST_SPOTS = 1000
-"""Differences of a partition that are known by place; as many as one report names."""
+"""Most differences of a partition that are kept with their place; one report names as many."""
 
 
 @dataclass
@@ -53,11 +53,11 @@ class KnownDifferences:
         self.dropped = {kind: one for kind, one in self.dropped.items() if not _is_deleted(one, log, copy)}
 
     def clear(self) -> None:
-        """The topic was recreated, or lost records."""
+        """Forget all differences: the topic was recreated, or lost records."""
         self.spots, self.dropped = [], {}
 
     def restart(self) -> None:
-        """Everything is compared once more. Records without a place would count twice."""
+        """Forget records without a place, because everything is compared once more and they would count twice."""
         self.dropped = {}
 
     def take(self, windows: Sequence[Window], report: PartitionReport) -> None:
@@ -115,13 +115,14 @@ MOST_LEFT_OUT = 50
 
 LEFT_OUT = (
     "{} offsets were not compared, since the offset-syncs around them are too far apart for lockstep.verify.rate, or "
-    "more differs there than is brought at once: `lockstep verify` compares them"
+    "too much differs there to fetch at once: `lockstep verify` compares them"
 )
 
 
 @dataclass(slots=True)
 class Track:
-    """`at`: all before was compared; None before the first piece. `whole`: a slice from there was not equal."""
+    """How far one track has compared. `at`: everything before was compared; None before the first piece. `whole`: a
+    slice from there was not equal."""
 
     at: Pair | None = None
     whole: bool = False
@@ -170,7 +171,7 @@ class PartitionProgress:
         return lost
 
     def restart(self) -> None:
-        """Everything is to be compared once more: the topic was recreated, or lost records."""
+        """Compare everything once more: the topic was recreated, or lost records."""
         self.tail, self.history, self.compared_to, self.waits_at = Track(), Track(), None, None
         self.history_end = self.history_done_at = self.through = self.through_at = None
         self.left_out, self.expired, self.has_compared = [], False, False
@@ -184,7 +185,7 @@ class PartitionProgress:
         return self.compared_to != (self.log.end, self.copy.end)
 
     def begin(self, newest: Pair | None) -> None:
-        """`newest`: the newest offset-sync, where the tail begins. Without one it begins at the start of the log."""
+        """Begin the tail at `newest`, the newest offset-sync; without one, at the start of the log."""
         if self.history_end is None:
             self.history_end = newest.upstream if newest is not None else self.log.start
 
@@ -197,7 +198,7 @@ class PartitionProgress:
         return self.tail if of_tail else self.history
 
     def next_piece(self, windows: Sequence[Window], most: int, largest: int, *, of_tail: bool) -> Piece | None:
-        """The next piece of a track, from its windows. None: there is nothing to compare, or too much."""
+        """Returns the next piece of a track, from its windows. None: there is nothing to compare, or too much."""
         track = self.track(of_tail)
         if not of_tail:
             end = self.history_end or 0
@@ -216,7 +217,8 @@ class PartitionProgress:
         return None
 
     def next_compacted(self, windows: Sequence[Window], largest: int, *, of_tail: bool) -> Piece | None:
-        """The next piece of a compacted topic: all windows in one, because log cleaners delete older records."""
+        """Returns the next piece of a compacted topic: all windows in one, because log cleaners delete older
+        records."""
         if not windows:
             return None
         piece = Piece(tuple(windows))
@@ -264,14 +266,15 @@ class PartitionProgress:
         self.left_out = found
 
     def take_verified(self, stretches: Iterable[Stretch]) -> None:
-        """Notes what was compared after all, here or by `lockstep verify`, or was deleted."""
+        """Notes stretches that were compared after all, here or by `lockstep verify`, or that were deleted."""
         if self.left_out:
             for one in stretches:
                 self.left_out = without(self.left_out, one)
 
     @staticmethod
     def _pair_behind(track: Track, piece: Piece, report: PartitionReport, equal: bool) -> Pair | None:
-        """Where both sides go on together: behind the piece, or at the start of its open end if that differs."""
+        """Returns the offsets at which both sides go on: behind the piece, or at the start of its open end if that
+        differs."""
         last = piece.last
         through = last.upstream_end if report.through is None else report.through
         if not last.ends_open:
@@ -302,7 +305,7 @@ class PartitionProgress:
 
     @property
     def history_compared(self) -> int:
-        """How many of these were compared."""
+        """Offsets of the source before the tail that were compared."""
         return self.history_offsets if self.history_done_at is not None else self.history_offsets - self._history_left
 
     def verdict(self, now: float) -> str:
@@ -369,14 +372,14 @@ def first_piece(windows: Sequence[Window], most: int, largest: int, *, whole: bo
 
 
 def _waiting(window: Window, most: int) -> Window | None:
-    """The first offsets of an end that the target lacks: they show whether a record waits there at all."""
+    """Returns the first offsets of an end that the target lacks: they show whether a record waits there at all."""
     if not window.ends_open or window.begins_open or window.downstream_end > window.downstream:
         return None
     return replace(window, upstream_end=min(window.upstream_end, window.upstream + max(1, most)))
 
 
 def _slice(window: Window, most: int) -> Window | None:
-    """The first `most` offsets of a window whose records may lie at one distance; None: they cannot."""
+    """Returns the first `most` offsets of a window whose records may lie at one distance; None if they cannot."""
     if window.resent or (window.begins_open and window.ends_open):
         return None
     if not (window.ends_open or window.begins_open or window.is_even):

@@ -23,14 +23,12 @@ MOST_FINDINGS = 1000
 """Most findings of a partition that are named; more are only counted."""
 
 ORDER_UNKNOWN = "too many records of a window lie apart to tell whether all are in order"
-"""A reason."""
 
 NOTHING_LEFT = "each side has deleted what the other one still has: nothing is left to compare"
-"""A reason."""
 
 
 def report(check: PartitionCheck) -> PartitionReport:
-    """The report, after all digests and matches were taken."""
+    """Returns the report, after all digests and matches were taken."""
     plan, results = check.plan, check.results
     matches = [result.matched for result in results if result.matched]
     findings = _across_windows(matches, check.copies)
@@ -96,8 +94,11 @@ def _notes(check: PartitionCheck, findings: list[FoundDifference], expired: int)
 
 
 def _across_windows(matched: list[Matched], copies: Mapping[Fields, int]) -> list[FoundDifference]:
-    """Findings of all windows together. A record that is missing in one window and found in another is out of order. A
-    record that only the target has in a window, and the source elsewhere, came twice."""
+    """Returns the findings of all windows together.
+
+    A record that is missing in one window and found in another is out of order. A record that only the target has in a
+    window, and the source elsewhere, came twice.
+    """
     lost: dict[Fields, list[int]] = {}
     surplus: dict[Fields, list[int]] = {}
     for one in matched:
@@ -134,7 +135,10 @@ def _single(finding: FoundDifference) -> Iterable[FoundDifference]:
 
 
 def _renamed(finding: FoundDifference, moved: Mapping[int, int], doubled: Mapping[int, int]) -> FoundDifference | None:
-    """`moved`: the target's offset by that of the source; `doubled`: the other way round."""
+    """Returns a finding as REORDERED or DUPLICATE if other windows show that; None if another finding covers it.
+
+    `moved`: the target's offset by that of the source. `doubled`: the source's offset by that of the target.
+    """
     if finding.difference is Difference.MISSING and finding.upstream is not None and finding.upstream in moved:
         return replace(finding, difference=Difference.REORDERED, downstream=moved[finding.upstream])
     if finding.difference is not Difference.EXTRA or finding.downstream is None:
@@ -147,7 +151,8 @@ def _renamed(finding: FoundDifference, moved: Mapping[int, int], doubled: Mappin
 
 
 def counted(plan: PartitionPlan, target_markers: bool) -> PartitionReport:
-    """What offsets alone say. The target's end was read first, so it has no more than the source at an open end.
+    """Returns the report that offsets alone allow. The target's end was read first. So it has no more than the source
+    at an open end.
 
     `target_markers`: MM2's own transactions (exactly once) take offsets there too.
     """

@@ -1,4 +1,4 @@
-"""What `lockstep verify` says of a partition, a topic and a flow: verdicts, differences, figures. Plain values."""
+"""Values that `lockstep verify` reports of a partition, a topic and a flow: verdicts, differences, figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PartitionVerdict(Word):
     VERIFIED = "VERIFIED"
     """Every record of the source from one offset to another is on the target once, in order, unchanged."""
     CONSISTENT = "CONSISTENT"
-    """Of the level counts alone: offsets contradict nothing; no record was read."""
+    """At the level `counts` only: offsets contradict nothing; no record was read."""
     DIFFERENT = "DIFFERENT"
     """Records are missing, doubled, changed, out of order, or on the target alone."""
     UNVERIFIABLE = "UNVERIFIABLE"
@@ -46,17 +46,18 @@ class Difference(Word):
     """What is wrong with records, or why that is unknown."""
 
     MISSING = "MISSING"
-    """On the source, and not on the target, which has later ones."""
+    """The source has the record. The target lacks it, but has later ones."""
     DUPLICATE = "DUPLICATE"
-    """On the target once more: MM2 sends again what it cannot be sure of after a crash."""
+    """The target has the record once more: MM2 sends again what it cannot be sure of after a crash."""
     CHANGED = "CHANGED"
-    """In its place on the target, with another key, value, header or timestamp."""
+    """The record is in its place on the target, but with another key, value, header or timestamp."""
     REORDERED = "REORDERED"
-    """On the target before or behind records that it followed or preceded on the source."""
+    """The record is on the target, but before or behind records that it followed or preceded on the source."""
     EXTRA = "EXTRA"
-    """On the target only: another client writes there, a transaction was aborted, or the source's topic recreated."""
+    """Only the target has the record: another client writes there, a transaction was aborted, or the source's topic
+    recreated."""
     UNVERIFIABLE = "UNVERIFIABLE"
-    """Left on one side alone, since the other one has deleted what is so old."""
+    """Only one side still has the record: the other one has deleted what is so old."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +221,7 @@ class FlowReport:
 
 
 def as_time(ms: int | None) -> str | None:
-    """A timestamp as text, in UTC; None: no calendar date has it."""
+    """Returns a timestamp as text, in UTC; None if no calendar date has it."""
     if ms is None or ms < 0:
         return None
     try:

@@ -15,11 +15,11 @@ from streaming.message_words import number_of
 from streaming.verify.rows import Digest, KeyRow, KeySums, LastRecord, PartitionRead, SoughtRecord
 
 MOST_ROWS = 50_000
-"""Rows of one kind that a job brings to the driver for all windows together."""
+"""Most rows of one kind that a job brings to the driver for all windows together."""
 
 
 Numbered = tuple[int, Reread]
-"""A window that is read again, behind the number of its partition among the checks."""
+"""The number of a partition among the checks, and a window of it that is read again."""
 
 
 def compare_records(
@@ -44,7 +44,8 @@ def compare_records(
 
 
 def _is_due(reread: Reread, level: VerifyLevel) -> bool:
-    """Digests alone cannot tell the order of records, nor where an open window ends."""
+    """Whether a window must be matched record by record. Digests alone cannot tell the order of records, nor where an
+    open window ends."""
     return level is VerifyLevel.RECORDS or not reread.differs or not reread.window.closed
 
 
@@ -78,7 +79,10 @@ def _find_copies(jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> None:
 def _match(
     jobs: RecordJobs, checks: Sequence[PartitionCheck], windows: Sequence[Numbered], times: bool, most: int
 ) -> list[Numbered]:
-    """Returns the windows to match once more without timestamps, because the target's brokers set their own."""
+    """Match these windows, and take in the results.
+
+    Returns the windows to match once more without timestamps, because the target's brokers set their own.
+    """
     of_check: dict[int, list[Reread]] = {}
     for number, one in windows:
         of_check.setdefault(number, []).append(one)
@@ -129,7 +133,10 @@ def last_records(jobs: RecordJobs, plans: Sequence[PartitionPlan], most: int) ->
 def _read(
     jobs: RecordJobs, plans: Sequence[PartitionPlan], numbers: Sequence[int], most: int, older: bool = False
 ) -> tuple[dict[int, KeySums], list[KeyRow]]:
-    """`older`: reads also what the target has before the windows."""
+    """Returns sums by number of the partition, and the keys that differ. `numbers`: places in `plans`.
+
+    `older`: also read what the target has before the windows.
+    """
     both = []
     for number in numbers:
         plan = plans[number]
@@ -140,13 +147,11 @@ def _read(
     return {one.id: one for one in sums}, list(rows)
 
 
-MAY_BE_LATE = "{} not agree; no more were brought, and nothing tells whether they are only late"
-"""A reason."""
+MAY_BE_LATE = "{} not agree; too many differ to fetch them all, so they may only be late"
 
 UNPROVEN_DELETION = (
     "the target lacks a deletion, and has too many older records to read them now: `lockstep verify` reads them"
 )
-"""A reason."""
 
 
 def arrived_before(plan: PartitionPlan, keys: KeySums) -> int:
@@ -164,10 +169,10 @@ def is_unproven(plan: PartitionPlan, keys: KeySums) -> bool:
 def compacted_report(
     plan: PartitionPlan, keys: KeySums, odd: Iterable[KeyRow], unproven: bool = False
 ) -> PartitionReport:
-    """The verdict on a partition.
+    """Returns the report of a partition. `odd` may be cut off, and keys that were not seen prove nothing;
+    `keys.different` counts all of them.
 
-    `odd` may be cut off, and keys that were not seen prove nothing; `keys.different` counts all of them. `unproven`:
-    tombstones prove nothing either, because the target could not be read for them (`is_unproven`).
+    `unproven`: tombstones prove nothing either, because the target could not be read for them (`is_unproven`).
     """
     found = _sorted_out(plan, keys, odd)
     counts = Counter(one.difference for one in found.findings)
@@ -201,7 +206,7 @@ def compacted_report(
 
 @dataclass
 class _OddKeys:
-    """Keys that differ, by what that means. `unseen`: how many were not brought."""
+    """Keys that differ, by what is wrong with them. `unseen`: how many were not brought."""
 
     findings: list[FoundDifference] = field(default_factory=list)
     pending: list[LastRecord] = field(default_factory=list)

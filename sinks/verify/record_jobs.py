@@ -15,19 +15,22 @@ class RecordJobs(Protocol):
     """Reads records and brings sums and differences. Raises what Spark raises."""
 
     def digests(self, source: Reads, target: Reads) -> Iterable[DigestRow]:
-        """A row for each cell and side that has records."""
+        """Returns a row for each cell and side that has records."""
 
     def pairs(self, source: Reads, target: Reads, times: bool, most: int) -> RecordRows:
         """Matches the records of the even cells (0, 2, …); odd cells are left out. `times`: timestamps count. Brings at
         most so many contents and runs, the first by offset of each cell."""
 
     def find_on_source(self, partitions: Reads, wanted: Sequence[SoughtRecord]) -> Mapping[SoughtRecord, int]:
-        """The first offset in these partitions of each record that is there."""
+        """Returns for each record that is in these partitions its first offset there."""
 
     def last_values(self, source: Reads, target: Reads, most: int) -> tuple[Sequence[KeySums], Sequence[KeyRow]]:
-        """For compacted topics: sums of each partition, and at most so many keys whose last records differ, the first
-        by offset of each partition. The target's partitions have two cells. The first one is older than what is
-        compared, and counts only for keys that the source deletes."""
+        """For compacted topics: returns sums of each partition, and keys whose last records differ, at most `most` of
+        them.
+
+        They are the first by offset of each partition. The target's partitions have two cells. The first one is older
+        than what is compared, and counts only for keys that the source deletes.
+        """
 
 
 # How many bytes the running job may read for a comparison: `lockstep.verify.rate`, saved up for a while. Pure.
@@ -39,7 +42,7 @@ UNKNOWN_SIZE = 1024.0
 """Assumed bytes per offset of a topic that was not read yet."""
 
 CAUTIOUS = 10_000
-"""Offsets of such a topic that are read at once."""
+"""Offsets that are read at once of a topic whose size is not known yet."""
 
 LEAST_OFFSETS = 1_000
 """Least offsets of a piece. A smaller one costs more than it is worth."""
@@ -81,11 +84,11 @@ class ByteBudget:
             self._sizes[topic] = found if known is None else NEWEST * found + (1 - NEWEST) * known
 
     def size(self, topic: str, offsets: int) -> float:
-        """Expected bytes of so many offsets of a topic."""
+        """Returns the expected bytes of so many offsets of a topic."""
         return self._sizes.get(topic, UNKNOWN_SIZE) * offsets
 
     def offsets(self, topic: str, size: float) -> int:
-        """Expected offsets of a topic in so many bytes, and no fewer than are worth a read."""
+        """Returns the expected offsets of a topic in so many bytes, and no fewer than are worth a read."""
         known = self._sizes.get(topic)
         found = min(self._cautious, int(size / UNKNOWN_SIZE)) if known is None else int(size / known)
         return max(self._least, found)
@@ -102,7 +105,7 @@ class MeteredJobs:
         self._jobs, self._budget = jobs, budget
 
     def digests(self, source: Reads, target: Reads) -> Iterator[DigestRow]:
-        """As the jobs do. The sizes are exact."""
+        """Yields the digests of the jobs, and takes their exact sizes from the budget."""
         sizes: dict[tuple[int, int], int] = {}
         for row in self._jobs.digests(source, target):
             sizes[row.side, row.id] = sizes.get((row.side, row.id), 0) + row.digest.size

@@ -22,7 +22,7 @@ from sinks.verify.windows import cut
 from streaming.message_words import number_of
 from streaming.mm2.records import TopicPartition
 
-# Both clusters of a comparison, and whether what was read of them is what was surveyed.
+# Both clusters of a comparison, and what changed there between the survey and the end of the reading.
 
 
 @dataclass(frozen=True)
@@ -34,26 +34,29 @@ class SurveyedSide:
 
 
 class IdsOnBoth(NamedTuple):
-    """Ids of topics (KIP-516) by their names there; "" of a cluster without ids."""
+    """Ids of topics (KIP-516) on each cluster, by their names there; "" if the cluster has no ids."""
 
     source: Mapping[str, str]
     target: Mapping[str, str]
 
 
 NO_IDS = IdsOnBoth({}, {})
-"""Nothing was asked for."""
+"""No ids, if none were asked for."""
 
 
 def ids_on_both(source: Reader, target: Reader, remote: Mapping[str, str]) -> IdsOnBoth:
-    """Of topics and their copies, as far as they are there. Raises ClusterUnreachable, RightsMissing."""
+    """Returns the ids of topics and their copies, as far as they exist. Raises ClusterUnreachable, RightsMissing."""
     return IdsOnBoth(source.topic_ids(remote), target.topic_ids(remote.values()))
 
 
 def changed_meanwhile(
     plans: Iterable[PartitionPlan], source: SurveyedSide, target: SurveyedSide, ids: IdsOnBoth
 ) -> set[TopicPartition]:
-    """Partitions that lost records of the plan while they were read: by retention, by DeleteRecords, or with the topic.
-    `ids`: from before. Raises ClusterUnreachable, RightsMissing."""
+    """Returns partitions that lost records of the plan while they were read: by retention, by DeleteRecords, or with
+    the topic.
+
+    `ids`: as surveyed. Raises ClusterUnreachable, RightsMissing.
+    """
     chosen: Collection[PartitionPlan] = [plan for plan in plans if plan.windows]
     now = ids_on_both(source.reader, target.reader, {plan.where.topic: plan.remote.topic for plan in chosen})
     here, there = _ids_that_changed(ids.source, now.source), _ids_that_changed(ids.target, now.target)
@@ -75,7 +78,7 @@ def _ids_that_changed(before: Mapping[str, str], now: Mapping[str, str]) -> set[
 
 
 LAST = 100_000
-"""Offsets of each partition that are compared where nothing else is said."""
+"""Offsets at the end of each partition that are compared by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +165,7 @@ def survey_logs(
 def known_pairs(
     settings: FlowSettings, history: History | None, log: LogRange, copy: LogRange
 ) -> tuple[Sequence[Pair], Sequence[Restart]]:
-    """Pairs of offsets that one record has on source and target, and the restarts between them."""
+    """Returns pairs of offsets that one record has on source and target, and the restarts between them."""
     if settings.keeps_offsets:
         return same_pairs(log, copy), ()
     return (tuple(history.pairs()), history.restarts()) if history else ((), ())
@@ -171,7 +174,7 @@ def known_pairs(
 def _chosen(
     settings: FlowSettings, listed: Listed, topics: Sequence[str], reports: list[PartitionReport]
 ) -> dict[str, str]:
-    """Remote names by names on the source, of topics to compare that are on both sides."""
+    """Returns the topics to compare that are on both sides: remote names by names on the source."""
     shared = listed.desired.shared
     wanted = topics or sorted({*listed.desired.remote, *shared})
     chosen: dict[str, str] = {}
@@ -182,7 +185,7 @@ def _chosen(
         elif topic in shared:
             others = " and ".join(sorted(one for one, name in shared.items() if name == shared[topic] and one != topic))
             reason = (
-                f"{others} would be {shared[topic]} on the target as well: there their records cannot be told apart"
+                f"{others} would be {shared[topic]} on the target as well, so their records cannot be told apart there"
             )
             where = TopicPartition(topic, 0)
             reports.append(PartitionReport(where, shared[topic], PartitionVerdict.UNVERIFIABLE, reason))
@@ -226,8 +229,7 @@ def _partitions(listed: Listed, remote: Mapping[str, str], reports: list[Partiti
 def surplus_partitions(
     records: RecordReader, listed: Listed, remote: Mapping[str, str]
 ) -> dict[TopicPartition, LogRange]:
-    """Partitions that only the copies have and that are not empty, by the topic's name on the source, with their
-    logs."""
+    """Returns the partitions that only copies have and that are not empty, by name on the source, with their logs."""
     only = {
         TopicPartition(name, number): TopicPartition(topic, number)
         for topic, name in sorted(remote.items())
@@ -248,7 +250,7 @@ def compacted_topics(source: SurveyedSide, target: SurveyedSide, remote: Mapping
 def _since(
     records: RecordReader, logs: Mapping[TopicPartition, LogRange], memory: OffsetMemory, scope: ComparisonScope
 ) -> dict[TopicPartition, int]:
-    """The source offset from which each partition is compared."""
+    """Returns the source offset from which each partition is compared."""
     if scope.unverified:
         exact, last = memory.histories.exact, scope.last or LAST
         return {

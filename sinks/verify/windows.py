@@ -75,7 +75,7 @@ def cut(
     since: int = 0,
     least: int = LEAST_WINDOW,
 ) -> list[Window]:
-    """The windows of a partition, in order, from the last sync at or before the source offset `since` on.
+    """Returns the windows of a partition, in order, from the last sync at or before the source offset `since` on.
 
     `source`, `target`: what can be read. `pairs`: as of `History.pairs`. The windows cover both logs behind the start
     of the first one. Empty logs have no window.
@@ -107,7 +107,7 @@ def cut(
 
 
 def _head(first: Pair | None, source: LogRange, target: LogRange, since: int) -> Window:
-    """The window before the first sync, or all if there is none. Logs that both start at 0 begin together."""
+    """Returns the window before the first sync, or all if there is none. Logs that both start at 0 begin together."""
     open_start = (source.start, target.start) != (0, 0)
     if first is None:
         return Window(source.start, source.end, target.start, target.end, open_start, ends_open=True)
@@ -128,7 +128,7 @@ def _strictly_rising(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _joined(pairs: Sequence[Pair], least: int) -> list[Pair]:
-    """The first and the last pair, and pairs between them that leave windows of at least `least` offsets."""
+    """Returns the first and the last pair, and pairs between them that leave windows of at least `least` offsets."""
     found: list[Pair] = []
     for at, pair in enumerate(pairs):
         if at in (0, len(pairs) - 1) or pair.upstream - found[-1].upstream >= least:
@@ -137,7 +137,7 @@ def _joined(pairs: Sequence[Pair], least: int) -> list[Pair]:
 
 
 def cells(window: Window, size: int = CELL) -> Iterator[Window]:
-    """The window in pieces that are compared one by one; whole if its sides have different lengths."""
+    """Yields the window in pieces that are compared one by one; whole if its sides have different lengths."""
     length = window.upstream_end - window.upstream
     if not window.is_even or length <= size:
         yield window
