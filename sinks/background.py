@@ -1,4 +1,4 @@
-"""Waits for answers in daemon threads: a process that ends leaves behind the requests that get no answer."""
+"""Calls functions in daemon threads, so that a request without an answer does not keep the process from ending."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Protocol, TypeVar
 A = TypeVar("A")
 
 LOOKS_EVERY = 0.5
-"""Seconds. CPython runs a signal's handler between two instructions of the main thread. In a wait without an end a
-Ctrl-C would wait for a silent cluster."""
+"""Seconds between two looks while waiting. CPython runs a signal's handler between two instructions of the main thread.
+In a wait without a limit a Ctrl-C would wait for a silent cluster."""
 
 
 class Beside(Protocol):
-    """Begins work for which no caller waits."""
+    """Begins a call that its caller need not wait for."""
 
     def __call__(self, call: Callable[[], A], name: str) -> Future[A]:
-        """Returns a future with the result of `call`. `name`: of the thread, if there is one."""
+        """Returns a future with the result of `call`. `name`: of the thread, if a thread is used."""
 
 
 def at_once(call: Callable[[], A], name: str) -> Future[A]:

@@ -21,7 +21,7 @@ DENIED = frozenset(
         "RightsMissing",
     }
 )
-"""Codes of faults for which a right is missing; the last one where a whole request was denied."""
+"""Codes of faults for which a right is missing. The last one means that a whole request was denied."""
 
 
 GRANT = "grant it: `lockstep rights --principal …` prints the commands, `lockstep validate --rights` what is missing"
@@ -35,18 +35,18 @@ REMEDY_OF_CODE: Mapping[str, str] = {
     "NOT_ENOUGH_REPLICAS": "set replication.factor to what the target's brokers can hold",
     "SECURITY_DISABLED": "configure an authorizer on the cluster, or turn this kind off",
 }
-"""What to do about a fault, by Kafka's name of the error. Other faults say it themselves, or are tried again."""
+"""What to do about a fault, by Kafka's name of the error. Other faults say it themselves, or Lockstep retries them."""
 
 
 JAVA_CLASSES = re.compile(r"^(?:(?:[a-z]\w*\.)+[A-Z]\w*: )+|\b(?:org\.apache\.kafka|java|kafka)(?:\.\w+)+: ")
-"""What Java puts before the message of an exception that wraps others, and before one in the midst of a text."""
+"""Class names that Java puts before the message of an exception, at the start of a text or within it."""
 
 INTERNALS = re.compile(r"\bRequest\(processor=|\b(?:org\.apache\.kafka|java|kafka)(?:\.\w+)+")
-"""In a message: the broker's own objects and classes, which tell an operator nothing."""
+"""The broker's own objects and classes in a message, which tell an operator nothing."""
 
 
 def broker_text(said: str | None) -> str:
-    """Returns an error's text of a broker or client in words for an operator; "" if none of it is."""
+    """Returns the error text `said` of a broker or client in words for an operator; "" if nothing of it helps."""
     text = JAVA_CLASSES.sub("", said or "").strip()
     return "" if text == "null" or INTERNALS.search(text) else text
 
@@ -68,7 +68,7 @@ class ItemFault:
 
     @property
     def remedy(self) -> str | None:
-        """What to do. None: the message says it."""
+        """What to do; None if the message says it."""
         return REMEDY_OF_CODE.get(self.code)
 
     def needing(self, operation: str, resource_type: str, name: str) -> ItemFault:
@@ -99,7 +99,7 @@ class JavaGone(NoAnswer):
 
 
 class ClusterUnreachable(NoAnswer):
-    """A cluster did not answer within the time limit. `both`: neither cluster of a flow did."""
+    """A cluster did not answer within the time limit. `both`: both clusters of a flow did not."""
 
     code = "CLUSTER_UNREACHABLE"
     remedy = (
@@ -150,8 +150,8 @@ class LedgerUntrusted(LockstepError):
 
 
 class NotLeading(LockstepError):
-    """Another process leads the flow, so this one writes nothing. `live`: that process was heard of since this one
-    listens."""
+    """Another process leads the flow, so this one writes nothing. `live`: this process has heard from that one since it
+    began to listen."""
 
     remedy = "`lockstep status` names the process that leads; this one takes over once that one ends"
 
@@ -176,7 +176,7 @@ class NotSupported(LockstepError):
 
 
 class NoRecords(LockstepError):
-    """Java's client accepts a cluster's settings and librdkafka has nothing like them. Records cannot be read or
+    """Java's client accepts a cluster's settings, but librdkafka has no counterpart to them. Records cannot be read or
     written. Admin requests go on."""
 
     code = "NOT_SUPPORTED"
@@ -198,7 +198,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Observed(Generic[K, V]):
-    """What could be read, and for the rest the reason. Nothing is planned for a key in `errors`."""
+    """What could be read, and for each other key the reason in `errors`. Nothing is planned for a key in `errors`."""
 
     items: Mapping[K, V]
     errors: Mapping[K, ItemFault] = field(default_factory=dict)

@@ -35,15 +35,17 @@ class Incremental(str, Enum):
 
 
 class Copier(str, Enum):
-    """`lockstep.copier`: what copies a flow's records. OFFSET_PRESERVING: records keep their offsets and topics their
-    names. No topic tells how far it came."""
+    """`lockstep.copier`: what copies a flow's records.
+
+    OFFSET_PRESERVING: records keep their offsets and topics their names. No topic shows how far it has copied.
+    """
 
     MM2 = "mm2"
     OFFSET_PRESERVING = "offset-preserving"
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """The copier's name in messages."""
         return "MM2" if self is Copier.MM2 else "the copier"
 
 
@@ -60,7 +62,7 @@ class Limits:
     max_create: int = 50_000
 
     def allowed(self, existing: int) -> int:
-        """Returns how many of so many items of a kind one plan may delete."""
+        """Returns how many items of a kind one plan may delete. `existing`: how many there are."""
         counted = max(existing, self.max_delete_minimum)
         return int(self.max_delete_percent * counted // 100)
 
@@ -88,8 +90,8 @@ class AclRules:
 @dataclass(frozen=True, slots=True)
 class Pace:
     """How often and how much a flow polls, in seconds. `observe_share`: share of the time for polling topic configs.
-    `observe_rate`: topics a second; 0: as many as that allows. `intervals`: kinds that rest between polls, and for how
-    long."""
+    `observe_rate`: topics a second; 0: as many as the share allows. `intervals`: by kind, the time between two
+    polls."""
 
     observe_share: float = 0.1
     observe_rate: int = 0
@@ -101,7 +103,8 @@ class Pace:
 
 @dataclass(frozen=True)
 class Listeners:
-    """Listeners of topics and groups, how long one call may take (seconds), and what no log may show of it."""
+    """Listeners of topics and groups. `timeout`: seconds that one call may take. `secrets`: values that no log may
+    show."""
 
     topics: TopicListener = field(default_factory=DefaultTopicListener)
     groups: GroupListener = field(default_factory=DefaultGroupListener)
@@ -125,11 +128,14 @@ class Safety:
 
 @dataclass(frozen=True, slots=True)
 class FailoverRules:
-    """How a flow fails over. `max_loss`: records, `max_loss_age`: seconds, `max_drift`: differences of a kind,
-    `max_groups_skipping`: partitions of groups, with which it is still ready. `proof_seconds`: how long the ends of a
-    fence stand still; `ends_interval`: between two reads of the source's ends; `preflight_interval`: between two
-    preflights of a job, 0: it makes none. `listener`, `program`: told of each state, for at most `hook_seconds`.
-    `copier_copies_acls`: the copier would carry a fence to the target."""
+    """How a flow fails over.
+
+    A flow is ready with at most `max_loss` (records), `max_loss_age` (seconds), `max_drift` (differences of a kind) and
+    `max_groups_skipping` (partitions of groups). `proof_seconds`: how long the logs' ends must stand still to prove a
+    fence. `ends_interval`: seconds between two reads of the source's ends. `preflight_interval`: seconds between two
+    preflights of a job; 0: it makes none. `listener`, `program`: told of each state, for at most `hook_seconds`.
+    `copier_copies_acls`: the copier would carry a fence to the target.
+    """
 
     max_loss: int = 0
     max_loss_age: float = 60.0
@@ -200,12 +206,12 @@ class FlowSettings:
 
     @property
     def told_in(self) -> Mapping[TopicOn, TopicRole]:
-        """The topics in which the copier tells of the flow, and what each one tells."""
+        """The internal topics in which the copier writes about the flow, and what each one tells."""
         return {} if self.keeps_offsets else roles_of_flow(self.flow, self.policy, self.internal)
 
     @property
     def naming(self) -> str:
-        """A digest of what items are called on the target: by the replication policy and the mapping of principals."""
+        """A digest of what decides names on the target: the replication policy and the mapping of principals."""
         names = [self.policy.format_remote_topic(self.flow.source, "t"), str(self.acls.mapping)]
         return hashlib.sha256(repr(names).encode()).hexdigest()[:16]
 
@@ -215,7 +221,7 @@ class FlowSettings:
 
     @property
     def plugins(self) -> tuple[object, ...]:
-        """Every object whose class the file can name."""
+        """Every plug-in: the objects whose classes the file can name."""
         filters = (self.topic_filter, self.group_filter, self.config_filter)
         return (
             self.policy,

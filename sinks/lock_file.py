@@ -1,4 +1,4 @@
-"""A file that is there to be locked, so that one process at a time does something."""
+"""Locks files, so that one process at a time does something."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 FOR_OWNER = 0o600
-"""A process that can open a file for reading alone can lock it, and holds up all others."""
+"""Mode of lock files. Any process that can open one, if only for reading, can lock it and hold up all others."""
 
 LOCKED_WITHIN_S = 30.0
 POLL_INTERVAL_S = 0.05
 
 
 def locked(path: Path, *, within: float = LOCKED_WITHIN_S) -> AbstractContextManager[object]:
-    """The lock of a file, held from now until it is left; the file is made where it is missing, for its owner alone.
+    """Lock a file from now until the context is left. A missing file is created, for its owner alone.
 
-    Its content is left alone, and a link is not followed: who may put one there would choose what is made or opened.
-    Raises OSError where it cannot be opened, BlockingIOError where another holds the lock for `within` seconds.
+    Its content stays. A link is not followed, because who made it would choose the file. Raises OSError if the file
+    cannot be opened, BlockingIOError if another process holds it for `within` seconds.
     """
     opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FOR_OWNER)
     try:

@@ -1,4 +1,5 @@
-"""Texts of clusters, files and plug-ins, fit for a terminal: what would steer it, or is not seen, is shown escaped."""
+"""Makes texts of clusters, files and plug-ins safe for a terminal: control characters and invisible ones are
+escaped."""
 
 from __future__ import annotations
 
@@ -10,14 +11,16 @@ UNPRINTABLE = (
     "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
     "\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Unicode's categories Cc, Cf, Cs, Zl and Zp but tab and line feed: controls, characters without width or that turn the
-writing direction, line ends, halves of surrogate pairs. And letters that show nothing, as fillers do."""
+"""The characters to escape. Unicode's categories Cc, Cf, Cs, Zl and Zp but tab and line feed: controls, characters
+without width or that turn the writing direction, line ends, halves of surrogate pairs. And letters that show nothing,
+as fillers do."""
 
 STEERING = re.compile(f"[{UNPRINTABLE}]")
 
 
 def printable(text: str) -> str:
-    """Each such character as JSON would escape it, so that a document of JSON stays one. For texts of several lines."""
+    """Returns the text with each such character as JSON would escape it, so that a document of JSON stays one. Keeps
+    line feeds."""
     return STEERING.sub(lambda match: _escaped(ord(match[0])), text)
 
 
@@ -29,17 +32,19 @@ def _escaped(code: int) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same in one line: tabs and line feeds are escaped as well, so that no name prints a line of its own."""
+    """Returns the text in one line: tabs and line feeds are escaped as well, so that no name prints a line of its
+    own."""
     return printable(text).replace("\t", "\\t").replace("\n", "\\n")
 
 
 class PrintableFormatter(logging.Formatter):
-    """A log is read on terminals, and holds what clusters said: a line for each record, and its stack trace."""
+    """Formats log records for terminals, whatever clusters said in them: a line for each record, and its stack
+    trace."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
-        """The line, whatever the message holds."""
+        """Returns the message as one line."""
         return one_line(super().formatMessage(record))
 
     def format(self, record: logging.LogRecord) -> str:
-        """The same with its stack trace, if any, with nothing in it that steers."""
+        """Returns the line and the stack trace, if any, escaped."""
         return printable(super().format(record))

@@ -1,4 +1,4 @@
-"""What may be a secret, and texts without secrets: the one rule of all that people and programs are shown. Pure."""
+"""Decides what may be a secret, and hides it in texts: one rule for all output. Pure."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ SECRET_NAME = re.compile(
     r"|connection\.string",
     re.IGNORECASE,
 )
-"""In the names of properties of Lockstep's and MM2's, of clients' settings, and of brokers' and topics' configs."""
+"""Finds names of properties and configs with secrets: of Lockstep, MM2, clients, brokers and topics."""
 
 
 def is_secret(name: str) -> bool:
-    """Whether the value of a property or config may be a secret, by its name; its value is shown nowhere then."""
+    """Whether the value of a property or config may be a secret, by its name. Such a value is shown nowhere."""
     return SECRET_NAME.search(name) is not None
 
 
 def secret_values(values: Mapping[str, str | None]) -> tuple[str, ...]:
-    """Of values by name, those that may be secrets."""
+    """Returns the values that may be secrets, judged by their names."""
     return tuple(value for name, value in values.items() if value and is_secret(name))
 
 
 def without_secrets(text: str, secrets: Iterable[str | None]) -> str:
-    """A text of others, an error of a broker's or a plug-in's say, with these values hidden, should it repeat one.
+    """Returns a text, such as an error of a broker or plug-in, with these values hidden.
 
     They are hidden as they are, and as Python, JSON and URLs write them.
     """
@@ -41,7 +41,8 @@ def without_secrets(text: str, secrets: Iterable[str | None]) -> str:
 
 
 def _written(value: str) -> Iterator[str]:
-    """What stands between quotes; whether an apostrophe is escaped in a `repr` depends on what surrounds it."""
+    """Yields what may stand between quotes for a value; whether `repr` escapes an apostrophe depends on the text around
+    it."""
     for write in (repr, ascii):
         escaped = write(value + "'\"")[1:-4]
         yield from (escaped, escaped.replace("\\'", "'"))
