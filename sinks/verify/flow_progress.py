@@ -81,7 +81,7 @@ class FlowProgress:
         return self._in_turn(one for one in self.partitions.values() if one.has_uncompared)
 
     def histories(self, now: float) -> list[PartitionProgress]:
-        """Partitions whose older part was not compared, or so long ago that it is due again."""
+        """Partitions whose history was not compared yet, or is due again."""
         return self._in_turn(one for one in self.partitions.values() if one.history_is_due(now))
 
     @staticmethod

@@ -254,7 +254,7 @@ def _most_alike(ours: Placed, theirs: Placed, least: int) -> list[tuple[int, int
 
 
 def split_by_order(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
-    """Splits runs into those in the same order on both sides, with most records, and the rest. By upstream offset.
+    """Splits runs into those in the same order on both sides, with most records, and the rest; both by upstream offset.
 
     The longest increasing subsequence, weighted with lengths: O(n log n) by a Fenwick tree of best predecessors.
     """

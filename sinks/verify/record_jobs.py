@@ -55,7 +55,7 @@ NEWEST = 0.5
 
 
 class ByteBudget:
-    """The budget of one flow, for each side. Times are monotonic seconds."""
+    """The bytes that one flow may read of each side. Times are monotonic seconds."""
 
     def __init__(
         self, rate: int, burst: float, now: float, *, least: int = LEAST_OFFSETS, cautious: int = CAUTIOUS
@@ -73,7 +73,7 @@ class ByteBudget:
         return self._level
 
     def spend(self, size: float) -> None:
-        """Notes bytes that were read, of the side with more of them."""
+        """Take bytes that were read from the budget. `size`: of the side with more of them."""
         self._level -= size
 
     def measured(self, topic: str, offsets: int, size: int) -> None:

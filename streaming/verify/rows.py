@@ -107,7 +107,8 @@ class SoughtRecord(NamedTuple):
 
 
 class DifferingRecord(NamedTuple):
-    """The record of the partition `id` at this offset, and what is wrong with it. `fields`: which of them differ."""
+    """A record that differs: the partition's `id`, its offset, and what is wrong with it. `fields`: those that
+    differ."""
 
     id: int
     offset: int

@@ -34,7 +34,7 @@ PARSERS: Mapping[str, tuple[str, str]] = {
 """Java's class and method that parse a word, by the type of the number."""
 
 JVMS_KNOWN = 2
-"""The driver's JVM, and the small one that a command used before it."""
+"""JVMs whose `JavaRows` are kept: the driver's, and the small one that a command used before it."""
 
 Row = Sequence[str | None]
 LeftOut = Mapping[str, tuple[str, ...]]

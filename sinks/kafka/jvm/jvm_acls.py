@@ -30,7 +30,7 @@ API = "DescribeAcls"
 NO_AUTHORIZER = "SECURITY_DISABLED"
 
 RECENT = 5.0
-"""Seconds for which an answer is recent."""
+"""Seconds for which a reading of all ACLs counts as recent."""
 
 ACLS_IN_A_REQUEST = 500
 """Most ACLs in one write request. A controller compares each ACL to delete with every one that it has."""

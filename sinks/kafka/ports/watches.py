@@ -40,7 +40,7 @@ class MetadataSignal(Protocol):
 
     @property
     def works(self) -> bool:
-        """Whether no signal means no change. False if no metadata log can be watched."""
+        """Whether the metadata log is watched now, so that no signal means no change."""
 
     @property
     def highest_epoch(self) -> int:
