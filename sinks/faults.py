@@ -124,7 +124,7 @@ class CoordinatorUnavailable(ClusterUnreachable):
     code = "COORDINATOR_UNAVAILABLE"
     remedy = (
         "try again; if that stays so, check that all brokers of the cluster are up. If the source is lost, "
-        "`lockstep failover --accept-loss` asks no group"
+        "`lockstep failover --accept-loss` asks none of its coordinators"
     )
 
 
@@ -139,7 +139,7 @@ class WrongCluster(LockstepError):
     """A bootstrap address leads to another cluster id than the one pinned at first contact. Terminal."""
 
     code = "WRONG_CLUSTER"
-    remedy = "`lockstep validate` shows both cluster ids: make sure where the address leads first, docs/safety.md"
+    remedy = "first make sure where the address leads: `lockstep validate` shows both cluster ids; see docs/safety.md"
 
 
 class LedgerUntrusted(LockstepError):

@@ -66,7 +66,7 @@ def _verdict(
 ) -> tuple[PartitionVerdict, str | None]:
     order = ORDER_UNKNOWN if any(result.matched and result.matched.order_unknown for result in check.results) else None
     if different:
-        other = f"{number_of(unnamed, 'window has', 'windows have')} other records" if unnamed else None
+        other = f"{number_of(unnamed, 'window has', 'windows have')} other records on the target" if unnamed else None
         return PartitionVerdict.DIFFERENT, other or order
     if order:
         return PartitionVerdict.UNVERIFIABLE, order

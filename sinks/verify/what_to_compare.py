@@ -151,7 +151,7 @@ def survey_logs(
             notes.append("the target's log is shorter than MM2's newest offset-sync says: it has lost its tail")
             history = None
         if where.topic in recreated:
-            notes.append("the topic was recreated on one side since the offset-syncs that are remembered")
+            notes.append("the topic was recreated on one side after the offset-syncs that Lockstep remembers")
         pairs, restarts = known_pairs(settings, history, log, copy)
         windows = cut(pairs, restarts, log, copy, since[where])
         resending = history is not None and history.resending_since(copy.end) is not None
@@ -213,7 +213,9 @@ def _partitions(listed: Listed, remote: Mapping[str, str], reports: list[Partiti
         if not here or not there:
             where = TopicPartition(topic, 0)
             reports.append(
-                PartitionReport(where, name, PartitionVerdict.UNVERIFIABLE, "its metadata came back with an error")
+                PartitionReport(
+                    where, name, PartitionVerdict.UNVERIFIABLE, "the broker returned an error for its metadata"
+                )
             )
             continue
         for partition in range(here):
@@ -221,7 +223,7 @@ def _partitions(listed: Listed, remote: Mapping[str, str], reports: list[Partiti
             if partition < there:
                 found.append(where)
             else:
-                reason = f"{name} has {number_of(there, 'partition')} only"
+                reason = f"{name} has only {number_of(there, 'partition')}"
                 reports.append(PartitionReport(where, name, PartitionVerdict.NOT_MIRRORED, reason))
     return found
 

@@ -30,7 +30,7 @@ def _check_string(what: str, text: str) -> None:
     except UnicodeEncodeError as error:
         raise ValueError(f"{what} {text!r} is not Unicode text: {error.reason}") from error
     if size > MAX_STRING_BYTES:
-        raise ValueError(f"{what} has {size} bytes in UTF-8, at most {MAX_STRING_BYTES} fit a record of MM2's")
+        raise ValueError(f"{what} has {size} bytes in UTF-8; a record of MM2 holds at most {MAX_STRING_BYTES}")
 
 
 def _check_number(what: str, number: int, most: int) -> None:

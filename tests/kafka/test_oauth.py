@@ -123,7 +123,9 @@ def test_the_jvms_admin_names_the_cluster_of_a_wrong_client_secret_and_shows_non
 ) -> None:
     with pytest.raises(RightsMissing) as error:
         JvmLevels(admin_of("o", guarded.properties("wr0ng-s3cret"))).brokers()
-    assert str(error.value).startswith("cluster o: Java's client cannot be made with these settings: KafkaException, ")
+    assert str(error.value).startswith(
+        "cluster o: Java's client cannot be created with these settings: KafkaException, "
+    )
     assert "s3cret" not in str(error.value)
 
 

@@ -130,7 +130,9 @@ class JavaAdmin:
     def _clients(self, opened: list[Any], number: int, properties: Mapping[str, str]) -> list[Any]:
         # Not under the lock of everything else: with OAUTHBEARER a client logs in while it is made.
         if not self._logging_in.acquire(timeout=self.timeout + ANSWER_GRACE_S):
-            raise ClusterUnreachable(f"cluster {self.alias}: its login takes longer than {self.timeout:g} s")
+            raise ClusterUnreachable(
+                f"cluster {self.alias}: no login within {self.timeout:g} s; is the token endpoint up?"
+            )
         try:
             found = opened[:number]
             while len(found) < number and not self._closed:
@@ -377,7 +379,7 @@ class _Asking:
 def gone(alias: str, api: str, error: Py4JError) -> JavaGone:
     """Returns the exception for a JVM that does not answer. It has ended, or its client's version lacks the method."""
     said = str(error).splitlines()[0] if str(error) else "it ended"
-    return JavaGone(f"cluster {alias}: {api}: the Java process that asks clusters gave no answer ({said})")
+    return JavaGone(f"cluster {alias}: {api}: Lockstep's Java process gave no answer ({said})")
 
 
 def java_properties(alias: str, properties: Mapping[str, str]) -> dict[str, str]:
@@ -436,7 +438,7 @@ def unmade(alias: str, properties: Mapping[str, str], error: Py4JJavaError, wait
         )
     else:
         check = f"check the security settings of `{alias}.` in the properties file"
-    return RightsMissing(f"cluster {alias}: Java's client cannot be made with these settings: {names}; {check}")
+    return RightsMissing(f"cluster {alias}: Java's client cannot be created with these settings: {names}; {check}")
 
 
 def java_class(text: str) -> str:

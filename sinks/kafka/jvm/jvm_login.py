@@ -28,7 +28,7 @@ def can_log_in(admin: JavaAdmin, user: str, password: str, mechanism: str) -> st
     alias, properties = admin.alias, admin.properties
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in WITH_LOGIN:
-        return f"{alias}.security.protocol={protocol}: there is no login; only a listener with SASL can be tried"
+        return f"{alias}.security.protocol={protocol} has no login: try the password at a listener with SASL"
     own = {name: value for name, value in properties.items() if not name.startswith("sasl.")}
     words = (word.translate(ESCAPES) for word in (user, password))
     module = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -45,4 +45,4 @@ def can_log_in(admin: JavaAdmin, user: str, password: str, mechanism: str) -> st
         return f"no answer within {admin.timeout:g} s"
     if WRONG in refused.message:
         return f"invalid credentials with SASL mechanism {mechanism}"
-    return f"the login was broken off: {alias} asked for fewer than 4096 iterations, or does not speak {mechanism}"
+    return f"the login broke off: {alias} asked for fewer than 4096 iterations, or does not support {mechanism}"

@@ -82,7 +82,7 @@ class JvmTransactions:
             "DescribeTopics", lambda client: client.describeTopics(asked).topicNameValues().get(STATE_TOPIC)
         )
         if fault is not None:
-            return f"whether all coordinators of {self._java.alias} answer is unknown ({STATE_TOPIC}: {fault.code})"
+            return f"it is unknown whether all coordinators of {self._java.alias} answer ({STATE_TOPIC}: {fault.code})"
         if any(_has_no_leader(one) for one in topic.partitions()):
             return f"a partition of {STATE_TOPIC} on {self._java.alias} has no leader"
         return ""

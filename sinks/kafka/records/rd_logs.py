@@ -54,7 +54,9 @@ class LogTail:
         an error are returned first."""
         with self._using:
             if self._closed:
-                raise ClusterUnreachable(f"cluster {self._alias}: {self._topic} is not followed any more")
+                raise ClusterUnreachable(
+                    f"cluster {self._alias}: {self._topic} is not followed any more: its client is closed"
+                )
             records = self._come(timeout)
         if self._error is not None and not records:
             error, self._error = self._error, None
@@ -293,7 +295,9 @@ class Log:
                 elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
                     # librdkafka looks for the group's coordinator, though nothing here needs one, nor rights on groups.
                     raise KafkaException(error)
-        raise ClusterUnreachable(f"cluster {self._alias}: reading {topic}: no record and no end within {within:g} s")
+        raise ClusterUnreachable(
+            f"cluster {self._alias}: reading {topic}: neither a record nor the log's end came within {within:g} s"
+        )
 
     def follow(self, topic: str, position: int) -> LogTail:
         """Follow from this offset on, or from the first record if the offset does not exist."""

@@ -43,7 +43,7 @@ def own_principal(properties: Mapping[str, str]) -> OwnPrincipal:
         return OwnPrincipal(ANONYMOUS)
     subject = _subject(properties)
     if subject is None:
-        return OwnPrincipal(None, "the subject of its certificate cannot be read here")
+        return OwnPrincipal(None, "Lockstep cannot read the subject of its certificate")
     return OwnPrincipal(subject, f"brokers with ssl.principal.mapping.rules know {subject} by another name")
 
 
