@@ -16,7 +16,8 @@ SECRET_NAME = re.compile(
     r"|connection\.string",
     re.IGNORECASE,
 )
-"""Finds names of properties and configs with secrets: of Lockstep, MM2, clients, brokers and topics."""
+"""Matches names of properties and configs whose values may be secrets: of Lockstep, MM2, clients, brokers and
+topics."""
 
 
 def is_secret(name: str) -> bool:

@@ -23,7 +23,7 @@ class VerifyLevel(Word):
 
 
 class PartitionVerdict(Word):
-    """How a partition stands."""
+    """What the comparison of a partition found."""
 
     VERIFIED = "VERIFIED"
     """Every record of the source from one offset to another is on the target once, in order, unchanged."""

@@ -48,10 +48,10 @@ LEAST_OFFSETS = 1_000
 """Least offsets of a piece. A smaller one costs more than it is worth."""
 
 LEAST_SIZE = 64.0
-"""Least bytes per offset, even if transactions and compaction leave offsets without a record."""
+"""Least bytes per offset that are assumed, even if transactions and compaction leave offsets without a record."""
 
 NEWEST = 0.5
-"""The weight of the newest measurement."""
+"""Weight of the newest measurement of a topic's bytes per offset; the older ones weigh the rest of 1."""
 
 
 class ByteBudget:

@@ -37,7 +37,7 @@ class AclReader(Protocol):
         """Returns all ACLs, asked for now."""
 
     def recent(self) -> AclList:
-        """Returns all ACLs as of a few seconds ago at most, but after any write through this port."""
+        """Returns all ACLs, read at most a few seconds ago and after the last write through this port."""
 
 
 class Acls(AclReader, Protocol):
@@ -51,7 +51,7 @@ class Acls(AclReader, Protocol):
 
 
 class AclWatch(Protocol):
-    """Finds differences since its last poll, as cheaply as it can. Not thread-safe."""
+    """Finds out whether ACLs differ from its last poll, as cheaply as it can. Not thread-safe."""
 
     def changed(self) -> bool:
         """Whether the ACLs differ from the last poll. The first poll returns True. Raises as `describe`."""

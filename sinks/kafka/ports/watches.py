@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Watch(Protocol):
-    """Finds differences since its last poll, as cheaply as it can. Not thread-safe."""
+    """Finds topics whose configs differ from its last poll, as cheaply as it can. Not thread-safe."""
 
     def changed(self, shards: Sequence[Sequence[str]]) -> set[str]:
         """Returns topics whose configs differ from their last poll; at the first poll, all of them. A topic that could
@@ -21,8 +21,8 @@ class Watch(Protocol):
 
 
 class GroupWatch(Protocol):
-    """Finds differences since its last poll, as cheaply as it can. Not thread-safe. `troubled`: groups that the last
-    poll could not read."""
+    """Finds groups whose committed offsets differ from its last poll, as cheaply as it can. Not thread-safe.
+    `troubled`: groups that the last poll could not read."""
 
     troubled: Collection[str]
 
