@@ -19,9 +19,9 @@ def test_a_name_that_the_flow_replicates_may_be_a_drills(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("", "no name of a topic"),
-        (".", "no name of a topic"),
-        ("..", "no name of a topic"),
+        ("", "Kafka does not allow"),
+        (".", "Kafka does not allow"),
+        ("..", "Kafka does not allow"),
         ("../x", "holds '/'"),
         ("two words", "holds ' '"),
         ("x" * 250, "has 250 characters"),
