@@ -23,7 +23,6 @@ takes the second look (`Controller.second_look`). A command whose plan a person 
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,26 +32,20 @@ from sinks.engine.report import KindTrouble
 from sinks.every_kind.absence import Absence
 from sinks.every_kind.comparison import Comparison, Wanted
 from sinks.every_kind.controller import Controller, PassContext, Sighting
+from sinks.every_kind.followed_log import FollowedLog
 from sinks.every_kind.wishes import Wishes
 from sinks.flow_settings import FlowSettings, Limits
 from sinks.kafka.ports.cluster import TopicSpec
-from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
 from sinks.model.changes import Change, Key, Kind, Op, Outcome, key_as_text
 from sinks.model.plan import CONFIRM, SEE_PLAN, Plan, Refusal, Unobserved
 from sinks.model.times import NEVER_AT
-from streaming.errors import LockstepError
 from streaming.message_words import first_names, number_of
 
 SECOND_LOOK_AFTER_S = 3.0
 """Seconds from the first comparison that lacks an item to the second look. Brokers follow the controller's log within a
 fraction of that."""
-
-EPOCHS_GROW_WITHIN_S = 2.0
-"""Seconds within which a broker that follows its controller has a higher metadata epoch: four records at the default
-of `metadata.max.idle.interval.ms`."""
-EPOCH_POLL_INTERVAL_S = 0.1
 
 HELD_FOR_S = 60.0
 """Seconds until the source is asked again for an item whose deletion is held."""
@@ -101,53 +94,6 @@ SecondLook = Callable[[Controller, Collection[Key]], Mapping[Key, Sighting]]
 
 AskSource = Callable[[Collection[Key]], Mapping[Key, Sighting]]
 """The same of one controller."""
-
-
-class FollowedLog:
-    """Tells whether the brokers of a source follow its metadata log.
-
-    A broker that is cut off from the controller answers with what it knew then, and its metadata epoch stands still. An
-    active controller writes a record each 500 ms (`metadata.max.idle.interval.ms`, KIP-835).
-    """
-
-    def __init__(self, signal: MetadataSignal, asked: MetadataEpochs, patience_s: float = 0.0) -> None:
-        """`asked`: asks the clients that take the second look. `patience_s`: how long `is_behind` waits for an epoch to
-        grow."""
-        self._signal, self._asked, self._patience_s = signal, asked, patience_s
-        self._highest = -1
-
-    def begin(self) -> None:
-        """Begin a comparison. From now on a broker that answers must know what any broker knew before."""
-        self._highest = max(self._highest, self._signal.highest_epoch)
-
-    def latest(self) -> int | None:
-        """Returns the highest epoch that is known now; None where a broker does not answer."""
-        return None if self._ask() is None else self._highest
-
-    def is_behind(self, since: int | None) -> bool:
-        """Whether a broker that answers now lacks a part of the log, or has not followed it beyond the epoch
-        `since`."""
-        until = time.monotonic() + self._patience_s
-        while (stands := self._stands_still(since)) and time.monotonic() < until:
-            time.sleep(EPOCH_POLL_INTERVAL_S)
-        return stands
-
-    def _stands_still(self, since: int | None) -> bool:
-        known = self._highest
-        epochs = self._ask()
-        if epochs is None or since is None:
-            return True
-        # Brokers in ZooKeeper mode tell no epoch.
-        return any(epoch < known or epoch <= since for epoch in epochs)
-
-    def _ask(self) -> Sequence[int] | None:
-        """Returns None where a broker does not answer."""
-        try:
-            epochs = self._asked()
-        except LockstepError:
-            return None
-        self._highest = max((self._highest, *epochs))
-        return epochs
 
 
 @dataclass

@@ -18,13 +18,14 @@ from functools import partial
 from typing import TypeVar
 
 from sinks.engine.apply import Recorder, apply_steps
-from sinks.engine.deletion_checks import EPOCHS_GROW_WITHIN_S, DeletionChecks, FollowedLog
+from sinks.engine.deletion_checks import DeletionChecks
 from sinks.engine.flow_agenda import FlowAgenda
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.flow_ledger import FlowLedger, check_not_copied
 from sinks.engine.report import PHASES, Compared, KindTrouble, Report, notify, stops_flow
 from sinks.every_kind.comparison import Comparison, ControllerStatus
 from sinks.every_kind.controller import Controller, PassContext, Sighting, StreamFollower
+from sinks.every_kind.followed_log import EPOCHS_GROW_WITHIN_S, FollowedLog
 from sinks.every_kind.listing import NOTHING_LISTED
 from sinks.every_kind.moved_copies import refuse_beside, refuse_moved
 from sinks.failover.preflight import FailoverStatus

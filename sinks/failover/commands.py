@@ -22,12 +22,14 @@ from sinks.failover.steps import (
     wanted_pairs,
 )
 from sinks.failover.unreplicated import counted_topics
+from sinks.kinds.desired_topics import is_replicated
 from sinks.kinds.file_warnings import forgotten_copies, without_copy
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.topics.controller import TOPICS_HIDDEN_BY_SOURCE
 from sinks.ledger.failover_record import TRANSITIONS, Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.fence_acls import fence_acls
 from sinks.ledger.kept_divergences import divergences
+from sinks.ledger.kept_end_offsets import kept_end_offsets
 from sinks.model.changes import Key, Kind
 from streaming.message_words import first_names, number_of
 
@@ -120,21 +122,38 @@ def check_nothing_lost(scene: Scene) -> None:
 
 
 def check_seen(scene: Scene, listed: Listed) -> None:
-    """Raises NotNow for topics that the source hides from this principal (`Scene.hidden`)."""
+    """Raises NotNow for topics that the source hides (`Scene.hidden`), and for topics with fewer partitions than a job
+    saw, unless they are accepted."""
     flow = scene.settings.flow
     if hidden := scene.hidden(listed):
         raise NotNow(TOPICS_HIDDEN_BY_SOURCE.format(flow.source, first_names(hidden), flow.target))
+    remote, kept = listed.desired.remote, kept_end_offsets(scene.journal.ledger)
+    fewer = {topic for topic in remote.keys() & kept.keys() if listed.source[topic] < len(kept[topic].ends)}
+    if left := sorted(fewer - scene.choices.accepted):
+        raise NotNow(
+            f"{flow.source} lists fewer partitions of {first_names(left)} than a job saw. See that none of its brokers "
+            "is cut off from the controller, and run the command again. If the topic was made anew, name it with "
+            "--accept"
+        )
 
 
 def _check_none_left_out(scene: Scene, listed: Listed) -> None:
-    """Raises NotNow for topics with a copy that the file neither names nor excludes, as after a typo, unless they are
-    accepted."""
+    """Raises NotNow for topics that would be left behind, unless they are accepted: with a copy that the file neither
+    names nor excludes, as after a typo; without a copy; with a name that the target cannot have."""
     flow, forgotten = scene.settings.flow, forgotten_copies(scene.settings, listed)
     if left := sorted(set(forgotten) - scene.choices.accepted):
         raise NotNow(
             f"{first_names(left)}: with a copy on {flow.target}, and neither `topics` nor `topics.exclude` names it. "
             "It would be left behind. Mend the file, or name it with --accept"
         )
+    refused = {one.key[0]: one.reason for one in listed.desired.refused}
+    for topic in sorted(listed.source.keys() - listed.desired.remote.keys() - scene.choices.accepted):
+        name = scene.settings.policy.format_remote_topic(flow.source, topic)
+        if name in refused and topic not in listed.desired.shared and is_replicated(scene.settings, topic):
+            raise NotNow(
+                f"{topic} would be left behind, because Lockstep does not create {name}: {refused[name]}. To leave it "
+                "behind, name it with --accept"
+            )
     for why in without_copy(scene.settings, listed, scene.choices.accepted):
         raise NotNow(f"{why}. To leave them behind, name them there or with --accept")
     doubtful = set(doubtful_heartbeats(scene.settings, listed.desired.remote)) - scene.choices.accepted

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
+from sinks.every_kind.followed_log import EPOCHS_GROW_WITHIN_S, FollowedLog
 from sinks.every_kind.listing import Listed
 from sinks.failover.arrival import pairs_of, unlisted
 from sinks.failover.fence_notes import NO_OTHERS, OtherLedgers
@@ -15,6 +16,7 @@ from sinks.failover.journal import Journal
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.record_reader import RecordReader
+from sinks.kafka.ports.watches import NoSignal
 from sinks.kinds.desired_topics import is_replicated
 from sinks.kinds.shared_listings import list_both
 from sinks.kinds.topics.controller import orphaned
@@ -141,11 +143,18 @@ class Scene:
         return list_both(self.settings, self.source.cluster, self.target.cluster)
 
     def hidden(self, listed: Listed) -> list[str]:
-        """Returns topics that the source does not show to this principal while the target has their copies, or a job
-        saw their records. Raises LockstepError for an unreadable entry."""
+        """Returns topics that the source does not show while the target has their copies, or a job saw their records.
+        This principal may not see them, or the broker that answers is cut off from the controller.
+
+        Raises LockstepError for an unreadable entry.
+        """
         ledger = self.journal.ledger
         orphans = orphaned(self.settings, listed, ledger.owned(Kind.TOPIC), kept_end_offsets(ledger).keys())
-        return sorted(orphans - self.source.cluster.confirmed_absent(orphans)) if orphans else []
+        if not orphans:
+            return []
+        log = FollowedLog(NoSignal(), self.source.epochs, EPOCHS_GROW_WITHIN_S)
+        since, absent = log.latest(), self.source.cluster.confirmed_absent(orphans)
+        return sorted(orphans if absent and log.is_behind(since) else orphans - absent)
 
     def copies(self, target: Mapping[str, int]) -> dict[str, tuple[str, int]]:
         """Returns each copy's name and its partition count, by topic of the source. `target`: counts of its topics.

@@ -224,8 +224,9 @@ def comparable(listed: Listed, lacks: Collection[str], active: Collection[Kind])
 
 
 TOPICS_HIDDEN_BY_SOURCE = (
-    "{} does not list {}, and does not say either that they are gone, while {} has copies of them or Lockstep saw "
-    "their records. Grant the principal DESCRIBE and DESCRIBE_CONFIGS on these topics"
+    "{0} does not list {1}, and does not say either that they are gone, while {2} has copies of them or Lockstep saw "
+    "their records. Grant the principal DESCRIBE and DESCRIBE_CONFIGS on these topics. If it has these rights, see "
+    "that no broker of {0} is cut off from the controller"
 )
 
 

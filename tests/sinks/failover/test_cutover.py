@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import cycle
 
 import pytest
 
@@ -24,7 +25,7 @@ from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_filters import DefaultTopicFilter
 from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import NOON, put_topic
-from tests.sinks.failover.scenes import Died, mortal, stage
+from tests.sinks.failover.scenes import Died, Stage, look, mortal, stage
 from tests.sinks.kinds.acls.acl_builders import acl
 
 FENCE = set(fence_acls(["x", "y"]))
@@ -267,6 +268,49 @@ def test_a_flow_is_not_promoted_over_topics_that_were_hidden_since_its_fence() -
     built.world.source.unseen.add("x")
     with pytest.raises(NotNow, match="a does not list x"):
         promote(built.scene())
+
+
+def seen_and_not_copied(name: str, partitions: int) -> Stage:
+    """A job saw records in the last partition of a topic, which MM2 has not copied."""
+    built, last = stage(), TopicPartition(name, partitions - 1)
+    put_topic(built.world.source, name, partitions)
+    for number in range(partitions):
+        built.here.logs[TopicPartition(name, number)] = MemoryLog()
+    built.write(name, last.partition, 5)
+    look(built, 1000.0)
+    return built
+
+
+@pytest.mark.parametrize(("epochs", "deleted"), [([7, 7, 7, 7], False), ([7, 8, 9, 10], True)])
+def test_a_topic_that_a_job_saw_is_gone_only_if_the_broker_that_says_so_follows_the_controller(
+    epochs: list[int], deleted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sinks.failover.scene.EPOCHS_GROW_WITHIN_S", 0.0)
+    built = seen_and_not_copied("z", 1)
+    del built.world.source.topics["z"]
+    told = cycle(epochs)
+    scene = built.scene()
+    scene = replace(scene, source=replace(scene.source, epochs=lambda: [next(told)]))
+    assert scene.hidden(scene.listed()) == ([] if deleted else ["z"])
+
+
+def test_a_topic_with_fewer_partitions_than_a_job_saw_is_left_behind_by_name_alone() -> None:
+    built = seen_and_not_copied("z", 2)
+    built.world.source.topics["z"].partitions = 1
+    with pytest.raises(NotNow, match="a lists fewer partitions of z than a job saw"):
+        cutover(built.scene())
+    built.choices = replace(built.choices, accepted=frozenset({"z"}))
+    assert cutover(built.scene()).state is State.PROMOTED
+
+
+def test_a_topic_whose_name_is_too_long_for_its_copy_is_left_behind_by_name_alone() -> None:
+    built, name = stage(), "t" * 249
+    put_topic(built.world.source, name, 1)
+    built.here.logs[TopicPartition(name, 0)] = MemoryLog()
+    with pytest.raises(NotNow, match=r"would be left behind, because Lockstep does not create a\.ttt"):
+        cutover(built.scene())
+    built.choices = replace(built.choices, accepted=frozenset({name}))
+    assert cutover(built.scene()).state is State.PROMOTED
 
 
 def test_an_election_of_a_leader_after_the_drain_does_not_end_a_cutover() -> None:
