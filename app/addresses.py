@@ -1,4 +1,4 @@
-"""Addresses that the job's server listens at: which machine reaches them, and their URL. Pure."""
+"""Helpers for the address of the job's HTTP server: is it loopback, is it a wildcard, what is its URL."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import ipaddress
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address or name is reached from this machine alone."""
+    """Returns whether only this machine reaches the address or name, as `127.0.0.1` or `localhost`."""
     address = _address(host)
     return host.lower() == "localhost" if address is None else address.is_loopback
 
 
 def is_wildcard(host: str) -> bool:
-    """Whether an address stands for every address of the machine, as `0.0.0.0` does."""
+    """Returns whether the address stands for all addresses of the machine, as `0.0.0.0` does."""
     address = _address(host)
     return address is not None and address.is_unspecified
 
@@ -23,7 +23,7 @@ def reached_at(host: str) -> str:
 
 
 def base_url(host: str, port: int) -> str:
-    """The URL of a server that listens there. An IPv6 address stands in brackets."""
+    """Returns the URL of a server at this host and port. An IPv6 address stands in brackets."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 

@@ -1,4 +1,4 @@
-"""For applications: where a consumer group continues on the other cluster, as `RemoteClusterUtils` does in Java."""
+"""Tells applications where a consumer group continues on the other cluster, as Java's `RemoteClusterUtils` does."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ CONFIG = Path("conf/mirror.properties")
 
 
 def translate_offsets(flow: str, group: str, config: Path | str = CONFIG) -> dict[TopicPartition, int]:
-    """The offsets at which a group continues on the flow's target, by partition there.
+    """Returns the offsets at which a group continues on the flow's target, by partition of the target.
 
-    `flow`: e.g. `a->b`. Commits nothing: hand the offsets to a consumer. Partitions without an answer are left out.
-    While the source answers, they come from the group's offsets there; else from the group's newest checkpoints.
+    `flow`: e.g. `a->b`. Commits nothing: hand the offsets to a consumer. A partition that cannot be translated is left
+    out. While the source answers, its committed offsets are translated. Otherwise the group's newest checkpoints count.
 
-    Raises ConfigurationError for the file, ClusterUnreachable if the target does not answer either, RightsMissing.
-    Source: `org.apache.kafka.connect.mirror.RemoteClusterUtils.translateOffsets` (KIP-382).
+    Raises ConfigurationError for the file, ClusterUnreachable if neither cluster answers, RightsMissing. Source:
+    `org.apache.kafka.connect.mirror.RemoteClusterUtils.translateOffsets` (KIP-382).
     """
     with closing(load_with_overrides(Path(config), (flow,))) as settings:
         one = settings.flows[0]
@@ -52,7 +52,7 @@ def translate_offsets(flow: str, group: str, config: Path | str = CONFIG) -> dic
 
 
 def offsets_to_use(rows: Iterable[GroupOffset]) -> dict[TopicPartition, int]:
-    """The offsets at which a group continues, without those in ERROR."""
+    """Returns the offsets at which a group continues, without partitions in ERROR."""
     trusted = (row for row in rows if row.judgement.verdict is not Verdict.ERROR)
     return {row.where: offset for row in trusted if (offset := row.goes_on_at) is not None}
 
@@ -74,16 +74,16 @@ def _from_checkpoints(flow: FlowSettings, clusters: FlowClusters, group: str) ->
 
 @dataclass(frozen=True)
 class Translated:
-    """Answers by offset of the source. `remote`: the partition on the target."""
+    """Answers by source offset. `remote`: the partition on the target."""
 
     remote: TopicPartition
     answers: Mapping[int, Answer | Unanswered]
 
 
 def translate_each(settings: Settings, flow: FlowSettings, where: TopicPartition, offsets: Sequence[int]) -> Translated:
-    """Where a reader at each of these offsets of a partition of the source continues on the target; writes nothing.
+    """Translates source offsets of the partition `where` to the target, without a consumer group. Writes nothing.
 
-    Raises WrongUsage for a partition that is not on both sides, ClusterUnreachable, RightsMissing, WrongCluster.
+    Raises WrongUsage if a side lacks the partition, ClusterUnreachable, RightsMissing, WrongCluster.
     """
     with both_clusters(settings, flow) as clusters:
         opened = guard(flow, clusters.source, clusters.target).open(
@@ -124,7 +124,10 @@ def ends_of(
     where: TopicPartition,
     remote: TopicPartition,
 ) -> LogEnds:
-    """Both ends of a partition, taken into the memory too. `groups`: of the source and of the target."""
+    """Reads where a partition and its copy `remote` start and end, and stores both in `memory`.
+
+    `groups`: the clients of source and target. Raises LockstepError if the target does not tell its end.
+    """
     # The target first: a reader at the source's end has then read all that lies below the target's.
     source, target = groups
     there, here = target.ends([remote]), source.ends([where]).items.get(where)
@@ -144,7 +147,9 @@ def _matches(
     partitions: tuple[TopicPartition, TopicPartition],
     offsets: Sequence[int],
 ) -> Iterator[tuple[int, SearchResult]]:
-    """Searches the target for the records at these offsets, where no exact offset is known and the file allows it."""
+    """Yields offsets with the matching record on the target. Searches only where no exact offset is known and the file
+    allows a search.
+    """
     where, remote = partitions
     questions: dict[GroupPartition, Question] = {}
     for at in offsets:

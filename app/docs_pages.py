@@ -62,11 +62,11 @@ SHORT = {
     TEXT.allowed: "text",
     BOOLEAN.allowed: "",
 }
-"""What is allowed, in the words that the page explains once."""
+"""The word in the page's tables, by what a key type allows. The page explains each word once."""
 
 
 CHANGES = {Live.FLOW: "", Live.JOB: "restart the job"}
-"""What a changed line does, in fewer words than in messages."""
+"""What the operator must do after a changed line, in fewer words than in messages."""
 
 
 def configuration_page() -> str:
@@ -99,7 +99,7 @@ def _default(key: Key[object]) -> str:
 
 
 PHASES = ("observe", "plan", "apply", "record")
-"""Phases of a pass."""
+"""The values of the label `phase`: phases of a pass."""
 
 
 DIFFERENCES = (*(kind for kind in Difference if kind is not Difference.UNVERIFIABLE), STALLED)
@@ -232,23 +232,23 @@ def _right_row(rule: RightRule) -> str:
 SHARED = frozenset(
     {"--config", "--flow", "--output", "--timeout", "--strict", "--help", "--why", "--dry-run", "--take-over", "--yes"}
 )
-"""Options of many commands: the page explains them once."""
+"""Options of many commands. The page explains them once, so the table leaves them out."""
 
 LED_THROUGH = (Command.FENCE, Command.DRAIN, Command.PROMOTE)
-"""By `cutover`."""
+"""The commands whose steps `cutover` runs."""
 
 BESIDES: Mapping[str, tuple[str, ...]] = {"addresses": ADDRESS_ENDINGS, "classes": CLASS_ENDINGS}
-"""Endings of the plug-ins' keys that a word also opens."""
+"""Endings of plug-in keys that a word of lockstep.overrides.open also opens."""
 
 
 def commands() -> str:
-    """Each command with its arguments and options, and what it does, as a table."""
+    """Returns the table of all commands, with arguments, options and purpose."""
     rows = [row for name, command in COMMANDS.items() for row in _of_command(name, command.load(name))]
     return "\n".join(["| command | does | options |", "|---|---|---|", *rows])
 
 
 def _of_command(name: str, command: Any) -> Iterator[str]:
-    """The row of a command, or a row for each of its subcommands."""
+    """Yields the row of a command, or a row for each of its subcommands."""
     below = getattr(command, "commands", {})
     for word, one in below.items():
         yield from _of_command(f"{name} {word}", one)
@@ -267,7 +267,7 @@ def _argument(parameter: Any) -> str:
 
 
 def _option(parameter: Any) -> str:
-    """The long name of an option; empty for options that most commands have."""
+    """Returns the long name of an option, or "" for one of `SHARED`."""
     longest = max(parameter.opts, key=len)
     return "" if longest in SHARED else f"`{longest}`"
 
@@ -282,7 +282,7 @@ def _operation(operation: Operation) -> str:
 
 
 def diagram() -> str:
-    """The arrows that lead to another state, as Mermaid; GitHub draws it."""
+    """Returns the failover's states and transitions as a Mermaid diagram, which GitHub draws."""
     arrows: dict[tuple[State, State], str] = {}
     for (state, command), row in TRANSITIONS.items():
         arrows[state, row.during] = arrows[row.during, row.then] = command.typed
@@ -296,7 +296,7 @@ def diagram() -> str:
 
 
 def steps() -> str:
-    """What each command does, as a table."""
+    """Returns the table of failover commands: states before and after, and steps."""
     rows = []
     for command in Command:
         if command is Command.DRAIN:
@@ -311,7 +311,7 @@ def steps() -> str:
 
 
 def _cutover() -> str:
-    """The row of `cutover`, which leads through the steps of three commands."""
+    """Returns the row of `cutover`, which runs the steps of three commands."""
     does = ". It ".join(map(str, TRANSITIONS[State.FENCED, Command.DRAIN].steps))
     froms = [str(state) for state in State if set(LED_THROUGH) & set(commands_from(state))]
     said = f"`fence`, if nothing is fenced. Then it {does}. Then `promote`"
@@ -336,11 +336,11 @@ MADE: Mapping[str, tuple[str, Callable[[], str]]] = {
     "failover.md": ("states", lambda: f"{diagram()}\n\n{steps()}"),
     "safety.md": ("opened", opened),
 }
-"""By page: the name in the two markers around the made part, and how it is made."""
+"""For each page: the name in the two markers around its generated part, and the function that makes that part."""
 
 
 def with_made_part(page: str) -> str:
-    """The page, with its made part as the code has it now."""
+    """Returns the page's text with its generated part renewed."""
     name, make = MADE[page]
     begin, end = f"<!-- {name}: made from the code by `make docs` -->", f"<!-- end of {name} -->"
     before, _, rest = (PROJECT / "docs" / page).read_text(encoding="utf-8").partition(begin)

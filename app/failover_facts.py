@@ -1,4 +1,4 @@
-"""Looks at both clusters of a flow for `preflight`: everything that the checks need. Writes nothing."""
+"""Observes both clusters of a flow for the checks of `preflight`. Writes nothing."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def observe_readiness(settings: Settings, flow: FlowSettings) -> ReadinessFacts:
 
 @dataclass(frozen=True)
 class _Seldom:
-    """Facts that seldom change, about these topics."""
+    """Facts that seldom change, seen at `at` (monotonic seconds) for these topics."""
 
     at: float
     topics: Collection[str]
@@ -90,7 +90,7 @@ class _Seldom:
 
 
 class ReadinessSurvey:
-    """Observes what the checks of one flow need, once or again and again."""
+    """Observes what the checks of one flow need. May be asked again and again; keeps facts that seldom change."""
 
     def __init__(
         self,
@@ -99,14 +99,15 @@ class ReadinessSurvey:
         *,
         by_job: bool = False,
     ) -> None:
-        """`by_job`: the job asks, with its own rights, and not the operator who fails over."""
+        """`by_job`: the job asks with its own rights. Otherwise the operator who fails over asks."""
         self._by_job = by_job
         self._flow, self._clusters = flow, clusters
         self._memory = ArrivalMemory()
         self._seldom: _Seldom | None = None
         self.positions: Positions = {}
-        """How far partitions were copied at the last count. A partition with an open transaction on the target is left
-        out: the transaction's records count as missing, and lie before the end of the copy once they are committed."""
+        """How far MM2 had copied each partition at the last count. Partitions with an open transaction on the target
+        are left out: its records count as missing until they are committed.
+        """
 
     def observe(
         self,
@@ -116,11 +117,12 @@ class ReadinessSurvey:
         replicas: Replicas | None = None,
         lost: LostRecords | None = None,
     ) -> ReadinessFacts:
-        """All but the heartbeat, which the caller knows. Raises LockstepError for what cannot be seen.
+        """Returns all facts but the heartbeat, which the caller knows. Raises LockstepError if a cluster does not show
+        them.
 
-        `listed`, and the target's `replicas`, now. `ledger`: of a flow whose topics may be moving already; their copies
-        count as they were then. `lost`: what was lost before it was copied, as the job knows it; None: the ledger and
-        both clusters are asked.
+        `listed`, `replicas`: topics of both clusters and the target's replicas, as they are now. `ledger`: of a flow
+        whose clients may have moved already; the copies then count as they were at the takeover. `lost`: the records
+        lost before MM2 copied them, as the job knows them. None: computed from the ledger and both clusters.
         """
         topics = fenced_topics(self._flow, listed.desired.remote)
         remote = [listed.desired.remote[topic] for topic in topics]
@@ -156,14 +158,16 @@ class ReadinessSurvey:
         )
 
     def _uncounted(self, listed: Listed, topics: list[str]) -> dict[TopicPartition, Arrival]:
-        """Partitions that cannot be counted: they have no metadata, or other topics share their copy."""
+        """Returns partitions that cannot be counted: they have no metadata, or several topics share their copy."""
         shared = {topic: name for topic, name in listed.desired.shared.items() if not is_copy(self._flow, topic)}
         return {**unlisted(listed.source, topics), **sharing(shared, listed.source)}
 
     def _open_transactions(
         self, seen: ArrivalsSeen, pairs: Mapping[TopicPartition, TopicPartition], beside: Beside
     ) -> dict[str, Undecided]:
-        """Open transactions by alias. Keeps the positions of partitions that have none on the target."""
+        """Returns the open transactions by cluster alias. Keeps the positions of partitions without one on the
+        target.
+        """
         here, there = self._clusters.ports
         of_target = beside(lambda: _undecided(there, seen.target), f"open transactions of {there.alias}")
         opened = {here.alias: _undecided(here, seen.source), there.alias: awaited(of_target)}
@@ -234,7 +238,9 @@ class ReadinessSurvey:
 
 
 def unsynced(flow: FlowSettings, here: GroupReader, there: GroupReader, listed: Listed) -> int | GroupsUnseen:
-    """Partitions of groups without an offset on the target, where the flow writes none; or why that is not known."""
+    """Returns how many partitions of groups have no offset on the target, where the flow writes none; or why that is
+    unknown.
+    """
     if flow.enabled.get(Kind.GROUP_OFFSET):
         return 0
     try:
@@ -248,7 +254,7 @@ def unsynced(flow: FlowSettings, here: GroupReader, there: GroupReader, listed: 
 
 
 def missing_of(findings: Iterable[RightFinding]) -> tuple[list[str], list[str]]:
-    """The missing rights in words: rights of later steps, then rights to read records, which a count needs."""
+    """Returns the missing rights as texts: those for later steps, then those to read records, which a count needs."""
     missing = [one.right for one in findings if one.verdict is RightVerdict.MISSING and not one.right.optional]
     words = {
         right: f"{right.operation} on {right.resource_type} {right.resource_name} of {right.cluster}"
@@ -259,14 +265,17 @@ def missing_of(findings: Iterable[RightFinding]) -> tuple[list[str], list[str]]:
 
 
 def _undecided(ports: ClusterPorts, ends: Mapping[TopicPartition, LogRange]) -> Undecided:
-    """`ends`: end offsets that were read before. Later records move the last stable offset as well."""
+    """Returns the cluster's open transactions. `ends`: end offsets read before, because later records also move the
+    last stable offset.
+    """
     with closing(ports.records("read_committed")) as committed:
         return undecided(committed, {where: log.end for where, log in ends.items()})
 
 
 def _differing(listed: Listed, topics: list[str]) -> dict[str, tuple[int, int]]:
-    """Remote topics whose partition count differs, with the counts of source and target. Copies that MM2 alone creates
-    are told by `without_copy`."""
+    """Returns remote topics whose partition count differs, each with the counts of source and target. Leaves out copies
+    that only MM2 creates: `without_copy` reports those.
+    """
     awaiting = listed.awaits_mm2()
     names = {listed.desired.remote[topic]: topic for topic in topics if topic not in awaiting}
     counts = {name: (listed.source[topic], listed.target.get(name, 0)) for name, topic in names.items()}
@@ -280,7 +289,9 @@ def _wanted_in_sync(target: KafkaCluster, remote: list[str]) -> dict[str, int]:
 
 
 def _acls_of(source: KafkaCluster) -> tuple[bool, Collection[AclBinding]]:
-    """Whether the source has an authorizer, and its ACLs; no ACLs where the right to read them is missing."""
+    """Returns whether the source has an authorizer, and its ACLs. Returns no ACLs if the right to read them is
+    missing.
+    """
     try:
         return True, source.acls.describe()
     except NotSupported:
@@ -290,8 +301,9 @@ def _acls_of(source: KafkaCluster) -> tuple[bool, Collection[AclBinding]]:
 
 
 def in_step_of_pass(report: Report, kinds: Collection[Kind], groups: GroupSummary) -> InStep:
-    """After a pass that compared these kinds and wrote nothing. A kind that is not enabled counts where something of it
-    is held or failed."""
+    """Returns what is in step after a pass that compared `kinds` and wrote nothing. A disabled kind counts too if a
+    change of it is held or failed.
+    """
     kinds = [*kinds, *(kind for kind in Kind if kind not in kinds and report.trouble.stops(kind))]
     changed = Counter(change.kind for change in report.plan.changes if not change.kind.row.content)
     refused = Counter(refusal.kind for refusal in report.plan.refused)
@@ -320,14 +332,15 @@ FLAGGED_NAMES: tuple[tuple[Callable[[str], bool], str], ...] = (
         "a schema registry keeps its schemas in {}: ids stay true only if its own tool leads it over",
     ),
 )
-"""Texts by a pattern of topic names. `{}` gets the topics."""
+"""Tests of a topic's name, each with the warning for the topics that match. `{}` stands for the topics."""
 
 TIERED = "tiered storage: segments of {} that lie in the source's remote store are copied as records, or not at all"
 
 
 def red_flags(topics: Collection[str], configs: Mapping[str, TopicConfigs]) -> Iterator[str]:
-    """Returns the texts for the source's topics. Exactly-once across clusters, share groups and open producers show in
-    no name."""
+    """Returns warnings about the source's topics. Names do not show exactly-once across clusters, share groups and open
+    producers.
+    """
     for applies, text in FLAGGED_NAMES:
         if found := sorted(filter(applies, topics)):
             yield text.format(first_names(found, 3))

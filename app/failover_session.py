@@ -1,4 +1,4 @@
-"""What a command of the failover works with: one flow's clusters, its ledger to write, and who does what."""
+"""Opens what a failover command works with: one flow's clusters, its ledger to write, and the steps."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from streaming.mm2.records import TopicPartition
 
 @dataclass(frozen=True)
 class FailoverCall:
-    """How a command was called.
+    """The options of a failover command.
 
-    `take_over`: the operator says that the process that began another command has ended. `within`: seconds in which all
-    records must be on the target. `accepted`: topics whose records may be missing there. `accepted_groups`: groups that
+    `take_over`: the operator says that the process of an unfinished command has ended. `within`: seconds in which all
+    records must reach the target. `accepted`: topics whose records may be missing there. `accepted_groups`: groups that
     need not get their last offsets. `verifies`: compare the records of both sides before clients may move. `aborts`:
-    abort open transactions on the source behind the fence. `say` gets lines for people, `on_state` each state that was
-    reached.
+    abort open transactions on the source behind the fence. `say` prints a line for people. `on_state` gets the state
+    before and after each transition.
     """
 
     why: str = ""
@@ -63,7 +63,7 @@ class FailoverCall:
 def failover_session(
     settings: Settings, flow: FlowSettings, call: FailoverCall, *, needs_source: bool = True, writes: bool = True
 ) -> Iterator[Scene]:
-    """Opens a flow for one command. `needs_source`: else only the target must be the right cluster.
+    """Opens a flow for one command. Without `needs_source` only the target must be the right cluster.
 
     Raises ClusterUnreachable, WrongCluster, LedgerUntrusted, RightsMissing.
     """
@@ -94,8 +94,9 @@ def failover_session(
 def other_ledgers(
     settings: Settings, flow: FlowSettings, say: Callable[[str], None], *, writes: bool = True
 ) -> Iterator[OtherLedgers]:
-    """The ledgers of the other flows from the same source. `say` hears of one that cannot be opened. It is `unread`
-    unless it certainly does not exist yet."""
+    """Opens the ledgers of the other flows from the same source. `say` gets a line for each that cannot be opened.
+    `unread` names those, except ledgers that certainly do not exist yet.
+    """
     with ExitStack() as stack:
         found, unread = list[Ledger](), dict[str, str]()
         for other in settings.flows:
@@ -106,14 +107,15 @@ def other_ledgers(
                 clusters = stack.enter_context(both_clusters(settings, other))
                 found.append(_opened(other, clusters, needs_source=False, writes=writes))
             except LockstepError as error:
-                say(f"{other.flow.name} may copy the fence while {other.flow.target} cannot be told of it: {error}")
+                there = other.flow.target
+                say(f"{other.flow.name} may copy the fence's ACLs to {there}. Its ledger cannot be opened: {error}")
                 if clusters is None or not _has_none(other, clusters):
                     unread[other.flow.name] = str(error)
         yield OtherLedgers(found, unread)
 
 
 def _has_none(flow: FlowSettings, clusters: FlowClusters) -> bool:
-    """Whether a ledger certainly does not exist yet, as where the right to create it is missing."""
+    """Returns whether the flow certainly has no ledger yet, even if the right to create one is missing."""
     try:
         return not _opened(flow, clusters, needs_source=False, writes=False).exists
     except LockstepError:
@@ -144,7 +146,9 @@ STAYS = "the group stays where it is: --accept-group names it"
 def write_last_offsets(
     settings: Settings, flow: FlowSettings, accepted: Collection[str], copies: Collection[str]
 ) -> str:
-    """Writes the groups' last offsets on the target. Returns a summary. Raises LockstepError as `write_groups`."""
+    """Writes the groups' last offsets on the target and returns a summary. Raises LockstepError as `write_groups`
+    does.
+    """
     shown, kinds = GroupScope(shown=True), [Kind.GROUP_OFFSET]
     opened = single_pass(settings, flow, writes="promote", kinds=kinds, scope=shown, obeys_failover=False)
     with opened as one, one.reconcile.leading():
@@ -160,11 +164,10 @@ def write_groups(
     *,
     most_skipping: int = 0,
 ) -> str:
-    """Writes the groups' offsets first, on all topics. `accepted`: groups that stay where they are.
+    """Writes the groups' offsets on all topics, then checks them. `accepted`: groups whose offsets stay as they are.
 
-    Then raises LockstepError for a group on the `copies` whose offsets could not be read, or that is held in ERROR, on
-    any topic.
-    Raises it too for more partitions than `most_skipping` in which a group has no offset on the target.
+    Raises LockstepError if the offsets of a group on the topics `copies` cannot be read, or are held in ERROR on any
+    topic. Raises it too if groups have no target offset in more than `most_skipping` partitions.
     """
     compared = reconcile.compare(everything=True)
     stay = [change for change in compared.plan.changes if change.key[0] in accepted]
@@ -210,8 +213,9 @@ def _refuse_held(rows: Collection[GroupOffset]) -> None:
 
 
 WITHOUT_OFFSET = frozenset({Verdict.NO_OFFSET_SYNC, Verdict.TOO_OLD, Verdict.TOPIC_MISSING, Verdict.GROUP_ACTIVE})
-"""A group without an offset on the target begins there by auto.offset.reset. Lockstep writes none while the group has
-members there."""
+"""Verdicts without an offset on the target: the group begins there by auto.offset.reset. GROUP_ACTIVE: Lockstep writes
+no offset while the group has members there.
+"""
 
 
 def _skips(row: GroupOffset) -> bool:
@@ -220,8 +224,9 @@ def _skips(row: GroupOffset) -> bool:
 
 
 def _refuse_skipping(rows: Collection[GroupOffset], most: int) -> None:
-    """Raises LockstepError for groups that may skip records: they would begin on the target by auto.offset.reset, or
-    the copy lost records that the source still has."""
+    """Raises LockstepError for groups that may skip records. Either they would begin on the target by
+    auto.offset.reset, or the copy lost records that the source still has.
+    """
     left = [row for row in rows if _skips(row)]
     if len(left) <= most:
         return
@@ -241,9 +246,9 @@ CLAIM = re.compile(r"(?P<who>.*)@(?P<host>[^@/]*?)(?:/(?P<place>[0-9a-f]+))?:(?P
 
 
 def place_of_this_process() -> str:
-    """Where its pid means it alone: the kernel since its start, and the pid namespace (Linux). "" where none is shown.
+    """Returns a hash of the kernel's boot id and the pid namespace (Linux): within them a pid is unique. "" if unknown.
 
-    Containers with the host's network have its name as well, and pids of their own.
+    The host name does not suffice: containers with the host's network share it and have pids of their own.
     """
     try:
         booted = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -254,18 +259,18 @@ def place_of_this_process() -> str:
 
 
 def claim_of_this_process() -> str:
-    """`user@host/place:pid`; without a place `user@host:pid`, as earlier versions wrote it."""
+    """Returns `user@host/place:pid`, or `user@host:pid` without a place, as earlier versions wrote it."""
     place = place_of_this_process()
     return f"{process_identity()}{f'/{place}' if place else ''}:{os.getpid()}"
 
 
 def none_is_alive(claim: str) -> bool:
-    """Answers as `may_be_alive` where the operator says that the process has ended."""
+    """Returns False: used instead of `may_be_alive` if the operator says that the process has ended."""
     return False
 
 
 def may_be_alive(claim: str) -> bool:
-    """Whether the process of a claim may still run. A process of another host or place may."""
+    """Returns whether the process of a claim may still run. True for a process of another host or place."""
     found = CLAIM.fullmatch(claim)
     if found is None or found["host"] != process_identity().rpartition("@")[2]:
         return True
@@ -283,7 +288,7 @@ def may_be_alive(claim: str) -> bool:
 
 
 class NotVerified(LockstepError):
-    """Records are missing, changed, out of order or foreign, or could not be compared."""
+    """Records are missing, changed, reordered or foreign, or could not be compared."""
 
     code = "NOT_VERIFIED"
     remedy = (
@@ -300,8 +305,9 @@ def compare_copies(
     topics: Collection[str],
     ends: Mapping[TopicPartition, int],
 ) -> None:
-    """Compares those records of these topics that are not verified yet. `ends`: offsets at which partitions of the
-    target end, whatever clients wrote there since. Raises NotVerified, LockstepError."""
+    """Compares the records of these topics that are not verified yet. `ends`: end offsets of the target's partitions
+    before clients wrote there. Raises NotVerified, LockstepError.
+    """
     from app.verify.flow_check import verify_rest
 
     say(f"comparing what was not verified yet of {number_of(len(topics), 'topic')}")
@@ -309,10 +315,10 @@ def compare_copies(
 
 
 def verdict_line(report: FlowReport) -> str:
-    """What was found, in a line. Records that are there twice stop nothing, because MM2 copies at least once.
+    """Returns the result in one line. Duplicates are allowed, because MM2 copies at least once.
 
-    Raises NotVerified for any other difference, and for records that are still to be copied. All have been waited for,
-    so such a record was lost at the end.
+    Raises NotVerified for any other difference and for records not copied yet. The command waited for all, so those are
+    lost.
     """
     partitions = number_of(len(report.partitions), "partition")
     if bad := [_described(one) for one in report.partitions if one.pending or not one.is_whole]:
@@ -321,7 +327,7 @@ def verdict_line(report: FlowReport) -> str:
             "`lockstep verify` says what; the flow stays as it is"
         )
     twice = sum(one.differences.get(Difference.DUPLICATE, 0) for one in report.partitions)
-    copies = f", {number_of(twice, 'is', 'are')} there once more (MM2 copies at least once)" if twice else ""
+    copies = f", {number_of(twice, 'is', 'are')} on the target twice (MM2 copies at least once)" if twice else ""
     compared = f"{number_of(report.records, 'record')} of {partitions}"
     return f"compared: {compared}; none is missing, changed or out of order{copies}"
 

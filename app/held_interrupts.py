@@ -1,5 +1,4 @@
-"""Ctrl-C and SIGTERM while something is under way that must come to its end first: a write that is to be recorded, the
-start of a JVM."""
+"""Delays Ctrl-C and SIGTERM until an important step is complete: a write with its record, the start of a JVM."""
 
 from __future__ import annotations
 
@@ -14,10 +13,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def held_interrupts() -> Iterator[Callable[[], None]]:
-    """The first signal waits until the block calls what it gets here, or ends: that raises KeyboardInterrupt.
+    """Delays the first signal until the block calls the yielded function, or ends. That raises KeyboardInterrupt.
 
-    A second one does so at once. Only the main thread gets signals; in others nothing is held. A signal that is
-    ignored, as Ctrl-C is by what a script starts in the background, or not handled by Python, is left alone.
+    A second signal raises it at once. Only the main thread gets signals; in other threads this does nothing. Signals
+    that are ignored, as Ctrl-C is in a script's background process, or that Python does not handle, stay as they are.
     """
     asked = False
 

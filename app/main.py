@@ -1,4 +1,4 @@
-"""The console script. It imports nothing of Lockstep before it knows what Ctrl-C means."""
+"""The entry point of the console script. Installs its handling of Ctrl-C before it imports the rest of Lockstep."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells have it."""
+"""The exit code after Ctrl-C, as shells define it."""
 
 NEW_OBJECTS: Final = 50_000
-"""Python looks for unused cycles of objects after so many new ones. With its default, 700, that took up to a sixth of a
-command's time, and a command leaves few cycles."""
+"""New objects after which Python looks for unused cycles. Its default, 700, cost up to a sixth of a command's time, and
+a command leaves few cycles.
+"""
 
 
 AGAIN_AFTER_S: Final = 0.05
 
 
 def raise_again(unraisable: UnraisableHookArgs) -> None:
-    """Lets Ctrl-C come again if it came where Python raises nothing, as in py4j's callbacks for garbage."""
+    """Raises Ctrl-C again if it came where Python cannot raise it, as in py4j's callbacks at garbage collection."""
     if unraisable.exc_type is KeyboardInterrupt:
         threading.Timer(AGAIN_AFTER_S, _thread.interrupt_main).start()
     else:
@@ -42,7 +43,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    """Runs a command. Whatever it raises on purpose is one message on stderr, never a stack trace."""
+    """Runs a command. Prints any expected error as one message on stderr, without a stack trace."""
     gc.set_threshold(NEW_OBJECTS)
     sys.unraisablehook = raise_again
     # What a script starts in the background ignores Ctrl-C. That stays so.

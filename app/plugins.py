@@ -1,9 +1,8 @@
-"""Policies, filters, listeners, providers, reporters by the class that a file names: Kafka's by Java name, others by
-`package.module:Class`.
+"""Loads the plug-in classes that a file names: Kafka's by Java name, others by `package.module:Class`.
 
-The protocols, and the classes that Lockstep ships, have their names in the package `lockstep`. A class is made without
-arguments, and may have `configure(properties)`, which gets every property of its flow; a reporter, which is the whole
-job's, those that hold for all flows.
+Plug-ins are policies, filters, listeners, providers and reporters. The package `lockstep` exports their protocols and
+the classes that Lockstep ships. A class is created without arguments and may have `configure(properties)`. It gets all
+properties of its flow; a reporter serves the whole job and gets those that hold for all flows.
 """
 
 from __future__ import annotations
@@ -44,8 +43,9 @@ MOST_OF_A_POLICY = "lockstep.policies.BaseReplicationPolicy"
 
 @dataclass(frozen=True)
 class PluginKind:
-    """The requirements of a property for the class it names. `reads`: further keys that Kafka's own class reads.
-    `defaults`: methods that a class may leave out."""
+    """How to load the class that the property `key` names. `shipped`: Lockstep's classes, by Kafka's names. `reads`:
+    further keys that Kafka's own class reads. `defaults`: methods that a class may leave out.
+    """
 
     key: Key[Any]
     shipped: tuple[type, ...] = ()
@@ -75,14 +75,14 @@ PLUGIN_KINDS: Mapping[type, PluginKind] = {
     ),
     MetricsReporter: PluginKind(keys.METRIC_REPORTERS, defaults={"close": close_nothing}),
 }
-"""By the protocol that the class must have; ours are called as Kafka's are."""
+"""How to load a class, by the protocol that it must implement."""
 
 
 def load_plugin(reference: str, protocol: type, properties: Mapping[str, str]) -> Any:
-    """An instance of the class, configured; `protocol` is one of PLUGIN_KINDS.
+    """Creates the class and configures it. `reference`: its name in the file. `protocol`: a key of PLUGIN_KINDS.
 
-    Raises PluginError, which names the class, the property and what it lacks. A LockstepError of `configure` passes as
-    it is, for it says what to mend. One that could not be configured is closed; any other the caller closes.
+    Raises PluginError, which names the class, the property and what it lacks. Passes on a LockstepError of `configure`.
+    Closes an instance that failed to configure; the caller closes any other.
     """
     kind = PLUGIN_KINDS[protocol]
     named = f"{reference} ({kind.key.name})"
@@ -109,7 +109,7 @@ def _imported(reference: str, key: str) -> type:
     module, colon, name = reference.partition(":")
     if not (colon and module and name):
         raise PluginError(
-            f"{named} is no class that Lockstep can load. Write a Java class other than Kafka's own in Python, and "
+            f"Lockstep cannot load {named}. Write a Java class other than Kafka's own in Python, and "
             f"name it as package.module:Class. With the prefix, as lockstep.{key}, MM2 keeps its own"
         )
     imported = _call(
@@ -129,7 +129,7 @@ def _methods(protocol: type) -> list[str]:
 
 
 def _has(cls: type, protocol: type, name: str) -> bool:
-    """Whether the class implements the method: neither inherits it from the protocol, nor leaves it abstract."""
+    """Returns whether the class implements the method, neither inherited from the protocol nor abstract."""
     method = getattr(cls, name, None)
     return callable(method) and method is not vars(protocol)[name] and name not in getattr(cls, ABSTRACT, ())
 

@@ -1,6 +1,6 @@
-"""Files that commands leave behind: whole or not at all, never through a link, and read by their owner alone.
+"""Writes files that only their owner can read, each whole or not at all, and never through a link.
 
-And whether a file is another one than it was.
+Also stamps files, to notice that one changed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ FOR_OWNER = 0o600
 FOLDER_FOR_OWNER = 0o700
 
 FileStamp = tuple[int, int, int]
-"""Modification time (ns), size and inode of a file. It may have changed if they differ."""
+"""Modification time (ns), size and inode of a file. If they differ, the file may have changed."""
 
 
 def file_stamp(path: Path) -> FileStamp | None:
-    """The stamp of a file; None while it does not exist, as while an editor replaces it."""
+    """Returns the stamp of a file; None while it does not exist, for example while an editor replaces it."""
     try:
         found = path.stat()
     except OSError:
@@ -31,14 +31,15 @@ def file_stamp(path: Path) -> FileStamp | None:
 
 
 def unfinished_path(path: Path) -> Path:
-    """A random name beside the path, which no other process can have opened or linked before."""
+    """Returns a random path beside `path`, which no other process can have opened or linked before."""
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
 
 
 def replace_file(path: Path, data: bytes, mode: int = FOR_OWNER) -> None:
-    """Puts a file with this content in its place, on the disk when this returns. A link is replaced, not followed.
+    """Replaces or creates a file with this content. It is on the disk when this returns. A link is replaced, not
+    followed.
 
-    `mode`: at most, because the process' umask holds as well. Raises OSError; then nothing is left behind.
+    `mode`: file mode, further reduced by the process' umask. Raises OSError; then no part of a file is left.
     """
     part = unfinished_path(path)
     try:
@@ -60,16 +61,16 @@ def replace_file(path: Path, data: bytes, mode: int = FOR_OWNER) -> None:
 
 
 def local_path(folder: str) -> Path | None:
-    """The path of a folder on this machine; None where a URL leads to another file system."""
+    """Returns the path of a folder on this machine; None for a URL of another file system."""
     if folder.startswith("file:"):
         return Path(urlsplit(folder).path)
     return None if "://" in folder else Path(folder)
 
 
 def make_new_folder(folder: str, option: str) -> None:
-    """Makes a folder for its owner alone, or takes an empty one. Leaves a URL of another file system alone.
+    """Creates a folder for its owner alone, or uses an empty one. Ignores a URL of another file system.
 
-    Raises WrongUsage for a link, for a file or a folder with content, and if no folder can be made.
+    Raises WrongUsage for a link, a file, a folder with content, and a folder that cannot be created.
     """
     path = local_path(folder)
     if path is None:
@@ -77,7 +78,7 @@ def make_new_folder(folder: str, option: str) -> None:
     if path.is_symlink():
         raise WrongUsage(f"{option} {folder}: it is a symbolic link; name the folder itself")
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise WrongUsage(f"{option} {folder}: it exists and is no empty folder; name a new one")
+        raise WrongUsage(f"{option} {folder}: it exists and is not an empty folder; name a new one")
     try:
         path.mkdir(FOLDER_FOR_OWNER, parents=True, exist_ok=True)
         path.chmod(FOLDER_FOR_OWNER)
@@ -86,7 +87,7 @@ def make_new_folder(folder: str, option: str) -> None:
 
 
 def write_report(path: Path, data: bytes) -> None:
-    """As `replace_file`, for what `--report` names. Raises LockstepError."""
+    """Replaces the file of `--report`, as `replace_file`. Raises LockstepError."""
     try:
         replace_file(path, data)
     except OSError as error:
@@ -94,7 +95,7 @@ def write_report(path: Path, data: bytes) -> None:
 
 
 def check_writable(path: Path, option: str = "--out") -> None:
-    """Raises WrongUsage if no file can be written there. Called before a long comparison."""
+    """Raises WrongUsage if no file can be written at `path`. Called before a long comparison."""
     folder = path.parent
     try:
         if path.is_dir():
@@ -102,7 +103,7 @@ def check_writable(path: Path, option: str = "--out") -> None:
         elif os.access(folder, os.W_OK | os.X_OK):
             return
         else:
-            why = f"no file can be made in {folder}" if folder.is_dir() else f"there is no folder {folder}"
+            why = f"no file can be created in {folder}" if folder.is_dir() else f"there is no folder {folder}"
     except OSError as error:
         why = error.strerror or str(error)
     raise WrongUsage(f"{option} {path}: {why}")

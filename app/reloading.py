@@ -1,4 +1,4 @@
-"""When a running job reads its file again: when the file changed, at SIGHUP, and when it is asked to."""
+"""Lets a running job read its file again: after a change of the file, at SIGHUP, and on request."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from streaming.flow import Flow
 class ChangedLine:
     """A line of the file that was added, removed or changed.
 
-    `key`: as written; `name`: without its scope. `before`, `after`: the values, None where the line is absent;
-    `app.properties.shown_values` says which values are not hidden. `live` None: Lockstep does not read this key.
-    `flows`: the flows that the line holds for.
+    `key`: as written; `name`: without its scope. `before`, `after`: the values, None if the line is absent. They may be
+    secret: `app.properties.shown_values` tells which may be shown. `live`: how the change takes effect; None if
+    Lockstep does not read this key. `flows`: the flows that the line holds for.
     """
 
     key: str
@@ -47,7 +47,7 @@ class ChangedLine:
 
 
 def changed_lines(before: Settings, after: Settings) -> list[ChangedLine]:
-    """Every line that differs, sorted by key."""
+    """Returns every line that differs, sorted by key."""
     flows = frozenset(one.flow for one in before.flows)
     aliases = {*before.clusters, *after.clusters}
     found: list[ChangedLine] = []
@@ -76,27 +76,27 @@ log = logging.getLogger(__name__)
 
 
 Adopt = Callable[[Settings, Sequence[ChangedLine]], Settings]
-"""Called with the settings of the file as it is now, and the lines that differ. Returns the settings now in force."""
+"""Takes the settings that the file has now and the changed lines. Returns the settings then in force."""
 
 
 @dataclass(frozen=True)
 class Reloaded:
-    """The result of one reading of the file: the lines that changed, or why the job rejected the file."""
+    """The result of one reading of the file: the changed lines, or why the job rejected the file."""
 
     changed: tuple[str, ...] = ()
     error: str | None = None
 
     def as_json(self) -> dict[str, object]:
-        """The document of `lockstep reload`."""
+        """Returns the document of `lockstep reload`."""
         return {"changed": list(self.changed), "error": self.error}
 
 
 @dataclass(frozen=True)
 class FileStatus:
-    """Whether the running job uses its file as it is now.
+    """Whether the running job uses the current content of its file.
 
-    `mistakes`: why the job rejected the file, at `rejected_since`; it goes on with the settings that it had before.
-    `needs_restart`: lines that changed since the job started, and that take effect with a restart alone.
+    `mistakes`: why the job rejected the file, at `rejected_since`; it keeps its earlier settings. `needs_restart`:
+    lines changed since the job started that take effect only with a restart.
     """
 
     mistakes: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class FileStatus:
     needs_restart: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """`file` of the document of `lockstep status`."""
+        """Returns `file` of the document of `lockstep status`."""
         return {
             "rejected_since": utc_text(self.rejected_since) if self.rejected_since else None,
             "mistakes": list(self.mistakes),
@@ -113,7 +113,9 @@ class FileStatus:
 
 
 class Reloading:
-    """Reads the file again when it changed or when asked. The job's main thread calls `tick`, any thread the others."""
+    """Reads the file again when it changed, and on request. The job's main thread calls `tick`; any thread may call the
+    rest.
+    """
 
     def __init__(
         self,
@@ -133,11 +135,11 @@ class Reloading:
         self._last = Reloaded()
 
     def request(self) -> None:
-        """Lets the next tick read the file, even an unchanged one: files that it refers to may have changed."""
+        """Makes the next tick read the file, even an unchanged one: a file that it refers to may have changed."""
         self._requested.set()
 
     def ask(self, wait: float) -> Reloaded | None:
-        """Requests a reading and returns its result; None if the result took more than `wait` seconds."""
+        """Requests a reading and returns its result; None if that took more than `wait` seconds."""
         with self._done:
             goal = self._count + 1
             self.request()
@@ -145,11 +147,11 @@ class Reloading:
 
     @property
     def file(self) -> FileStatus:
-        """The status as of the last reading."""
+        """Returns the status after the last reading."""
         return self._file
 
     def tick(self) -> None:
-        """Called twice a second. Leaves a file that changed since the last tick to the next: it may be half written."""
+        """Reads the file if due. Called twice a second. Waits one tick after a change: the file may be half written."""
         before, self._seen = self._seen, file_stamp(self._path)
         steady = self._seen == before
         if self._requested.is_set() or (steady and self._seen != self._read):

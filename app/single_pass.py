@@ -1,4 +1,6 @@
-"""A command's single pass over one flow: the same as the job's, which compares everything however long it takes."""
+"""Runs a single pass over one flow for a command. Unlike a job's pass it compares everything, however long that
+takes.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, lease, ledger
 from sinks.engine.deletion_checks import SECOND_LOOK_AFTER_S
 from sinks.engine.flow_components import FlowComponents
-from sinks.engine.flow_status import first_statuses, status_without_job
+from sinks.engine.flow_status import age_of, first_statuses, kind_status, state_of
 from sinks.engine.reconcile import FlowReconcile
-from sinks.engine.report import Compared
-from sinks.engine.status import Failing, FlowState, FlowStatus, as_far_as_known
+from sinks.engine.report import Compared, Report
+from sinks.engine.status import Failing, FlowState, FlowStatus, as_far_as_known, silence
 from sinks.every_kind.controller import Controller, StreamFollower
 from sinks.every_kind.wishes import Wishes
 from sinks.failover.arrival import pairs_of
@@ -41,17 +43,17 @@ HANDED_OVER_WITHIN = 90.0
 """Seconds that a command waits for a job to end its pass and hand over, or for the lease of one that is gone."""
 
 CATCHES_UP_WITHIN = 5.0
-"""Seconds in which an offset-preserving copier must have copied what the source has now, to count as alive."""
+"""Seconds in which a copier that keeps offsets must catch up with the source's present ends to count as alive."""
 
 LAST_HEARTBEATS = 200
-"""Records at the end of a heartbeats topic to look through: one a second and flow, so some minutes' worth."""
+"""Records to read at the end of a heartbeats topic. Each flow writes one a second, so this covers minutes."""
 
 
 @dataclass(frozen=True)
 class SinglePass:
-    """One flow's pass: `reconcile.compare` observes, `reconcile.apply` writes what was compared.
+    """One flow's pass: `reconcile.compare` observes, `reconcile.apply` writes the differences.
 
-    `reviewed`: a person sees the plan before it is applied. `wait`: sleeps for so many seconds.
+    `reviewed`: a person sees the plan before Lockstep applies it. `wait`: sleeps for so many seconds.
     """
 
     flow: FlowSettings
@@ -63,9 +65,10 @@ class SinglePass:
     wait: Callable[[float], None] = time.sleep
 
     def compare(self, *, force: bool = False) -> Compared:
-        """Compares everything once. If no person reviews the plan, compares again before a deletion, as the job does.
+        """Compares everything. Without a person who reviews the plan, compares again before a deletion, as the job
+        does.
 
-        Topics need a minute: they stay among `Compared.waiting`. Raises what stops the flow.
+        The deletion of a topic needs a minute, so it stays in `Compared.waiting`. Raises the errors that stop a flow.
         """
         compared = self.reconcile.compare(everything=True, force=force)
         if self.reviewed or all(one.kind.row.data for one in compared.waiting):
@@ -74,7 +77,7 @@ class SinglePass:
         return self.reconcile.compare(everything=True, force=force)
 
     def compare_groups(self) -> Compared:
-        """As `compare`. Raises LockstepError where the groups' offsets cannot be compared."""
+        """Compares as `compare` does. Raises LockstepError if the groups' offsets cannot be compared."""
         compared = self.compare()
         for reason in compared.trouble.faulted.values():
             raise LockstepError(reason)
@@ -82,12 +85,12 @@ class SinglePass:
 
     @property
     def group_offsets(self) -> list[GroupOffset]:
-        """Each group's offsets, by partition, of the last comparison."""
+        """The offsets of each group and partition, as the last comparison saw them."""
         return group_offsets(self.controllers)
 
 
 def group_offsets(controllers: Iterable[Controller]) -> list[GroupOffset]:
-    """What the last comparison of these knows of each group and partition."""
+    """Returns the offsets of each group and partition from the last comparison by these controllers."""
     return [row for one in controllers if isinstance(one, OffsetController) for row in one.rows]
 
 
@@ -104,12 +107,12 @@ def single_pass(
     obeys_failover: bool = True,
     reviewed: bool = False,
 ) -> Iterator[SinglePass]:
-    """Opens both clusters for one pass over these kinds. `writes`: the command that writes, inside of
-    `reconcile.leading()`; None for one that only reads.
+    """Opens both clusters for one pass over these kinds. `writes`: the command that writes, inside
+    `reconcile.leading()`. None: it only reads.
 
-    `wishes`: of all flows into this target that the command compares. `obeys_failover`: False for a pass on behalf of a
-    failover, and for the way back: they are made for a flow that has ended. `reviewed`: a person sees the plan before
-    it is written.
+    `wishes`: shared by all flows into this target that the command compares. `obeys_failover`: False for a pass during
+    a failover or for the way back, because the flow has ended by then. `reviewed`: a person sees the plan before
+    Lockstep applies it.
     """
     with ExitStack() as stack:
         clusters = stack.enter_context(both_clusters(settings, flow))
@@ -144,7 +147,9 @@ def single_pass(
 
 
 def group_offsets_now(settings: Settings, flow: FlowSettings, groups: Collection[str]) -> list[GroupOffset]:
-    """Where these groups would continue, also of a flow that has ended; writes nothing. Raises LockstepError."""
+    """Returns where these groups would continue on the target, even if the flow has ended. Writes nothing. Raises
+    LockstepError.
+    """
     scope = GroupScope(groups, shown=True)
     with single_pass(settings, flow, kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False) as one:
         one.compare_groups()
@@ -152,7 +157,9 @@ def group_offsets_now(settings: Settings, flow: FlowSettings, groups: Collection
 
 
 def expected_wishes(settings: Settings, kinds: Collection[Kind] = tuple(Kind)) -> dict[str, Wishes]:
-    """Wishes by target, for a command that compares these kinds of all these flows one after the other."""
+    """Returns the wishes to expect by target, for a command that compares these kinds of all flows one after
+    another.
+    """
     wishes = {flow.flow.target: Wishes() for flow in settings.flows}
     for flow in settings.flows:
         for kind in kinds:
@@ -162,9 +169,9 @@ def expected_wishes(settings: Settings, kinds: Collection[Kind] = tuple(Kind)) -
 
 
 def newest_heartbeat(flow: FlowSettings, clusters: FlowClusters) -> NewestHeartbeat | None:
-    """The newest heartbeat that was copied from source to target, or emitted for the flow; None without one.
+    """Returns the newest heartbeat that was copied from source to target, or emitted for the flow; None without one.
 
-    A copier without heartbeats counts as heard when the copies have what the source had a moment ago.
+    A copier without heartbeats counts as alive if the copies have the records that the source had a moment ago.
     """
     if flow.keeps_offsets:
         return _caught_up(flow, clusters)
@@ -184,7 +191,9 @@ def newest_heartbeat(flow: FlowSettings, clusters: FlowClusters) -> NewestHeartb
 
 
 def heartbeat_before(settings: Settings, flow: FlowSettings) -> NewestHeartbeat | None:
-    """Returns the newest heartbeat from before a job. None for a copier without heartbeats. Raises LockstepError."""
+    """Returns the newest heartbeat from before the job started; None for a copier without heartbeats. Raises
+    LockstepError.
+    """
     if flow.keeps_offsets:
         return None
     with both_clusters(settings, flow) as clusters:
@@ -211,7 +220,9 @@ def _caught_up(flow: FlowSettings, clusters: FlowClusters) -> NewestHeartbeat | 
 
 
 def status_now(settings: Settings, flow: FlowSettings, silent: str) -> FlowStatus:
-    """A flow's status as both clusters show it, without what a running job knows. `silent`: why no job answered."""
+    """Returns a flow's status as both clusters show it, without the job's own knowledge. `silent`: why no job
+    answered.
+    """
     failover = NEVER_READ
     try:
         with single_pass(settings, flow) as one:
@@ -229,8 +240,38 @@ def status_now(settings: Settings, flow: FlowSettings, silent: str) -> FlowStatu
         return FlowStatus(flow.flow, FlowState.ERROR, None, None, reason, kinds, failure=failure, failover=failover)
 
 
+def status_without_job(
+    settings: FlowSettings, report: Report, newest: NewestHeartbeat | None, led_by: Leader | None, silent: str
+) -> FlowStatus:
+    """Returns the status of a flow after one pass of a command that wrote nothing. `newest`: its newest heartbeat.
+
+    `led_by`: the process that led the flow last. `silent`: why no job answered. Without a job the flow is not kept in
+    step, whatever its last heartbeat says. A flow that has ended needs no job.
+    """
+    heard, now = age_of(newest), utc_now()
+    ended = state_of(None, newest, settings, report.failover) is FlowState.ENDED
+    state = FlowState.ENDED if ended else FlowState.NO_JOB
+    last = f"{led_by} led the flow last" if led_by else None
+    quiet = silence(state_of(None, newest, settings), heard, settings.copier)
+    seen = "drift is what both clusters show now"
+    return FlowStatus(
+        flow=settings.flow,
+        state=state,
+        heartbeat_age_seconds=heard,
+        heartbeat_copied=newest is None or newest.copied,
+        reason=None if ended else "; ".join(one for one in (silent, last, quiet, seen) if one),
+        kinds=as_far_as_known(
+            {kind: kind_status(kind, first, report, now) for kind, first in first_statuses(settings).items()},
+            state,
+            None,
+        ),
+        effective=report.effective,
+        failover=report.failover,
+    )
+
+
 def _led_by(flow: FlowSettings, ledger: Ledger) -> Leader | None:
-    """The last leader in the ledger. Its process may have ended since."""
+    """Returns the last leader in the ledger. Its process may have ended since."""
     name = flow.flow.name
     record = last_leader(decoded(name, ledger.newest_lease(name), Seal(name, flow.safety.ledger_secret)))
     return Leader(record.client, record.host, record.since) if record else None

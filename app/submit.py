@@ -1,4 +1,4 @@
-"""What spark-submit runs. It puts this file's folder on the path; the packages are found from the one above."""
+"""The script that spark-submit runs. Adds the parent folder to the path, where the packages are."""
 
 from __future__ import annotations
 

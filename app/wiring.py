@@ -1,6 +1,6 @@
-"""Clusters, ledger, audit and guard of a flow, made from its settings: constructor calls only.
+"""Constructs clusters, ledger, audit and guard of a flow from its settings.
 
-What only the running job has is in `app.job.flow_wiring`.
+`app.job.flow_wiring` constructs what only a running job needs.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from streaming.flow import Flow
 
 
 def open_cluster(alias: str, properties: Mapping[str, str], count: CountRequest = count_nothing) -> KafkaCluster:
-    """A cluster by its Java client properties, asked through this program's JVM.
+    """Returns a cluster by its Java client properties. Uses this program's JVM.
 
-    Raises LockstepError for client settings that cannot be used.
+    Raises LockstepError for client settings that Java rejects.
     """
     return KafkaCluster(alias, properties, process_jvm, count)
 
@@ -51,12 +51,14 @@ def connect(
     flow: Flow,
     count: CountRequest = count_nothing,
 ) -> KafkaCluster:
-    """The cluster of an alias, as a flow names it. Raises LockstepError for client settings that cannot be used."""
+    """Returns the cluster of an alias with the flow's client settings. Raises LockstepError for settings that Java
+    rejects.
+    """
     return open_cluster(alias, settings.cluster(alias, flow).admin, count)
 
 
 def client_mistakes(settings: Settings, flow: FlowSettings) -> list[LockstepError]:
-    """The mistakes in the client settings of both clusters of a flow. Connects to none."""
+    """Returns the mistakes in the client settings of both clusters of a flow. Connects to neither."""
     found: list[LockstepError] = []
     for alias in (flow.flow.source, flow.flow.target):
         client = settings.cluster(alias, flow.flow).admin
@@ -75,16 +77,16 @@ def audit(flow: FlowSettings, target: KafkaCluster) -> Audit:
 
 COPIED_LEDGER = (
     "{} on the cluster {} looks like this flow's ledger under the name of another separator. Under this replication "
-    "policy MM2 may have copied it from {}, so it is not believed, and nothing is written. If it is the ledger, set "
+    "policy MM2 may have copied it from {}, so Lockstep does not trust it and writes nothing. If it is the ledger, set "
     "replication.policy.separator back, or sign it (lockstep.ledger.secret, `lockstep ledger sign`). Else delete it"
 )
 
 
 def ledger(flow: FlowSettings, target: Cluster, *, to_write: bool, permit: Callable[[], None] = lambda: None) -> Ledger:
-    """The ledger of a flow, read now. Raises LedgerUntrusted, ClusterUnreachable, RightsMissing.
+    """Reads and returns the ledger of a flow. Raises LedgerUntrusted, ClusterUnreachable, RightsMissing.
 
-    `permit`: raises unless this process leads the flow. A ledger with the name of another separator stays in use. If
-    separators differ in `.` and `_` alone, Kafka does not even take the new name beside the old one.
+    `permit`: raises unless this process leads the flow. A ledger whose name has an earlier separator stays in use: if
+    the names differ only in `.` and `_`, Kafka refuses the new one.
     """
     seal, writer = Seal(flow.flow.name, flow.safety.ledger_secret), target if to_write else None
     opened = partial(Ledger, reader=target, writer=writer, factor=flow.safety.ledger_factor, seal=seal, permit=permit)
@@ -94,7 +96,7 @@ def ledger(flow: FlowSettings, target: Cluster, *, to_write: bool, permit: Calla
 
 
 def _former(flow: FlowSettings, target: Reader) -> str | None:
-    """The name of the ledger under another separator; None if there is none.
+    """Returns the name of the ledger under an earlier separator; None if there is no such topic.
 
     Raises LedgerUntrusted for an unsigned topic that MM2 may have copied from the source.
     """
@@ -107,13 +109,15 @@ def _former(flow: FlowSettings, target: Reader) -> str | None:
 
 
 def with_ledger_in_use(flow: FlowSettings, target: Reader) -> FlowSettings:
-    """The settings with the name of the ledger in use. Raises ClusterUnreachable, RightsMissing."""
+    """Returns the settings with the name of the ledger in use. Raises ClusterUnreachable, RightsMissing."""
     former = None if flow.internal.ledger in target.list_topics() else _former(flow, target)
     return flow if former is None else replace(flow, internal=replace(flow.internal, ledger=former))
 
 
 def guard(flow: FlowSettings, source: Reader, target: Reader, *, job: bool = False) -> ClusterGuard:
-    """The guard that checks the clusters of a flow first. `job`: it creates the local file of cluster ids."""
+    """Returns the guard that checks a flow's clusters before use. `job`: it also creates the local file of cluster
+    ids.
+    """
     pins = PinFile(flow.safety.pins, create=job) if flow.safety.pins else None
     ledgers = (flow.internal.ledger, flow.internal.reverse_ledger)
     return ClusterGuard(flow.flow, source, target, said=flow.safety.cluster_ids, pins=pins, ledgers=ledgers)
@@ -139,18 +143,22 @@ def both_clusters(settings: Settings, flow: FlowSettings) -> Iterator[FlowCluste
 
 
 def ledger_on_target(flow: FlowSettings, clusters: FlowClusters, *, to_write: bool = True) -> Ledger:
-    """The ledger, for a caller that needs only the target. Raises as `ClusterGuard.open_for_target` and `ledger`."""
+    """Returns the ledger for a caller that needs only the target. Raises as `ClusterGuard.open_for_target` and
+    `ledger`.
+    """
     opened = partial(ledger, flow, clusters.target, to_write=to_write)
     return guard(flow, clusters.source, clusters.target).open_for_target(opened, to_write=to_write)
 
 
 def admin_of(alias: str, properties: Mapping[str, str], count: CountRequest = count_nothing) -> JavaAdmin:
-    """Java's client of a cluster through this program's JVM, to be closed."""
+    """Returns Java's Admin client of a cluster, in this program's JVM. The caller closes it."""
     return JavaAdmin(alias, properties, process_jvm, count)
 
 
 def cluster_ports(cluster: KafkaCluster, shared_acls: JvmAcls | None = None) -> ClusterPorts:
-    """Every port of a cluster. `shared_acls`: the job's, which also polls; None: for a command, which looks once."""
+    """Returns the interfaces to a cluster: topics, groups, records, ACLs and so on. `shared_acls`: the job's reader of
+    ACLs, which polls. None: a command's, which reads once.
+    """
     admin = cluster.admin
     return ClusterPorts(
         cluster=cluster,
@@ -181,9 +189,10 @@ def lease(
     wake: Callable[[], None] = lambda: None,
     on_failover: Callable[[], object] = lambda: None,
 ) -> Lease:
-    """The leadership of a flow, for a process that runs this command; `patience`, `wake`, `on_failover` as in Lease.
+    """Returns the leadership of a flow for a process that runs this command. `patience`, `wake`, `on_failover`: as in
+    Lease.
 
-    Opens nothing before the first claim. Raises LockstepError for client settings that cannot be used.
+    Connects at the first claim. Raises LockstepError for client settings that Java rejects.
     """
     target, seal = flow.flow.target, Seal(flow.flow.name, flow.safety.ledger_secret)
     client = settings.cluster(target, flow.flow).admin

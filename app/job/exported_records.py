@@ -1,4 +1,4 @@
-"""Records as Parquet, by Spark: for those that never reached the target of a failover."""
+"""Exports records to Parquet with Spark: those that never reached the target of a failover."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ EXPORT_SCHEMA = "topic string, partition int, offset bigint, timestamp_ms bigint
 
 
 def export_records(records: Mapping[TopicPartition, Sequence[Record]], folder: Path) -> None:
-    """Writes a new folder of Parquet files that its owner alone may read, whole or not at all; headers are not in it.
+    """Writes the records to a new folder of Parquet files, whole or not at all, readable by its owner alone. Leaves out
+    headers.
 
-    Raises LockstepError where there is anything of that name already, a link as well.
+    Raises LockstepError if the name exists already, even as a link.
     """
     if os.path.lexists(folder):
         raise LockstepError(f"--export {folder}: it exists already; name a new folder")

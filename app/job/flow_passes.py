@@ -1,4 +1,6 @@
-"""The passes of the flows into one target: each flow has its own, at its reasons, and none waits for another."""
+"""Runs the passes of the flows into one target. Each flow has its own passes, for its own reasons; none waits for
+another.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,12 @@ from streaming.hints import Hints, LatestHeartbeats
 log = logging.getLogger(__name__)
 
 MOST_PASSES_AT_ONCE = 256
-"""Passes side by side; threads are started as they are needed."""
+"""Limit of passes that run side by side. Threads start on demand."""
 
 LONGEST_WAIT_S = 60.0
-"""Seconds of one wait of the serving thread. A lock has no wait that is both endless and timed."""
+"""Longest single wait of the serving thread, in seconds. A wait on a condition with an infinite timeout raises an
+error.
+"""
 
 
 @dataclass
@@ -42,7 +46,7 @@ class _OfFlow:
 
 @dataclass
 class Work:
-    """The passes since the last call of `worked`: how many had which reason, and the seconds in which any ran."""
+    """Statistics of passes: how many, how many for each reason, and the seconds in which at least one ran."""
 
     reasons: Counter[Reason] = field(default_factory=Counter)
     passes: int = 0
@@ -57,13 +61,14 @@ class Work:
 
 
 class FlowPasses:
-    """Any thread may call `give` and `hold`, and serve.
+    """Begins each flow's passes as reasons come. Any thread may call `give`, `hold` and `serve`.
 
-    One flow whose cluster is silent must not hold up the others: its pass goes on, and it has no other meanwhile.
+    A flow whose cluster does not answer must not delay the others. Its pass continues, and it begins no other
+    meanwhile.
     """
 
     def __init__(self, metrics: Metrics, shortest: float) -> None:
-        """`shortest`: seconds between two passes of a flow."""
+        """`shortest`: minimum seconds between two passes of a flow."""
         self._metrics, self.shortest = metrics, shortest
         self._changed = threading.Condition()
         self._flows: dict[Flow, _OfFlow] = {}
@@ -84,28 +89,28 @@ class FlowPasses:
                 self._changed.notify_all()
 
     def take_in(self, hints: Hints) -> None:
-        """Takes in what a micro-batch brought, which is a reason for a pass of every flow."""
+        """Hands the hints of a micro-batch to the flows. They are a reason for a pass of every flow."""
         self._heartbeats.note(hints, self._flows)
         for flow, of_flow in self._flows.items():
             of_flow.task.reconcile.take_in(hints.syncs.get(flow, ()), hints.checkpoints.get(flow, ()))
             self.give(flow, Reason.STREAM)
 
     def wake(self) -> None:
-        """Lets the serving thread compute its limit again, after `shortest` or the trigger interval changed."""
+        """Makes the serving thread compute its wait again, after `shortest` or the trigger interval changed."""
         with self._changed:
             self._changed.notify_all()
 
     def hold(self, holds: bool) -> None:
-        """Whether a micro-batch may stay to serve. False ends the one that serves."""
+        """Allows or forbids a micro-batch to stay and serve. False ends the one that serves."""
         with self._changed:
             self._holds = holds
             self._changed.notify_all()
 
     def serve(self, seconds: float, *, in_batch: bool = False, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Begins passes as reasons come, for so long; what is due already begins in any case.
+        """Begins passes as reasons come, for this many seconds. Passes that are due already always begin.
 
-        Ends early when all is stopped, or `is_over`; in a batch also when it is not to hold, or when the stream has
-        what a flow waits for.
+        Ends early after `stop`, or if `is_over` returns True. A micro-batch also ends early after `hold(False)`, or if
+        a flow waits for new records of the stream.
         """
         with self._changed:
             until = time.monotonic() + seconds
@@ -118,7 +123,7 @@ class FlowPasses:
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """Another thread serves while the block runs: what is done there must not hold up any pass."""
+        """Lets another thread serve while the block runs, so that the block delays no pass."""
         over = threading.Event()
         server = begun(lambda: self.serve(math.inf, is_over=over.is_set), "serve")
         try:
@@ -158,7 +163,7 @@ class FlowPasses:
         try:
             task.step(self._heartbeats.of(task.flow), everything=everything)
         except Exception:
-            log.exception("a pass broke off: a defect of Lockstep's, please report it")
+            log.exception("a pass failed: a defect of Lockstep's, please report it")
         finally:
             with self._changed:
                 now = time.monotonic()
@@ -169,7 +174,7 @@ class FlowPasses:
                 self._changed.notify_all()
 
     def compare_everything(self) -> None:
-        """One pass of each flow over everything, side by side; returns when all are done."""
+        """Runs one pass of each flow over everything, side by side. Returns when all are done."""
         with self._changed:
             now = time.monotonic()
             running = [self._begin(one, now, everything=True) for one in self._flows.values() if not one.is_running]
@@ -177,7 +182,7 @@ class FlowPasses:
         wait(running)
 
     def worked(self) -> Work:
-        """The work since the last call."""
+        """Returns the statistics since the last call."""
         with self._changed:
             now, work = time.monotonic(), self._work
             if any(one.is_running for one in self._flows.values()):
@@ -187,15 +192,14 @@ class FlowPasses:
             return work
 
     def stop(self) -> None:
-        """Begins no other pass. The serving thread returns."""
+        """Begins no further pass. The serving thread returns."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Waits for the passes under way.
+        """Waits for the passes under way, because what they sent must be recorded.
 
-        Their requests have limits, and what was sent must be recorded. `/health` fails where an end
-        takes longer than a step of the main loop may.
+        Each of their requests has a time limit. `/health` fails if this takes longer than a step of the main loop may.
         """
         self._pool.shutdown()

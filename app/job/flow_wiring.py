@@ -1,4 +1,4 @@
-"""A flow of the running job: who gets what. Constructor calls only, so that a reader sees it in one place."""
+"""Constructs a flow of the running job and its parts, in one place. Constructor calls only."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ from streaming.flow import Flow
 def _job_cluster(
     settings: Settings, alias: str, flow: Flow, opening: ExitStack, count: CountRequest, shared: SharedJvmAcls
 ) -> tuple[KafkaCluster, ClusterPorts, Hashable]:
-    """A cluster in a running job, its ports with watches in the driver's JVM, and its account. Flows with the same
-    account see the same of the cluster."""
+    """Returns a cluster of the running job, its ports with watches in the driver's JVM, and its account (alias and
+    client settings). Flows with equal accounts see the same of the cluster, so they share listings.
+    """
     cluster = opening.enter_context(closing(connect(settings, alias, flow, count)))
     account = (alias, tuple(sorted(cluster.properties.items())))
 
@@ -51,13 +52,13 @@ def _job_cluster(
 
 @dataclass(frozen=True)
 class JobHooks:
-    """What a flow has of the job that it runs in.
+    """Callbacks and shared objects that a flow gets from its job.
 
-    Another thread calls `on_signal` when the source's metadata log tells of a change, and `on_vacant` while this
-    process may begin to lead. It calls `on_failover` once a command has written how far a failover is. `overrides` gets
-    each ledger that a pass has read. `wishes`: of all flows into this target. `listings`, `acls`, `full_turn`: of all
-    flows of the job. `observers`: get the reports of its passes, beside the flow's own listeners. `comes_again`:
-    whether one pass follows the other by itself.
+    Another thread calls `on_signal` when the source's metadata log reports a change, `on_vacant` while this process may
+    begin to lead, and `on_failover` after a command recorded a failover state. `overrides` gets each ledger that a pass
+    has read. `wishes`: shared by all flows into this target. `listings`, `acls`, `full_turn`: shared by all flows of
+    the job. `observers`: get the reports of the flow's passes, beside its listeners. `comes_again`: True if passes
+    follow each other without a command.
     """
 
     on_signal: Callable[[], None] = lambda: None
@@ -75,7 +76,7 @@ class JobHooks:
 def flow_in_job(
     settings: Settings, flow: FlowSettings, metrics: Metrics, hooks: JobHooks | None = None
 ) -> FlowReconcile:
-    """A flow of a running job. Its `close` closes the plug-ins of these settings too."""
+    """Returns a flow of a running job. Its `close` also closes the plug-ins of these settings."""
     hooks, count = hooks or JobHooks(), metrics.count_request
     with ExitStack() as opened:
         source, here, _ = _job_cluster(settings, flow.flow.source, flow.flow, opened, count, hooks.acls)
@@ -136,7 +137,7 @@ def _source_ends(
 def _observers(
     settings: Settings, flow: FlowSettings, source: KafkaCluster, target: KafkaCluster, metrics: Metrics
 ) -> list[Observer]:
-    """The observers that call the flow's listeners; empty if the file names no listener."""
+    """Returns the observers that call the flow's listeners; empty if the file names no listener."""
     chosen, internal = flow.listeners, flow.internal
     topics, groups = chosen.topics, chosen.groups
     if wants_nothing(topics) and wants_nothing(groups):

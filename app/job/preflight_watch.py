@@ -1,4 +1,4 @@
-"""Asks for each flow, now and then and beside its passes: could it fail over, and what would that cost?"""
+"""Repeats each flow's preflight beside its passes: could it fail over, and which records would it lose?"""
 
 from __future__ import annotations
 
@@ -32,18 +32,21 @@ from streaming.flow import Flow
 log = logging.getLogger(__name__)
 
 TICK = 1.0
-"""Seconds between two questions whether one is due."""
+"""Seconds between two checks whether a preflight is due."""
 
 LONGEST_PREFLIGHT_S = 600.0
-"""Seconds after which a preflight counts as hanging. Each of its many requests has a limit of its own. The answer is
-UNKNOWN long before."""
+"""Seconds after which a preflight counts as hanging. Each of its many requests has its own, shorter limit. The answer
+is UNKNOWN long before.
+"""
 
 WATCHED_INTERVAL = 5.0
 """Seconds between two preflights while a client reads the page or the status."""
 
 
 class PreflightWatch:
-    """Preflights of one flow, with clients of their own, so that no pass waits for them. For one thread at a time."""
+    """Runs the preflights of one flow with clients of its own, so that no pass waits for them. For one thread at a
+    time.
+    """
 
     def __init__(
         self,
@@ -52,7 +55,7 @@ class PreflightWatch:
         settings: Callable[[], Settings],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`settings`: those that are in force."""
+        """`settings`: returns those in force."""
         self.flow = task.flow
         self._task, self._history, self._settings, self._clock = task, history, settings, clock
         self._began, self._ended = float("-inf"), float("-inf")
@@ -66,11 +69,11 @@ class PreflightWatch:
 
     @property
     def hangs(self) -> bool:
-        """Whether a tick takes longer than it may. Any thread may call it."""
+        """Returns whether a tick takes longer than LONGEST_PREFLIGHT_S. Any thread may call it."""
         return self._clock() - self._turned_at > LONGEST_PREFLIGHT_S
 
     def tick(self) -> None:
-        """Makes a preflight where one is due. Raises nothing: its thread must outlive a defect of ours."""
+        """Runs a preflight if one is due. Raises nothing, because its thread must survive Lockstep's own defects."""
         began = self._clock()
         try:
             self._make_where_due()
@@ -101,7 +104,9 @@ class PreflightWatch:
         self._ended = self._clock()
 
     def _is_due(self, interval: float, in_error: bool) -> bool:
-        """Whether the interval is over: sooner while a client reads the page, at once if a flow stops or continues."""
+        """Returns whether a preflight is due: sooner while a client reads the page, at once if the flow stopped or
+        continued.
+        """
         if self._task.is_watched:
             interval = min(interval, WATCHED_INTERVAL)
         due = next_preflight(self._began, self._ended, interval)
@@ -129,7 +134,9 @@ class PreflightWatch:
         return self._survey
 
     def _without_source(self, settings: Settings, flow: FlowSettings, trouble: str, began: float) -> Preflight:
-        """The result where a cluster does not answer. If it is the source: the loss of a failover without it."""
+        """Returns the result if a cluster does not answer. If that is the source, the result has the loss of a failover
+        without it.
+        """
         made = self._failed(trouble, began)
         try:
             self._open(settings, flow)
@@ -158,7 +165,9 @@ class PreflightWatch:
         return without_answer(preflight_of(facts, utc_now(), self._clock() - began, loss), self._last)
 
     def _completed(self, settings: Settings, flow: FlowSettings, facts: ReadinessFacts) -> FailoverLoss | None:
-        """The loss where some partitions of the source do not answer: their last known end offsets count."""
+        """Returns the loss if partitions of the source do not answer, by their last known end offsets. None if one has
+        none.
+        """
         target = self._clusters.ports[1]
         seen = remembered(ledger(flow, self._clusters.target, to_write=False), flow, target)
         silent = {where: seen.arrivals[where] for where in facts.untold if where in seen.arrivals}
@@ -181,7 +190,7 @@ class PreflightWatch:
 
 
 def loss_of(found: Prediction) -> FailoverLoss:
-    """The loss as the page shows it."""
+    """Returns the loss in the form that the page shows."""
     seen = None if found.at_ms is None else datetime.fromtimestamp(found.at_ms / 1000, timezone.utc)
     return FailoverLoss(found.records, found.exact, seen, len(found.unknown))
 
@@ -192,9 +201,9 @@ def preflights(
     histories: Mapping[Flow, FlowHistory],
     settings: Callable[[], Settings],
 ) -> Iterator[Callable[[], bool]]:
-    """Runs a thread for each flow while the block runs. The end waits for none of them.
+    """Runs the preflights of each flow in a thread of its own while the block runs. The end waits for none of them.
 
-    Yields a function that returns whether no preflight hangs. Any thread may call it.
+    Yields a function that returns True unless a preflight hangs. Any thread may call it.
     """
     ended = threading.Event()
     watches = [PreflightWatch(task, histories[flow], settings) for flow, task in tasks.items()]

@@ -1,4 +1,4 @@
-"""Keeps one target's query alive: waits for clusters, restarts what failed, ends it between two batches."""
+"""Keeps one target's query alive: waits for clusters, restarts a failed query, ends it between two batches."""
 
 from __future__ import annotations
 
@@ -30,26 +30,27 @@ from streaming.query_restarts import QueryFailure, QueryState, QueryStatus, Rest
 log = logging.getLogger(__name__)
 
 PROBE_INTERVAL = 10.0
-"""Seconds between probes of sources that the query leaves out."""
+"""Seconds between probes of the sources that the query leaves out."""
 
 SHORTEST_BATCH = 1.0
-"""Least seconds between two starts of micro-batches. After the batch that stays is released, this gap lets the
-supervisor stop the query between two batches."""
+"""Minimum seconds between two starts of micro-batches. After a batch that stays has ended, this gap lets the supervisor
+stop the query between two batches.
+"""
 
 MOST_STARTS = 3
-"""Starts of the query in `run --once`. The first two may find the checkpoint damaged."""
+"""Limit of query starts in `run --once`. The first two may find a damaged checkpoint."""
 
 Observe = Callable[[str, QueryStatus], None]
 """Called with the target and the new status of its query, at every change."""
 
 Hold = Callable[[bool], None]
-"""Called with whether a micro-batch may stay for reasons; False lets the one that stays end."""
+"""Called with True if a micro-batch may stay to serve flows. False ends the one that stays."""
 
 
 class QuerySupervisor:
-    """The query of one target cluster. It leaves out sources that cannot be read, until they can be.
+    """Supervises the query of one target cluster. The query leaves out sources that cannot be read, until they can.
 
-    Flows have their passes in its batches, or by `without_query` where there are no batches.
+    Flows have their passes within its batches, or by `without_query` while no batch runs.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class QuerySupervisor:
         return QueryPlan(self._target, sources_of(flows), min(job.trigger_interval, SHORTEST_BATCH), job.checkpoint_dir)
 
     def status(self) -> QueryStatus:
-        """What the query does now; may be called from any thread."""
+        """Returns the state of the query. Any thread may call it."""
         return self._status
 
     def _tell(self, state: QueryState, reason: str | None, failures: int = 0) -> None:
@@ -115,7 +116,9 @@ class QuerySupervisor:
         self._running = Readable(plan)
 
     def tend(self) -> None:
-        """Called twice a second: starts, restarts, or takes in what can be read again. Waits for no cluster."""
+        """Starts or restarts the query, or adds sources that can be read again. Called twice a second; waits for no
+        cluster.
+        """
         now = self._clock()
         if self._query is not None and not self._query.is_active():
             self._failed(self._query.trace() or "it was stopped", now)
@@ -134,7 +137,7 @@ class QuerySupervisor:
                 f"Spark has neither begun nor ended a micro-batch for {idle:.0f} s: flows are polled meanwhile. "
                 "Look at Spark's log. If its executor is gone, start the job again"
             )
-            log.warning("%s: the query stands still: %s", self._plan.name, reason)
+            log.warning("%s: the query is stalled: %s", self._plan.name, reason)
             self._tell(QueryState.STALLED, reason)
 
     def _failed(self, trace: str, now: float) -> QueryFailure:
@@ -154,7 +157,7 @@ class QuerySupervisor:
         """Starts the query on the readable sources. Returns why Spark refused to."""
         for reason in found.reasons:
             if reason not in self._running.reasons:
-                log.warning("%s: the query runs without a part of its topics: %s", self._plan.name, reason)
+                log.warning("%s: the query leaves out topics: %s", self._plan.name, reason)
         self._running, self._probe_at, self._started_at = found, now + PROBE_INTERVAL, now
         self._tell(QueryState.STARTING, "; ".join(found.reasons) or self._status.reason)
         # Until it is known that Spark can commit a batch none stays.
@@ -186,7 +189,7 @@ class QuerySupervisor:
             self._start_at = now
 
     def drain(self, stop: Event) -> None:
-        """For `--once`: reads what there is and returns, or when `stop` is set."""
+        """For `--once`: reads the topics to their present end. Returns early if `stop` is set."""
         for _ in range(MOST_STARTS):
             while (found := self._probe.answer(self._plan)) is None:
                 if stop.wait(0.05):
@@ -224,7 +227,9 @@ class QuerySupervisor:
 
 
 class _Commits:
-    """A sink that notices when Spark begins another batch, and so has committed the one before."""
+    """A wrapper of the sink that notices when Spark begins another batch: by then Spark has committed the one
+    before.
+    """
 
     def __init__(self, sink: Sink, committed: Callable[[], None], clock: Callable[[], float]) -> None:
         self._sink, self._committed, self._clock = sink, committed, clock
@@ -243,40 +248,42 @@ class _Commits:
         self.moved_at = self._clock()
 
     def end(self) -> None:
-        """Says nothing any more: behind a batch that was let go Spark begins another one at once."""
+        """Reports no further commit. Spark begins another batch at once behind one that was released."""
         with self._lock:
             self._ends = True
 
 
 def _moved_checkpoint(checkpoint: Path, reason: str) -> str:
-    """Moves an unreadable checkpoint aside. Returns the reason, with what became of the checkpoint."""
+    """Moves an unreadable checkpoint aside. Returns the reason and where the checkpoint is now."""
     aside = checkpoint.with_name(f"{checkpoint.name}.damaged-{datetime.now(timezone.utc):%Y%m%dT%H%M%S.%fZ}")
     try:
         checkpoint.rename(aside)
     except OSError as error:
-        return f"the checkpoint {checkpoint} cannot be read ({reason}) and not be moved aside: {error.strerror}"
+        return f"the checkpoint {checkpoint} cannot be read ({reason}) and could not be moved aside: {error.strerror}"
     return f"the checkpoint could not be read and is now {aside}; the query reads MM2's topics again: {reason}"
 
 
 Serve = Callable[[float], None]
-"""Lets the flows have passes as reasons come, for so many seconds."""
+"""Lets the flows have passes as reasons come, for this many seconds."""
 
 SLICE_ENDS_WITHIN_S = 10.0
-"""Seconds that the end waits for a slice under way. Its thread is a daemon's."""
+"""Seconds that `close` waits for a slice under way. The slice's thread is a daemon."""
 
 SLICE = 0.5
-"""Seconds of a slice. A micro-batch that comes meanwhile waits for its end."""
+"""Seconds of a slice. A micro-batch that begins meanwhile waits for its end."""
 
 FALLBACK_PAUSE = 0.1
-"""Seconds between two checks whether it is its turn."""
+"""Seconds between two checks whether a slice may begin."""
 
 
 class QueryFallback:
-    """Serves while no micro-batch does. Both never serve at the same time: the second one waits."""
+    """Serves the flows in slices while no micro-batch does. Slice and batch never serve at the same time: the later one
+    waits.
+    """
 
     def __init__(self, serve: Serve, clock: Callable[[], float] = time.monotonic) -> None:
         self.running = False
-        """Whether there is a query, as far as its supervisor knows."""
+        """Whether the supervisor has a running query."""
         self._serve, self._clock = serve, clock
         self._last = clock()
         self._busy = threading.Lock()
@@ -285,7 +292,7 @@ class QueryFallback:
         self._error: str | None = None
 
     def guard(self, sink: Sink) -> Sink:
-        """Returns the same sink. While it runs no other thread serves."""
+        """Returns the sink, wrapped so that no slice runs while the sink does."""
 
         def guarded(batch: DataFrame, number: int) -> None:
             with self._busy:
@@ -297,7 +304,7 @@ class QueryFallback:
         return guarded
 
     def take_turn(self) -> bool:
-        """Serves for a slice if no batch does, and says whether it did."""
+        """Serves for one slice if no batch does. Returns whether it served."""
         if not serves_without_query(self._clock() - self._last, self.running):
             return False
         if self._closed.is_set() or not self._busy.acquire(blocking=False):
@@ -315,7 +322,7 @@ class QueryFallback:
         return True
 
     def start(self) -> None:
-        """Takes its turns, in a thread of its own."""
+        """Starts a thread that serves in slices."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="fallback", daemon=True)
             self._thread.start()
@@ -325,7 +332,7 @@ class QueryFallback:
             self.take_turn()
 
     def close(self) -> None:
-        """Serves no more; waits for the slice under way, which begins passes and waits for none."""
+        """Begins no further slice and waits for the one under way. A slice begins passes and waits for none."""
         self._closed.set()
         if self._thread is not None:
             self._thread.join(SLICE_ENDS_WITHIN_S)
@@ -339,18 +346,18 @@ READ = "READ"
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """The readable part of a plan, and the reasons why the rest is left out."""
+    """The readable part of a plan, and why the rest is left out."""
 
     plan: QueryPlan
     reasons: tuple[str, ...] = ()
 
 
 SourceProbe = Callable[[ClusterSource], tuple[ClusterSource | None, str | None]]
-"""What can be read of a source, None where that is nothing, and why something cannot. May take some seconds."""
+"""Returns the readable part of a source (None: no part), and why the rest cannot be read. May take some seconds."""
 
 
 def probe_source(source: ClusterSource) -> tuple[ClusterSource | None, str | None]:
-    """Asks the cluster what can be read, with the client settings of the source."""
+    """Asks the cluster what can be read with the client settings of the source."""
     try:
         with closing(open_cluster(source.alias, source.options)) as cluster:
             cluster.ping()
@@ -365,7 +372,7 @@ def probe_source(source: ClusterSource) -> tuple[ClusterSource | None, str | Non
 
 
 def _denied(source: ClusterSource, admin: JavaAdmin) -> frozenset[str]:
-    """Topics that the client can see but not read (KIP-430); empty if the cluster does not tell."""
+    """Returns the topics that the client can see but not read (KIP-430); empty if the cluster does not tell."""
     try:
         allowed = ask_allowed(admin, source.topics.keys(), ())
     except LockstepError:
@@ -376,7 +383,7 @@ def _denied(source: ClusterSource, admin: JavaAdmin) -> frozenset[str]:
 
 
 def readable(plan: QueryPlan, probe: SourceProbe) -> Readable:
-    """Probes every source of a plan. Raises nothing: without an answer no query would ever start."""
+    """Probes every source of a plan. Raises nothing: an exception would keep the query from ever starting."""
     found = [_probed(source, probe) for source in plan.sources]
     sources = tuple(sorted((one for one, _ in found if one), key=lambda one: (one.alias, one.pattern)))
     return Readable(replace(plan, sources=sources), tuple(dict.fromkeys(reason for _, reason in found if reason)))
@@ -391,14 +398,16 @@ def _probed(source: ClusterSource, probe: SourceProbe) -> tuple[ClusterSource | 
 
 
 class BackgroundProbe:
-    """Probes in the background."""
+    """Probes a plan's sources in a background thread."""
 
     def __init__(self, probe: SourceProbe = probe_source, beside: Beside = begun) -> None:
         self._probe, self._beside = probe, beside
         self._asked: tuple[QueryPlan, Future[Readable]] | None = None
 
     def answer(self, plan: QueryPlan) -> Readable | None:
-        """What of a plan can be read, once; None while the probe that this began is under way."""
+        """Returns the readable part of the plan once the probe is done. Until then begins a probe if none runs, and
+        returns None.
+        """
         if self._asked is None or self._asked[0] is not plan:
             self._asked = plan, self._beside(partial(readable, plan, self._probe), "probe")
         probing = self._asked[1]

@@ -1,4 +1,4 @@
-"""The running job: one streaming query per target cluster, kept alive, and ended without anything half done."""
+"""The running job: one streaming query per target cluster. Keeps the queries alive and ends them in order."""
 
 from __future__ import annotations
 
@@ -62,15 +62,17 @@ from streaming.query_restarts import QueryState, QueryStatus
 log = logging.getLogger(__name__)
 
 Reread = tuple[Path, Callable[[Settings], Settings]]
-"""A properties file, and how its settings are read when these are in force."""
+"""A properties file, and the function that reads it again, given the settings in force."""
 
 
 LONGEST_TURN_S = 3 * STOP_WITHIN
-"""Seconds that a step of the main loop may take. It may wait for a batch, the start of a query, and a reload."""
+"""Limit of seconds for a step of the main loop. A step may wait for a batch, the start of a query, and a reload."""
 
 
 class Job:
-    """All queries of one properties file. `run` returns after a signal, or once everything was compared."""
+    """All queries of one properties file. `run` returns after a signal, or with `--once` after everything was
+    compared.
+    """
 
     def __init__(self, settings: Settings, spark: SparkSession, once: bool, reread: Reread) -> None:
         self._settings, self._spark, self._once = settings, spark, once
@@ -124,7 +126,7 @@ class Job:
         return built
 
     def _adopt(self, settings: Settings, changed: Sequence[ChangedLine]) -> Settings:
-        """Takes over the settings that can change in a running job. Returns the settings in force."""
+        """Adopts the settings that can change in a running job. Returns the settings in force."""
         settings = in_force(self._settings, settings)
         running = {id(flow) for flow in self._settings.flows}
         self._adopted.adopt(settings.flows)
@@ -161,13 +163,13 @@ class Job:
         self._reporters.adopt(settings.reporters, settings.job_properties, settings.hidden)
 
     def run(self) -> bool:
-        """Runs the job. False if a flow ended in ERROR, stood by, or has a faulted kind."""
+        """Runs the job. Returns False if a flow ended in ERROR or as standby, or has a faulted kind."""
         with ending_signals(self.stop, self._reloading.request):
             self._run()
         return all(_is_healthy(task.status()) and not task.stands_by for task in self._tasks.values())
 
     def stop(self) -> None:
-        """Ends the job in its own order. Any thread may call it, also before `run`."""
+        """Lets the job end in order. Any thread may call it, also before `run`."""
         self._stop.set()
 
     @property
@@ -213,7 +215,9 @@ class Job:
                 task.query_trouble(status.reason)
 
     def is_alive(self) -> bool:
-        """Whether the main loop turned lately. It does not while the job ends, which may take as long."""
+        """Returns whether the main loop turned within LONGEST_TURN_S. It no longer turns while the job ends, which may
+        take as long.
+        """
         return time.monotonic() - self._turned_at <= LONGEST_TURN_S
 
     def streams(self) -> bool:
@@ -248,7 +252,7 @@ class Job:
         return [task for flow, task in self._tasks.items() if flow.target == target]
 
     def _wait_to_lead(self, target: str, passes: FlowPasses) -> None:
-        """Waits for the lease of a killed job to end. Beside a live job it does not wait."""
+        """Waits until the lease of a killed job has expired. Does not wait if another job lives."""
         tasks = self._into(target)
         while any(task.stands_by and not task.beside_another for task in tasks) and not self._stop.wait(0.5):
             passes.compare_everything()
@@ -274,9 +278,10 @@ def _is_healthy(status: FlowStatus) -> bool:
 
 
 def in_force(before: Settings, after: Settings) -> Settings:
-    """`after`, with the flows and clusters of the running job `before`: others need a restart.
+    """Returns the settings `after`, but with the flows and clusters of the running job's `before`: others need a
+    restart.
 
-    A flow that the file dropped continues as it was. Plug-ins of a flow that is new in the file are closed.
+    A flow that the file dropped continues as it was. Closes the plug-ins of a flow that is new in the file.
     """
     found, running = {one.flow: one for one in after.flows}, {one.flow for one in before.flows}
     for flow, one in found.items():
@@ -299,7 +304,7 @@ def in_force(before: Settings, after: Settings) -> Settings:
 
 
 class AdoptedFlows:
-    """The settings of flows that are not closed yet. Any thread may call it."""
+    """Tracks the flow settings whose plug-ins are not closed yet. Any thread may call it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -307,7 +312,7 @@ class AdoptedFlows:
         self._running: list[FlowSettings] = []
 
     def adopt(self, flows: Iterable[FlowSettings]) -> None:
-        """The newest settings; those that are known already go on as they are."""
+        """Adds the newest settings. Settings that are known already stay open."""
         with self._lock:
             known = {id(one) for one in (*self._waiting, *self._running)}
             self._waiting += [one for one in flows if id(one) not in known]
@@ -324,7 +329,7 @@ class AdoptedFlows:
             one.close()
 
     def close(self) -> None:
-        """The job ends: closes what is not closed yet."""
+        """Closes all settings that are still open, at the end of the job."""
         with self._lock:
             left = [*self._waiting, *self._running]
         for one in left:
@@ -332,10 +337,10 @@ class AdoptedFlows:
 
 
 class Batch:
-    """Called by Spark with each micro-batch.
+    """The function that Spark calls with each micro-batch.
 
-    It stays for the trigger's interval and lets the flows have a pass at each reason. So a change need not wait for the
-    next micro-batch, which costs far more than a pass. Without a reason nothing is done.
+    It stays for the trigger's interval and begins a pass of a flow at each reason. So a change need not wait for the
+    next micro-batch, which costs far more than a pass.
     """
 
     def __init__(self, passes: FlowPasses, metrics: Metrics, interval: float, *, serves: bool = True) -> None:
@@ -346,7 +351,9 @@ class Batch:
         self._before = "before it"
 
     def __call__(self, frame: DataFrame, number: int) -> None:
-        """Does nothing once the job is stopping: what this batch brought is harmless to lose."""
+        """Takes in the batch's hints and serves. Does nothing once the job is stopping: losing those hints is
+        harmless.
+        """
         if self._stopping:
             return
         start = time.monotonic()
@@ -367,18 +374,20 @@ class Batch:
             self._passes.serve(rest, in_batch=True, is_over=lambda: time.monotonic() - start >= self.interval)
 
     def stop(self) -> None:
-        """The running batch ends now; its passes go on."""
+        """Ends the running batch now. Its passes continue."""
         self._stopping = True
         self._passes.stop()
 
 
 PID_FILE = "LOCKSTEP_PID_FILE"
-"""Environment variable: where the process id goes, so that spark-submit.sh can pass a signal on to this process."""
+"""Environment variable: the file for the process id, by which spark-submit.sh forwards signals to this process."""
 
 
 @contextmanager
 def ending_signals(stop: Callable[[], None], reload: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and SIGINT call `stop`; a second one ends the process at once. SIGHUP calls `reload`."""
+    """Handles signals in the block: SIGTERM and SIGINT call `stop`, a second one ends the process at once. SIGHUP calls
+    `reload`.
+    """
 
     def received(number: int, _: FrameType | None) -> None:
         log.info("%s: ending after the running batch", signal.Signals(number).name)
@@ -398,9 +407,9 @@ def ending_signals(stop: Callable[[], None], reload: Callable[[], None]) -> Iter
 
 
 def side_by_side(closes: Sequence[Callable[[], None]]) -> None:
-    """Calls each function in a thread of its own, and waits for all. Logs what they raise.
+    """Calls each function in a thread of its own and waits for all. Logs exceptions.
 
-    Their requests have limits. A returned lease lets another process lead at once.
+    The requests of a close have time limits. A returned lease lets another process lead at once.
     """
     if not closes:
         return
@@ -416,14 +425,14 @@ def side_by_side(closes: Sequence[Callable[[], None]]) -> None:
 
 
 QUERY_PREFIX = "lockstep-"
-"""Prefix of the names that `QueryPlan.name` gives. The target follows."""
+"""Prefix of the query names that `QueryPlan.name` returns. The target follows."""
 
 FROM_KAFKA = "Kafka"
-"""How Spark describes a source that read MM2's topics; the clock is another one, and its row a batch says nothing."""
+"""Part of Spark's description of a source that reads MM2's topics. The other source is a clock."""
 
 
 class QueryProgress(StreamingQueryListener):
-    """A `StreamingQueryListener` for the queries of this job. It ignores other queries of the session."""
+    """A `StreamingQueryListener` for the queries of this job. It ignores the session's other queries."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -436,17 +445,17 @@ class QueryProgress(StreamingQueryListener):
             self._metrics.query_runs(target, True)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
-        """Called after each batch, for listeners that want pyspark's objects; here `progressed` is."""
+        """Called after each batch by listeners that get pyspark's objects. This job calls `progressed` instead."""
 
     def progressed(self, progress: Mapping[str, Any]) -> None:
-        """A batch was committed. `progress`: Spark's StreamingQueryProgress, as its JSON has it."""
+        """Counts a committed batch. `progress`: Spark's StreamingQueryProgress as parsed JSON."""
         if (target := self._targets.get(progress["runId"])) is not None:
             from_kafka = (one for one in progress["sources"] if one["description"].startswith(FROM_KAFKA))
             rows = sum(one["numInputRows"] for one in from_kafka)
             self._metrics.query_batch(target, progress["batchId"], rows, progress["batchDuration"] / 1000)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
-        """The clock has something new at every trigger, so no query of ours is idle."""
+        """Does nothing: the clock has a new row at every trigger, so none of the job's queries is idle."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
         if (target := self._targets.pop(str(event.runId), None)) is not None:
@@ -462,7 +471,7 @@ class QueryProgress(StreamingQueryListener):
 
 
 class _InOneCall(JStreamingQueryListener):
-    """The listener that Spark's JVM calls. It reads a progress as one document."""
+    """The listener that Spark's JVM calls. It reads a progress as one JSON document, in one call."""
 
     pylistener: QueryProgress
 
@@ -472,7 +481,7 @@ class _InOneCall(JStreamingQueryListener):
 
 @contextmanager
 def listening(spark: SparkSession, metrics: Metrics) -> Iterator[None]:
-    """Listens to the session's queries for the length of a `with` block."""
+    """Listens to the session's queries while the block runs."""
     listener = QueryProgress(metrics)
     listener.spark = spark
     spark.streams.addListener(listener)

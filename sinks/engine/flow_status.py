@@ -46,36 +46,6 @@ def state_of(
     return flow_state(error, age_of(newest), settings.pace.heartbeat_timeout, ended=ended)
 
 
-def status_without_job(
-    settings: FlowSettings, report: Report, newest: NewestHeartbeat | None, led_by: Leader | None, silent: str
-) -> FlowStatus:
-    """Returns the status of a flow after one pass of a command that wrote nothing.
-
-    `led_by`: the process that led the flow last. `silent`: why the job did not answer. Without a job nothing keeps the
-    flow in step, whatever its last heartbeat says. A flow that has ended needs no job.
-    """
-    heard, now = age_of(newest), utc_now()
-    ended = state_of(None, newest, settings, report.failover) is FlowState.ENDED
-    state = FlowState.ENDED if ended else FlowState.NO_JOB
-    last = f"{led_by} led the flow last" if led_by else None
-    quiet = silence(state_of(None, newest, settings), heard, settings.copier)
-    seen = "drift is what both clusters show now"
-    return FlowStatus(
-        flow=settings.flow,
-        state=state,
-        heartbeat_age_seconds=heard,
-        heartbeat_copied=newest is None or newest.copied,
-        reason=None if ended else "; ".join(one for one in (silent, last, quiet, seen) if one),
-        kinds=as_far_as_known(
-            {kind: kind_status(kind, first, report, now) for kind, first in first_statuses(settings).items()},
-            state,
-            None,
-        ),
-        effective=report.effective,
-        failover=report.failover,
-    )
-
-
 class KnownStatus:
     """Of one flow."""
 

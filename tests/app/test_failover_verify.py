@@ -22,7 +22,7 @@ def report(verdict: PartitionVerdict, differences: Mapping[Difference, int], rea
 def test_records_that_are_there_twice_stop_nothing_and_are_counted() -> None:
     said = verdict_line(report(PartitionVerdict.DIFFERENT, {Difference.DUPLICATE: 7, Difference.UNVERIFIABLE: 1}))
     assert "15 records of 2 partitions" in said
-    assert "7 are there once more" in said
+    assert "7 are on the target twice" in said
 
 
 @pytest.mark.parametrize("kind", [Difference.MISSING, Difference.CHANGED, Difference.REORDERED, Difference.EXTRA])

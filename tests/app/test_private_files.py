@@ -49,7 +49,7 @@ def test_a_folder_is_not_made_through_a_link_nor_where_anything_is(tmp_path: Pat
         with pytest.raises(WrongUsage, match="symbolic link"):
             make_new_folder(form.format(tmp_path / name), "--export")
     for path in (tmp_path, tmp_path / "file"):
-        with pytest.raises(WrongUsage, match="no empty folder"):
+        with pytest.raises(WrongUsage, match="not an empty folder"):
             make_new_folder(form.format(path), "--export")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "file", "link", "theirs"]
 

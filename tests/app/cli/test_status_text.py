@@ -11,7 +11,7 @@ import pytest
 from app.cli.output import DONE, FAILED, PENDING, STALE
 from app.cli.status_command import UNCOMPARED, counted_state, exit_code
 from app.cli.status_text import print_status
-from sinks.engine.flow_status import status_without_job
+from app.single_pass import status_without_job
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.failover.journal import LastDrill

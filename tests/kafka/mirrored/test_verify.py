@@ -233,7 +233,7 @@ def test_records_that_a_killed_mm2_sent_again_are_duplicates_and_nothing_else_is
     report = verified(killed_mirror, spark, ComparisonScope())
     found = {one.where.topic: one for one in report.partitions}
     plain = found["killed-plain"]
-    assert "are there once more" in verdict_line(report)
+    assert "are on the target twice" in verdict_line(report)
     assert plain.verdict is PartitionVerdict.DIFFERENT
     assert {str(kind): count for kind, count in plain.differences.items()} == {"DUPLICATE": 500}
     assert set(map(str, found["killed-transactions"].differences)) <= {"DUPLICATE"}
