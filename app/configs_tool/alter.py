@@ -1,7 +1,7 @@
-"""Altering the configs of one entity: read, validated, read again, written, and read until they show it.
+"""Alters the configs of one entity: reads, validates, reads again, writes, and reads until the brokers show the change.
 
-The entity is in the state before or in the state after, never between: IncrementalAlterConfigs (KIP-339) is all or
-nothing for an entity. What cannot be known, e.g. after a connection was lost, is read again, and said.
+IncrementalAlterConfigs (KIP-339) is all or nothing for an entity, so the entity never stays half changed. If the
+connection is lost, Lockstep reads the entity again and reports what it found.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from streaming.errors import LockstepError, WrongUsage
 from streaming.message_words import nearest_hint
 
 Wait = Callable[[float], bool]
-"""Waits so many seconds; returns True at once when it is to end."""
+"""Waits this many seconds. Returns True, at once, if the program is to end."""
 
 POLL_EVERY = 0.25
 POLLS = 40
-"""How often, in seconds, and how many times at most, an entity is read until it shows what was written."""
+"""Seconds between two readings of an entity until it shows what was written, and the limit of readings."""
 
 MEND = frozenset({"INVALID_CONFIG", "INVALID_REQUEST", "POLICY_VIOLATION", "TOPIC_EXCEPTION"})
-"""Faults of what was asked, not of the cluster."""
+"""Errors of the request itself, which the operator corrects; not of the cluster."""
 
 FAULT_WORDS = {"UNKNOWN_TOPIC_OR_PART": "there is no such topic"}
-"""Faults that brokers send without a word."""
+"""Texts for errors that brokers send without a message."""
 
 ABSENT_ENTITY = frozenset({"UNKNOWN_TOPIC_OR_PART", "BROKER_NOT_AVAILABLE", "INVALID_TOPIC_EXCEPTION"})
-"""Faults of an entity that is not there, which is then said."""
+"""Errors that mean that the entity does not exist."""
 
 
 class ConcurrentAlteration(LockstepError):
@@ -71,8 +71,7 @@ class Alteration:
 
 
 def known_configs(levels: ConfigLevels, entity: ConfigEntity) -> KnownConfigs:
-    """Returns what is there before an alteration. Raises WrongUsage for an entity that does not exist,
-    LockstepError."""
+    """Reads what exists before an alteration. Raises WrongUsage for an entity that does not exist, LockstepError."""
     brokers = levels.brokers()
     before = described(levels, entity, absent=WrongUsage)
     if entity.type is ResourceType.TOPIC or entity.name:
@@ -82,7 +81,8 @@ def known_configs(levels: ConfigLevels, entity: ConfigEntity) -> KnownConfigs:
 
 
 def described(levels: ConfigLevels, entity: ConfigEntity, absent: type[LockstepError] = LockstepError) -> Levels:
-    """Returns an entity's configs. Raises LockstepError that says what is wrong with it, `absent` if there is none."""
+    """Returns an entity's configs. Raises LockstepError with the reason; with the text `absent` if it does not
+    exist."""
     seen = levels.describe([entity])
     if (fault := seen.errors.get(entity)) is not None:
         kind = absent if fault.code in ABSENT_ENTITY else LockstepError
@@ -93,24 +93,24 @@ def described(levels: ConfigLevels, entity: ConfigEntity, absent: type[LockstepE
 def checked(
     entity: ConfigEntity, wanted: ConfigValues, known: KnownConfigs, custom: bool = False
 ) -> tuple[Alteration, list[str]]:
-    """Returns the alteration and notes about it. Raises WrongUsage with everything that is wrong."""
+    """Returns the alteration and notes about it. Raises WrongUsage that lists all mistakes."""
     if wrong := objections(entity, wanted, known, custom):
         raise WrongUsage(*wrong, "nothing was written")
     return Alteration(entity, wanted, known), notes(entity, wanted, known)
 
 
 def validate(levels: ConfigLevels, alteration: Alteration) -> None:
-    """Let the brokers check it. Raises WrongUsage with their reason, LockstepError for other faults."""
+    """Lets the brokers validate the alteration. Raises WrongUsage with their reason, LockstepError for other errors."""
     fault = levels.alter({alteration.entity: alteration.wanted}, validate_only=True)[alteration.entity]
     if fault is not None:
         raise _refused(alteration, fault)
 
 
 def write(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
-    """Write it, unless the entity changed since it was read. Returns whether the entity shows it by now.
+    """Writes the alteration, unless the entity changed since it was read. Returns whether the entity shows it by now.
 
-    Brokers have no compare-and-set. Values that another client writes to the same configs between the last reading and
-    this write are overwritten. Raises ConcurrentAlteration, Overwritten, WrongUsage, LockstepError; each says whether
+    Brokers have no compare-and-set. If another client writes the same configs between the last reading and this write,
+    its values are lost. Raises ConcurrentAlteration, Overwritten, WrongUsage, LockstepError; each tells whether
     anything was written.
     """
     entity = alteration.entity
@@ -131,14 +131,14 @@ def write(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
         return True
     if others := _of_others(alteration, described(levels, entity)):
         raise Overwritten(
-            f"{named(entity)}: written, but another client wrote at the same time, and came last: {others}. Look with "
-            "--describe, and repeat the command if you still want it"
+            f"{named(entity)}: written, but another client wrote at the same time, and its values won: {others}. "
+            "Look with --describe, and repeat the command if you still want it"
         )
     return False
 
 
 def shows(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
-    """Wait until the entity shows it. Brokers apply a moment later what the controller has written."""
+    """Waits until the entity shows the alteration. Brokers apply it a moment after the controller has written it."""
     for number in range(POLLS):
         if holds(alteration.entity, alteration.wanted, described(levels, alteration.entity)):
             return True
@@ -148,7 +148,7 @@ def shows(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
 
 
 def holds(entity: ConfigEntity, wanted: ConfigValues, now: Levels) -> bool:
-    """Whether these values are set at the entity. For a hidden value, whether it is set at all."""
+    """Returns whether these values are set at the entity. For a hidden value, whether it is set at all."""
     own = own_levels(entity, now)
     return all(
         name not in own if value is None else name in own and own[name] in (None, value)
@@ -163,13 +163,13 @@ def named(entity: ConfigEntity) -> str:
 
 
 def _of_others(alteration: Alteration, now: Levels) -> str:
-    """Returns in words the configs that are neither as before nor as written."""
+    """Returns a text of the configs that have neither the old nor the written value."""
     entity, wanted = alteration.entity, alteration.wanted
     return _altered(alteration, now, [name for name in wanted if not holds(entity, {name: wanted[name]}, now)])
 
 
 def _altered(alteration: Alteration, now: Levels, names: Iterable[str]) -> str:
-    """Returns in words the configs that changed; "" if none did."""
+    """Returns a text of the configs that changed; "" if none did."""
     before, after = (own_levels(alteration.entity, levels) for levels in (alteration.known.before, now))
     known = {**alteration.known.there, **now}
     altered = [name for name in names if (name in before, before.get(name)) != (name in after, after.get(name))]
@@ -191,7 +191,7 @@ def _refused(alteration: Alteration, fault: ItemFault) -> LockstepError:
 
 
 def _lost(levels: ConfigLevels, alteration: Alteration, reason: str, wait: Wait) -> LockstepError:
-    """The request was sent and not answered. The entity shows whether it was carried out."""
+    """Returns the error for a request without an answer. Reads the entity to learn whether it was carried out."""
     where = named(alteration.entity)
     begin = f"{where}: the connection was lost while writing ({without_secrets(reason, _secrets(alteration))})"
     try:
@@ -199,7 +199,7 @@ def _lost(levels: ConfigLevels, alteration: Alteration, reason: str, wait: Wait)
         others = "" if written else _of_others(alteration, described(levels, alteration.entity))
     except LockstepError:
         return LockstepError(
-            f"{begin}, and the cluster does not answer: it is written whole or not at all, check with --describe"
+            f"{begin}, and the cluster does not answer. All of it was written, or nothing: check with --describe"
         )
     if written:
         return LockstepError(f"{begin}; --describe shows that all of it was written")
@@ -224,13 +224,14 @@ def said(fault: ItemFault) -> str:
 
 
 NEAR = 0.85
-"""How like a known name an unknown one must be to count as a slip, not as a config of a user's own."""
+"""Similarity (0 to 1) from which an unknown name counts as a misspelt known one, not as a user's own config."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownConfigs:
     """What is known before an alteration: the entity's own configs, which entities exist, and the brokers' ids.
-    `there`: how a broker, or the topic, describes itself, with every config that Kafka knows."""
+    `there`: all configs that the broker or topic describes, including Kafka's defaults.
+    """
 
     before: Levels
     there: Levels
@@ -238,7 +239,7 @@ class KnownConfigs:
 
 
 def objections(entity: ConfigEntity, wanted: ConfigValues, known: KnownConfigs, custom: bool = False) -> list[str]:
-    """Returns everything that is wrong, a line each, without values. `custom`: unknown names are meant."""
+    """Returns all mistakes, a line each, without values. `custom`: unknown names are intended."""
     return [
         f"{name}: {reason}"
         for name, value in wanted.items()
@@ -247,7 +248,7 @@ def objections(entity: ConfigEntity, wanted: ConfigValues, known: KnownConfigs, 
 
 
 def notes(entity: ConfigEntity, wanted: ConfigValues, known: KnownConfigs) -> list[str]:
-    """Returns notes that are no objections: unknown names, deletions of unset configs, unused logins."""
+    """Returns remarks that do not stop the change: unknown names, deletions of unset configs, unused logins."""
     own = own_levels(entity, known.before)
     listeners = known.there["listeners"].value or "" if "listeners" in known.there else ""
     found = []
@@ -255,7 +256,7 @@ def notes(entity: ConfigEntity, wanted: ConfigValues, known: KnownConfigs) -> li
         if value is None and name not in own:
             found.append(f"{name}: is not set there, nothing to delete{nearest_hint(name, own)}")
         elif value is not None and entity.type is ResourceType.BROKER and not _is_known(name, known):
-            found.append(f"{name}: no config of Kafka's; brokers keep it for metrics reporters and other plug-ins")
+            found.append(f"{name}: Kafka has no such config; brokers keep it for metrics reporters and other plug-ins")
         elif value is not None and (note := jaas_note(name, listeners)):
             found.append(f"{name}: {note}")
     return found
@@ -358,11 +359,12 @@ LOGIN_MODULE_OF: Mapping[str, str] = {
     "scram-sha-512": "ScramLoginModule",
     "oauthbearer": "OAuthBearerLoginModule",
 }
-"""Kafka's own login modules by mechanism; another class may take the place of each."""
+"""The login module of Kafka for each SASL mechanism. The operator may name another class instead."""
 
 
 def jaas_objection(name: str, value: str) -> str | None:
-    """Returns why a broker would refuse or ignore this login; None if it would not, or if it is no login."""
+    """Returns why a broker would refuse or ignore this login; None if it accepts it, or if the config is not a
+    login."""
     if name != JAAS and not name.endswith(f".{JAAS}"):
         return None
     parts = LISTENER_AND_MECHANISM.fullmatch(name)
@@ -374,8 +376,9 @@ def jaas_objection(name: str, value: str) -> str | None:
 
 
 def jaas_note(name: str, listeners: str) -> str | None:
-    """Returns a note on a login for a running listener: brokers take it and show it, and use it after a restart.
-    `listeners`: the broker's, in force."""
+    """Returns a note about a login for a running listener: brokers store and show it, but use it only after a restart.
+    `listeners`: the broker's listeners in force.
+    """
     running = {listener.partition("://")[0].strip().lower() for listener in listeners.split(",")}
     parts = LISTENER_AND_MECHANISM.fullmatch(name)
     if parts is None or parts[1] not in running:

@@ -1,10 +1,10 @@
-"""KIP-226's third goal, step by step: a value is tried out on one broker before all brokers get it.
+"""Tries a config on one broker before all brokers get it (the third goal of KIP-226).
 
-- It is set on the canary, after both levels were validated, and what was there before is remembered.
-- The canary is watched for a time: it answers, the value is in force there, and no partition is offline or
-  under-replicated that was not before.
-- All well: it becomes the cluster-wide default, and the canary's override goes.
-- Anything else (trouble, an error, an end by the operator): both levels get back what they had.
+- Validates the value at both levels, remembers the old value, and sets the new one on the canary.
+- Watches the canary for a time: it must answer and use the value, and no further partition may be offline or
+  under-replicated.
+- If all is well, makes the value the cluster-wide default and removes the canary's override.
+- Otherwise (trouble, an error, or the operator's Ctrl-C) restores both levels.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from streaming.message_words import first_names, number_of
 
 WATCH_EVERY = 1.0
 TAKE_BACK_EVERY, TAKE_BACK_TRIES = 2.0, 30
-"""Seconds between tries to take back, and how many: a broker that is restarting is back within a minute."""
+"""Seconds between two tries to restore, and the limit of tries: a broker that restarts is back within a minute."""
 
 
 Note = Callable[[str], None]
-"""Takes a line about its progress."""
+"""Takes a line about the canary's progress."""
 
 
 class TakenBack(LockstepError):
@@ -46,13 +46,13 @@ class TakenBack(LockstepError):
 
 class NotTakenBack(LockstepError):
     """Restoring the old value failed. The message names the entity that still has the new one, and the command that
-    mends it."""
+    restores it."""
 
 
 @dataclass(frozen=True)
 class Canary:
-    """A trial of a config on one broker. `seconds`: how long it is watched. `wait`: returns early if the user ends it.
-    `pause`: always waits, because a restore must finish."""
+    """The trial of a config on one broker. `seconds`: how long it is watched. `wait`: returns early if the user ends
+    it. `pause`: always waits, because a restore must finish."""
 
     levels: ConfigLevels
     partitions: Partitions
@@ -62,7 +62,7 @@ class Canary:
     seconds: float
 
     def run(self, broker: str, wanted: ConfigValues, custom: bool = False) -> Alteration:
-        """Try it on the broker, then make it the default of all. Returns the latter.
+        """Tries the configs on the broker, then makes them the default of all. Returns the alteration of the default.
 
         Raises WrongUsage before anything is written, TakenBack, NotTakenBack, LockstepError.
         """
@@ -126,7 +126,7 @@ class Canary:
 
     def _promote(self, override: Alteration, default: Alteration, written: list[Alteration]) -> None:
         self._write(default, written)
-        self.note("it is the cluster-wide default now; removing the override")
+        self.note("the value is the cluster-wide default now; removing the override")
         own = own_levels(override.entity, described(self.levels, override.entity))
         removal = {name: None for name in override.wanted if name in own}
         fault = self.levels.alter({override.entity: removal})[override.entity]
@@ -138,11 +138,12 @@ class Canary:
             self.note(f"{reason}; taking it back on {named(alteration.entity)}")
             back = _back(alteration, self.levels, self.pause)
             if back is not None:
-                raise NotTakenBack(f"{reason}; and it cannot be taken back: {back}. Then say: {_command(alteration)}")
+                then = _command(alteration)
+                raise NotTakenBack(f"{reason}; and it cannot be taken back: {back}. Once that is mended, run: {then}")
 
 
 def _back(alteration: Alteration, levels: ConfigLevels, pause: Callable[[float], None]) -> str | None:
-    """Restore an entity with many tries. Returns why it failed; None if it did not."""
+    """Restores an entity with many tries. Returns why that failed; None if it succeeded."""
     own = own_levels(alteration.entity, alteration.known.before)
     wanted = {name: own.get(name) for name in alteration.wanted}
     reason = ""

@@ -1,7 +1,7 @@
-"""KIP-226's groups of broker configs that change at run time, and the level where each belongs.
+"""KIP-226's groups of broker configs that change at run time, and the level where each should be set.
 
-What brokers of today have beyond the KIP is in its groups, or in groups of its own. Source:
-`org.apache.kafka.server.config.DynamicBrokerConfig` of Kafka 4.3, whose `dynamicConfigUpdateModes` this table equals.
+Newer configs are in its groups, or in groups of their own. Source: `org.apache.kafka.server.config.DynamicBrokerConfig`
+of Kafka 4.3; this table equals its `dynamicConfigUpdateModes`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class ConfigLevel(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Configs that belong together. `per_listener`: they are set only under `listener.name.<listener>.`."""
+    """Configs that belong together. `per_listener`: they can only be set under `listener.name.<listener>.`."""
 
     title: str
     level: ConfigLevel
@@ -110,10 +110,10 @@ CONFIG_GROUPS: tuple[Group, ...] = (
 GROUP_OF: Mapping[str, Group] = {name: group for group in CONFIG_GROUPS for name in group.names}
 
 LISTENER = re.compile(r"listener\.name\.([^.]*)\.(.*)", re.DOTALL)
-"""A listener's own config: the listener (1), the config's name (2), which may begin with a mechanism."""
+"""Matches a listener's own config: the listener (1), the config's name (2), which may begin with a mechanism."""
 
 LISTENER_ANYWHERE = frozenset({"max.connection.creation.rate", "max.connections", "num.network.threads"})
-"""Those that a listener may have cluster-wide as well."""
+"""Configs that can be set for a listener and also cluster-wide."""
 
 INSTEAD: Mapping[str, str] = {
     "log.flush.scheduler.interval.ms": "log.flush.interval.ms",
@@ -122,7 +122,7 @@ INSTEAD: Mapping[str, str] = {
     "log.roll.hours": "log.roll.ms",
     "log.roll.jitter.hours": "log.roll.jitter.ms",
 }
-"""Configs that brokers read at their start only, and the one of the same meaning that changes at run time."""
+"""Configs that brokers read only at their start, each with the equivalent one that changes at run time."""
 
 
 def base_name(name: str) -> str:

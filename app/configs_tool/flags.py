@@ -1,6 +1,7 @@
-"""The flags of `lockstep configs`, checked as kafka-configs checks its own.
+"""Checks the flags of `lockstep configs` as kafka-configs checks its own.
 
-Source: `kafka.admin.ConfigCommand.ConfigCommandOptions.checkArgs`. What is Lockstep's own is in the second table.
+Source: `kafka.admin.ConfigCommand.ConfigCommandOptions.checkArgs`. The second table has the rules of Lockstep's own
+flags.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from streaming.errors import WrongUsage
 
 
 class EntityType(str, Enum):
-    """`--entity-type`."""
+    """The values of `--entity-type`."""
 
     BROKERS = "brokers"
     TOPICS = "topics"
@@ -32,7 +33,7 @@ SCOPES = {EntityType.BROKERS: ResourceType.BROKER, EntityType.TOPICS: ResourceTy
 
 @dataclass(frozen=True)
 class Flags:
-    """The command line's flags. `added` may have secrets."""
+    """The flags of the command line. `added` may hold secrets."""
 
     describe: bool = False
     alter: bool = False
@@ -57,7 +58,7 @@ class Flags:
 
     @property
     def short(self) -> int:
-        """Number of kafka-configs' short forms of entities that were given."""
+        """How many of kafka-configs' short forms were given (--broker, --broker-defaults, --topic)."""
         return sum(one is not None for one in (self.broker, self.topic)) + self.broker_defaults
 
     @property
@@ -80,13 +81,13 @@ class Flags:
 
 
 FlagRule = tuple[Callable[[Flags], bool], str]
-"""When it is broken, and what to say then."""
+"""A test that returns True if the rule is broken, and the message for that."""
 
 FLAG_RULES: tuple[FlagRule, ...] = (
-    (lambda f: f.describe is f.alter, "say exactly one of --describe and --alter"),
+    (lambda f: f.describe is f.alter, "give exactly one of --describe and --alter"),
     (
         lambda f: f.kind is not EntityType.LOCKSTEP and (f.cluster is None) is (f.bootstrap_server is None),
-        "say exactly one of --cluster ALIAS (of the properties file) and --bootstrap-server HOST:PORT",
+        "give exactly one of --cluster ALIAS (of the properties file) and --bootstrap-server HOST:PORT",
     ),
     (
         lambda f: f.command_config is not None and f.bootstrap_server is None,
@@ -96,15 +97,15 @@ FLAG_RULES: tuple[FlagRule, ...] = (
         lambda f: f.short > 0 and (f.entity_type is not None or f.entity_name is not None or f.entity_default),
         "--entity-type, --entity-name and --entity-default do not go with --broker, --broker-defaults and --topic",
     ),
-    (lambda f: f.short > 1, "--broker, --broker-defaults and --topic: say one of them"),
-    (lambda f: f.kind is None, "say which entities: --entity-type brokers, topics or lockstep"),
+    (lambda f: f.short > 1, "give only one of --broker, --broker-defaults and --topic"),
+    (lambda f: f.kind is None, "name the entities: --entity-type brokers, topics or lockstep"),
     (
         lambda f: f.entity_default and f.entity_name is not None,
-        "say --entity-name or --entity-default, not both",
+        "give --entity-name or --entity-default, not both",
     ),
     (
         lambda f: f.kind is EntityType.TOPICS and f.entity_default,
-        "topics have no --entity-default: what they default to are configs of the brokers, such as log.retention.ms",
+        "topics have no --entity-default: their defaults are configs of the brokers, such as log.retention.ms",
     ),
     (
         lambda f: f.kind is EntityType.BROKERS and bool(f.name) and not _is_id(f.name),
@@ -116,7 +117,7 @@ FLAG_RULES: tuple[FlagRule, ...] = (
         "--alter needs --entity-name, or --entity-default: that of a whole cluster's brokers, or of all flows",
     ),
     (lambda f: f.alter and not f.altering, "--alter needs --add-config, --add-config-file or --delete-config"),
-    (lambda f: bool(f.added) and f.added_file is not None, "say --add-config or --add-config-file, not both"),
+    (lambda f: bool(f.added) and f.added_file is not None, "give --add-config or --add-config-file, not both"),
     (lambda f: f.describe and f.altering, "--add-config, --add-config-file and --delete-config go with --alter"),
     (lambda f: f.alter and f.every, "--all goes with --describe"),
 )
@@ -143,13 +144,13 @@ OWN_RULES: tuple[FlagRule, ...] = (
 
 
 def check_flags(flags: Flags) -> None:
-    """Raises WrongUsage with everything that does not fit together."""
+    """Raises WrongUsage with all flags that do not fit together."""
     if wrong := [message for is_broken, message in (*FLAG_RULES, *OWN_RULES) if is_broken(flags)]:
         raise WrongUsage(*wrong)
 
 
 def entity_of(flags: Flags) -> ConfigEntity | None:
-    """Returns the wanted entity; None for all. The flags are checked already."""
+    """Returns the entity that the flags name; None for all. The flags are already checked."""
     if flags.kind is None or flags.name is None:
         return None
     return ConfigEntity(SCOPES[flags.kind], flags.name) if flags.name else DEFAULT_OF_ALL
@@ -163,14 +164,14 @@ def _is_id(name: str | None) -> bool:
 
 
 PROMPT = "?"
-"""A value that is asked for at the terminal."""
+"""A value that stands for a question at the terminal."""
 
 Ask = Callable[[str], str]
-"""Asks for the secret of this config."""
+"""Asks the user for the secret of the config with this name."""
 
 
 def wanted_configs(added: Iterable[str], added_file: Path | None, deleted: Iterable[str]) -> dict[str, str | None]:
-    """Returns values as written, by name; None deletes one. Raises WrongUsage."""
+    """Returns the values as written, by name; None deletes a config. Raises WrongUsage."""
     wanted: dict[str, str | None] = {}
     for text in added:
         wanted |= parse_added(text)
@@ -181,7 +182,7 @@ def wanted_configs(added: Iterable[str], added_file: Path | None, deleted: Itera
             raise WrongUsage(f"--add-config-file {added_file} cannot be read: {error.strerror}") from error
     names = parse_deleted(deleted)
     if both := [name for name in names if name in wanted]:
-        raise WrongUsage(f"{', '.join(both)}: to be added and deleted at once; say one of them")
+        raise WrongUsage(f"{', '.join(both)}: named to add and to delete; choose one")
     wanted |= dict.fromkeys(names)
     if not wanted:
         raise WrongUsage("there is no config in --add-config, --add-config-file or --delete-config")
@@ -191,9 +192,9 @@ def wanted_configs(added: Iterable[str], added_file: Path | None, deleted: Itera
 def resolved(
     wanted: Mapping[str, str | None], providers: Mapping[str, ConfigProvider] | None, ask: Ask
 ) -> dict[str, str | None]:
-    """Returns the values to send, with references replaced (unless `providers` is None) and `?` asked for.
+    """Returns the values to send, with references replaced and `?` asked for. `providers`: None keeps references.
 
-    Raises WrongUsage for each reference that cannot be resolved, because a broker would take `${…}` for the password.
+    Raises WrongUsage for a reference that cannot be resolved, because a broker would take `${…}` for the password.
     """
     values, wrong = dict(wanted), []
     for name, value in wanted.items():
@@ -223,11 +224,11 @@ EQUALS = re.compile(rf"\s*=\s*{OUTSIDE_BRACKETS}", re.ASCII)
 BRACKETS = re.compile(r"\[?\]?")
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]*")
 TRIMMED = "".join(map(chr, range(0x21)))
-"""What Java's `String.trim` takes away."""
+"""The characters that Java's `String.trim` removes."""
 
 
 def parse_added(text: str) -> dict[str, str]:
-    """Parse `k1=v1,k2=[v1,v2],k3=`. The last value of a name holds. Raises WrongUsage."""
+    """Parses `k1=v1,k2=[v1,v2],k3=`. The last value of a name wins. Raises WrongUsage."""
     parts = COMMA.split(text)
     while len(parts) > 1 and not parts[-1]:
         # Java's split drops empty strings at the end.
@@ -248,7 +249,7 @@ def parse_added(text: str) -> dict[str, str]:
 
 
 def parse_added_file(data: bytes) -> dict[str, str]:
-    """Parse a properties file as `java.util.Properties` does. Raises WrongUsage."""
+    """Parses a properties file as `java.util.Properties` does. Raises WrongUsage."""
     try:
         added: dict[str, str] = javaproperties.loads(data.decode("iso-8859-1"))
     except ValueError:
@@ -258,7 +259,7 @@ def parse_added_file(data: bytes) -> dict[str, str]:
 
 
 def parse_deleted(texts: Iterable[str]) -> tuple[str, ...]:
-    """Returns the names of `k1,k2`, each once, given in one flag or several."""
+    """Returns the names in `k1,k2`, each once. `texts`: one for each flag."""
     names = (name.strip(TRIMMED) for text in texts for name in text.split(","))
     return tuple(dict.fromkeys(filter(None, names)))
 

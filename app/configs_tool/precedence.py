@@ -1,10 +1,10 @@
-"""KIP-226's precedence, readable: every level of a config, the one in force, and what a deletion would fall back to.
+"""Shows every level of a config, the one in force, and the value after a deletion (precedence of KIP-226).
 
-| entity                   | levels, the one that wins first                                                |
+| entity                   | levels, the strongest first                                                    |
 |--------------------------|--------------------------------------------------------------------------------|
 | a broker                 | its own, the cluster-wide default, `server.properties`, Kafka's built-in       |
-| the cluster-wide default | its own alone: what holds beneath it, each broker says                         |
-| a topic                  | its own, then the brokers' levels, under the name that they have for it        |
+| the cluster-wide default | its own alone; each broker shows the levels beneath                            |
+| a topic                  | its own, then the brokers' levels, under the brokers' name for the config      |
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ LEVEL_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class LevelView:
-    """One level of a config. `value`: None for a secret, and if there is none. `where`: for people. `name`: that of the
-    config at this level; None for a property of Lockstep, whose name is the same at each."""
+    """One level of a config. `value`: None for a secret, or if there is none. `where`: the level in words. `name`: the
+    config's name at this level; None for a property of Lockstep, whose name is the same at all levels."""
 
     source: str
     value: str | None
@@ -49,7 +49,7 @@ class LevelView:
 
 @dataclass(frozen=True, slots=True)
 class ConfigView:
-    """One config of an entity. `levels`: `in_force` first. `own`: the source of the entity's own level."""
+    """One config of an entity. `levels`: the strongest first. `own`: the source of the entity's own level."""
 
     name: str
     in_force: LevelView
@@ -60,12 +60,12 @@ class ConfigView:
 
     @property
     def falls_back_to(self) -> LevelView | None:
-        """What holds once the entity's own level is deleted; None if it has none, or if nothing is beneath."""
+        """The level in force after the entity's own is deleted; None if the entity has none, or nothing is beneath."""
         beneath = [one for one in self.levels if one.source != self.own or one.name not in (None, self.name)]
         return beneath[0] if len(beneath) < len(self.levels) and beneath else None
 
     def as_json(self) -> dict[str, Any]:
-        """Values of secrets are null."""
+        """Returns the document of this config. Secret values are null."""
         back = self.falls_back_to
         return {
             "name": self.name,
@@ -78,7 +78,7 @@ class ConfigView:
         }
 
     def lines(self) -> Iterator[str]:
-        """Lines for people: the value, then its levels, with the one in force marked."""
+        """Yields lines for people: the value, then its levels, with the one in force marked."""
         marks = {"read-only": self.read_only, "sensitive": self.sensitive}
         yield f"{self.name}={self.in_force}" + "".join(f"  ({mark})" for mark, on in marks.items() if on)
         for number, one in enumerate(self.levels):
@@ -95,15 +95,14 @@ def own_origin(entity: ConfigEntity) -> Origin:
 
 
 def own_levels(entity: ConfigEntity, levels: Levels) -> dict[str, str | None]:
-    """Returns what is set at the entity itself, by name. A hidden value is None."""
+    """Returns the configs that are set at the entity itself, by name. A hidden value is None."""
     own = own_origin(entity)
     synonyms = ((name, one) for name, entry in levels.items() for one in entry.synonyms)
     return {name: one.value for name, one in synonyms if one.origin is own and one.name == name}
 
 
 def views(entity: ConfigEntity, levels: Levels, every: bool = False) -> list[ConfigView]:
-    """Returns the configs of an entity by name: the ones set there, as kafka-configs lists them, or with `every`
-    all."""
+    """Returns the configs of an entity by name: those set at it, as kafka-configs lists them; with `every` all."""
     own = own_origin(entity)
     names = sorted(name for name, entry in levels.items() if every or entry.origin is own)
     return [_view(own, name, levels[name], is_hidden(name, levels)) for name in names]
@@ -121,8 +120,8 @@ def _view(own: Origin, name: str, entry: LevelledEntry, sensitive: bool) -> Conf
 
 
 def is_hidden(name: str, known: Levels) -> bool:
-    """Whether a config's value must be hidden. A broker says it of configs that it has (`known`). A config that Kafka
-    does not know might be a secret."""
+    """Returns whether a config's value must be hidden. Brokers mark their secret configs (`known`). An unknown config
+    might be a secret."""
     entry = known.get(name)
     if entry is not None:
         return entry.sensitive

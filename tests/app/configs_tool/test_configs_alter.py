@@ -147,7 +147,7 @@ def test_another_config_of_the_place_may_change_meanwhile() -> None:
     [
         (True, False, "all of it was written"),
         (False, False, "nothing of it was written"),
-        (True, True, "whole or not at all, check with --describe"),
+        (True, True, "All of it was written, or nothing: check with --describe"),
     ],
 )
 def test_connection_lost_at_the_write_is_told_with_what_became_of_it(arrives: bool, dead: bool, said: str) -> None:

@@ -67,9 +67,9 @@ def test_lockstep_itself_needs_no_cluster_and_its_entities_are_flows(flags: dict
         (LOOK | {"cluster": "a"}, "exactly one of --cluster"),
         (LOOK | {"bootstrap_server": None}, "exactly one of --cluster"),
         (DEFAULTS | {"command_config": Path("x")}, "--command-config goes with"),
-        (LOOK | {"entity_type": None}, "say which entities"),
+        (LOOK | {"entity_type": None}, "name the entities"),
         (LOOK | {"broker": "1"}, "do not go with --broker"),
-        (LOOK | {"entity_type": None, "broker": "1", "topic": "t"}, "say one of them"),
+        (LOOK | {"entity_type": None, "broker": "1", "topic": "t"}, "give only one of"),
         (LOOK | {"entity_name": "1", "entity_default": True}, "not both"),
         (LOOK | {"entity_type": EntityType.TOPICS, "entity_default": True}, "topics have no --entity-default"),
         (LOOK | {"entity_name": "one"}, "is its id, a number"),
@@ -129,7 +129,7 @@ def test_reference_that_leads_nowhere_is_refused_for_a_broker_would_take_its_tex
 
 
 def test_what_is_added_and_deleted_at_once_or_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match="a: to be added and deleted at once"):
+    with pytest.raises(WrongUsage, match="a: named to add and to delete"):
         wanted_configs(["a=1"], None, ["a"])
     with pytest.raises(WrongUsage, match="cannot be read: No such file"):
         wanted_configs([], tmp_path / "none", [])
