@@ -1,14 +1,14 @@
-"""Where passwords of SCRAM users come from, by `lockstep.credential.provider.class`.
+"""Sources of SCRAM users' passwords, chosen by `lockstep.credential.provider.class`.
 
-| class                           | a user's password                                           | its version     |
-|---------------------------------|-------------------------------------------------------------|-----------------|
-| `FileCredentialProvider`        | in the encrypted store, which `lockstep credentials` writes | when it was set |
-| `EnvironmentCredentialProvider` | the variable `LOCKSTEP_CREDENTIAL_ALICE`                    | `..._VERSION`   |
-| `DirectoryCredentialProvider`   | the file `alice` in the folder `lockstep.credential.store`  | when it changed |
-| a class of yours                | as it says                                                  | as it says      |
+| class                           | a user's password                                           | its version      |
+|---------------------------------|-------------------------------------------------------------|------------------|
+| `FileCredentialProvider`        | in the encrypted store, which `lockstep credentials` writes | time it was set  |
+| `EnvironmentCredentialProvider` | the variable `LOCKSTEP_CREDENTIAL_ALICE`                    | `..._VERSION`    |
+| `DirectoryCredentialProvider`   | the file `alice` in the folder `lockstep.credential.store`  | time it changed  |
+| a class of yours                | what the class returns                                      | what it returns  |
 
-Names of users may hold what the names of variables and files may not. Every such byte is written in hexadecimal, so
-that no two users share a password: `a-b` is `LOCKSTEP_CREDENTIAL_A_2DB`, `a/b` the file `a%2Fb`.
+User names may have bytes that variables and files may not. These are written in hexadecimal, so that users never share
+a password: `a-b` is `LOCKSTEP_CREDENTIAL_A_2DB`, `a/b` is the file `a%2Fb`.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ VARIABLE = "LOCKSTEP_CREDENTIAL_"
 VERSION_SUFFIX = "_VERSION"
 PLAIN = frozenset(string.ascii_lowercase + string.digits)
 MOST_BYTES = 4096
-"""Of a file with a password."""
+"""Size limit of a password file, in bytes."""
 
 FIRST_VERSION = "1"
-"""The version of a variable that has none beside it."""
+"""The version of a password variable without a version variable."""
 
 
 class FileCredentialProvider:
-    """The encrypted store. It sees changes by `lockstep credentials` while it runs."""
+    """Passwords of the encrypted store. Notices changes by `lockstep credentials` while it runs."""
 
     _store: CredentialStore
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Read `lockstep.credential.store` and `password.encoder.*`. Raises LockstepError."""
+        """Reads `lockstep.credential.store` and `password.encoder.*`. Raises LockstepError."""
         self._store = open_store(properties)
 
     def credential(self, user: str) -> Credential | None:
@@ -51,13 +51,13 @@ class FileCredentialProvider:
         return self._store.version(user)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: no file stays open."""
 
 
 class EnvironmentCredentialProvider:
     """Passwords in this process's environment. `LOCKSTEP_CREDENTIAL_ALICE_VERSION` has the version, "1" by default.
 
-    A new password needs a new version. Otherwise clusters with the old password are not written.
+    Give a new password a new version. Otherwise Lockstep does not write it to clusters that have the old one.
     """
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
@@ -71,14 +71,14 @@ class EnvironmentCredentialProvider:
         return self._version(user) if self._environ.get(variable_of(user)) else None
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: no file stays open."""
 
     def _version(self, user: str) -> str:
         return self._environ.get(f"{variable_of(user)}{VERSION_SUFFIX}") or FIRST_VERSION
 
 
 class DirectoryCredentialProvider:
-    """A file for each user, as Kubernetes mounts secrets: UTF-8, without one line break at its end.
+    """A file for each user, as Kubernetes mounts secrets: UTF-8. One line break at the end is ignored.
 
     Only regular files of at most MOST_BYTES in that folder count. Kubernetes' links lead to a folder within it.
     """
@@ -86,7 +86,7 @@ class DirectoryCredentialProvider:
     _folder: Path
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Read `lockstep.credential.store`. Raises LockstepError if it is no folder."""
+        """Reads `lockstep.credential.store`. Raises LockstepError if it is not a folder."""
         self._folder = store_path(properties)
         if not self._folder.is_dir():
             raise LockstepError(
@@ -112,11 +112,13 @@ class DirectoryCredentialProvider:
                 f"{file} cannot be seen: {getattr(error, 'strerror', 'its links form a cycle')}"
             ) from None
         if not stat.S_ISREG(found.st_mode) or not inside:
-            raise LockstepError(f"{file} is no regular file in this folder, so Lockstep does not read it as a password")
+            raise LockstepError(
+                f"{file} is not a regular file in this folder, so Lockstep does not read it as a password"
+            )
         return f"{found.st_mtime_ns}"
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: no file stays open."""
 
     def _file(self, user: str) -> Path:
         name = quote(user, safe=" @+=,:~")
@@ -124,8 +126,8 @@ class DirectoryCredentialProvider:
 
 
 def variable_of(user: str) -> str:
-    """Returns the variable of a user: letters in upper case, digits, and `_` with two hexadecimal digits for anything
-    else."""
+    """Returns the variable's name for a user: letters in upper case, digits, and `_` with two hexadecimal digits for
+    any other byte."""
     escaped = (char.upper() if char in PLAIN else _hexadecimal(char) for char in user)
     return VARIABLE + "".join(escaped)
 
@@ -135,8 +137,9 @@ def _hexadecimal(char: str) -> str:
 
 
 def read_password(file: Path, most: int | None = None) -> str:
-    """Returns the content of a file without one line break at its end. Raises LockstepError that shows nothing of it.
-    `most`: bytes; a larger file is refused."""
+    """Returns the content of a file without one line break at its end. Raises LockstepError without any of the content.
+    `most`: bytes; a larger file is refused.
+    """
     try:
         with file.open("rb") as opened:
             content = opened.read(-1 if most is None else most + 1)
@@ -148,11 +151,11 @@ def read_password(file: Path, most: int | None = None) -> str:
 
 
 def password_in(content: bytes, named: str) -> str:
-    """Returns the password in these bytes. Raises LockstepError with the name of their source."""
+    """Returns the password in these bytes. Raises LockstepError that names their source, `named`."""
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        raise WrongUsage(f"{named} is no text in UTF-8") from None
+        raise WrongUsage(f"{named} is not UTF-8 text") from None
     password = text.removesuffix("\n").removesuffix("\r")
     if not password:
         raise WrongUsage(f"{named} is empty: it should hold the password")
@@ -160,6 +163,6 @@ def password_in(content: bytes, named: str) -> str:
 
 
 def load_provider(properties: Mapping[str, str]) -> CredentialProvider:
-    """Returns the configured provider that the properties name. Raises PluginError, LockstepError."""
+    """Returns the provider that the properties name, configured. Raises PluginError, LockstepError."""
     provider: CredentialProvider = load_plugin(provider_class(properties), CredentialProvider, properties)
     return provider

@@ -1,22 +1,22 @@
-"""Passwords encrypted in the format of Kafka's brokers (KIP-226, "Securing passwords"), with stronger defaults.
+"""Encrypts passwords in the format of Kafka's brokers (KIP-226, "Securing passwords"), with stronger defaults.
 
 An encoded password is text: `NAME:VALUE` pairs separated by commas, in any order, bytes in base64.
 
 | name                      | value                                                                             |
 |---------------------------|-----------------------------------------------------------------------------------|
-| `keyFactoryAlgorithm`     | how the key is made from the secret, `PBKDF2WithHmacSHA512`                       |
+| `keyFactoryAlgorithm`     | how the key is derived from the secret, e.g. `PBKDF2WithHmacSHA512`               |
 | `cipherAlgorithm`         | `AES/GCM/NoPadding`; Kafka's own is `AES/CBC/PKCS5Padding`                        |
 | `keyLength`               | bits                                                                              |
-| `salt`, `iterations`      | of the key; the salt is made anew for every encoder                               |
+| `salt`, `iterations`      | of the key derivation; every encoder has a new salt                               |
 | `initializationVector`    | of the cipher                                                                     |
-| `authenticationTagLength` | bits, with AES/GCM/NoPadding alone                                                |
-| `encryptedPassword`       | what the cipher made of the password in UTF-8; with GCM the tag comes after it    |
-| `passwordLength`          | in Java's characters (UTF-16), by which a wrong secret is noticed                 |
-| `associatedData`          | `name` where the entry's name is authenticated with it (GCM); Kafka has no such   |
+| `authenticationTagLength` | bits, only with AES/GCM/NoPadding                                                 |
+| `encryptedPassword`       | the encrypted UTF-8 password; with GCM the tag follows                            |
+| `passwordLength`          | in Java's characters (UTF-16); a wrong secret gives another length                |
+| `associatedData`          | `name` if GCM authenticates the entry's name too; Kafka has no such field         |
 
-All of it is stored with the password, so that it can be read after the settings have changed. Source:
-`org.apache.kafka.security.EncryptingPasswordEncoder` of Kafka 3.9, the last version that has it. What that wrote is
-read here; it reads what is encoded here without a name.
+All fields are stored with the password, so that it can be read after the settings have changed. Source:
+`org.apache.kafka.security.EncryptingPasswordEncoder` of Kafka 3.9, the last version that has it. This module reads what
+that class wrote. That class reads what this module encodes without a name.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ KEY_FACTORIES: Mapping[str, Callable[[], hashes.HashAlgorithm]] = {
     "PBKDF2WithHmacSHA224": hashes.SHA224,
     "PBKDF2WithHmacSHA1": hashes.SHA1,
 }
-"""Java's names of key factories."""
+"""Hash algorithms by Java's name of the key factory."""
 
 KEY_LENGTHS = (128, 192, 256)
 SALT_BYTES = 256
-"""As Kafka writes it."""
+"""Bytes of a salt, as in Kafka."""
 
 ITERATIONS = 210_000
-"""Of PBKDF2 with HMAC-SHA512 (OWASP's password storage cheat sheet)."""
+"""Iterations of PBKDF2 with HMAC-SHA512 (OWASP's password storage cheat sheet)."""
 
 MAX_ITERATIONS = 1_000_000
-"""A value that names more is not read, because decoding it would take minutes."""
+"""Limit of iterations in a stored value. Decoding one with more would take minutes."""
 
 KEYS_KEPT = 64
-"""Values of one encoder have one salt, so that reading many of them makes one key."""
+"""Limit of derived keys in the cache. All values of one encoder share a salt, so reading them derives one key."""
 
 _T = TypeVar("_T")
 
@@ -69,7 +69,7 @@ class UndecodablePassword(LockstepError):
 
 @dataclass(frozen=True, slots=True)
 class EncoderSettings:
-    """`password.encoder.*` (KIP-226). `key_length`: bits. `old_secret`: the secret before `secret` was changed. `repr`
+    """Values of `password.encoder.*` (KIP-226). `key_length`: bits. `old_secret`: the secret before `secret`. `repr`
     shows neither secret."""
 
     secret: str = field(repr=False)
@@ -81,15 +81,15 @@ class EncoderSettings:
 
 
 class PasswordEncoder:
-    """Encodes with the secret, and decodes with it or the old one. The types of the keys have checked the settings."""
+    """Encodes with the secret, and decodes with it or the old one. The settings are already checked."""
 
     def __init__(self, settings: EncoderSettings) -> None:
         self._settings, self._salt = settings, os.urandom(SALT_BYTES)
 
     def encode(self, password: str, name: str | None = None) -> str:
-        """Returns the text that Kafka's encoder would make, with a random salt and vector.
+        """Returns the text in the format of Kafka's encoder, with a random salt and vector.
 
-        `name`: the owner. A cipher that can do it binds the password to that name. Kafka's encoder then cannot read it.
+        `name`: the owner. GCM binds the password to that name; Kafka's encoder then cannot read it.
         """
         settings, salt = self._settings, self._salt
         cipher = CIPHERS[settings.cipher_algorithm]
@@ -157,7 +157,9 @@ def _decoded(secret: str, encoded: str, name: str | None) -> str:
 
 def _key(secret: str, factory: str, length: int, salt: bytes, iterations: int) -> bytes:
     if factory not in KEY_FACTORIES or length not in KEY_LENGTHS:
-        raise UndecodablePassword(f"a password could not be decoded: {factory} with {length} bits is not supported")
+        raise UndecodablePassword(
+            f"a password could not be decoded: keyFactoryAlgorithm {factory} with keyLength {length} is not supported"
+        )
     if iterations > MAX_ITERATIONS:
         raise UndecodablePassword(f"a password could not be decoded: it asks for {iterations} iterations")
     return _derived(secret, factory, length, salt, iterations)
@@ -169,7 +171,7 @@ def _derived(secret: str, factory: str, length: int, salt: bytes, iterations: in
 
 
 class _Fields:
-    """The fields of an encoded password. Raises ValueError or UndecodablePassword for a wrong one."""
+    """The fields of an encoded password. Access raises ValueError or UndecodablePassword for a wrong field."""
 
     def __init__(self, encoded: str) -> None:
         pairs = (part.strip().rpartition(":") for part in encoded.split(","))
@@ -208,13 +210,13 @@ def _java_length(text: str) -> int:
 
 
 CBC_VECTOR_BYTES, GCM_VECTOR_BYTES, TAG_BITS = 16, 12, 128
-"""As Java has them."""
+"""Bytes of the CBC vector, bytes of the GCM vector, bits of the GCM tag: Java's values."""
 
 TAG_LENGTH = "authenticationTagLength"
 
 
 class Sealed(NamedTuple):
-    """The result of a cipher: its vector and the encrypted bytes."""
+    """The result of encryption: the vector and the encrypted bytes."""
 
     vector: bytes
     encrypted: bytes
@@ -245,7 +247,7 @@ def _gcm_decrypt(key: bytes, sealed: Sealed, associated: bytes | None) -> bytes:
 
 @dataclass(frozen=True)
 class CipherAlgorithm:
-    """Encrypts a text with a key. `binds`: whether further data can be authenticated with it."""
+    """Encrypts and decrypts a text with a key. `binds`: whether it can authenticate further data."""
 
     encrypt: Callable[[bytes, bytes, bytes | None], Sealed]
     decrypt: Callable[[bytes, Sealed, bytes | None], bytes]
@@ -257,4 +259,4 @@ CIPHERS: Mapping[str, CipherAlgorithm] = {
     "AES/CBC/PKCS5Padding": CipherAlgorithm(_cbc_encrypt, _cbc_decrypt),
     "AES/GCM/NoPadding": CipherAlgorithm(_gcm_encrypt, _gcm_decrypt, {TAG_LENGTH: str(TAG_BITS)}, binds=True),
 }
-"""Java's names of ciphers. Others that Java has (DES among them) are refused."""
+"""Ciphers by Java's name. Lockstep refuses Java's other ciphers, DES among them."""

@@ -1,12 +1,12 @@
-"""A new password for a user, on clusters and in the store.
+"""Writes a new password of a user to the clusters and to the store.
 
-1. The clusters are read: what is wrong there is said before anything is written.
-2. The store keeps the new password as under way; the current one stays.
-3. The targets get it, then the sources. A target that refuses does no harm, because clients log in at the source.
-4. The store takes it as the current one.
+1. Reads the clusters, and reports errors before it writes.
+2. Stores the new password as pending, beside the current one.
+3. Writes it to the targets, then to the sources. A target that refuses does no harm: clients log in at the source.
+4. Makes it the current one.
 
-Wherever this is interrupted, the store knows the password that some cluster may have already, and doing it again
-writes the same one everywhere. Until the end the running job sees the old version, and writes nothing.
+After an interruption, run it again: it writes the pending password everywhere. Until the end the running job sees the
+old version, and writes nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from streaming.errors import LockstepError, WrongUsage, prefixed
 
 @dataclass(frozen=True)
 class UserCluster:
-    """A cluster on which the user is called `user`. `is_source`: of a flow. `to_write`: False if it is only read."""
+    """A cluster on which the user is called `user`. `is_source`: it is the source of a flow. `to_write`: False if it is
+    only read."""
 
     alias: str
     users: Users
@@ -40,11 +41,11 @@ class Written:
 
 
 OnWritten = Callable[[Written, str | None], None]
-"""Called with a credential and, where the cluster has not taken it, why."""
+"""Called with a credential, and with the reason if the cluster refused it."""
 
 
 class RotationInterrupted(LockstepError):
-    """A cluster did not take the new password. The store keeps it as pending."""
+    """A cluster refused the new password. The store keeps it as pending."""
 
 
 def rotate(
@@ -57,11 +58,11 @@ def rotate(
     anew: bool = False,
     tell: OnWritten = lambda written, error: None,
 ) -> list[Written]:
-    """Write a password to the clusters, then to the store. Continues with a pending password if there is one.
+    """Writes a password to the clusters, then to the store. Continues with a pending password if there is one.
 
     `password`: None if there must be a pending one. `otherwise`: mechanisms and iterations of a user that no cluster
-    has; None if one must have it. `anew`: replace the pending password. `tell`: called for each credential at once,
-    also with the reason if a cluster refused it. Raises RotationInterrupted, LockstepError.
+    has; None if a cluster must have it. `anew`: replace the pending password. `tell`: called at once for each
+    credential, also with the reason if a cluster refused it. Raises RotationInterrupted, LockstepError.
     """
     wanted = _wanted(user, clusters, otherwise)
     pending = _pending(store, user, password, anew)
@@ -76,7 +77,7 @@ def _pending(store: CredentialStore, user: str, password: str | None, anew: bool
     pending = None if anew else store.pending(user)
     if pending is None:
         if password is None:
-            raise WrongUsage(f"no new password of {user} is under way: give one")
+            raise WrongUsage(f"{user} has no pending password: give a new one")
         return store.begin(user, password, anew=anew)
     if password not in (None, pending.password):
         raise WrongUsage(
@@ -89,10 +90,10 @@ def _pending(store: CredentialStore, user: str, password: str | None, anew: bool
 def _wanted(
     user: str, clusters: Sequence[UserCluster], otherwise: Mapping[str, int] | None
 ) -> dict[tuple[str, str], Mapping[str, int]]:
-    """Returns the iterations of each mechanism, by cluster and user: a source's own, and on a target the sources' as
-    well.
+    """Returns the iterations of each mechanism, by cluster alias and user. Targets also get the mechanisms of the
+    sources.
 
-    All mechanisms of a cluster are written. With a mechanism left out, the old password would still log in.
+    Every mechanism that the user has must be written. One that was left out would still accept the old password.
     """
     found = {
         (cluster.alias, cluster.user): cluster.users.describe([cluster.user]).get(cluster.user, {})
@@ -116,7 +117,7 @@ def _joined(found: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def _write(cluster: UserCluster, wanted: Mapping[str, int], pending: Credential, tell: OnWritten) -> list[Written]:
     upsertions = [Upsertion(cluster.user, name, iterations, pending.password) for name, iterations in wanted.items()]
-    again = f"the password is under way: `lockstep credentials rotate {pending.user}` goes on with it"
+    again = f"the password stays pending: `lockstep credentials rotate {pending.user}` continues with it"
     try:
         faults = cluster.users.upsert(upsertions)
     except LockstepError as error:

@@ -1,8 +1,8 @@
 """The encrypted store of SCRAM users' passwords: `lockstep.credential.store`, by default `.lockstep/credentials`.
 
-Everything in it is encoded with one secret, `password.encoder.secret`. After the secret has changed, the store is read
-with `password.encoder.old.secret`. The next change of the store encodes everything anew (KIP-226). It does so too if
-another way of encoding was chosen. A password is bound to its user and is not read under another's name.
+Everything in it is encoded with one secret, `password.encoder.secret`. After a change of the secret, the store is read
+with `password.encoder.old.secret`. The next change of the store encodes everything again (KIP-226), as it does after
+other encoder settings changed. A password is bound to its user and cannot be read under another's name.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from sinks.secret_values import is_secret
 from streaming.errors import LockstepError, WrongUsage
 
 CHECK = "lockstep credentials"
-"""The known word by which the secret is tried."""
+"""The known word that shows whether the secret is right."""
 
 VERSION_FORMAT = "%Y%m%dT%H%M%S.%fZ"
-"""A version is the time at which its password was given: a store that was lost and made anew has no old one again."""
+"""Format of a version: the time at which the password was set. So a store that was lost and recreated never repeats a
+version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class ListedUser:
 
 
 class CredentialStore:
-    """Passwords by user. Reads the file again if it has changed, and writes it as a whole."""
+    """Passwords by user. Reads the file again after it changed, and always writes it as a whole."""
 
     def __init__(self, path: Path, settings: EncoderSettings, now: Callable[[], datetime] = utc_now) -> None:
         """The file need not exist."""
@@ -70,7 +71,7 @@ class CredentialStore:
         return self._decoded(user, self._entry(user).pending)
 
     def put(self, passwords: Mapping[str, str]) -> str:
-        """Store these passwords, all or none. Returns their version. Raises LockstepError while one is pending."""
+        """Stores these passwords, all or none. Returns their version. Raises LockstepError while one is pending."""
         version = self._now().strftime(VERSION_FORMAT)
         credentials = [Credential(user, password, version) for user, password in passwords.items()]
         with self._changed() as document:
@@ -80,7 +81,7 @@ class CredentialStore:
         return version
 
     def begin(self, user: str, password: str, *, anew: bool = False) -> Credential:
-        """Store a pending password beside the current one. `anew`: replace another pending one, which otherwise raises
+        """Stores a pending password beside the current one. `anew`: replace another pending one, which otherwise raises
         LockstepError."""
         pending = Credential(user, password, self._now().strftime(VERSION_FORMAT))
         with self._changed() as document:
@@ -91,7 +92,7 @@ class CredentialStore:
         return pending
 
     def promote(self, user: str, version: str) -> None:
-        """Make the pending password the current one. Raises LockstepError if another one is pending by now."""
+        """Makes the pending password the current one. Raises LockstepError if another one is pending by now."""
         with self._changed() as document:
             entry = document.users.get(user, StoredUser())
             if entry.pending is not None and entry.pending.version == version:
@@ -103,15 +104,15 @@ class CredentialStore:
                 )
 
     def remove(self, user: str, *, force: bool = False) -> bool:
-        """Forget a user. Returns False if there was none. Raises LockstepError while a password is pending, unless
-        `force`."""
+        """Deletes a user. Returns False if the store has no such user. Raises LockstepError while a password is
+        pending, unless `force`."""
         with self._changed() as document:
             if not force:
                 _raise_if_pending(user, document)
             return document.users.pop(user, None) is not None
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: no file stays open."""
 
     def _entry(self, user: str) -> StoredUser:
         return self._document().users.get(user, StoredUser())
@@ -151,7 +152,7 @@ class CredentialStore:
         return current
 
     def _encode_all(self, document: Document) -> None:
-        """Encode everything with the current secret and settings. Raises LockstepError if that fails."""
+        """Encodes everything with the current secret and settings. Raises LockstepError if that fails."""
         document.check = self._encoder.encode(CHECK, CHECK)
         for user, entry in document.users.items():
             both = (self._encoded_again(_bound_to(user), stored) for stored in (entry.current, entry.pending))
@@ -177,8 +178,8 @@ class CredentialStore:
 
     def _wrong_secret(self) -> str:
         return (
-            f"the credential store {self.path} was encrypted with another password.encoder.secret than the one given; "
-            "if it was changed, give the one before as password.encoder.old.secret"
+            f"the credential store {self.path} was encrypted with another password.encoder.secret than this one "
+            "(if it was changed, set the one before as password.encoder.old.secret)"
         )
 
 
@@ -210,7 +211,7 @@ class EncodedPassword:
 
 @dataclass(frozen=True, slots=True)
 class StoredUser:
-    """The entries of one user. At least one of them is set."""
+    """The current and the pending password of one user. At least one is set."""
 
     current: EncodedPassword | None = None
     pending: EncodedPassword | None = None
@@ -248,7 +249,9 @@ def read_document(path: Path) -> Document:
 
 def _parsed(found: Any) -> Document:
     if found["format"] != FORMAT:
-        raise LockstepError(f"the credential store has the format {found['format']}, of a newer version of Lockstep")
+        raise LockstepError(
+            f"the credential store has the format {found['format']}, which a newer version of Lockstep wrote"
+        )
     users = {
         str(user): StoredUser(
             *(EncodedPassword(**entry[name]) if name in entry else None for name in ("current", "pending"))
@@ -283,7 +286,7 @@ T = TypeVar("T")
 
 
 def encoder_settings(properties: Mapping[str, str]) -> EncoderSettings:
-    """Returns how passwords are encrypted. Raises LockstepError that names the key and shows no secret."""
+    """Returns the settings of the encryption. Raises LockstepError that names the key and shows no secret."""
     secret = _value(properties, keys.ENCODER_SECRET)
     if secret is None:
         raise WrongUsage(

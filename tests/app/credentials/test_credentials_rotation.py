@@ -166,7 +166,7 @@ def test_a_user_is_written_by_the_name_that_he_has_on_the_target(store: Credenti
 def test_without_a_password_and_with_none_under_way_there_is_nothing_to_do(
     store: CredentialStore, source: MemoryUsers, clusters: list[UserCluster]
 ) -> None:
-    with pytest.raises(LockstepError, match="no new password of alice is under way"):
+    with pytest.raises(LockstepError, match="alice has no pending password"):
         rotate(store, "alice", None, clusters)
     assert source.writes == 0
 
