@@ -1,17 +1,17 @@
-"""The job's own little server.
+"""The job's HTTP server.
 
 | path           |                                                        |
 |----------------|--------------------------------------------------------|
 | `/`            | the page, for people                                   |
-| `/api/v1/…`    | what the page shows, as JSON: `app.http.openapi`       |
+| `/api/v1/…`    | the page's data, as JSON: `app.http.openapi`           |
 | `/status`      | the document of `lockstep status`                      |
 | `/metrics`     | Prometheus' text format                                |
-| `/health`      | the process answers, and its main loop turns           |
-| `/ready`       | every flow was compared, and none is stopped           |
-| `POST /look`   | look now                                               |
-| `POST /reload` | read the properties file and the flows' ledgers again  |
+| `/health`      | 200 while the job's main loop turns                    |
+| `/ready`       | 200 if every flow was compared and none is stopped     |
+| `POST /look`   | asks for a pass now                                    |
+| `POST /reload` | reads the properties file and the flows' ledgers again |
 
-`app.http.protection` says which requests are answered.
+`app.http.protection` decides which requests are answered.
 """
 
 from __future__ import annotations
@@ -56,31 +56,31 @@ from streaming.flow import Flow
 T = TypeVar("T")
 
 RELOAD_WITHIN = 90.0
-"""Seconds: a query that is restarted lets its batch end first."""
+"""Seconds that a request may wait for a reload: a query that restarts lets its batch end first."""
 
 MAX_BODY = 1024 * 1024
-"""Bytes."""
+"""Size limit of a request's body, in bytes."""
 
 BODY_WITHIN = 10.0
-"""Seconds until a body must be there."""
+"""Seconds in which a request's body must arrive."""
 
 MAX_WAITERS = 8
-"""Requests that may wait at once, each in a thread; one more is told to come again."""
+"""Requests that may wait at once, each in a thread. The next one is refused."""
 
 MAX_CONNECTIONS = 100
 
 
 async def _read(request: Request) -> bytes:
-    """The body. Raises HTTPException for one that is too large, or does not come."""
+    """Returns the request's body. Raises HTTPException if it is too large or too slow."""
     content = bytearray()
     try:
         with anyio.fail_after(BODY_WITHIN):
             async for chunk in request.stream():
                 content += chunk
                 if len(content) > MAX_BODY:
-                    raise HTTPException(413, f"a body may have {MAX_BODY} bytes at most")
+                    raise HTTPException(413, f"a body may have at most {MAX_BODY} bytes")
     except TimeoutError:
-        raise HTTPException(408, f"the body did not come within {BODY_WITHIN:g} s") from None
+        raise HTTPException(408, f"the body did not arrive within {BODY_WITHIN:g} s") from None
     return bytes(content)
 
 
@@ -92,22 +92,22 @@ async def _said(_: Request, error: Exception) -> Response:
 
 
 class Pulse(Protocol):
-    """What the job itself says of its health; asked from the server's thread."""
+    """The job's own health. The server's thread asks for it."""
 
     def is_alive(self) -> bool:
-        """Whether its main loop turned lately."""
+        """Returns whether the job's main loop turned lately."""
 
     def streams(self) -> bool:
-        """Whether none of its queries stands still."""
+        """Returns True unless one of the job's queries is stalled."""
 
     def checks(self) -> bool:
-        """Whether none of its preflights hangs."""
+        """Returns True unless one of the job's preflights hangs."""
 
 
 class Api:
-    """What the running job answers.
+    """The answers of the running job to HTTP requests.
 
-    `histories`: of each flow, as its passes feed them. `spark_ui`: the address of Spark's own page, if it has one.
+    `histories`: recent changes and samples by flow. `spark_ui`: the address of Spark's own page, if it has one.
     """
 
     def __init__(
@@ -141,44 +141,47 @@ class Api:
         )
 
     async def health(self, _: Request) -> Response:
-        """200 while the job's main loop turns, else 503: then a supervisor should restart the process.
+        """Answers 200 while the job's main loop turns, else 503: then a supervisor should restart the process.
 
-        A preflight that hangs is told, and is no reason for a restart: passes go on, and its answers are UNKNOWN.
+        A hanging preflight is mentioned but needs no restart: passes continue, and its answers are UNKNOWN.
         """
         alive, checks = self._pulse.is_alive(), self._pulse.checks()
         document = {"status": "up" if alive else "hangs", "preflights": "up" if checks else "hang"}
         return as_json(document, 200 if alive else 503)
 
     async def ready(self, _: Request) -> Response:
-        """200 once every flow had a pass, while none is stopped or stands by and no query stands still, else 503.
+        """Answers 200 once every flow had a pass, unless one is stopped or on standby or a query is stalled. Else 503.
 
-        `/status` has why.
+        `/status` tells the reason.
         """
         stopped = any(task.stands_by or task.status().state is FlowState.ERROR for task in self._tasks.values())
         ready = not stopped and self._pulse.streams() and all(history.passes for history in self._histories.values())
         return as_json({"ready": ready}, 200 if ready else 503)
 
     async def metrics(self, _: Request) -> Response:
-        """The metrics in Prometheus' text format, with the flows' states of now."""
+        """Answers with the metrics in Prometheus' text format, after an update of the flows' states."""
         for task in self._tasks.values():
             self._metrics.status(task.status())
         return Response(generate_latest(self._metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     async def status(self, _: Request) -> Response:
-        """The document of `lockstep status`."""
+        """Answers with the document of `lockstep status`."""
         for task in self._tasks.values():
             task.note_watched()
         flows = [task.status().as_json() for _, task in sorted(self._tasks.items())]
         return as_json({"flows": flows, "file": self._reloading.file.as_json()})
 
     async def look(self, request: Request) -> Response:
-        """Body: `{"topics": [...], "flows": ["a->b"], "wait_seconds": 10}`, all optional; no topics: all."""
+        """Asks for a pass. Body: `{"topics": [...], "flows": ["a->b"], "wait_seconds": 10}`, all optional; no topics:
+        all."""
         try:
             body = LookBody.parse(await _read(request))
         except ValueError as error:
-            return as_json({"error": f"the body is not understood: {error}"}, 400)
+            return as_json({"error": f"the body is wrong: {error}"}, 400)
         if unknown := body.flows - set(self._tasks):
-            return as_json({"error": f"no such flow here: {', '.join(sorted(flow.name for flow in unknown))}"}, 404)
+            return as_json(
+                {"error": f"this job has no such flow: {', '.join(sorted(flow.name for flow in unknown))}"}, 404
+            )
         looked = {}
         with self._waiter():
             for flow in sorted(body.flows or set(self._tasks)):
@@ -188,7 +191,7 @@ class Api:
         return as_json({"looked": looked, **self._left_over(looked)})
 
     def _left_over(self, flows: Collection[str]) -> dict[str, Any]:
-        """By flow, what a pass left out of step: paused kinds, drift by kind, kinds not compared, its error."""
+        """Returns by flow what a pass left out of step: paused kinds, drift by kind, kinds not compared, its error."""
         found = {flow.name: task.status() for flow, task in self._tasks.items() if flow.name in flows}
         kinds = {name: status.kinds.items() for name, status in found.items()}
         paused = {name: [kind.value for kind, one in rows if one.task is Task.PAUSED] for name, rows in kinds.items()}
@@ -206,7 +209,7 @@ class Api:
     def _waiter(self) -> Iterator[None]:
         """Counts a waiting request. Raises HTTPException if too many wait. The server's thread alone calls it."""
         if self._waiters >= MAX_WAITERS:
-            raise HTTPException(503, f"{MAX_WAITERS} requests wait already: ask again", {"Retry-After": "5"})
+            raise HTTPException(503, f"{MAX_WAITERS} requests wait already: try again later", {"Retry-After": "5"})
         self._waiters += 1
         try:
             yield
@@ -214,12 +217,12 @@ class Api:
             self._waiters -= 1
 
     async def reload(self, request: Request) -> Response:
-        """Reads the properties file again; 409 with the mistakes where it has some. A body says nothing."""
+        """Reads the properties file again. Answers 409 with the mistakes if it has some. Ignores the body."""
         await _read(request)
         with self._waiter():
             reloaded = await anyio.to_thread.run_sync(self._reloading.ask, RELOAD_WITHIN)
         if reloaded is None:
-            return as_json({"error": f"the file was not read within {RELOAD_WITHIN:g} s"}, 503)
+            return as_json({"error": f"the reload took longer than {RELOAD_WITHIN:g} s"}, 503)
         return as_json(reloaded.as_json(), 200 if reloaded.error is None else 409)
 
     # `/api/v1`: what the page shows, as JSON. Each method answers the operation of its name in `app.http.openapi`.
@@ -251,17 +254,17 @@ class Api:
         }
 
     def _named(self, request: Request) -> Flow:
-        """The flow in the path. Raises HTTPException where this job has no such flow."""
+        """Returns the flow in the path. Raises HTTPException if this job has no such flow."""
         try:
             flow = Flow.parse(request.path_params["flow"])
         except (LockstepError, ValueError):
             raise HTTPException(404, 'flows are written as "a->b"') from None
         if flow not in self._tasks:
-            raise HTTPException(404, f"no such flow here: {flow.name}")
+            raise HTTPException(404, f"this job has no such flow: {flow.name}")
         return flow
 
     def _query(self, request: Request, filter_name: str = "") -> tuple[Flow, PageQuery]:
-        """The flow and the rows that a request asks for. Raises HTTPException."""
+        """Returns the flow, and which rows of it a request asks for. Raises HTTPException."""
         flow = self._named(request)
         try:
             return flow, PageQuery.parse(request.query_params, filter_name)
@@ -291,7 +294,7 @@ class Api:
         )
 
     async def offsets(self, request: Request) -> Response:
-        """Where each group would continue. In a thread: there may be a hundred thousand rows."""
+        """Answers where each group would continue. Works in a thread, because there may be a hundred thousand rows."""
         flow, query = self._query(request, "verdict")
         return as_json(await anyio.to_thread.run_sync(self._offsets, flow, query))
 
@@ -317,10 +320,10 @@ def _texts_of_change(row: Mapping[str, Any]) -> list[str]:
 
 
 class Server:
-    """Serves in a thread of its own. `port` 0 takes a free one; `address` is what was bound."""
+    """Serves in a thread of its own. `port` 0 takes a free one; `address` is the bound one."""
 
     def __init__(self, api: Api, host: str, port: int, token: str | None = None) -> None:
-        """`token`: what every request must carry. Raises LockstepError for an address that cannot be had."""
+        """`token`: what every request must carry. Raises LockstepError if the address cannot be bound."""
         config = uvicorn.Config(
             api.application(RequestRules(host, token)),
             host=host,
@@ -345,16 +348,16 @@ class Server:
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="http", daemon=True)
 
     def start(self) -> None:
-        """Returns at once."""
+        """Starts the thread and returns at once."""
         self._thread.start()
 
     @property
     def answered(self) -> int:
-        """Requests so far."""
+        """The number of requests so far."""
         return self._server.server_state.total_requests
 
     def stop(self) -> None:
-        """Returns when the thread has ended, after 5 s at the latest."""
+        """Stops the server. Returns when its thread has ended, after 5 s at the latest."""
         self._server.should_exit = True
         self._thread.join(5)
         self._socket.close()
@@ -374,13 +377,13 @@ class LookBody:
 
     @classmethod
     def parse(cls, content: bytes) -> LookBody:
-        """The parsed body. Raises ValueError with what is wrong."""
+        """Returns the parsed body. Raises ValueError that says what is wrong."""
         try:
             body = orjson.loads(content or b"{}")
         except ValueError:
-            raise ValueError("it is no JSON") from None
+            raise ValueError("it is not JSON") from None
         if not isinstance(body, dict):
-            raise ValueError("it is no object")
+            raise ValueError("it is not an object")
         try:
             flows = frozenset(Flow.parse(name) for name in _words(body, "flows"))
         except LockstepError:
@@ -403,7 +406,8 @@ def _words(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PageQuery:
-    """`search`: what a row must contain, in small letters; `only`: the value that its filter must have, or ""."""
+    """The rows that a request asks for. `search`: lower-case text that a row must contain. `only`: the value that the
+    row's filter column must have; "" for any."""
 
     offset: int = 0
     limit: int = LIMIT
@@ -412,7 +416,8 @@ class PageQuery:
 
     @classmethod
     def parse(cls, parameters: Mapping[str, str], filter_name: str = "") -> PageQuery:
-        """`filter_name`: the parameter that `only` comes from. Raises ValueError that says what is wrong."""
+        """Parses the query parameters. `filter_name`: the parameter for `only`. Raises ValueError that says what is
+        wrong."""
         return cls(
             _number(parameters, "offset", 0),
             min(MOST, _number(parameters, "limit", LIMIT)),
@@ -436,10 +441,11 @@ def paged(
     texts: Callable[[T], Sequence[str]],
     value: Callable[[T], str] = lambda row: "",
 ) -> dict[str, Any]:
-    """Rows that the query lets through. `texts`: of a row, for the search; `value`: of a row, for the filter.
+    """Returns one page of the rows that match. `texts`: the strings of a row that the search looks in. `value`: the
+    string of a row that the filter compares. `shown`: the document of a row; called only for the page.
 
-    `total`: rows there are; `found`: rows that were let through; `values`: how many rows have each value, of those that
-    the search lets through. Only rows of the page are made into documents.
+    In the result: `total`: all rows; `found`: rows that match; `values`: how many rows that match the search have each
+    value.
     """
     searched = [row for row in rows if not query.search or any(query.search in text.lower() for text in texts(row))]
     values: dict[str, int] = {}
@@ -464,17 +470,18 @@ def paged(
 
 
 HEAD_WITHIN = 10.0
-"""Seconds until the whole head of a request must be there."""
+"""Seconds in which the whole head of a request must arrive."""
 
 
 class PromptConnection(H11Protocol):
-    """A connection that ends if the next request's head comes too late, or if it waits longest and others need room."""
+    """A connection that closes if the next request's head comes too late. The one that waits longest closes if others
+    need room."""
 
     _timer: asyncio.TimerHandle | None = None
     _waits_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """Begins to wait; of too many that wait, the oldest makes room."""
+        """Begins to wait for a request. If too many connections wait, closes the oldest of them."""
         super().connection_made(transport)
         self._wait()
         if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
@@ -482,13 +489,13 @@ class PromptConnection(H11Protocol):
             min(waiting, key=lambda one: one._waits_since)._end()
 
     def data_received(self, data: bytes) -> None:
-        """A request whose head is there has all its time."""
+        """Stops the time limit once the request's head is complete."""
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._wait_no_more()
 
     def on_response_complete(self) -> None:
-        """Waits for the next one, unless that is there already."""
+        """Waits for the next request, unless it has arrived already."""
         super().on_response_complete()
         if self.cycle.response_complete and not self.transport.is_closing():
             self._wait()

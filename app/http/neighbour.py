@@ -1,7 +1,7 @@
-"""Who listens where a job's server would: whose process it is, and which flows another job of Lockstep's leads.
+"""Finds out who listens at the job's address: whose process it is, and which flows another job of Lockstep leads.
 
-While no job runs, any user of the machine can take its port. Linux says whose a socket is, so the token is sent to a
-process of this user, of root and of the job's own user alone. On other machines it cannot be found out.
+While no job runs, any user of the machine can take its port. Linux shows the owner of a socket. So Lockstep sends the
+token only to processes of this user, of root and of the job's own user. Other systems do not show the owner.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from app.http.protection import HEALTH
 from streaming.errors import LockstepError
 
 NEIGHBOUR_ANSWERS_WITHIN = 3.0
-"""Seconds until a silent program does not count as a job of Lockstep."""
+"""Seconds after which a silent program does not count as a job of Lockstep."""
 
 
 LISTENS, CONNECTED = "0A", "01"
-"""`TCP_LISTEN` and `TCP_ESTABLISHED`, as the tables have them."""
+"""`TCP_LISTEN` and `TCP_ESTABLISHED` in Linux's tables."""
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-"""Linux's tables of every socket of this machine. Other systems have none."""
+"""Linux's tables of all sockets of this machine. Other systems have none."""
 
 Address = IPv4Address | IPv6Address
 
 
 def sockets(table: str, state: str) -> Iterator[tuple[tuple[Address, int], tuple[Address, int], int]]:
-    """Own end, other end and user id of each socket in this state. `table`: a table of Linux."""
+    """Yields own end, other end and user id of each socket in this state. `table`: text of one of TABLES."""
     for row in (line.split() for line in table.splitlines()[1:]):
         if row[3] == state:
             yield _end(row[1]), _end(row[2]), int(row[7])
 
 
 def _end(text: str) -> tuple[Address, int]:
-    """Address and port of one end of a socket. An IPv4 address mapped into IPv6 is returned as IPv4."""
+    """Returns address and port of one end of a socket. An IPv4 address mapped into IPv6 becomes IPv4."""
     address, _, port = text.partition(":")
     words = [bytes.fromhex(address[start : start + 8])[::-1] for start in range(0, len(address), 8)]
     return _plain(ip_address(b"".join(words))), int(port, 16)
@@ -51,14 +51,15 @@ def _plain(address: Address) -> Address:
 
 
 def listeners(table: str, port: int) -> Iterator[tuple[Address, int]]:
-    """Address and user id of each socket in a table of Linux's that listens at this port."""
+    """Yields address and user id of each socket in the table that listens at this port."""
     for (address, at), _, uid in sockets(table, LISTENS):
         if at == port:
             yield address, uid
 
 
 def users_at(host: str, port: int) -> frozenset[int]:
-    """User ids of the processes that listen there. Raises OSError, ValueError if they cannot be found out."""
+    """Returns the user ids of the processes that listen there. Raises OSError, ValueError if they cannot be found
+    out."""
     addresses = {ip_address(str(found[4][0])) for found in getaddrinfo(host.strip("[]"), port, type=SOCK_STREAM)}
     found = [one for table in TABLES for one in listeners(table.read_text(), port)]
     exact = [uid for address, uid in found if address in addresses]
@@ -66,7 +67,7 @@ def users_at(host: str, port: int) -> frozenset[int]:
 
 
 def strangers(host: str, port: int, state: Path | None = None) -> frozenset[int]:
-    """User ids of processes that listen there and must not get the token; empty on another machine.
+    """Returns the user ids of processes that listen there and must not get the token; empty on another machine.
 
     `state`: a folder of the job. Its owner is the job's user.
     """
@@ -77,10 +78,10 @@ def strangers(host: str, port: int, state: Path | None = None) -> frozenset[int]
 
 
 def trusted_users(state: Path | None) -> frozenset[int]:
-    """User ids that may get the token: this user, root, and the owner of the job's folder.
+    """Returns the user ids that may get the token: this user, root, and the owner of the job's folder.
 
-    A relative folder says nothing of the job: it is whatever lies where the command runs. Neither does a folder within
-    one that others may write: any user could have made it.
+    A relative folder does not count: it depends on where the command runs. A folder within one that other users may
+    write does not count either, because any of them could have created it.
     """
     owner = {state.stat().st_uid} if state is not None and state.exists() and _is_safe(state) else set()
     return frozenset({0, os.geteuid()} | owner)
@@ -92,7 +93,8 @@ def _is_safe(state: Path) -> bool:
 
 
 def _is_of_stranger(answer: httpx.Response, state: Path | None) -> bool:
-    """Whether a stranger's process has the other end of this connection; another process may listen by now."""
+    """Returns whether a stranger's process has the other end of this connection: the listener may have changed
+    since."""
     stream = answer.extensions["network_stream"]
     try:
         ours, theirs = (
@@ -112,7 +114,7 @@ def refuse_beside_another_job(host: str, port: int, token: str | None) -> None:
     known = bool(port) and not strangers(reached, port)
     flows = _flows_at(base_url(reached, port), token) if known else None
     if flows is not None:
-        leads = "; ".join(_led(flows)) or "no flow is led now"
+        leads = "; ".join(_led(flows)) or "it leads no flow now"
         raise LockstepError(
             f"lockstep.http.host={host}, lockstep.http.port={port}: a job of Lockstep's answers there already: "
             f"{leads}. End that one first. A second job that stands by on the same machine has a properties file of "
@@ -134,9 +136,10 @@ def _flows_at(address: str, token: str | None) -> list[Mapping[str, Any]] | None
 
 
 def is_job(client: httpx.Client, address: str, state: Path | None = None) -> bool:
-    """Whether what answers there says that it is a job, without a token, and is no stranger's. `state`: as `strangers`.
+    """Returns whether the server there says, without a token, that it is a job, and is not a stranger's. `state`: as
+    `strangers`.
 
-    The client keeps the connection for what is asked next. Raises httpx.HTTPError.
+    The client keeps the connection for the next request. Raises httpx.HTTPError.
     """
     try:
         with client.stream("GET", f"{address}{HEALTH}") as answer:

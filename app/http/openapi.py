@@ -1,4 +1,4 @@
-"""What `/api/v1` offers: one table, which the routes and the OpenAPI document are made from."""
+"""The operations of `/api/v1`: one table, from which the routes and the OpenAPI document are made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sinks.model.changes import Kind
 API_BASE = "/api/v1"
 
 LIMIT, MOST = 50, 500
-"""Rows of a page where none are asked for, and at most."""
+"""Rows of a page by default, and at most."""
 
 Schema = Mapping[str, Any]
 
@@ -39,7 +39,7 @@ def _page(row: Schema) -> Schema:
 
 
 def _nullable(description: str, **fields: Schema) -> Schema:
-    """An object or null; without `fields` its shape is left open."""
+    """Returns the schema of an object or null. Without `fields` its shape is open."""
     properties = {"properties": fields} if fields else {}
     return {"type": ["object", "null"], "description": description, **properties}
 
@@ -71,7 +71,7 @@ PREFLIGHT_SCHEMA = _nullable(
     not_well=_list(_object(name=TEXT, result=TEXT, figure=TEXT, limit=TEXT, remedy=TEXT)),
     trouble=MAYBE_TEXT,
     failover_loss=_nullable(
-        "What a failover loses, also where the source gives no answer; null: not looked for.",
+        "What a failover loses, even if the source does not answer; null: not determined.",
         records=MAYBE_NUMBER,
         exact=BOOLEAN,
         source_seen=MAYBE_TEXT,
@@ -90,7 +90,7 @@ FAILOVER_SCHEMA = {
     "properties": {
         "state": {**MAYBE_TEXT, "description": "null: not known, for `reason`; then who, why, at and doing are null."},
         **dict.fromkeys(("reason", "doing", "who", "why", "at"), MAYBE_TEXT),
-        "remedy": {**MAYBE_TEXT, "description": "What to do about the command that is half done; null: none is."},
+        "remedy": {**MAYBE_TEXT, "description": "What to do about an unfinished command; null: there is none."},
         "preflight": PREFLIGHT_SCHEMA,
         "not_checked": _nullable(
             "Why no preflight says now whether the flow could fail over; null: one does.",
@@ -153,8 +153,8 @@ SAMPLE = _object(
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A GET below `API_BASE`. `method`: of the class that answers. `filter`: the parameter that a list is filtered by,
-    and its values; `paged`: it has `search`, `offset` and `limit`."""
+    """A GET below `API_BASE`. `method`: name of the method of `Api` that answers. `filter`: the parameter that filters
+    the list, and its values. `paged`: it has `search`, `offset` and `limit`."""
 
     path: str
     method: str
@@ -184,16 +184,16 @@ OPERATIONS: Sequence[Operation] = (
         "/flows/{flow}/history", "history", "the last hour, a point every ten seconds", _object(samples=_list(SAMPLE))
     ),
     _list_of_flow("changes", "what the job changed, the newest first", CHANGE, ("kind", KINDS)),
-    _list_of_flow("refused", "what is not tried, and what to do", REFUSED_CHANGE, ("kind", KINDS)),
+    _list_of_flow("refused", "refused changes, and what to do", REFUSED_CHANGE, ("kind", KINDS)),
     _list_of_flow("offsets", "where each group would continue, by partition", OFFSET, ("verdict", VERDICTS)),
-    _list_of_flow("topics", "what is replicated", _object(upstream=TEXT, remote=TEXT)),
+    _list_of_flow("topics", "the replicated topics", _object(upstream=TEXT, remote=TEXT)),
 )
 
 
 def document(version: str) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Lockstep", "version": version, "description": "What a running job knows. Reads only."},
+        "info": {"title": "Lockstep", "version": version, "description": "State of a running job. Reads only."},
         "servers": [{"url": API_BASE}],
         "paths": {operation.path: {"get": _described(operation)} for operation in OPERATIONS},
         "components": {
@@ -212,7 +212,7 @@ def _described(operation: Operation) -> dict[str, Any]:
     if operation.of_flow:
         answers["404"] = _answer("no such flow in this job", error)
     if operation.paged:
-        answers["400"] = _answer("a parameter that makes no sense", error)
+        answers["400"] = _answer("a parameter that is not allowed", error)
     return {
         "operationId": operation.method,
         "summary": operation.summary,
@@ -233,7 +233,7 @@ def _parameters(operation: Operation) -> Sequence[dict[str, Any]]:
         name, values = operation.filter
         found.append({"name": name, "in": "query", "schema": {"enum": list(values)}})
     if operation.paged:
-        found.append({"name": "search", "in": "query", "schema": TEXT, "description": "what a row must contain"})
+        found.append({"name": "search", "in": "query", "schema": TEXT, "description": "text that a row must contain"})
         found.append({"name": "offset", "in": "query", "schema": {**COUNT, "default": 0}})
         found.append({"name": "limit", "in": "query", "schema": {**COUNT, "default": LIMIT, "maximum": MOST}})
     return found

@@ -1,7 +1,7 @@
-"""What a flow did lately, for the page: changes with both sides, and samples of the last hour.
+"""Keeps a flow's recent changes, with both sides, and samples of the last hour, for the page.
 
-All of it is bounded and lives in memory: the audit topic and Prometheus have the rest. No side of a change holds a
-secret: a credential's is its iterations and version, and sensitive configs are never planned.
+All of it is bounded and in memory: the audit topic and Prometheus have the rest. No change holds a secret: a credential
+shows iterations and version, and plans never contain sensitive configs.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ CHANGES = 500
 """Changes that each flow keeps."""
 
 LONGEST = 2000
-"""Characters that a change keeps of each side."""
+"""Length limit, in characters, of each side of a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One point of the charts; seconds are None where there was no value.
+    """One point of the charts. Seconds are None if there was no value.
 
-    `passes`: how many passes ended since the sample before. `slowest_pass_seconds`: the longest one took so long.
+    `passes`: how many passes ended since the sample before. `slowest_pass_seconds`: duration of the longest of them.
     """
 
     at: datetime
@@ -79,7 +79,7 @@ class FlowHistory:
         return NEVER_AT
 
     def close(self, *, replaced: bool) -> None:
-        """Keeps what it knows: the flow continues with other settings, or the job ends."""
+        """Does nothing: the history stays when the flow continues with other settings, or the job ends."""
 
     def sample(self, status: FlowStatus, now: datetime) -> None:
         latency = status.replication_latency_ms
@@ -102,17 +102,17 @@ class FlowHistory:
             return self._passes
 
     def changes(self) -> list[dict[str, Any]]:
-        """The newest first."""
+        """Returns the changes, the newest first."""
         with self._lock:
             return list(reversed(self._changes))
 
     def samples(self) -> list[Sample]:
-        """The oldest first."""
+        """Returns the samples, the oldest first."""
         with self._lock:
             return list(self._samples)
 
     def remote(self) -> Mapping[str, str]:
-        """The topics that are replicated: remote name by upstream name."""
+        """Returns the replicated topics: remote name by upstream name."""
         with self._lock:
             return self._remote
 
@@ -131,12 +131,12 @@ def _shortened(side: Any) -> Any:
 
 
 SAMPLED_WITHIN_S = 5.0
-"""Seconds for which the end waits for a sample under way; its thread is a daemon's."""
+"""Seconds that the end waits for a sample under way. Its thread is a daemon."""
 
 
 @contextmanager
 def sampling(tasks: Mapping[Flow, FlowTask], histories: Mapping[Flow, FlowHistory]) -> Iterator[None]:
-    """Samples every flow for the length of a `with` block, in a thread: a pass that hangs must show."""
+    """Samples every flow in a thread while the block runs, so that a hanging pass shows too."""
     ended = threading.Event()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""What stands before every route: the rules for requests, and the headers of every answer."""
+"""Checks requests before every route, and sets the headers of every answer."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ HEADERS: Mapping[str, str] = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""The page needs its own files and nothing else, no other page may show it in a frame, and nothing that it receives is
-ever taken for HTML (trusted types)."""
+"""Headers of every answer. The page may load only its own files, and no other page may show it in a frame. Nothing that
+it receives is taken for HTML (trusted types)."""
 
 HEALTH, READY = "/health", "/ready"
 OPEN = frozenset({HEALTH, READY})
-"""Paths that a probe may ask without a token, at the address of a pod."""
+"""Paths that a probe may request without a token, at a pod's address."""
 
 
 def as_json(document: object, status: int = 200) -> Response:
-    """A JSON answer without control characters, so that it is safe in a terminal."""
+    """Returns a JSON answer without control characters, so that it is safe in a terminal."""
     return Response(printable(orjson.dumps(document).decode()), status, media_type="application/json")
 
 
 class Protection(BaseHTTPMiddleware):
-    """Refuses what breaks a rule before any of its body is read."""
+    """Refuses requests that break a rule, before it reads their body."""
 
     def __init__(self, app: ASGIApp, rules: RequestRules) -> None:
         super().__init__(app)
@@ -78,13 +78,13 @@ class Protection(BaseHTTPMiddleware):
 JSON = "application/json"
 MISDIRECTED, FORBIDDEN, UNSUPPORTED, UNAUTHORIZED = 421, 403, 415, 401
 CHALLENGES = ('Bearer realm="lockstep"', 'Basic realm="lockstep"')
-"""RFC 6750 for programs; RFC 7617 lets a browser ask a person for the token, as a password. A header each, for Chromium
-reads the first challenge of a header alone."""
+"""RFC 6750 for programs. With RFC 7617 a browser asks a person for the token as a password. Each has a header of its
+own, because Chromium reads only the first challenge of a header."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why a request is not answered; `status` is HTTP's."""
+    """Why a request is refused. `status`: the HTTP status."""
 
     status: int
     reason: str
@@ -92,19 +92,20 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class RequestRules:
-    """`host`: `lockstep.http.host`; `token`: `lockstep.http.token`, None where everybody may ask."""
+    """Which requests are allowed. `host`: `lockstep.http.host`. `token`: `lockstep.http.token`; None: no token is
+    needed."""
 
     host: str
     token: str | None = None
 
     def refused(self, method: str, headers: Mapping[str, str]) -> Refused | None:
-        """The first rule that a request breaks; None for one to be answered. `headers`: names in small letters."""
+        """Returns the first rule that a request breaks; None if it breaks none. `headers`: names in lower case."""
         if not self._is_ours(headers.get("host", "")):
             return Refused(
                 MISDIRECTED, "the job does not serve this host: use lockstep.http.host or a loopback address"
             )
         if _is_foreign(headers):
-            return Refused(FORBIDDEN, "pages of other sites may not ask the job")
+            return Refused(FORBIDDEN, "pages of other sites may not send requests to the job")
         if self.token is not None and not is_authorized(headers.get("authorization", ""), self.token, method):
             return Refused(UNAUTHORIZED, "lockstep.http.token is needed: Authorization: Bearer TOKEN")
         has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
@@ -123,9 +124,9 @@ class RequestRules:
 
 
 def is_authorized(header: str, token: str, method: str) -> bool:
-    """Whether an `Authorization` carries the token, compared in constant time.
+    """Returns whether an `Authorization` header carries the token. Compares in constant time.
 
-    As a password (Basic) it allows reading only: a browser sends it by itself, for foreign pages too.
+    As a password (Basic) it allows only reading, because a browser also sends it for pages of other sites.
     """
     scheme, _, value = header.partition(" ")
     given = value.strip()

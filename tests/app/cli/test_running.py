@@ -63,7 +63,7 @@ def test_another_token_is_said_to_be_wrong_and_is_not_shown(server: Server, tmp_
 
 def test_what_the_job_refuses_is_told_in_its_own_words(server: Server, tmp_path: Path) -> None:
     ours = settings(tmp_path, port(server), f"lockstep.http.token={TOKEN}\n")
-    with pytest.raises(JobRefused, match="no such flow here: x->y"):
+    with pytest.raises(JobRefused, match="this job has no such flow: x->y"):
         ask(ours.job, "POST", "/look", 20, {"flows": ["x->y"]})
 
 

@@ -102,7 +102,7 @@ def test_a_form_is_refused(client: httpx.Client) -> None:
 def test_a_body_that_makes_no_sense_is_refused_with_the_reason(client: httpx.Client, body: bytes) -> None:
     answer = client.post("/look", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 400
-    assert "the body is not understood" in answer.json()["error"]
+    assert "the body is wrong" in answer.json()["error"]
 
 
 def test_a_body_beyond_the_limit_is_refused_whether_its_length_was_said_or_not(client: httpx.Client) -> None:
