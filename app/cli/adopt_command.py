@@ -1,4 +1,4 @@
-"""`lockstep adopt`: takes over what MM2 or an operator made on the target just as the source has it."""
+"""`lockstep adopt`: takes ownership of what MM2 or an operator created on the target exactly as the source has it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ OwnedArgument = Annotated[
 
 @dataclass(frozen=True)
 class AdoptableFlow:
-    """A flow's pass, and what the flow could take over."""
+    """A flow's pass, and the items that the flow could adopt."""
 
     one: SinglePass
     seen: Adoptable
@@ -57,13 +57,13 @@ class AdoptableFlow:
         return self.seen.plan
 
     def take_over(self) -> None:
-        """Writes the ledger and the audit topic; the process must lead the flow. Raises as `sinks.engine.adopting`."""
+        """Writes the ledger and the audit topic. This process must lead the flow. Raises as `sinks.engine.adopting`."""
         flow, clusters = self.one.flow, self.one.clusters
         checked = guard(flow, clusters.source, clusters.target)
         take_over(self.plan, self.seen.ledger, checked, audit(flow, clusters.target))
 
     def as_json(self, taken: bool) -> dict[str, Any]:
-        """The flow's part of the document. `taken`: with the outcomes."""
+        """Returns the flow's part of the document. `taken`: True adds the outcomes."""
         errors = [error.as_json() for error in self.seen.errors]
         left_out = {"errors": errors, "paused": [self.plan.kind.value] if self.seen.paused else []}
         return self.plan.as_json() | left_out | ({"outcomes": self.plan.outcomes()} if taken else {})
@@ -74,20 +74,20 @@ def adopt(
     config: ConfigOption = DEFAULT_CONFIG,
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be adopted. Exit 3: something.")] = (
-        False
-    ),
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be adopted. Exit 3: there is something to adopt.")
+    ] = (False),
     yes: YesOption = False,
     with_records: Annotated[
         bool, typer.Option("--with-records", help="Agree that adopted topics may be deleted, with their records.")
     ] = False,
 ) -> None:
-    """Takes ownership of items that are equal on both clusters. Once the source has one no more, Lockstep deletes it.
-    Writes the ledger and an audit event for each."""
+    """Takes ownership of items that are equal on both clusters. Lockstep deletes an owned item once the source no
+    longer has it. Writes the ledger and an audit event for each."""
     owned = Kind(kind)
     if not owned.row.owned:
         raise WrongUsage(
-            f"{owned}: nothing of this kind is ever owned, so there is nothing to adopt. A remote topic's configs "
+            f"{owned}: Lockstep never owns items of this kind, so there is nothing to adopt. A remote topic's configs "
             "always follow the source's, and a group's offsets are its own"
         )
     if owned.row.data and not with_records:
@@ -119,12 +119,12 @@ def adopt(
 def _found(
     settings: Settings, stack: ExitStack, kind: Kind, *, lead: bool, writes: bool
 ) -> tuple[list[AdoptableFlow], Failures]:
-    """What each flow that keeps the kind in step could adopt, and the flows that cannot be observed."""
+    """Returns what each flow with this kind enabled could adopt, and the flows that cannot be observed."""
     flows = [one for one in settings.flows if one.enabled.get(kind, False)]
     off = {one.flow.name: one.disabled_reasons.get(kind, "not enabled") for one in settings.flows if one not in flows}
     if not flows:
         raise WrongUsage(
-            f"{kind}: no flow keeps this kind in step, so none can adopt it: {'; '.join(set(off.values()))}"
+            f"{kind}: no flow keeps this kind in step, so no flow can adopt it: {'; '.join(set(off.values()))}"
         )
     for name, reason in off.items():
         complain(f"{name}: {kind} is left alone: {reason}")

@@ -1,4 +1,4 @@
-"""`lockstep audit`: what the audit topic of each flow has."""
+"""`lockstep audit`: shows the events in each flow's audit topic."""
 
 from __future__ import annotations
 
@@ -29,24 +29,25 @@ from streaming.message_words import nearest_hint
 SinceOption = Annotated[
     str | None, typer.Option("--since", help="Only events from then on: 15m, 1h, 2d ago, or a time in UTC.")
 ]
-FollowFlag = Annotated[bool, typer.Option("--follow", help="Also what comes from now on, until Ctrl-C.")]
+FollowFlag = Annotated[bool, typer.Option("--follow", help="Also show new events, until Ctrl-C.")]
 KindsOption = Annotated[
-    list[str] | None, typer.Option("--kind", help="Only events of this kind; may be repeated. Default: every one.")
+    list[str] | None, typer.Option("--kind", help="Only events of this kind; may be repeated. Default: all kinds.")
 ]
 ResourceOption = Annotated[
     str | None,
-    typer.Option("--resource", metavar="NAME", help="Only events whose key has this in it; * and ? stand for letters."),
+    typer.Option("--resource", metavar="NAME", help="Only events whose key contains this; * and ? are wildcards."),
 ]
 
 SIGNED_WORDS = {True: "yes", False: "NO", None: None}
-"""Whether an event carries the signature of lockstep.ledger.secret; None without that secret."""
+"""The column that says whether an event has a valid signature of lockstep.ledger.secret. None: no such secret is
+set."""
 
 EVENT_COLUMNS = ("at", "flow", "who", "op", "kind", "key", "before", "after", "result", "error", "signed")
 
 
 @dataclass(frozen=True)
 class EventFilter:
-    """The events to show. `kinds`: empty for all kinds."""
+    """Which events to show. `kinds`: empty for all kinds."""
 
     start: datetime
     kinds: frozenset[str] = frozenset()
@@ -80,7 +81,8 @@ def audit(
     resource: ResourceOption = None,
     follow: FollowFlag = False,
 ) -> None:
-    """Who changed what, when, and with which outcome. With --follow a line for each event: in JSON, a document."""
+    """Shows who changed what, when, and with which outcome. With --follow prints a line for each event; in JSON, a
+    document."""
     wanted = _wanted(since, kind, resource)
     settings = loaded(config, flow)
     with ExitStack() as stack:
@@ -143,10 +145,10 @@ def _follow(
 
 
 FOLLOW_SECONDS = 0.5
-"""How long one flow's topic is waited for before the next flow's turn comes."""
+"""Seconds to wait for new events of one flow before the next flow's turn."""
 
 CHECK_SECONDS = 10.0
-"""How often the clusters of followed topics are asked whether they answer."""
+"""Seconds between two checks whether the clusters of followed topics answer."""
 
 
 def _as_json(event: Event) -> dict[str, Any]:
@@ -160,7 +162,7 @@ def _as_json(event: Event) -> dict[str, Any]:
 
 
 def _value(side: str | None) -> Any:
-    """The value before Lockstep encoded it as JSON for the topic. Other text stays as it is."""
+    """Returns the value that Lockstep encoded as JSON for the topic. Returns other text unchanged."""
     try:
         value = None if side is None else orjson.loads(side)
     except ValueError:
@@ -169,7 +171,7 @@ def _value(side: str | None) -> Any:
 
 
 DEEPEST = 8
-"""Lists and objects of a value within each other; Lockstep's have few. orjson reads 1024, and writes 254 at most."""
+"""Limit of nesting in a value; Lockstep's own nest little. orjson reads 1024 levels but writes only 254."""
 
 
 def _is_deeper(value: Any, levels: int) -> bool:

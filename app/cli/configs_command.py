@@ -1,4 +1,4 @@
-"""`lockstep configs`: kafka-configs' own flags, with every level shown and a value tried out first (KIP-226)."""
+"""`lockstep configs`: the flags of kafka-configs, with every level shown and a trial on one broker first (KIP-226)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def configs(
     canary_time: CanaryTimeOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Configs of brokers and topics, as kafka-configs has them, and Lockstep's own. Exit 2: nothing was written."""
+    """Shows and alters configs of brokers and topics, as kafka-configs does, and Lockstep's own. Exit 2: nothing was
+    written."""
     flags = Flags(describe=describe, alter=alter, every=every, dry_run=dry_run, custom=custom, literal=literal)
     flags = replace(flags, cluster=cluster, bootstrap_server=bootstrap_server, command_config=command_config)
     flags = replace(flags, entity_type=entity_type, entity_name=entity_name, entity_default=entity_default)
@@ -118,7 +119,7 @@ def _describe(flags: Flags, there: Opened, output: Output) -> int:
 
 
 def _entities(flags: Flags, there: Opened) -> list[ConfigEntity]:
-    """All entities, as kafka-configs shows without a name: the brokers and their default, or the topics."""
+    """Returns the entities that kafka-configs shows without a name: the brokers and their default, or the topics."""
     if flags.kind is EntityType.TOPICS:
         return [ConfigEntity(ResourceType.TOPIC, name) for name in there.partitions.names()]
     return [*(ConfigEntity(ResourceType.BROKER, name) for name in there.levels.brokers()), DEFAULT_OF_ALL]
@@ -150,7 +151,8 @@ def _try_out(flags: Flags, there: Opened, wanted: ConfigValues, output: Output) 
 
 @contextmanager
 def _ending() -> Iterator[threading.Event]:
-    """An event that a signal sets instead of ending the process, which first takes back what it wrote."""
+    """Yields an event that SIGINT and SIGTERM set, instead of ending the process. So it can first take back what it
+    wrote."""
     ended = threading.Event()
     before = {number: signal.signal(number, lambda *_: ended.set()) for number in ENDING}
     try:
@@ -178,7 +180,7 @@ def _print_altered(
     output: Output,
     failed: Sequence[Failed] = (),
 ) -> None:
-    """`told`: the last line for people."""
+    """Prints what was altered. `told`: the last line for people."""
     if output is Output.JSON:
         print_json(with_failures(document | {"changes": changes}, failed))
         return
@@ -189,7 +191,7 @@ def _print_altered(
 
 
 Described = tuple[dict[str, Any], str, Sequence[ConfigView]]
-"""An entity for programs and as a title for people, and its configs."""
+"""An entity as a document, its title for people, and its configs."""
 
 
 def _print_described(shown: Sequence[Described], failed: Sequence[Failed], output: Output) -> int:
@@ -218,35 +220,43 @@ ServerOption = Annotated[str | None, typer.Option("--bootstrap-server", help="HO
 ClientOption = Annotated[
     Path | None, typer.Option("--command-config", help="Java client properties for --bootstrap-server.")
 ]
-DescribeOption = Annotated[bool, typer.Option("--describe", help="Every level, the one in force marked.")]
-AlterOption = Annotated[bool, typer.Option("--alter", help="Adds, changes and deletes.")]
+DescribeOption = Annotated[bool, typer.Option("--describe", help="Show every level and mark the one in force.")]
+AlterOption = Annotated[bool, typer.Option("--alter", help="Add, change and delete configs.")]
 EntityTypeOption = Annotated[EntityType | None, typer.Option("--entity-type")]
-EntityNameOption = Annotated[str | None, typer.Option("--entity-name", help="A broker's id, a topic, or a flow.")]
+EntityNameOption = Annotated[str | None, typer.Option("--entity-name", help="The id of a broker, a topic, or a flow.")]
 EntityDefaultOption = Annotated[
     bool, typer.Option("--entity-default", help="The default of all brokers, or of all flows.")
 ]
-BrokerOption = Annotated[str | None, typer.Option("--broker", help="For --entity-type brokers --entity-name.")]
+BrokerOption = Annotated[str | None, typer.Option("--broker", help="Short for --entity-type brokers --entity-name.")]
 BrokerDefaultsOption = Annotated[
-    bool, typer.Option("--broker-defaults", help="For --entity-type brokers --entity-default.")
+    bool, typer.Option("--broker-defaults", help="Short for --entity-type brokers --entity-default.")
 ]
-TopicOption = Annotated[str | None, typer.Option("--topic", help="For --entity-type topics --entity-name.")]
+TopicOption = Annotated[str | None, typer.Option("--topic", help="Short for --entity-type topics --entity-name.")]
 AddOption = Annotated[
     list[str] | None,
     typer.Option(
         "--add-config", help="k1=v1,k2=[v1,v2]. A value ${file:PATH:KEY} or ${env:NAME} is looked up, ? asked for."
     ),
 ]
-AddFileOption = Annotated[Path | None, typer.Option("--add-config-file", help="The same, as properties.")]
+AddFileOption = Annotated[
+    Path | None, typer.Option("--add-config-file", help="A properties file with the configs to add.")
+]
 DeleteOption = Annotated[list[str] | None, typer.Option("--delete-config", help="k1,k2")]
-AllOption = Annotated[bool, typer.Option("--all", help="Also what is not set at the entity itself.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="The brokers check it; nothing is written.")]
-CustomOption = Annotated[bool, typer.Option("--custom", help="Names that Kafka does not know are no mistake.")]
-LiteralOption = Annotated[bool, typer.Option("--literal", help="References are for the brokers' own providers.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Also show configs that are not set at the entity itself.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Let the brokers validate the change; write nothing.")]
+CustomOption = Annotated[bool, typer.Option("--custom", help="Accept names that Kafka does not know.")]
+LiteralOption = Annotated[
+    bool, typer.Option("--literal", help="Send references unchanged, for the brokers' own config providers.")
+]
 CanaryOption = Annotated[
-    str | None, typer.Option("--canary", help="First on this broker; when all is well, the default of all.")
+    str | None,
+    typer.Option(
+        "--canary", help="Try the configs on this broker first; if all is well, make them the default of all."
+    ),
 ]
 CanaryTimeOption = Annotated[
-    float | None, typer.Option("--canary-time", parser=seconds, help="How long to watch it.", show_default="60")
+    float | None,
+    typer.Option("--canary-time", parser=seconds, help="How long to watch that broker.", show_default="60"),
 ]
 
 
@@ -255,7 +265,7 @@ CanaryTimeOption = Annotated[
 
 @dataclass(frozen=True)
 class ClusterAccess:
-    """How to reach a cluster: its name in messages, Java client properties, providers of references in values."""
+    """How to reach a cluster: its name in messages, Java client properties, and config providers for values."""
 
     alias: str
     properties: Mapping[str, str]
@@ -272,7 +282,8 @@ class Opened:
 
 
 def cluster_access(flags: Flags, config: Path, reading: Reading = USUAL) -> ClusterAccess:
-    """How to reach the cluster of the flags. Raises ConfigurationError for the file, WrongUsage for a wrong alias."""
+    """Returns how to reach the cluster of the flags. Raises ConfigurationError for the file, WrongUsage for a wrong
+    alias."""
     if flags.cluster is None:
         return _by_address(str(flags.bootstrap_server), flags.command_config, reading.timeout)
     settings, findings = load(config, reading=reading), Findings(str(config))
@@ -288,7 +299,7 @@ def cluster_access(flags: Flags, config: Path, reading: Reading = USUAL) -> Clus
 
 @contextmanager
 def opened(access: ClusterAccess) -> Iterator[Opened]:
-    """Opens a client that connects on demand, and closes it. Raises LockstepError if no client can be made."""
+    """Opens a client that connects on demand, and closes it. Raises LockstepError if no client can be created."""
     with closing(admin_of(access.alias, access.properties)) as admin:
         yield Opened(JvmLevels(admin), JvmTopics(admin))
 
@@ -313,7 +324,7 @@ def _by_address(address: str, command_config: Path | None, timeout: float | None
 
 @dataclass(frozen=True)
 class Selection:
-    """The file, and whose properties are meant. `name`: a flow; empty: the default of all flows; None: both."""
+    """The properties file, and whose configs are meant. `name`: a flow; "": the default of all flows; None: both."""
 
     config: Path
     settings: Settings
@@ -321,7 +332,7 @@ class Selection:
 
     @property
     def flows(self) -> list[FlowSettings]:
-        """The flows whose ledgers are concerned. Raises WrongUsage for a flow that is not enabled."""
+        """Returns the flows whose ledgers are concerned. Raises WrongUsage for a flow that is not enabled."""
         if not self.name:
             return list(self.settings.flows)
         names = {one.flow.name: one for one in self.settings.flows}
@@ -332,7 +343,8 @@ class Selection:
 
 
 def _own_configs(flags: Flags, config: Path, output: Output) -> int:
-    """Returns the exit code. Raises WrongUsage and ConfigurationError before anything is written."""
+    """Shows or alters Lockstep's own configs and returns the exit code. Raises WrongUsage and ConfigurationError before
+    it writes."""
     selection = Selection(config, loaded(config, None), flags.name)
     if flags.describe:
         return _describe_own(selection, flags.every, output)
@@ -407,7 +419,8 @@ def _alter_own(selection: Selection, values: Mapping[str, str | None], flags: Fl
 
 
 def _without_references(values: Overrides) -> Overrides:
-    """Leaves references out: the files that they name are where the jobs run, and may be missing here."""
+    """Returns the overrides without references: the files that they name are on the job's machine and may be missing
+    here."""
     return {
         flow: {name: value for name, value in own.items() if not isinstance(value, Reference)}
         for flow, own in values.items()
@@ -415,7 +428,8 @@ def _without_references(values: Overrides) -> Overrides:
 
 
 def _known(selection: Selection) -> dict[Flow, InLedger]:
-    """The overrides of all flows, which are checked together. Raises LockstepError if a concerned ledger is unread."""
+    """Returns the overrides of all flows, to check them together. Raises LockstepError if a concerned ledger cannot be
+    read."""
     concerned = {one.flow for one in selection.flows}
     known: dict[Flow, InLedger] = {}
     for flow, entries in read_overrides(selection.settings).items():

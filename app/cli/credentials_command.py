@@ -1,4 +1,4 @@
-"""`lockstep credentials`: the passwords that SCRAM users are made from. None is ever an argument, or printed."""
+"""`lockstep credentials`: the stored passwords of SCRAM users. Passwords are never arguments and never printed."""
 
 from __future__ import annotations
 
@@ -46,29 +46,31 @@ app = typer.Typer(
 )
 
 LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 16384
-"""Source: `ScramMechanism.minIterations`, `maxIterations`."""
+"""Iterations that Kafka allows. Source: `ScramMechanism.minIterations`, `maxIterations`."""
 
 
 UserArgument = Annotated[str, typer.Argument(help="The user's name on the source, without `User:`.")]
 PasswordOption = Annotated[
     Path | None,
-    typer.Option("--password-file", help="Where the password is; - for standard input. Default: asks for it."),
+    typer.Option("--password-file", help="File that holds the password; - for standard input. Default: asks for it."),
 ]
 UsersArgument = Annotated[
     list[str] | None, typer.Argument(help="Users, by their names on the source. Default: all that are stored.")
 ]
-SourceFlag = Annotated[bool, typer.Option("--source", help="Writes it to the source as well.")]
-TargetFlag = Annotated[bool, typer.Option("--target", help="Writes it to the target as well.")]
-BothFlag = Annotated[bool, typer.Option("--both", help="Writes it to source and target.")]
+SourceFlag = Annotated[bool, typer.Option("--source", help="Also write it to the source.")]
+TargetFlag = Annotated[bool, typer.Option("--target", help="Also write it to the target.")]
+BothFlag = Annotated[bool, typer.Option("--both", help="Also write it to source and target.")]
 MechanismOption = Annotated[
     list[Mechanism] | None,
-    typer.Option("--mechanism", help="For a user that no cluster has yet; may be repeated. Default: SCRAM-SHA-512."),
+    typer.Option(
+        "--mechanism", help="Mechanism of a user that no cluster has yet; may be repeated. Default: SCRAM-SHA-512."
+    ),
 ]
 IterationsOption = Annotated[
     int,
     typer.Option(
         "--iterations",
-        help="For a user that no cluster has yet: 4096 to 16384.",
+        help="Iterations of a user that no cluster has yet: 4096 to 16384.",
         parser=whole(LEAST_ITERATIONS, MOST_ITERATIONS),
     ),
 ]
@@ -88,7 +90,7 @@ def set_password(
 ) -> None:
     """Stores a user's password, encrypted; with --both makes or changes the user on the clusters in one go.
 
-    Writes to the source only with --source or --both; what was written is in `lockstep audit`.
+    Writes to the source only with --source or --both. `lockstep audit` shows what was written.
     """
     settings, store = _opened(config, flow)
     password = _new_password(user, password_file)
@@ -101,7 +103,8 @@ def set_password(
         replace(one, to_write=everywhere or one.is_source is source) for one in _clusters_of_user(settings, user)
     ]
     if not any(one.to_write for one in clusters):
-        raise WrongUsage("every cluster is source and target at once: choose one flow with --flow")
+        why = "--target alone names no cluster: each target of these flows is also a source"
+        raise WrongUsage(f"{why}. Choose one flow with --flow")
     otherwise = dict.fromkeys((one.value for one in mechanism or [Mechanism.SHA_512]), iterations)
     tell = partial(_audit_password, settings)
     _say_written(user, rotate(store, user, password, clusters, otherwise=otherwise, anew=everywhere, tell=tell))
@@ -114,14 +117,14 @@ def rotate_password(
     flow: FlowOption = None,
     password_file: PasswordOption = None,
 ) -> None:
-    """A new password on target and source, then in the store; after an interruption, the same command continues.
+    """Gives a user a new password on targets and sources, then in the store. After an interruption, run it again.
 
-    Writes to the source, since clients log in there; what was written is in `lockstep audit`.
+    Writes to the source, since clients log in there. `lockstep audit` shows what was written.
     """
     settings, store = _opened(config, flow)
     under_way = store.pending(user) is not None
     if under_way:
-        complain(f"{user}: continues with the password that is under way")
+        complain(f"{user}: continues with the pending password")
     password = None if under_way and password_file is None else _new_password(user, password_file)
     tell = partial(_audit_password, settings)
     _say_written(user, rotate(store, user, password, _clusters_of_user(settings, user), tell=tell))
@@ -137,7 +140,7 @@ def _say_written(user: str, passwords: Iterable[Written]) -> None:
 def list_users(
     config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT
 ) -> None:
-    """Whose passwords are stored, and which version."""
+    """Lists the users with a stored password, and its version."""
     _, store = _opened(config, flow)
     rows = [asdict(one) for one in store.users()]
     if output is Output.JSON:
@@ -154,7 +157,7 @@ def verify(
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Logs in as each user on both clusters, and says on which it fails; writes nothing."""
+    """Logs in as each user on both clusters, and shows where that fails. Writes nothing."""
     settings = loaded(config, flow)
     properties = _flow_properties(config, settings.flows[0].flow)
     is_store = provider_class(properties) == CREDENTIAL_PROVIDER.default
@@ -175,9 +178,9 @@ def remove(
     users: Annotated[list[str], typer.Argument(help="Users as the source names them.")],
     config: ConfigOption = DEFAULT_CONFIG,
     flow: FlowOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Also while a new password is under way.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also delete a pending password.")] = False,
 ) -> None:
-    """Forgets passwords; the clusters keep their users."""
+    """Deletes passwords from the store. The clusters keep their users."""
     _, store = _opened(config, flow)
     unknown = [user for user in users if not store.remove(user, force=force)]
     for user in users:
@@ -187,11 +190,11 @@ def remove(
 
 @app.command("import")
 def import_file(
-    file: Annotated[Path, typer.Argument(help="Properties, USER=PASSWORD a line; - for standard input.")],
+    file: Annotated[Path, typer.Argument(help="A properties file with lines USER=PASSWORD; - for standard input.")],
     config: ConfigOption = DEFAULT_CONFIG,
     flow: FlowOption = None,
 ) -> None:
-    """Stores many users' passwords at once, all or none; delete the file afterwards."""
+    """Stores the passwords of many users at once, all or none. Delete the file afterwards."""
     _, store = _opened(config, flow)
     named = "standard input" if file == STDIN else str(file)
     text = password_in(sys.stdin.buffer.read(), named) if file == STDIN else read_password(file)
@@ -204,7 +207,7 @@ def import_file(
 
 
 def _opened(config: Path, flow: Sequence[str] | None) -> tuple[Settings, CredentialStore]:
-    """The settings, and the store of passwords. Raises WrongUsage if the file names another provider."""
+    """Returns the settings and the password store. Raises WrongUsage if the file names another provider."""
     settings = loaded(config, list(flow) if flow else None)
     properties = _flow_properties(config, settings.flows[0].flow)
     if (named := provider_class(properties)) != CREDENTIAL_PROVIDER.default:
@@ -228,16 +231,17 @@ def _new_password(user: str, file: Path | None) -> str:
 
 
 def _flow_properties(config: Path, flow: Flow) -> dict[str, str]:
-    """The properties that a plug-in of this flow is configured with. Raises ConfigurationError for a bad file."""
+    """Returns the properties for a plug-in of this flow. Raises ConfigurationError for a bad file."""
     properties = read_properties(config, os.environ)
     properties.findings.raise_if_any()
     return properties.of_flow(flow)
 
 
 def _clusters_of_user(settings: Settings, user: str) -> list[UserCluster]:
-    """The clusters of the flows, each once, with the name that a user of the source has there. Connects to none.
+    """Returns the clusters of all flows, each once, with the user's name there. `user`: the name on the source.
+    Connects to none.
 
-    Raises LockstepError where a mapping of principals leaves the user without a name on a target.
+    Raises LockstepError if a principal mapping gives the user no name on a target.
     """
     clusters: dict[tuple[str, str], UserCluster] = {}
     for flow in settings.flows:
@@ -253,8 +257,8 @@ def _clusters_of_user(settings: Settings, user: str) -> list[UserCluster]:
 
 
 def _audit_password(settings: Settings, written: Written, error: str | None) -> None:
-    """Records a written password in the audit topic of every flow of its cluster. Logs what cannot be recorded, because
-    the password is written by then."""
+    """Records a written password in the audit topic of every flow of its cluster. Only logs a failure, because the
+    password is already written."""
     event = CredentialWrite(written.cluster, written.user, written.mechanism, written.iterations, error)
     for flow in settings.flows:
         if written.cluster not in (flow.flow.source, flow.flow.target):
@@ -275,7 +279,7 @@ def _target_name(flow: FlowSettings, user: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A login of a user at a cluster with a mechanism. `reason`: why it failed; None: it works."""
+    """A login of a user at a cluster with a mechanism. `reason`: why it failed; None: it succeeded."""
 
     user: str
     cluster: str
@@ -290,7 +294,7 @@ class Login:
 def _try_logins(settings: Settings, provider: CredentialProvider, user: str) -> Iterator[Login]:
     """Logs in as the user on every cluster of the flows, with every mechanism that the user has there.
 
-    A cluster that cannot be asked is a login that does not work. Raises LockstepError as `_clusters_of_user`.
+    A cluster that does not answer counts as a failed login. Raises LockstepError as `_clusters_of_user`.
     """
     credential = provider.credential(user)
     if credential is None:
@@ -300,7 +304,7 @@ def _try_logins(settings: Settings, provider: CredentialProvider, user: str) -> 
         try:
             mechanisms = cluster.users.describe([cluster.user]).get(cluster.user, {})
             if not mechanisms:
-                yield Login(user, cluster.alias, None, f"{cluster.user} is no SCRAM user there")
+                yield Login(user, cluster.alias, None, f"{cluster.user} is not a SCRAM user there")
                 continue
             with closing(admin_of(cluster.alias, settings.clusters[cluster.alias].admin)) as admin:
                 for mechanism in sorted(mechanisms):

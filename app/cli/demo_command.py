@@ -1,4 +1,4 @@
-"""`lockstep demo`: two clusters, MM2 at its defaults, the job, and a source that changes while it runs."""
+"""`lockstep demo`: runs two clusters, MM2 at its defaults and the job, and times changes of the source."""
 
 from __future__ import annotations
 
@@ -36,28 +36,29 @@ from streaming.mm2.records import TopicPartition
 
 DEMO_FOLDER = home() / "demo"
 CONFIG = DEMO_FOLDER / "mirror.properties"
-"""The properties file of MM2 and the job alike."""
+"""The properties file of both MM2 and the job."""
 
 CHECKS_EVERY = 1.0
 """Seconds between two checks whether the job and MM2 still run."""
 
 ARRIVES_WITHIN = 60.0
 EXCLUDED = "follower.replication.throttled.replicas"
-"""In MM2's default `config.properties.exclude`; Cruise Control sets it while it moves replicas (KIP-894)."""
+"""A config that MM2's default `config.properties.exclude` excludes. Cruise Control sets it while it moves replicas
+(KIP-894)."""
 
 HEARTBEATS = {"b->a.emit.heartbeats.enabled": "true"}
-"""MM2's own default: it writes heartbeats to `a` so that the flow a->b has some to copy."""
+"""MM2's default for b->a: it writes heartbeats to `a`, so that the flow a->b has some to copy."""
 
 
 def demo(
-    keep: Annotated[bool, typer.Option("--keep", help="Stay up, and say what to try.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep everything running, and print what to try.")] = False,
 ) -> None:
-    """Two local clusters and MM2, a source that changes, the job, and how long each change took."""
+    """Starts two local clusters, MM2 and the job, changes the source, and shows how long each change took."""
     raise typer.Exit(DONE if run_demo(keep) else FAILED)
 
 
 def run_demo(keep: bool) -> bool:
-    """Runs the demo. Returns whether all changes arrived and the excluded config survived. `keep`: until Ctrl-C."""
+    """Runs the demo. Returns whether all changes arrived and the excluded config survived. `keep`: run until Ctrl-C."""
     with _alone(), ExitStack() as stack:
         shutil.rmtree(DEMO_FOLDER, ignore_errors=True)
         DEMO_FOLDER.mkdir(parents=True)
@@ -111,7 +112,7 @@ def _show(
 
 
 def _properties(clusters: Mapping[str, str], port: int) -> dict[str, str]:
-    """The properties of MM2 and the job alike, which this writes to `CONFIG`."""
+    """Returns the properties of MM2 and the job, and writes them to `CONFIG`."""
     # A file for each user, as Kubernetes mounts secrets.
     passwords = DEMO_FOLDER / "passwords"
     passwords.mkdir()
@@ -159,7 +160,7 @@ def _changes(
 
 
 def what_to_try(job: LocalJob, a: LocalCluster, b: LocalCluster) -> list[str]:
-    """Lines for the operator of a running demo: addresses, a change to make and where to see it, commands."""
+    """Returns lines for the operator of a running demo: addresses, a change to make and where to see it, commands."""
     lockstep = ".venv/bin/lockstep" if is_checkout() else "lockstep"
     config = f"--config {_shown(CONFIG)}"
     of_topic = f"{lockstep} configs {config} --cluster"
@@ -179,9 +180,10 @@ def what_to_try(job: LocalJob, a: LocalCluster, b: LocalCluster) -> list[str]:
 
 
 def stay(lines: Sequence[str], checks: Mapping[str, Callable[[], None]], over: threading.Event) -> None:
-    """Prints the lines, and waits for Ctrl-C or `over`. The clusters outlive the job and MM2, to be looked at.
+    """Prints the lines and waits for Ctrl-C or `over`. The clusters stay after the job or MM2 has ended, for
+    inspection.
 
-    `checks`: each raises LockstepError once that process has ended.
+    `checks`: each raises LockstepError once its process has ended.
     """
     for line in ("", *lines):
         print_line(line)
@@ -202,7 +204,7 @@ def _shown(path: Path) -> Path:
 
 
 def _alone() -> AbstractContextManager[object]:
-    """A lock on the demo's folder. Raises LockstepError where another demo runs: this one would delete its folder."""
+    """Locks the demo's folder. Raises LockstepError if another demo runs, because this one would delete its folder."""
     DEMO_FOLDER.parent.mkdir(parents=True, exist_ok=True)
     lock = DEMO_FOLDER.with_suffix(".lock")
     try:
@@ -224,7 +226,7 @@ RECORDS_AT_ONCE = 500
 
 
 def _move_group(a: LocalCluster, source: KafkaCluster, b: LocalCluster, target: KafkaCluster) -> tuple[int, int]:
-    """Writes to the topic, reads some of it on the source as a group, and the rest on the target as the same group.
+    """Writes records to the topic, reads some as a group on the source, and the rest as the same group on the target.
 
     Returns how many records the group skipped, and how many it read twice.
     """
@@ -247,7 +249,7 @@ def _move_group(a: LocalCluster, source: KafkaCluster, b: LocalCluster, target: 
 
 
 def _read(alias: str, bootstrap: str, topic: str, count: int | None) -> list[bytes]:
-    """Reads the next `count` records as the group, None: all that are left, and commits. Returns their keys."""
+    """Reads the next `count` records as the group (None: all that are left) and commits. Returns their keys."""
     with closing(Member(alias, {"bootstrap.servers": bootstrap}, DEMO_GROUP, topic)) as member:
 
         def enough() -> bool:
@@ -263,10 +265,10 @@ def _read(alias: str, bootstrap: str, topic: str, count: int | None) -> list[byt
 
 
 MM2_INTERVAL = "600 s"
-"""MM2's default of `sync.topic.configs.interval.seconds`, `refresh.topics.…` and `sync.topic.acls.…`."""
+"""MM2's default of the intervals for configs, topics and ACLs (`sync.topic.configs.interval.seconds` and its like)."""
 
 NEVER_SEEN = "never"
-"""MM2 copies no ALLOW WRITE, no prefixed ACLs, no ACLs of groups and no users, and revokes nothing."""
+"""Shown for what MM2 never copies: ALLOW WRITE, ACLs of prefixes and groups, users, and the removal of an ACL."""
 
 DEMO_TOPICS: Mapping[str, TopicSpec] = {
     "orders": TopicSpec(3, 1, (("retention.ms", "604800000"),)),
@@ -284,7 +286,7 @@ class DemoStep:
 
 
 def _acl(text: str) -> AclBinding:
-    """`ALLOW WRITE User:shop TOPIC orders LITERAL`."""
+    """Parses an ACL such as `ALLOW WRITE User:shop TOPIC orders LITERAL`."""
     permission, operation, principal, resource_type, name, pattern = text.split()
     return AclBinding(resource_type, name, pattern, principal, "*", operation, permission)
 
@@ -311,7 +313,7 @@ def _has(topic: str, name: str, value: str | None) -> Callable[[KafkaCluster], b
 
 
 USER, MECHANISM, PASSWORD = "shop", "SCRAM-SHA-512", "the demo's own secret"
-"""The user that logs in on the target in the end; the password is on the source, and in a folder that the job reads."""
+"""The user that logs in on the target at the end. Its password is on the source, and in a folder that the job reads."""
 
 STEPS = (
     DemoStep("config set", _set("payments", "retention.ms", "3600000"), _has("a.payments", "retention.ms", "3600000")),

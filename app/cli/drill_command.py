@@ -1,4 +1,4 @@
-"""`lockstep drill`: a failover on a topic of its own, predicted and then measured."""
+"""`lockstep drill`: fails over a topic of its own and compares the outcome with the prediction."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from sinks.model.registry import On
 
 TopicOption = Annotated[str | None, typer.Option("--topic", help="Name of the drill's topic; `topics` must match it.")]
 RecordsOption = Annotated[
-    int, typer.Option("--records", parser=whole(10, 100_000), help="Records in each of its two halves; 10 to 100000.")
+    int, typer.Option("--records", parser=whole(10, 100_000), help="Records in each half of the drill; 10 to 100000.")
 ]
 WithinOption = Annotated[
-    float, typer.Option("--within", parser=seconds, help="Seconds in which MM2 must have copied a half.")
+    float, typer.Option("--within", parser=seconds, help="Seconds in which MM2 must copy each half.")
 ]
 
 
@@ -39,7 +39,7 @@ def drill(
     within: WithinOption = 900.0,
     dry: DryRunOption = False,
 ) -> None:
-    """Fails over a topic of its own, and takes it away. Exit 3: measured is not what was predicted."""
+    """Fails over a topic of its own, then deletes it. Exit 3: the outcome differs from the prediction."""
     settings, chosen = one_flow(config, flow)
     name = f"{DRILL_PREFIX}{secrets.token_hex(4)}" if topic is None else topic
     check_drill_name(chosen, name)
@@ -63,9 +63,10 @@ def drill(
 
 
 def _check_rights(settings: Settings, made: Drill) -> None:
-    """Raises RightsMissing for rights that both clusters know to be missing: half a drill leaves things behind.
+    """Raises RightsMissing for rights that the clusters report as missing. A drill that stops halfway leaves topics
+    behind.
 
-    Brokers do not tell READ, WRITE and DELETE on a topic before it exists. The drill itself finds out.
+    Brokers do not report READ, WRITE and DELETE on a topic that does not exist. The drill itself finds out.
     """
     flow = made.scene.settings
     names = {On.DRILL_TOPIC: (made.topic,), On.DRILL_COPY: (made.there.topic,), On.DRILL_GROUPS: made.groups}

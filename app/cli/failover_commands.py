@@ -1,4 +1,4 @@
-"""The commands of a failover: `fence`, `unfence`, `cutover`, `promote`, `failover`, `failback`."""
+"""The failover commands: `fence`, `unfence`, `cutover`, `promote`, `failover`, `failback`."""
 
 from __future__ import annotations
 
@@ -39,24 +39,27 @@ from streaming.message_words import first_names, number_of
 
 
 def typed_loss(text: str) -> str:
-    """Parses a predicted loss. Raises BadParameter."""
+    """Checks a typed loss: a number of records or `unknown`. Raises BadParameter."""
     if text != TYPED_UNKNOWN and not (text.isascii() and text.isdigit()):
         raise typer.BadParameter(f"{text}: a number of records, or {TYPED_UNKNOWN}")
     return text
 
 
 def accepted_loss(typed: str | None) -> float | None:
-    """The number of records that `typed_loss` parsed."""
+    """Returns the number of records that `typed_loss` accepted; infinity for `unknown`, None if none was typed."""
     return None if typed is None else ANY_LOSS if typed == TYPED_UNKNOWN else int(typed)
 
 
-WhyOption = Annotated[str, typer.Option("--why", help="Why, for the ledger and the audit.")]
+WhyOption = Annotated[str, typer.Option("--why", help="The reason, for the ledger and the audit.")]
 TakeOverOption = Annotated[
-    bool, typer.Option("--take-over", help="Go on although another process claims the flow: it must be gone.")
+    bool,
+    typer.Option(
+        "--take-over", help="Continue although another process claims the flow. That process must have ended."
+    ),
 ]
 WithoutFenceOption = Annotated[
     bool,
-    typer.Option("--without-fence", help="Set no DENY: producers were stopped otherwise; end offsets prove it."),
+    typer.Option("--without-fence", help="Set no DENY ACLs: you stopped the producers. End offsets must prove it."),
 ]
 WithinOption = Annotated[
     float, typer.Option("--within", parser=seconds, help="Seconds in which all records must be on the target.")
@@ -75,19 +78,21 @@ AbortOption = Annotated[
     bool,
     typer.Option(
         "--abort-transactions",
-        help="Abort the transactions that are open on the source behind the fence: what they wrote is lost to readers.",
+        help="Abort the transactions that are open on the source behind the fence. Readers never see what they wrote.",
     ),
 ]
 BatchOption = Annotated[
     int | None,
-    typer.Option("--batch", help="Fence and drain so many topics at a time. Default: all at once.", parser=whole(1)),
+    typer.Option(
+        "--batch", help="Number of topics to fence and drain at a time. Default: all at once.", parser=whole(1)
+    ),
 ]
 AcceptLossOption = Annotated[
     str | None,
     typer.Option(
         "--accept-loss",
         parser=typed_loss,
-        help="Records that may be lost, where the source still answers; `unknown`: any number.",
+        help="Number of records that may be lost although the source still answers; `unknown`: any number.",
     ),
 ]
 TypedLossOption = Annotated[
@@ -95,31 +100,33 @@ TypedLossOption = Annotated[
     typer.Option(
         "--yes",
         parser=typed_loss,
-        help="The predicted loss as `--dry-run` shows it, typed back: this number, or `unknown`.",
+        help="Agree to the predicted loss: the number that `--dry-run` shows, or `unknown`.",
     ),
 ]
 ExportOption = Annotated[
-    Path | None, typer.Option("--export", help="A new folder for records that one cluster alone has, as Parquet.")
+    Path | None, typer.Option("--export", help="A new folder for the records that only one cluster has, as Parquet.")
 ]
 DiscardOption = Annotated[
     str | None,
     typer.Option(
-        "--discard", parser=typed_loss, help="So many of them may stay behind; `unknown`: what cannot be counted, too."
+        "--discard",
+        parser=typed_loss,
+        help="Number of these records that may stay behind; `unknown`: also those that cannot be counted.",
     ),
 ]
-OutOption = Annotated[Path | None, typer.Option("--out", help="The file of the flow the other way round.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="The properties file to write for the reverse flow.")]
 DoneOption = Annotated[bool, typer.Option("--done", help="The source leads again: mirror as before.")]
 LeadsOption = Annotated[
     str | None,
     typer.Option(
-        "--yes", metavar="STATE", help="With --done, where the way back was not cut over: its state, typed back."
+        "--yes", metavar="STATE", help="With --done, if the reverse flow was not cut over: confirm by its state."
     ),
 ]
 
 CUTOVER = (Command.FENCE, Command.DRAIN, Command.PROMOTE)
 
 MOST_PARTITIONS = 20
-"""Partitions that the output names, a line each. It counts the others."""
+"""Partitions that the output names, one a line. It counts the others."""
 
 
 def fence(
@@ -151,7 +158,7 @@ def unfence(
     dry: DryRunOption = False,
     take_over: TakeOverOption = False,
 ) -> None:
-    """Takes the fence away: producers may write on the source again."""
+    """Removes the fence: producers may write on the source again."""
     run = called(config, flow, output, FailoverCall(why, take_over), dry=dry)
     with run.scene() as scene:
         if dry:
@@ -177,8 +184,8 @@ def cutover(
     dry: DryRunOption = False,
     take_over: TakeOverOption = False,
 ) -> None:
-    """Leads the whole planned failover: fence, wait for the last records, promote. Loses nothing but
-    what `--accept` names."""
+    """Runs the whole planned failover: fence, wait for the last records, promote. Loses nothing but what `--accept`
+    names."""
     call = FailoverCall(why, take_over, within, accept or (), accept_group or (), verify, abort_transactions)
     run = called(config, flow, output, call, dry=dry)
 
@@ -197,7 +204,7 @@ def cutover(
 
 
 def _tell_cutover(scene: Scene, without_fence: bool) -> int | None:
-    """Says what a cutover does from here. Returns how many groups it moves; None: unknown."""
+    """Prints what a cutover does from here. Returns how many groups it moves; None: unknown."""
     flow, record, listed = scene.settings.flow, scene.journal.record, scene.listed()
     fenced = [] if record.state is State.MIRRORING else scene.topics(listed)
     if fenced:
@@ -229,7 +236,8 @@ def promote(
     dry: DryRunOption = False,
     take_over: TakeOverOption = False,
 ) -> None:
-    """Ends a flow whose records are all on the target: last offsets, rights to write, and nothing more is written."""
+    """Ends a flow whose records are all on the target: writes the last offsets, grants the rights to write, stops
+    syncing."""
     accepted, groups = accept or (), accept_group or ()
     call = FailoverCall(
         why, take_over, accepted=accepted, accepted_groups=groups, verifies=verify, aborts=abort_transactions
@@ -253,7 +261,7 @@ def failover(
     dry: DryRunOption = False,
     take_over: TakeOverOption = False,
 ) -> None:
-    """Ends a flow whose source is gone. Says first what that loses, and wants it typed back."""
+    """Ends a flow whose source is gone. Shows the predicted loss first, and asks the operator to type it."""
     run = called(config, flow, output, FailoverCall(why, take_over), dry=dry, needs_source=False)
     loss = accepted_loss(accept_loss)
     seen: list[Prediction] = []
@@ -346,7 +354,8 @@ def failback(
     dry: DryRunOption = False,
     take_over: TakeOverOption = False,
 ) -> None:
-    """Leads back once the source is there again: counts what it alone has, and writes the reverse flow's file."""
+    """Leads back once the source is there again: counts the records that only it has, and writes the reverse flow's
+    file."""
     run = called(config, flow, output, FailoverCall(why, take_over), dry=dry)
     check_leads_back(run.flow)
     names = run.flow.flow
@@ -379,14 +388,15 @@ def _lead_again(run: FailoverRun, scene: Scene, yes: str | None, exported: Expor
 
 
 class Export:
-    """Writes records that one cluster alone has to a folder; a dry run writes none. `count`: how many were written."""
+    """Writes the records that only one cluster has to a folder; a dry run writes none. `count`: records written so
+    far."""
 
     def __init__(self, folder: Path | None, *, dry: bool) -> None:
         self._folder, self._dry, self.count = folder, dry, 0
 
     @property
     def taker(self) -> Callable[[Unreplicated], None] | None:
-        """The function that writes the records; None without a folder."""
+        """Returns the function that writes the records; None without a folder."""
         return None if self._folder is None else partial(self._take, self._folder)
 
     def _take(self, folder: Path, found: Unreplicated) -> None:
@@ -407,7 +417,7 @@ NEXT = (
     "  `lockstep offsets --reverse --execute` with the old file, for the groups",
     "  `lockstep failback --done` with the old file: {source} leads again",
 )
-"""Lines for stderr."""
+"""The next steps of a failback, printed to stderr."""
 
 
 # The properties of the reverse flow, made from a flow's: one file for MM2 and Lockstep alike.
@@ -422,9 +432,10 @@ HEAD = """# {reverse}, made by `lockstep failback` from {path}. Look at it befor
 
 
 def reverse_properties(lines: dict[str, str], flow: Flow) -> dict[str, str]:
-    """The properties of the reverse flow: keys of the flow become keys of its reverse. References stay references.
+    """Returns the properties of the reverse flow: each key of the flow becomes one of its reverse. References stay
+    references.
 
-    Keys that the file has for the reverse flow win.
+    Keys that the file already has for the reverse flow win.
     """
     reverse = flow.reverse
     found: dict[str, str] = {}
@@ -436,7 +447,7 @@ def reverse_properties(lines: dict[str, str], flow: Flow) -> dict[str, str]:
 
 
 def _split(name: str, flow: Flow) -> tuple[str, str]:
-    """The parts of a key before and behind the flow's name. A key of no or another flow has nothing behind it."""
+    """Splits a key at the flow's name. The second part is empty for a key of no flow or another flow."""
     for start in ("", "lockstep."):
         if name.startswith(f"{start}{flow.name}."):
             return start, name.removeprefix(f"{start}{flow.name}.")
@@ -446,7 +457,7 @@ def _split(name: str, flow: Flow) -> tuple[str, str]:
 def write_reverse(path: Path, out: Path, flow: Flow, *, replaces: bool = True) -> None:
     """Writes the file of the reverse flow, whole or not at all, readable by its owner alone. Raises LockstepError.
 
-    `replaces`: False keeps a different file of that name.
+    `replaces`: False refuses to replace a file with other content.
     """
     try:
         with path.open(encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""How every command of a failover runs: on one flow, dry or not, with the operator's hooks called."""
+"""What all failover commands share: the choice of one flow, the dry run, and the calls of the operator's hooks."""
 
 from __future__ import annotations
 
@@ -33,15 +33,14 @@ from streaming.message_words import number_of
 log = logging.getLogger(__name__)
 
 
-OneFlowOption = Annotated[
-    list[str] | None, typer.Option("--flow", help="The one flow that is meant, where the file enables several.")
-]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
+OneFlowOption = Annotated[list[str] | None, typer.Option("--flow", help="The flow, if the file enables several.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be done; write nothing.")]
 
 
 @dataclass(frozen=True)
 class FailoverRun:
-    """A command for one flow. `dry`: it only prints what it would do. `needs_source`: False if that may be gone."""
+    """A failover command for one flow. `dry`: only prints what it would do. `needs_source`: False if the source may be
+    gone."""
 
     settings: Settings
     flow: FlowSettings
@@ -52,7 +51,7 @@ class FailoverRun:
 
     @contextmanager
     def scene(self, topics: Sequence[str] | None = None) -> Iterator[Scene]:
-        """Opens the flow. `topics`: named by the operator. Raises WrongUsage for a topic that is not replicated."""
+        """Opens the flow. `topics`: those the operator named. Raises WrongUsage for a topic that is not replicated."""
         call = self.call if self.dry else spoken(self.call, self.flow)
         opened = failover_session(self.settings, self.flow, call, needs_source=self.needs_source, writes=not self.dry)
         with opened as scene:
@@ -70,7 +69,8 @@ class FailoverRun:
         self._print([f"{self.flow.flow.name}: {record.describe()}"], record, more)
 
     def has_ended(self, scene: Scene, done: Callable[[Scene], FailoverRecord | None]) -> bool:
-        """Whether a dry run has nothing left to do; prints so. `done`: returns the record if that is the case."""
+        """Returns whether a dry run has nothing left to do, and prints that. `done`: returns the record in that case,
+        else None."""
         record = done(replace(scene, say=partial(say_of, self.flow)))
         if record is None:
             return False
@@ -79,7 +79,7 @@ class FailoverRun:
         return True
 
     def would(self, scene: Scene, commands: Sequence[Command], **more: Any) -> None:
-        """Prints the steps that these commands would take from here. Raises NotNow where they could not begin."""
+        """Prints the steps that these commands would take from here. Raises NotNow if they could not begin."""
         record, found = scene.journal.record, foreseen(scene, commands)
         rows = [{"command": command.value, "step": step.name, "does": step.value} for command, step in found.steps]
         would = {"would_do": rows, "would_be": found.then.value, "topics": list(found.topics)}
@@ -105,20 +105,23 @@ def called(
     dry: bool = False,
     needs_source: bool = True,
 ) -> FailoverRun:
-    """The command for the one flow that `--flow` or the file names. Raises WrongUsage for several flows, and if the
-    operator's program cannot be run: clients wait for it behind the fence."""
+    """Returns the command for the one flow that `--flow` or the file names.
+
+    Raises WrongUsage for several flows. Raises it too if the operator's program cannot run, because clients would wait
+    for it behind the fence.
+    """
     settings, chosen = one_flow(config, flow)
     program = chosen.failover.program
     if program is not None and shutil.which(program) is None:
         raise WrongUsage(
-            f"lockstep.failover.program.path: {program} is no program that this user may run. Mend the path or the "
-            "file's rights, or take the key out"
+            f"lockstep.failover.program.path: this user cannot run {program}. Correct the path or the file's mode, or "
+            "remove the key"
         )
     return FailoverRun(settings, chosen, output, call, dry, needs_source)
 
 
 def one_flow(config: Path, flow: list[str] | None) -> tuple[Settings, FlowSettings]:
-    """The settings and the one flow that `--flow` or the file names. Raises WrongUsage for several flows."""
+    """Returns the settings and the one flow that `--flow` or the file names. Raises WrongUsage for several flows."""
     settings = with_overrides(config, None)
     names = [one.flow.name for one in settings.flows]
     for name in flow or ():
@@ -131,7 +134,7 @@ def one_flow(config: Path, flow: list[str] | None) -> tuple[Settings, FlowSettin
 
 
 def spoken(call: FailoverCall, flow: FlowSettings) -> FailoverCall:
-    """The call, with lines on stderr and with the operator's hooks."""
+    """Returns the call, with output to stderr and with the operator's hooks."""
     return replace(call, say=partial(say_of, flow), on_state=partial(call_hooks, flow))
 
 
@@ -153,9 +156,9 @@ def _document(flow: FlowSettings, record: FailoverRecord) -> dict[str, Any]:
 
 
 def call_hooks(flow: FlowSettings, before: FailoverRecord, after: FailoverRecord) -> None:
-    """Tells the operator's class and program of a state that a failover has reached, as JSON.
+    """Calls the operator's class and program with a state that the failover has reached, as JSON.
 
-    They switch clients over and move DNS, which Lockstep does not. A hook that fails is logged and stops nothing.
+    They switch clients over and move DNS, which Lockstep does not. A failed hook is logged and stops nothing.
     """
     state = _document(flow, after) | {"before": before.state.value, "at": after.begun.at}
     listener, program = flow.failover.listener, flow.failover.program

@@ -29,10 +29,10 @@ from app.cli.output import DONE, FAILED, WRONG_USAGE, complain, complain_of, pri
 from streaming.errors import LockstepError, WrongUsage, prefixed
 
 LOST: Final = frozenset({errno.EPIPE, errno.ENOSPC, errno.EBADF, errno.EIO, errno.EFBIG})
-"""Why nothing more can be printed: the reader went away, or the disk is full."""
+"""Errors of stdout: the reader went away, or the disk is full."""
 
 PARSER_ERROR: Final[Any] = next(base for base in reversed(typer.BadParameter.__mro__) if hasattr(base, "show"))
-"""Click's `ClickException`, of Click or of the copy that some versions of Typer bring."""
+"""Click's `ClickException`, from Click or from the copy within some versions of Typer."""
 
 
 TYPERS_WORDS: Final[Mapping[str, str]] = {
@@ -42,12 +42,12 @@ TYPERS_WORDS: Final[Mapping[str, str]] = {
     "File '' is a directory": "it is empty: name the properties file",
     "file '' is a directory": "it is empty: name the properties file",
 }
-"""What Typer, or some versions of it, says of a value, and what we say instead."""
+"""Phrases of some versions of Typer about a value, and Lockstep's replacements."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailureDocument:
-    """The field `error` of a JSON document. `remedy`: None where the message has it."""
+    """The field `error` of a JSON document. `remedy`: None if the message already has it."""
 
     code: str
     message: str
@@ -55,14 +55,14 @@ class FailureDocument:
 
 
 def failure_of(error: LockstepError) -> FailureDocument:
-    """An error as programs read it. An error without a code of its own has the code of its cause."""
+    """Returns an error as programs read it. An error without a code of its own has the code of its cause."""
     cause = error.__cause__
     named = cause if error.code == LockstepError.code and isinstance(cause, LockstepError) else error
     return FailureDocument(named.code, str(error), named.remedy)
 
 
 class ClosedStdout(io.TextIOBase):
-    """Takes the place of a closed stdout, so that printing fails, also for pages of help and tables."""
+    """Replaces a closed stdout, so that every print fails, also of help pages and tables."""
 
     def writable(self) -> bool:
         return True
@@ -72,11 +72,11 @@ class ClosedStdout(io.TextIOBase):
 
 
 Failed = tuple[str, LockstepError]
-"""What failed, by name, e.g. of a flow."""
+"""The name of what failed, e.g. a flow, and the error."""
 
 
 class Failures(list[Failed]):
-    """The failures of a command that continues with the rest."""
+    """Collects the failures of a command that continues with the rest."""
 
     @contextmanager
     def noted(self, name: str) -> Iterator[None]:
@@ -90,20 +90,20 @@ class Failures(list[Failed]):
 
 @contextmanager
 def unaudited_at_worst(name: str) -> Iterator[None]:
-    """Prints what the block could not record in the audit topic. What it records holds all the same."""
+    """Prints a failure of the block to write the audit topic. The change itself is already in force."""
     try:
         yield
     except LockstepError as error:
-        complain(f"{name}: this is missing in the audit topic: {error}")
+        complain(f"{name}: the audit topic lacks this event: {error}")
 
 
 def with_failures(document: Mapping[str, Any], failed: Sequence[Failed]) -> dict[str, Any]:
-    """The document, with `error` if a part of it failed."""
+    """Returns the document, with `error` if a part of it failed."""
     return with_failure(document, [(name, failure_of(error)) for name, error in failed])
 
 
 def with_failure(document: Mapping[str, Any], rows: Sequence[tuple[str, FailureDocument]]) -> dict[str, Any]:
-    """As `with_failures`, for failures that another process reported. All become one `error`, each by name."""
+    """Returns the document with `error` for failures that another process reported, by name."""
     if not rows:
         return dict(document)
     codes, remedies = {row.code for _, row in rows}, {row.remedy for _, row in rows}
@@ -114,7 +114,7 @@ def with_failure(document: Mapping[str, Any], rows: Sequence[tuple[str, FailureD
 
 
 def wants_json(words: Sequence[str]) -> bool:
-    """Whether a command line asks for JSON, even if it does not parse."""
+    """Returns whether a command line asks for JSON, even if it does not parse."""
     after = pairwise(words)
     return (
         "--output=json" in words
@@ -161,7 +161,7 @@ def _outcome(command: Callable[[], object]) -> tuple[int, FailureDocument | None
         complain("nothing was done")
         if isinstance(aborted.__context__, KeyboardInterrupt):
             raise aborted.__context__ from None
-        return FAILED, FailureDocument("ABORTED", "the question was not answered with yes")
+        return FAILED, FailureDocument("ABORTED", "the answer was not yes")
     except Exception as error:
         if isinstance(error, OSError) and error.errno in LOST:
             raise

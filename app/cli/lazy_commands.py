@@ -1,4 +1,4 @@
-"""The program `lockstep`. Its commands are imported when they are called: none waits for the imports of the others."""
+"""The program `lockstep`. It imports only the command that is called."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from streaming.message_words import nearest
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """Where a command is, in a module of `app.cli`, and what the list of commands says of it.
+    """The module of a command in `app.cli`, and its summary in the list of commands.
 
-    `asks`: it asks a cluster, whatever its options. `name`: of its function, or of a Typer with commands of its own;
-    None: the function is called as the command is.
+    `asks`: it connects to a cluster, whatever its options. `name`: of its function, or of a Typer with subcommands;
+    None: the command's own name.
     """
 
     module: str
@@ -35,7 +35,7 @@ class LazyCommand:
     name: str | None = None
 
     def load(self, called: str) -> Any:
-        """Imports it, and returns it as one of Click's commands."""
+        """Imports the command and returns it as a Click command."""
         found = getattr(import_module(f"app.cli.{self.module}"), self.name or called)
         group = typer.Typer(add_completion=False, rich_markup_mode=None)
         group.callback()(lambda: None)
@@ -49,39 +49,39 @@ class LazyCommand:
 
 
 COMMANDS: Final = {
-    "run": LazyCommand("run_command", "The streaming query, until SIGTERM.", asks=True),
-    "validate": LazyCommand("validate_command", "Whether the file is right and the clusters answer."),
-    "plan": LazyCommand("plan_command", "What `apply` would do now; writes nothing.", asks=True),
+    "run": LazyCommand("run_command", "Runs the job until SIGTERM.", asks=True),
+    "validate": LazyCommand("validate_command", "Checks the file, and that the clusters answer."),
+    "plan": LazyCommand("plan_command", "Shows what `apply` would do now; writes nothing.", asks=True),
     "apply": LazyCommand("plan_command", "Writes what `plan` shows.", asks=True),
     "adopt": LazyCommand("adopt_command", "Takes ownership of what is the same on both clusters.", asks=True),
-    "status": LazyCommand("status_command", "How each flow stands."),
-    "topics": LazyCommand("status_command", "The topics that are replicated now.", asks=True),
-    "groups": LazyCommand("offsets_command", "The consumer groups that are replicated now.", asks=True),
-    "offsets": LazyCommand("offsets_command", "Where each group would continue at a failover.", asks=True, name="app"),
-    "verify": LazyCommand("verify_command", "Whether every record of the source is on the target."),
+    "status": LazyCommand("status_command", "Shows the state of each flow."),
+    "topics": LazyCommand("status_command", "Lists the topics that are replicated now.", asks=True),
+    "groups": LazyCommand("offsets_command", "Lists the consumer groups that are replicated now.", asks=True),
+    "offsets": LazyCommand(
+        "offsets_command", "Shows where each group would continue at a failover.", asks=True, name="app"
+    ),
+    "verify": LazyCommand("verify_command", "Compares the records of source and target."),
     "look": LazyCommand("look_command", "Asks the running job for a pass now."),
     "reload": LazyCommand("look_command", "Lets the running job read its file again."),
     "preflight": LazyCommand("preflight_command", "Could a flow fail over now, and what would be lost?", asks=True),
     "fence": LazyCommand("failover_commands", "Keeps all producers from writing the topics on the source.", asks=True),
-    "unfence": LazyCommand("failover_commands", "Takes the fence away.", asks=True),
-    "cutover": LazyCommand("failover_commands", "Leads a planned failover from fence to promotion.", asks=True),
+    "unfence": LazyCommand("failover_commands", "Removes the fence.", asks=True),
+    "cutover": LazyCommand("failover_commands", "Runs a planned failover from fence to promotion.", asks=True),
     "promote": LazyCommand("failover_commands", "Ends a flow whose records are all on the target.", asks=True),
-    "failover": LazyCommand("failover_commands", "Ends a flow whose source is gone; says what is lost.", asks=True),
+    "failover": LazyCommand("failover_commands", "Ends a flow whose source is gone; shows the loss.", asks=True),
     "failback": LazyCommand("failover_commands", "Leads back once the source is there again.", asks=True),
-    "drill": LazyCommand("drill_command", "Fails over a topic of its own: predicted against measured.", asks=True),
-    "audit": LazyCommand("audit_command", "Who changed what, when, and with which outcome.", asks=True),
+    "drill": LazyCommand("drill_command", "Fails over a test topic: predicted against measured.", asks=True),
+    "audit": LazyCommand("audit_command", "Shows who changed what, when, and with which outcome.", asks=True),
     "pause": LazyCommand("pause_command", "Stops one kind of a flow, durably.", asks=True),
     "resume": LazyCommand("pause_command", "Starts a paused kind again.", asks=True),
     "rights": LazyCommand("rights_command", "Prints the commands that grant what the job needs."),
-    "configs": LazyCommand("configs_command", "Configs of brokers and topics, and Lockstep's own."),
-    "demo": LazyCommand("demo_command", "Two local clusters, MM2, and a source that changes."),
-    "ledger": LazyCommand(
-        "ledger_command", "What a flow remembers: sign it, acknowledge a loss, or start over.", name="app"
-    ),
-    "credentials": LazyCommand("credentials_command", "The encrypted store of SCRAM users' passwords.", name="app"),
-    "completion": LazyCommand("lazy_commands", "Prints what completes commands in a shell."),
+    "configs": LazyCommand("configs_command", "Shows and alters configs of brokers, topics and Lockstep."),
+    "demo": LazyCommand("demo_command", "Runs two local clusters, MM2, the job and some changes."),
+    "ledger": LazyCommand("ledger_command", "Signs a flow's ledger, acknowledges a loss, or starts over.", name="app"),
+    "credentials": LazyCommand("credentials_command", "Manages the encrypted passwords of SCRAM users.", name="app"),
+    "completion": LazyCommand("lazy_commands", "Prints the completion script of a shell."),
 }
-"""By name, in the order of the list."""
+"""The commands by name, in the order of the list."""
 
 # What every page of help has: two examples, options that all commands share, and placeholders in plain words.
 
@@ -144,7 +144,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     "credentials import": (f"credentials import users.txt {FILE}", f"credentials import - {FILE}"),
     "completion": ("completion bash > ~/.lockstep-completion", "completion zsh"),
 }
-"""By the command as it is called, without `lockstep`."""
+"""Two examples by command, both without `lockstep`."""
 
 PLACEHOLDERS: Final[Mapping[str, str]] = {
     "--accept": "TOPIC",
@@ -185,16 +185,16 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
     "--yes": "RECORDS",
     "--why": "REASON",
 }
-"""What stands for an option's value; for other options their name in capitals."""
+"""Placeholders for an option's value. Other options show their name in capitals."""
 
 
 def examples(*commands: str) -> str:
-    """The end of a page of help; `commands`: without `lockstep`."""
+    """Returns the end of a help page. `commands`: examples without `lockstep`."""
     return "\n".join(["\b", "Examples:", *(f"  lockstep {one}" for one in commands)])
 
 
 def complete_help(command: Any, path: str) -> None:
-    """Completes the help of one of Click's commands and its subcommands. `path`: its name, without `lockstep`."""
+    """Completes the help of a Click command and its subcommands. `path`: its name, without `lockstep`."""
     # The JVM starts before these are imported.
     from app.cli.shared_options import add_shared
 
@@ -223,7 +223,7 @@ HELP_FLAGS: Final = frozenset({"-h", "--help"})
 
 @dataclass(frozen=True)
 class Completion:
-    """What a shell may complete a word to. It stands in for Click's `CompletionItem`, which has no fixed place."""
+    """A word that a shell may complete. Replaces Click's `CompletionItem`, whose module differs between versions."""
 
     value: str
     help: str
@@ -231,9 +231,9 @@ class Completion:
 
 
 class LazyCommands(TyperGroup):
-    """A group whose list of commands imports none of them.
+    """A command group that lists its commands without importing them.
 
-    Click's own types are not named: Typer takes them from Click or, in later versions, from a copy of its own.
+    Click's types have no names here: Typer takes them from Click or, in later versions, from its own copy.
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -245,7 +245,7 @@ class LazyCommands(TyperGroup):
         return command.load(cmd_name) if command is not None else None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """`help COMMAND` is `COMMAND --help`, and `help help` the list of commands."""
+        """Turns `help COMMAND` into `COMMAND --help`, and `help help` into the list of commands."""
         if args[:1] == [HELP]:
             words = args[1:] if args[1:2] != [HELP] else args[2:]
             self._check_path(ctx, words)
@@ -253,7 +253,7 @@ class LazyCommands(TyperGroup):
         return super().parse_args(ctx, args)
 
     def _check_path(self, ctx: Any, words: Sequence[str]) -> None:
-        """Fails for a word that names no command below the one before it. `resolve_command` checks the first word."""
+        """Fails for a word that is not a subcommand of the word before it. `resolve_command` checks the first word."""
         if not words or words[0] not in COMMANDS:
             return
         command = self.get_command(ctx, words[0])
@@ -278,7 +278,7 @@ class LazyCommands(TyperGroup):
         return [*found] if found and incomplete[:1] != "-" else super().shell_complete(ctx, incomplete)
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *others: Any, **extra: Any) -> Any:
-        """Runs a command, says what went wrong, and ends the process with its exit code."""
+        """Runs a command, prints its error, and ends the process with its exit code."""
         words = list(sys.argv[1:] if args is None else args)
         if any(name.endswith("_COMPLETE") for name in os.environ):
             from typer.completion import completion_init
@@ -298,7 +298,7 @@ class LazyCommands(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             rows = [(name, command.summary) for name, command in COMMANDS.items()]
-            formatter.write_dl([*rows, (HELP, "A command's page, as -h after its name.")])
+            formatter.write_dl([*rows, (HELP, "Shows a command's help page.")])
 
 
 app = typer.Typer(
@@ -354,7 +354,7 @@ class Shell(str, Enum):
 
 
 def completion(shell: Annotated[Shell, typer.Argument(help="The shell that reads it.")]) -> None:
-    """Prints what completes commands, options and their values; to be read by the shell at its start."""
+    """Prints the script that completes commands, options and their values. The shell reads it at its start."""
     from typer.completion import get_completion_script
 
     from app.cli.output import print_script

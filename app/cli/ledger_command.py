@@ -1,4 +1,4 @@
-"""`lockstep ledger`: what a flow remembers; for an operator who has checked it."""
+"""`lockstep ledger`: signs, acknowledges or resets a flow's stored state after an operator has checked it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ from streaming.errors import LockstepError, WrongUsage
 from streaming.message_words import number_of
 
 app = typer.Typer(
-    help="What a flow remembers on its target: sign it, acknowledge a loss, or start over.", no_args_is_help=True
+    help="Signs the ledger that a flow keeps on its target, acknowledges a loss, or starts over.", no_args_is_help=True
 )
 
 
 @app.command()
 def sign(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, yes: YesOption = False) -> None:
-    """Shows what the ledger holds, and signs all of it with `lockstep.ledger.secret`: it is trusted from then on."""
+    """Shows all records of the ledger and signs them with `lockstep.ledger.secret`: Lockstep trusts them from then
+    on."""
     settings = loaded(config, flow)
     for one in settings.flows:
         if not one.safety.ledger_secret:
@@ -74,15 +75,15 @@ def _sign(one: FlowSettings, config: ConfigOption, yes: bool) -> None:
 @app.command()
 def acknowledge(
     topics: Annotated[
-        list[str] | None, typer.Argument(help="Topics of the source. Default: all that lost any.")
+        list[str] | None, typer.Argument(help="Topics of the source. Default: all that lost records.")
     ] = None,
     config: ConfigOption = DEFAULT_CONFIG,
     flow: FlowOption = None,
     yes: YesOption = False,
 ) -> None:
-    """Shows which records retention took before MM2 copied them, or a log lost with its tail; reports them no more.
+    """Shows the records that were lost before MM2 copied them, by retention or with a log's tail. Stops reporting them.
 
-    What is lost from then on is reported again.
+    Later losses are reported again.
     """
     settings = loaded(config, flow)
     for one in settings.flows:
@@ -108,11 +109,14 @@ def acknowledge(
             print_line(f"{one.flow.name}: acknowledged; a running job follows with its next full comparison")
             changed = sorted({where.topic for where in unacknowledged(agreed)})
             if changed:
-                complain(f"{one.flow.name}: {', '.join(changed)}: more was found meanwhile; acknowledge it as well")
+                complain(
+                    f"{one.flow.name}: {', '.join(changed)}: more losses were found meanwhile; acknowledge them too"
+                )
 
 
 def _lost(flow: FlowSettings, clusters: FlowClusters, opened: Ledger) -> LostRecords:
-    """Records that are lost by now. If the source does not answer: the losses that a job wrote to the ledger."""
+    """Returns the records that are lost by now. If the source does not answer: the losses that a job wrote to the
+    ledger."""
     here, there = clusters.ports
     try:
         with closing(here.records(flow.isolation)) as source, closing(there.records("read_committed")) as target:
@@ -125,22 +129,22 @@ def _lost(flow: FlowSettings, clusters: FlowClusters, opened: Ledger) -> LostRec
 
 @app.command()
 def reset(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, yes: YesOption = False) -> None:
-    """Forgets here which clusters a flow was seen with, after one was replaced or its ledger deleted on purpose.
+    """Forgets which clusters a flow was seen with, after a cluster was replaced or its ledger deleted on purpose.
 
-    Writes to no cluster: the ledger on the target, if there is one, still says which clusters it is about.
+    Writes only a local file. A ledger on the target still has the ids of its clusters.
     """
     settings = loaded(config, flow)
     for one in settings.flows:
         path = one.safety.pins
         pins = PinFile(path, create=False).of(one.flow) if path else None
         if path is None or pins is None:
-            print_line(f"{one.flow.name}: nothing is kept in {path}")
+            print_line(f"{one.flow.name}: {path} has nothing about this flow")
             continue
         print_line(f"{one.flow.name}: {path} knows the ledger {pins.ledger}, and these clusters:")
         for alias, cluster_id in sorted(pins.ids.items()):
             print_line(f"  {alias}: {cluster_id}")
         if not yes:
-            question = "Forget them, and take the clusters that the addresses lead to now?"
+            question = "Forget them, and accept the clusters that the addresses lead to now?"
             typer.confirm(question, abort=True, err=True)
         PinFile(path, create=True).keep(one.flow, None)
         print_line(f"{one.flow.name}: forgotten; the next start of the job pins the clusters again")
@@ -154,14 +158,14 @@ DAMAGED = "(cannot be read)"
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A record of the ledger. `value`: as the topic has it. `data`: without a signature."""
+    """A record of the ledger. `value`: as stored in the topic. `data`: without a signature."""
 
     key: bytes
     value: bytes | None
     data: bytes | None
 
     def row(self) -> tuple[str, str, str]:
-        """Entry, key and value for people. It hides the values of overrides, which may be secrets."""
+        """Returns entry, key and value for people. Hides the values of overrides, which may be secrets."""
         try:
             name, *rest = orjson.loads(self.key)
             key = " ".join(map(str, rest))
@@ -179,8 +183,8 @@ class Raw:
 
 
 def newest_records(records: Iterable[Record], seal: Seal) -> list[Raw]:
-    """The newest record of each key, sorted by key. A signed record that was written again later counts as replayed: it
-    gets no value, so that it is not accepted."""
+    """Returns the newest record of each key, sorted by key. A signed record that was written again later counts as
+    replayed: it gets no value, so that it is not accepted."""
     values: dict[bytes, list[bytes | None]] = {}
     for key, value in records:
         values.setdefault(key, []).append(value)
@@ -197,7 +201,7 @@ def _newest(key: bytes, values: list[bytes | None], seal: Seal) -> Raw:
 
 
 def lacking_signature(records: Iterable[Raw], seal: Seal) -> list[Raw]:
-    """The records that the seal refuses as they are."""
+    """Returns the records that the seal refuses as they are."""
     return [record for record in records if not _accepted(record, seal)]
 
 

@@ -1,4 +1,4 @@
-"""`lockstep look` and `lockstep reload`: what a running job is asked to do at once."""
+"""`lockstep look` and `lockstep reload`: ask a running job for an immediate pass or reload."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def reload(config: ConfigOption = DEFAULT_CONFIG, output: OutputOption = Output.
 
 
 def look(
-    topics: Annotated[list[str] | None, typer.Argument(help="Upstream topics; none: everything.")] = None,
+    topics: Annotated[list[str] | None, typer.Argument(help="Topics of the source. Default: everything.")] = None,
     config: ConfigOption = DEFAULT_CONFIG,
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
     wait: Annotated[
-        float, typer.Option("--wait", parser=seconds, help="Wait until that pass is done, so many seconds.")
+        float, typer.Option("--wait", parser=seconds, help="Seconds to wait until that pass is done.")
     ] = 0.0,
 ) -> None:
     """Asks the running job for a pass now.
 
-    With --wait, exit 1: that pass was not done in time; exit 3: it was, and something still differs, is
-    paused, or could not be compared.
+    With --wait, exit 1: the pass was not done in time. Exit 3: it was, and something still differs, is paused, or could
+    not be compared.
     """
     settings = loaded(config, flow)
     if topics:
@@ -58,7 +58,7 @@ def look(
 
 
 def _left_over(document: Mapping[str, Any], name: str, done: bool) -> Iterator[str]:
-    """What the pass left out of step. A job of an older version does not tell it."""
+    """Yields what the pass left out of step. A job of an older version does not report it."""
     if reason := document.get("stopped", {}).get(name):
         yield f"stopped: {reason}"
     yield from paused_lines([Kind(kind) for kind in document.get("paused", {}).get(name, ())])

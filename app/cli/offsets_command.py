@@ -1,4 +1,4 @@
-"""Commands on consumer groups: `groups`, `offsets`."""
+"""Commands on consumer groups: `groups`, `offsets`, `offsets translate`."""
 
 from __future__ import annotations
 
@@ -43,15 +43,17 @@ from streaming.mm2.records import TopicPartition
 # `lockstep offsets translate`: where any offset of the source is on the target, or where many groups continue.
 
 
-TopicOption = Annotated[str | None, typer.Option("--topic", help="The topic, as the source calls it.")]
-PartitionOption = Annotated[int | None, typer.Option("--partition", help="The partition, from 0 on.", parser=whole(0))]
+TopicOption = Annotated[str | None, typer.Option("--topic", help="The topic's name on the source.")]
+PartitionOption = Annotated[int | None, typer.Option("--partition", help="The partition, 0 or more.", parser=whole(0))]
 OffsetOption = Annotated[
     list[int] | None,
-    typer.Option("--offset", help="The offset that a reader reads next, from 0 on; may be repeated.", parser=whole(0)),
+    typer.Option("--offset", help="The next offset of a reader, 0 or more; may be repeated.", parser=whole(0)),
 ]
 GroupsOption = Annotated[
     str | None,
-    typer.Option("--groups", help="Instead: all groups whose whole name matches this regular expression (Java's)."),
+    typer.Option(
+        "--groups", help="Instead of an offset: all groups whose whole name matches this Java regular expression."
+    ),
 ]
 TRANSLATION_COLUMNS = ("topic", "partition", "upstream", "downstream", "method", "error bound", "reason")
 
@@ -65,7 +67,7 @@ def translate(
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Where a reader of the source that keeps its own offsets continues on the target. Writes nothing.
+    """Translates source offsets to the target, for a reader that keeps its own offsets. Writes nothing.
 
     Exit code 3: an offset has no answer.
     """
@@ -93,7 +95,7 @@ def translate(
 
 
 def _of_groups(settings: Settings, flow: FlowSettings, pattern: str) -> list[dict[str, object]]:
-    """Rows of the groups that match a pattern. Source: `RemoteClusterUtils.translateOffsets` (KIP-1239)."""
+    """Returns rows of the groups that match a pattern. Source: `RemoteClusterUtils.translateOffsets` (KIP-1239)."""
     try:
         matches = compile_java(pattern).fullmatch
     except LockstepError as error:
@@ -102,7 +104,7 @@ def _of_groups(settings: Settings, flow: FlowSettings, pattern: str) -> list[dic
         guard(flow, clusters.source, clusters.target).check_ids()
         names = [name for name in chosen_groups(flow, clusters.source.groups.names()) if matches(name)]
     if not names:
-        raise WrongUsage(f"--groups {pattern}: no replicated group of {flow.flow.source} has such a name")
+        raise WrongUsage(f"--groups {pattern}: the name of no replicated group of {flow.flow.source} matches")
     return [row.as_json() for row in group_offsets_now(settings, flow, names)]
 
 
@@ -117,19 +119,21 @@ def _row(found: Translated, upstream: int) -> dict[str, object]:
 
 GroupOption = Annotated[
     list[str] | None,
-    typer.Option("--group", help="A consumer group; may be repeated. Default: every one."),
+    typer.Option("--group", help="A consumer group; may be repeated. Default: all groups."),
 ]
 ReverseOption = Annotated[
-    bool, typer.Option("--reverse", help="The way back: from what groups did on the target to offsets on the source.")
+    bool, typer.Option("--reverse", help="The way back: translate the groups' offsets on the target to the source.")
 ]
 ExecuteOption = Annotated[
-    bool, typer.Option("--execute", help="With --reverse: write them, to groups that have no member on the source.")
+    bool,
+    typer.Option("--execute", help="With --reverse: write these offsets, for groups without members on the source."),
 ]
 OFFSET_COLUMNS = ("group", "topic", "partition", "upstream", "downstream", "method", "error bound", "verdict", "reason")
 
 
 def groups(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
-    """The consumer groups that are replicated now: let through by the filter, with offsets on replicated topics."""
+    """Lists the replicated consumer groups: those that the filter selects and that have offsets on replicated
+    topics."""
 
     def found(one: FlowSettings, clusters: FlowClusters) -> list[str]:
         source, target = clusters.source, clusters.target
@@ -160,7 +164,7 @@ def offsets(
     execute: ExecuteOption = False,
     yes: YesOption = False,
 ) -> None:
-    """Where each group would continue at a failover, the most records that it reads twice, the verdict.
+    """Shows where each group would continue at a failover, how many records it may read twice, and the verdict.
 
     Writes nothing without --execute.
     """
@@ -189,11 +193,11 @@ def offsets(
 
 
 Found = Sequence[tuple[SinglePass, Compared]]
-"""The pass of each flow, and what was compared in it."""
+"""The pass of each flow, and what it compared."""
 
 
 def _compare_all(settings: Settings, scope: GroupScope, writes: str | None, stack: ExitStack) -> tuple[Found, Failures]:
-    """Compares the groups of each flow. `stack` ends the passes. Also returns the flows that failed."""
+    """Compares the groups of each flow. Also returns the flows that failed. `stack`: ends the passes."""
     found: list[tuple[SinglePass, Compared]] = []
     failed = Failures()
     for one in settings.flows:
@@ -208,7 +212,7 @@ def _compare_all(settings: Settings, scope: GroupScope, writes: str | None, stac
 
 
 def _check_names(found: Found, groups: Sequence[str], *, back: bool) -> None:
-    """Raises WrongUsage with every group that has no offsets to show, in any flow."""
+    """Raises WrongUsage that names every group without offsets to show in any flow."""
     listed = {row.group for one, _ in found for row in one.group_offsets}
     there = [(one.flow, (one.clusters.target if back else one.clusters.source).groups.names()) for one, _ in found]
     if wrong := [f"{group} {wrong_group(group, there, back=back)}" for group in groups if group not in listed]:
@@ -216,7 +220,7 @@ def _check_names(found: Found, groups: Sequence[str], *, back: bool) -> None:
 
 
 def _execute(found: Found, yes: bool, stack: ExitStack) -> list[Failed]:
-    """Leads the flows, compares again, and writes the offsets to the sources. Returns what failed."""
+    """Takes the lead of the flows, compares again, and writes the offsets to the sources. Returns what failed."""
     pending = sum(len(compared.plan.changes) for _, compared in found)
     if not pending:
         return []

@@ -1,6 +1,6 @@
-"""Data to stdout, as a table or as one JSON document; everything else to stderr.
+"""Prints data to stdout, as a table or as one JSON document, and everything else to stderr.
 
-No text is markup, and none steers the terminal, even if it comes from a cluster: `sinks.printable`.
+Text of a cluster is never markup and cannot control the terminal: see `sinks.printable`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from sinks.printable import one_line, printable
 from streaming.errors import LockstepError
 
 DONE, FAILED, WRONG_USAGE, PENDING, STALE = 0, 1, 2, 3, 4
-"""The exit codes: done or nothing to do; failed; wrong usage or configuration; changes pending, or not ready; a
-flow is not kept in step."""
+"""The exit codes. DONE: success, or nothing to do. PENDING: changes are pending, or not ready. STALE: a flow is not
+kept in step."""
 
 FULL_WIDTH = 200
-"""Width of a table where stdout is not a terminal."""
+"""Width of a table, in characters, if stdout is not a terminal."""
 
 LEAST_WIDTH = 12
-"""Width of a column. If the terminal has less room, each row becomes a block of lines."""
+"""Minimum width of a column, in characters. With less room, each row becomes a block of lines."""
 
 
 BETWEEN = 2
@@ -40,26 +40,26 @@ errors = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emo
 
 
 class Output(str, Enum):
-    """`-o`."""
+    """The values of `-o`."""
 
     TEXT = "text"
     JSON = "json"
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """One document on stdout. Raises OSError as `print_line`."""
+    """Prints one document to stdout. Raises OSError as `print_line`."""
     if (running := _RUNNING.get()) is not None:
         running.printed = True
     _print(printable(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()))
 
 
 def print_line(text: str = "") -> None:
-    """Prints one line to stdout. Raises OSError where stdout is closed or full."""
+    """Prints one line to stdout. Raises OSError if stdout is closed or full."""
     _print(one_line(text))
 
 
 def print_script(text: str) -> None:
-    """Prints lines of our own to stdout as they are, never text of a cluster or a file. Raises as `print_line`."""
+    """Prints Lockstep's own lines to stdout unchanged; never text of a cluster or a file. Raises as `print_line`."""
     _print(text.rstrip("\n"))
 
 
@@ -68,9 +68,9 @@ def _print(text: str) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A title on lines of its own, and a table on stdout, as wide as the terminal or as COLUMNS says.
+    """Prints a title and a table to stdout, as wide as the terminal or COLUMNS.
 
-    Every row is printed whole: what a column has no room for goes on in its next line. No head of a column is broken.
+    Prints every row whole: a cell that is too long continues in the next line. Column heads are never broken.
     """
     console = Console(highlight=False, markup=False, emoji=False, width=_width())
     bold = "" if os.environ.get("NO_COLOR") else "bold"
@@ -89,7 +89,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
 
 
 def _width() -> int | None:
-    """The width of a table in columns, by the variable COLUMNS; None: the terminal's own width."""
+    """Returns the width of a table by the variable COLUMNS; None: use the terminal's width."""
     said = os.environ.get("COLUMNS", "")
     if said.isdigit() and int(said) > 0:
         return int(said)
@@ -97,7 +97,7 @@ def _width() -> int | None:
 
 
 def _fits(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> bool:
-    """Whether each column has room for its head in one line, and for its cells or enough of them to be readable."""
+    """Returns whether each column has room for its head in one line, and enough room for its cells."""
     widest = [max(map(len, column)) for column in zip(*rows, strict=True)]
     least = [max(len(head), min(one, LEAST_WIDTH)) for head, one in zip(columns, widest, strict=True)]
     return sum(least) + BETWEEN * (len(least) - 1) <= width
@@ -111,13 +111,13 @@ def _print_blocks(console: Console, columns: Sequence[str], rows: Sequence[Seque
 
 
 def complain(text: str) -> None:
-    """Prints one line to stderr. A command continues if the reader of stderr went away."""
+    """Prints one line to stderr. Ignores that the reader of stderr went away."""
     with suppress(OSError):
         sys.stderr.write(f"{one_line(text)}\n")
 
 
 def complain_of(error: LockstepError) -> None:
-    """Prints a line to stderr for each mistake."""
+    """Prints a line to stderr for each mistake of the error."""
     for line in error.lines:
         complain(line)
 
@@ -127,8 +127,8 @@ def complain_of(error: LockstepError) -> None:
 
 @dataclass
 class RunningCommand:
-    """`closing`: what was made for it, plug-ins above all. `printed`: it has printed its document of JSON, so that what
-    fails from then on gets none."""
+    """State of the running command. `closing`: closes what it opened, above all plug-ins. `printed`: its JSON document
+    was printed, so a later failure prints no document."""
 
     closing: ExitStack = field(default_factory=ExitStack)
     printed: bool = False
@@ -149,6 +149,6 @@ def running_command() -> Iterator[RunningCommand]:
 
 
 def closed_at_end(close: Callable[[], None]) -> None:
-    """Calls `close` when the running command ends. If none runs, the caller closes."""
+    """Registers `close` for the end of the running command. If no command runs, the caller closes."""
     if (running := _RUNNING.get()) is not None:
         running.closing.callback(close)

@@ -1,4 +1,4 @@
-"""`lockstep pause` and `lockstep resume`: one kind of a flow is stopped and started again, durably."""
+"""`lockstep pause` and `lockstep resume`: stop and start one kind of a flow. A pause outlives restarts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 
 FOLLOWS_WITHIN = 10.0
-"""Seconds until a running job has adopted the pause."""
+"""Seconds to wait until a running job has adopted the pause."""
 
 
 def pause(kind: KindArgument, config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None) -> None:
-    """Stops one kind of a flow, durably. What differs of it is not known until `lockstep resume`."""
+    """Stops one kind of a flow until `lockstep resume`, even after restarts. Meanwhile its drift is unknown."""
     _remember(loaded(config, flow), kind, "")
 
 
@@ -40,7 +40,7 @@ def _remember(settings: Settings, kind: Kind, value: str | None) -> None:
 
 
 def _notify_job(settings: Settings) -> None:
-    """Asks the job for a full comparison, which reads the ledger first. A pass under way ends before that begins."""
+    """Asks the job for a full comparison, which reads the ledger first. Waits for the end of a pass under way."""
     interval = max(one.pace.full_comparison_interval for one in settings.flows)
     body = {"flows": [one.flow.name for one in settings.flows], "wait_seconds": FOLLOWS_WITHIN}
     try:

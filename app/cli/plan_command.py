@@ -1,4 +1,4 @@
-"""`lockstep plan` and `lockstep apply`: see what would be written, then write it."""
+"""`lockstep plan` and `lockstep apply`: show the pending changes, then write them."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class Planned:
 
     @property
     def paused(self) -> list[Kind]:
-        """Paused kinds that the flow enables and the command asks for. The plan leaves them out."""
+        """The paused kinds that the flow enables and the command asks for. The plan leaves them out."""
         paused, enabled = self.one.reconcile.paused, self.one.flow.enabled
         return [kind for kind in self.one.kinds if kind in paused and enabled.get(kind, False)]
 
     @property
     def troubles(self) -> list[Failed]:
-        """The reasons that stopped kinds, each reason once."""
+        """The reasons that stopped kinds, each once."""
         found = by_reason(self.compared.trouble.faulted.items())
         return [(f"{self.one.flow.flow.name}: {kinds}", LockstepError(why)) for why, kinds in found.items()]
 
@@ -72,7 +72,7 @@ def plan(
     force: ForceOption = False,
     kind: KindsOption = None,
 ) -> None:
-    """What `apply` would do now; writes nothing. Exit 3: changes are pending, or held."""
+    """Shows what `apply` would do now; writes nothing. Exit 3: changes are pending, or held."""
     if out is not None:
         check_writable(out)
     settings = with_overrides(config, flow)
@@ -97,7 +97,7 @@ def apply(
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
     reviewed: Annotated[
-        Path | None, typer.Option("--plan", help="Only if the plan made now has the digest of this one.")
+        Path | None, typer.Option("--plan", help="Apply only if the plan made now equals the plan in this file.")
     ] = None,
     force: ForceOption = False,
     yes: YesOption = False,
@@ -150,9 +150,9 @@ def _plans(
     force: bool = False,
     reviewed: bool = False,
 ) -> tuple[list[Planned], Failures]:
-    """The plan of each flow, and the flows that cannot be planned.
+    """Returns the plan of each flow, and the flows that cannot be planned.
 
-    `lead`: no other process writes these flows until `stack` ends. `command`: the one that writes what is planned.
+    `lead`: no other process writes these flows until `stack` ends. `command`: the command that writes the plans.
     `reviewed`: a person sees the plans before they are written.
     """
     planned: list[Planned] = []
@@ -182,7 +182,7 @@ def _unplanned(flow: str, error: LockstepError) -> dict[str, Any]:
 
 
 def _planned(row: Planned) -> dict[str, Any]:
-    """The plan's document. Its errors include the reasons that stopped kinds."""
+    """Returns the plan's document. Its errors include the reasons that stopped kinds."""
     document = row.plan.as_json()
     faulted = row.compared.trouble.faulted.items()
     errors = document["errors"] + [{"kind": kind.value, "reason": why} for kind, why in faulted]
@@ -261,7 +261,7 @@ def _ask(planned: list[Planned]) -> None:
 
 
 def _compared_again(row: Planned, stack: ExitStack, force: bool) -> Planned:
-    """Compares again: the clusters, or the leader of the flow, may have changed while the prompt waited."""
+    """Compares again: the clusters, or the leader of the flow, may have changed during the prompt."""
     stack.enter_context(row.one.reconcile.leading())
     now = Planned(row.one, row.one.compare(force=force))
     if now.plan.digest != row.plan.digest:
@@ -278,10 +278,10 @@ AGAIN = "nothing was written. The file was changed: make the plan again, and rev
 
 
 class ReviewedPlan:
-    """The digests that were reviewed, by flow."""
+    """The digests of a reviewed plan, by flow."""
 
     def __init__(self, path: Path) -> None:
-        """Raises WrongUsage for what is no file of `plan --out`, or not as that wrote it."""
+        """Reads a file of `lockstep plan --out`. Raises WrongUsage if it is not such a file, or was changed."""
         self._path = path
         try:
             flows = [(Flow(one["source"], one["target"]), one) for one in orjson.loads(path.read_bytes())["flows"]]
@@ -291,22 +291,22 @@ class ReviewedPlan:
             written = "`lockstep plan --out` writes such a file"
             raise WrongUsage(f"--plan {path} cannot be read: {error.strerror}; {written}") from error
         except orjson.JSONDecodeError as error:
-            raise WrongUsage(f"--plan {path}: no plan that `lockstep plan --out` wrote: it is no JSON") from error
+            raise WrongUsage(f"--plan {path} is not a file of `lockstep plan --out`: it is not JSON") from error
         except (ValueError, KeyError, TypeError) as error:
             problem = "it names no flows, or no changes"
-            raise WrongUsage(f"--plan {path}: no plan that `lockstep plan --out` wrote: {problem}") from error
+            raise WrongUsage(f"--plan {path} is not a file of `lockstep plan --out`: {problem}") from error
         self._digests: Mapping[Flow, str] = {flow: shown for flow, shown, _ in planned}
         for flow, shown, counted in planned:
             if not (isinstance(shown, str) and DIGEST.fullmatch(shown)):
-                raise WrongUsage(f"--plan {path}: no plan that `lockstep plan --out` wrote: no digest of {flow.name}")
+                raise WrongUsage(f"--plan {path} is not a file of `lockstep plan --out`: no digest of {flow.name}")
             if shown != counted:
                 raise WrongUsage(f"--plan {path}: the changes of {flow.name} do not match its digest; {AGAIN}")
         for flow, times in Counter(flow for flow, _ in flows).items():
             if times > 1:
-                raise WrongUsage(f"--plan {path}: {flow.name} is there {times} times; {AGAIN}")
+                raise WrongUsage(f"--plan {path}: it has {flow.name} {times} times; {AGAIN}")
 
     def check_flows(self, flows: Iterable[Flow]) -> None:
-        """Raises DigestMismatch for a flow that was not reviewed. Called before anything is compared."""
+        """Raises DigestMismatch for a flow that was not reviewed. Called before the comparison."""
         for flow in flows:
             if flow not in self._digests:
                 raise DigestMismatch(
@@ -325,7 +325,7 @@ class ReviewedPlan:
 
 
 def write_plan(path: Path, document: Mapping[str, Any]) -> None:
-    """Writes the plan, whole or not at all. Raises WrongUsage."""
+    """Writes the plan file, whole or not at all. Raises WrongUsage."""
     try:
         replace_file(path, orjson.dumps(document, option=orjson.OPT_INDENT_2), FOR_REVIEWERS)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A plan, and what came of it, for people to read."""
+"""Prints a plan and its outcomes for people."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def _verdict(plan: Plan, paused: Collection[Kind]) -> str:
     if plan.changes:
         return number_of(len(plan.changes), "change")
     if plan.refused or plan.errors or paused:
-        return "nothing to do beside what is said above"
+        return "nothing else to do"
     return "nothing to do"
 
 
 def paused_lines(paused: Collection[Kind]) -> list[str]:
-    """A line for each paused kind."""
+    """Returns a line for each paused kind."""
     return [
-        f"paused: {kind} is not compared, so what differs is not known; `lockstep resume {kind}` starts it again"
+        f"paused: {kind} is not compared, so its drift is unknown; `lockstep resume {kind}` starts it again"
         for kind in sorted(paused)
     ]
 
 
 def refusal_lines(refused: Iterable[Refusal]) -> Iterator[str]:
-    """A line for each reason, with the changes that were refused for it."""
+    """Yields a line for each reason, with the changes refused for it."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for one in refused:
         alike.setdefault((one.reason, one.op.value, one.kind.value), []).append(one.label)
@@ -61,7 +61,7 @@ def refusal_lines(refused: Iterable[Refusal]) -> Iterator[str]:
 
 
 def by_reason(found: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """The names that share a reason, each once, separated by commas, by that reason."""
+    """Returns, by reason, the names that share it: each once, separated by commas."""
     names: dict[str, list[str]] = {}
     for name, reason in found:
         names.setdefault(reason, []).append(name)
@@ -79,7 +79,7 @@ def _side(value: object) -> str:
 
 
 def print_outcomes(plan: Plan, outcomes: Sequence[Outcome], paused: Collection[Kind] = ()) -> None:
-    """Prints how many changes were applied, and each one that failed."""
+    """Prints how many changes were applied, and each failed one."""
     failed = [outcome for outcome in outcomes if outcome.error]
     print_line(f"{plan.flow.name}: {len(outcomes) - len(failed)} applied, {len(failed)} failed")
     for outcome in failed:

@@ -21,11 +21,11 @@ from sinks.printable import one_line
 from streaming.flow import Flow
 
 MARKUP = re.compile(r"[\\`*_\[\]<>&|~$]|(?<=www)\.|:(?=//)", re.IGNORECASE)
-"""What begins markup in the cell of a table; the last two begin links."""
+"""Characters that begin markup in a Markdown table cell. The last two patterns begin links."""
 
 CHECK_COLUMNS = ("check", "result", "figure", "limit", "what to do")
 
-ReportOption = Annotated[Path | None, typer.Option("--report", help="Also write it here, as Markdown.")]
+ReportOption = Annotated[Path | None, typer.Option("--report", help="Also write the result to this file, as Markdown.")]
 
 
 def preflight(
@@ -34,7 +34,7 @@ def preflight(
     output: OutputOption = Output.TEXT,
     report: ReportOption = None,
 ) -> None:
-    """Could each flow fail over now, and what would be lost; writes nothing. Exit 3: not ready."""
+    """Shows whether each flow could fail over now, and what would be lost. Writes nothing. Exit 3: not ready."""
     if report is not None:
         check_writable(report, "--report")
     settings = with_overrides(config, flow)
@@ -59,14 +59,15 @@ def preflight(
 
 
 def ready(found: Readiness) -> bool | None:
-    """Whether a cutover could begin; False where that is unknown. None: the target has taken over already.
+    """Returns whether a cutover could begin; False if that is unknown. None: the target has taken over already.
 
-    Exit code, document and text say the same, because all of them come from here."""
+    Exit code, document and text all use this function, so they agree.
+    """
     return None if found.cutover.answer is ReadinessAnswer.DONE else found.ready is True
 
 
 def exit_code(flows: Iterable[Readiness]) -> int:
-    """3 if a flow is not ready. A flow whose target has taken over counts as ready."""
+    """Returns 3 if a flow is not ready, else 0. A flow whose target has taken over counts as ready."""
     return PENDING if any(ready(found) is False for found in flows) else DONE
 
 
@@ -88,7 +89,7 @@ def verdict(found: Readiness) -> str:
 
 
 def answers(found: Readiness) -> list[str]:
-    """A line for each of the two answers; none if the target has taken over."""
+    """Returns a line for each of the two answers; none if the target has taken over."""
     if ready(found) is None:
         return []
     return [
@@ -109,5 +110,5 @@ def markdown(flow: Flow, found: Readiness) -> str:
 
 
 def as_text(text: str) -> str:
-    """Text escaped for Markdown, because names and errors of clusters are never markup."""
+    """Escapes text for Markdown, because names and errors of clusters are never markup."""
     return MARKUP.sub(r"\\\g<0>", one_line(text))

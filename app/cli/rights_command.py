@@ -1,4 +1,4 @@
-"""`lockstep rights`: the commands that grant what the job needs. `validate --rights`: which of it is missing."""
+"""`lockstep rights` prints the commands that grant the job's rights. `validate --rights` reports the missing ones."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from sinks.model.changes import ALLOW
 from streaming.errors import WrongUsage
 
 ADMIN_FILE = "admin.properties"
-"""File name, in the printed commands, of the client settings of an operator who may grant."""
+"""Name, in the printed commands, of the file with the client settings of an operator who may grant rights."""
 
-PrincipalOption = Annotated[str, typer.Option("--principal", help="As ACLs name it, e.g. User:lockstep.")]
+PrincipalOption = Annotated[str, typer.Option("--principal", help="The principal as ACLs name it, e.g. User:lockstep.")]
 
 
 def rights(
@@ -34,7 +34,7 @@ def rights(
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
     failover: Annotated[
-        bool, typer.Option("--failover", help="Also what `preflight`, `cutover` and their like need, and `drill`.")
+        bool, typer.Option("--failover", help="Also print the rights for the failover commands and `drill`.")
     ] = False,
 ) -> None:
     """Prints the commands that grant a principal the least rights that the job needs; connects to nothing."""
@@ -64,7 +64,7 @@ def _of(flow: FlowSettings, failover: bool) -> list[Right]:
 
 
 def commands(settings: Settings, principal: str, *, failover: bool = False) -> list[str]:
-    """A script of `kafka-acls.sh`: a command for each resource, with reasons as comments, optional rights last."""
+    """Returns a `kafka-acls.sh` script: a command for each resource, reasons as comments, optional rights last."""
     found = {right for flow in settings.flows for right in _of(flow, failover)}
     required = {_grant(right) for right in found if not right.optional}
     lines = []
@@ -105,7 +105,7 @@ def _of_cluster(rights: Iterable[Right], bootstrap: str, principal: str) -> list
 
 
 RESOURCE_OPTIONS = {"TOPIC": "--topic", "GROUP": "--group", "TRANSACTIONAL_ID": "--transactional-id"}
-"""Options of `kafka-acls.sh`."""
+"""Option of `kafka-acls.sh` by resource type."""
 
 
 def _resource(resource_type: str, name: str, pattern: str) -> list[str]:
@@ -116,7 +116,7 @@ def _resource(resource_type: str, name: str, pattern: str) -> list[str]:
 
 
 def who_writes_ledger(flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:
-    """Who may write the flow's ledger by the target's ACLs; `writers` is None where they cannot be seen."""
+    """Returns who may write the flow's ledger by the target's ACLs. `writers` is None if the ACLs cannot be read."""
     topic, signed = flow.internal.ledger, flow.safety.ledger_secret is not None
     try:
         writers: list[str] | None = ledger_writers(topic, clusters.target.acls.describe())
@@ -133,7 +133,7 @@ def ledger_line(row: Mapping[str, Any]) -> str:
 
 
 def as_json(finding: RightFinding) -> dict[str, Any]:
-    """A finding as `validate --rights -o json` shows it."""
+    """Returns a finding as `validate --rights -o json` shows it."""
     return {**asdict(finding.right), "verdict": finding.verdict.value, "reason": finding.reason}
 
 
@@ -157,13 +157,13 @@ def _said(row: Mapping[str, Any]) -> str:
 
 
 WRITING = frozenset({"ALL", "WRITE", "ALTER", "ALTER_CONFIGS", "DELETE"})
-"""Operations that change what the ledger says, or make it forget."""
+"""Operations with which a principal can change or delete the ledger."""
 
 
 def ledger_writers(topic: str, bindings: Iterable[AclBinding]) -> list[str]:
-    """The principals that an ALLOW lets write the topic, sorted. A DENY beside it is not taken into account.
+    """Returns the principals that an ALLOW lets write the topic, sorted. Ignores any DENY.
 
-    Super users may write it too, and no client can list them.
+    Super users may write it too, and clients cannot list them.
     """
     return sorted({acl.principal for acl in bindings if _writes(acl, topic)})
 

@@ -1,4 +1,4 @@
-"""`lockstep run`: the job itself. `./spark-submit.sh` runs the same command on a Spark cluster."""
+"""`lockstep run`: runs the job. `./spark-submit.sh` runs the same command on a Spark cluster."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ TEXT, JSON = "text", "json"
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as a JSON object: time (UTC), level, logger, message; flow, pass and stack trace if any."""
+    """Formats a log record as a JSON object: time (UTC), level, logger, message; flow, pass and stack trace if any."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without control characters."""
+        """Returns the line, without control characters."""
         at = datetime.fromtimestamp(record.created, timezone.utc)
         line: dict[str, object] = {
             "time": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -49,7 +49,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_formatter(name: str) -> logging.Formatter:
-    """The formatter for a value of `lockstep.log.format`."""
+    """Returns the formatter for a value of `lockstep.log.format`."""
     if name == JSON:
         return JsonFormatter()
     return PrintableFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -61,9 +61,11 @@ log = logging.getLogger(__name__)
 def run(
     config: ConfigOption = DEFAULT_CONFIG,
     flow: FlowOption = None,
-    once: Annotated[bool, typer.Option("--once", help="Read what there is, compare everything once, end.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Read MM2's topics to their end, compare everything once, end.")
+    ] = False,
 ) -> None:
-    """The streaming query, until SIGTERM."""
+    """Runs the job until SIGTERM."""
     handler = logging.StreamHandler()
     handler.setFormatter(log_formatter(TEXT))
     logging.basicConfig(level=logging.INFO, handlers=[handler])

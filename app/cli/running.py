@@ -1,4 +1,4 @@
-"""The running job, asked over its own little server."""
+"""Requests to the running job's HTTP server."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from app.settings import JobSettings, Settings
 from streaming.errors import LockstepError
 
 RELOAD_WITHIN = 100.0
-"""Seconds; more than the job itself takes at most."""
+"""Seconds to wait for a reload. The job itself takes less."""
 
 NOTHING_CHANGED = 409
-"""The answer to a reload of a file with mistakes: a document like any other."""
+"""HTTP status of a rejected reload. The answer's document has the file's mistakes."""
 
 
 ERRNO = re.compile(r"^\[Errno -?\d+\] ")
@@ -25,26 +25,27 @@ ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 
 
 class NoJobAnswers(LockstepError):
-    """No server listens at the address, or it is not a job of Lockstep."""
+    """The address has no server, or a server that is not a job of Lockstep."""
 
     code = "NO_JOB"
     remedy = "start it with `lockstep run`, or name the properties file of the job that runs"
 
 
 class JobRefused(LockstepError):
-    """The job refused the request. The text is the job's."""
+    """The job refused the request. The message is the job's."""
 
     code = "JOB_REFUSED"
     remedy = "mend what the job says, and type the same command again; `lockstep status` shows the state of the job"
 
 
 def address(job: JobSettings) -> str:
-    """The URL at which the job of these settings listens."""
+    """Returns the URL at which the job of these settings listens."""
     return base_url(reached_at(job.http_host), job.http_port)
 
 
 def ask(job: JobSettings, method: str, path: str, within: float, body: object = None) -> dict[str, Any]:
-    """The job's answer. Sends the token to a job alone. `within`: seconds. Raises NoJobAnswers, JobRefused."""
+    """Returns the job's answer to a request. `within`: seconds. Sends the token only to a job. Raises NoJobAnswers,
+    JobRefused."""
     where, token = address(job), job.http_token
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     if token and (others := strangers(reached_at(job.http_host), job.http_port, job.checkpoint_dir)):

@@ -1,4 +1,4 @@
-"""The options that commands share, and what every command does with them."""
+"""The options that commands share, and the start that every command shares."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ KIND_NAMES = tuple(kind.value for kind in Kind)
 
 
 def parse_since(text: str | None, now: datetime) -> datetime:
-    """The time that `--since` means. None is the beginning of all times. Raises BadParameter."""
+    """Parses `--since`. None means from the beginning. Raises BadParameter."""
     if text is None:
         return BEGINNING
     try:
@@ -70,7 +70,7 @@ def seconds(text: str | float, least: float = 0, most: float = math.inf) -> floa
 
 
 def whole(least: int, most: float = math.inf) -> Callable[[str | int], int]:
-    """A parser of whole numbers. It raises BadParameter for one outside of `least` to `most`."""
+    """Returns a parser of whole numbers from `least` to `most`. It raises BadParameter for others."""
 
     def parse(text: str | int) -> int:
         try:
@@ -89,7 +89,7 @@ def _span(least: float, most: float) -> str:
 
 
 def kind_named(text: str, offered: Sequence[str] = KIND_NAMES) -> Kind:
-    """Parses a kind. Raises BadParameter with the kinds that are offered, and the nearest, if that is one of them."""
+    """Parses a kind. Raises BadParameter with the `offered` kinds and the nearest of them."""
     if text in KIND_NAMES:
         return Kind(text)
     near = nearest(text, KIND_NAMES)
@@ -98,14 +98,16 @@ def kind_named(text: str, offered: Sequence[str] = KIND_NAMES) -> Kind:
 
 
 ConfigOption = Annotated[
-    Path, typer.Option("--config", help="The properties file, MM2's own.", show_default=True, dir_okay=False)
+    Path, typer.Option("--config", help="MM2's properties file.", show_default=True, dir_okay=False)
 ]
 FlowOption = Annotated[
     list[str] | None,
-    typer.Option("--flow", help="Only this flow; may be repeated. Default: every enabled flow."),
+    typer.Option("--flow", help="Only this flow; may be repeated. Default: all enabled flows."),
 ]
-OutputOption = Annotated[Output, typer.Option("-o", "--output", help="For people, or one document for programs.")]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+OutputOption = Annotated[
+    Output, typer.Option("-o", "--output", help="Text for people, or one JSON document for programs.")
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 KindArgument = Annotated[
     Kind, typer.Argument(help="The kind of resource.", parser=kind_named, autocompletion=lambda: list(KIND_NAMES))
 ]
@@ -113,7 +115,7 @@ KindsOption = Annotated[
     list[Kind] | None,
     typer.Option(
         "--kind",
-        help=f"Only this kind ({', '.join(KIND_NAMES)}); may be repeated. Default: every one.",
+        help=f"Only this kind ({', '.join(KIND_NAMES)}); may be repeated. Default: all kinds.",
         parser=kind_named,
         autocompletion=lambda: list(KIND_NAMES),
     ),
@@ -127,11 +129,11 @@ DEFAULT_CONFIG = Path("conf/mirror.properties")
 _CHOSEN: ContextVar[Reading] = ContextVar("chosen", default=USUAL)
 
 WITHOUT_TIMEOUT: Final = frozenset({"run"})
-"""Commands without `--timeout`. The time limits of a job are in its file."""
+"""Commands without `--timeout`: the job's time limits are in its file."""
 
 
 def chosen() -> Reading:
-    """The values that the running command was given."""
+    """Returns the values of --timeout and --strict of the running command."""
     return _CHOSEN.get()
 
 
@@ -160,7 +162,7 @@ def _shared(
         typer.Option("--strict", help="Unknown keys are errors.", expose_value=False, callback=_take_strict),
     ] = False,
 ) -> None:
-    """The options that each command gets. It is never called."""
+    """Declares the options that each command gets. It is never called."""
 
 
 @cache
@@ -171,20 +173,20 @@ def _options() -> tuple[Any, ...]:
 
 
 def add_shared(command: Any, name: str) -> None:
-    """Adds the shared options to one of Click's commands that reads a properties file."""
+    """Adds the shared options to a Click command that reads a properties file."""
     if any(one.name == "config" for one in command.params):
         command.params.extend(one for one in _options() if one.name != "timeout" or name not in WITHOUT_TIMEOUT)
 
 
 def present(config: Path) -> Path:
-    """The file to read. Raises WrongUsage if no file was named and the default one does not exist."""
+    """Returns the file to read. Raises WrongUsage if no file was named and the default one does not exist."""
     if config == DEFAULT_CONFIG and not config.exists():
         raise WrongUsage(f"there is no {DEFAULT_CONFIG} in {Path.cwd()}: name the properties file with --config")
     return config
 
 
 def loaded(config: Path, flow: list[str] | None) -> Settings:
-    """The settings of the flows that were asked for, from the file alone.
+    """Returns the settings of the chosen flows, from the file alone.
 
     Raises ConfigurationError with every mistake, and WrongUsage if there is no file.
     """
@@ -196,10 +198,11 @@ def loaded(config: Path, flow: list[str] | None) -> Settings:
 def with_overrides(
     config: Path, flow: list[str] | None, before: Settings | None = None, *, job: bool = False
 ) -> Settings:
-    """As `loaded`, with the overrides in the flows' ledgers over the file. `before`: the running job's settings.
+    """Returns the settings as `loaded`, with the overrides in the flows' ledgers over the file. `before`: the running
+    job's settings.
 
-    `job`: a flow whose overrides are refused waits. For a command they are a mistake. Plug-ins are closed when the
-    command ends; with `before`, by the job.
+    `job`: True lets a flow with refused overrides wait. For a command they are a mistake. The plug-ins are closed when
+    the command ends; with `before`, the job closes them.
     """
     # These import Kafka's clients, which a command that asks the running job does not need.
     from app.overrides.with_overrides import load_with_overrides
@@ -217,7 +220,7 @@ def print_of_each_flow(
     name: str,
     columns: Sequence[str],
 ) -> Failures:
-    """Prints a row for each flow, with `found` under this name, or a table of it. Returns the flows that failed."""
+    """Prints a row for each flow, with `found` under this `name`, or a table of it. Returns the flows that failed."""
     from app.wiring import both_clusters, guard
 
     flows: list[dict[str, Any]] = []
@@ -244,7 +247,7 @@ def need_terminal(why: str, instead: str = "say --yes") -> None:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr that appears at the first step, if stderr is a terminal."""
+    """Shows a progress bar on stderr from the first step on, if stderr is a terminal. `what`: its label."""
     if not errors.is_terminal:
         yield lambda done, total: None
         return

@@ -1,4 +1,4 @@
-"""`lockstep status` and `lockstep topics`: how each flow stands, and what it replicates."""
+"""`lockstep status` and `lockstep topics`: show the state of each flow, and the topics that it replicates."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from app.wiring import FlowClusters
 
 JOB_ANSWERS_WITHIN = 3.0
-"""Seconds until a job that does not answer counts as none."""
+"""Seconds after which a job that does not answer counts as absent."""
 
 UNCOMPARED = "UNCOMPARED"
-"""Counts for the exit code alone: no heartbeat and no comparison of the flow is known yet."""
+"""A state for the exit code only: no heartbeat and no comparison of the flow is known yet."""
 
 NOT_KEPT = frozenset({"STALE", "NO_JOB", UNCOMPARED})
-"""States in which the target falls behind, or may."""
+"""States in which the target falls behind the source, or may."""
 
 WATCH_SECONDS = 2.0
 HOME_AND_CLEAR = "\x1b[H\x1b[2J"
 
-WatchFlag = Annotated[bool, typer.Option("--watch", help=f"Again every {WATCH_SECONDS:g} s, until Ctrl-C.")]
+WatchFlag = Annotated[bool, typer.Option("--watch", help=f"Repeat every {WATCH_SECONDS:g} s, until Ctrl-C.")]
 
 
 def status(
@@ -53,15 +53,15 @@ def status(
     output: OutputOption = Output.TEXT,
     watch: WatchFlag = False,
 ) -> None:
-    """How each flow stands: asks the running job, or observes the clusters where none answers.
+    """Shows the state of each flow: asks the running job, or observes the clusters if no job answers.
 
-    Exit 1: a flow is in ERROR. Exit 4: one is not kept in step: MM2's heartbeats have stopped (STALE), or no job
-    answers (NO_JOB), or nothing is known of it yet. A flow whose target has taken over (ENDED) is none of these.
-    Exit 3: the running job rejected its properties file, and goes on with what it had.
+    Exit 1: a flow is in ERROR. Exit 4: a flow is not kept in step: MM2's heartbeats have stopped (STALE), no job
+    answers (NO_JOB), or nothing is known of it yet. A flow whose target has taken over (ENDED) is in order. Exit 3: the
+    running job rejected its properties file and keeps its earlier settings.
     """
     if watch and output is Output.JSON:
         raise typer.BadParameter(
-            "prints for people, again and again: leave out `-o json`, or call `status -o json` each time",
+            "repeats text for people: leave out `-o json`, or call `status -o json` each time",
             param_hint="--watch",
         )
     while watch:
@@ -78,25 +78,25 @@ def status(
 
 @dataclass(frozen=True)
 class StatusSeen:
-    """`flows`: a row of the document each. `file`: how the job stands to its properties file; None without a job."""
+    """The document's parts. `flows`: a row each. `file`: whether the job uses its current file; None without a job."""
 
     flows: Sequence[dict[str, Any]]
     file: dict[str, Any] | None = None
 
 
 def counted_state(row: Mapping[str, Any]) -> str:
-    """The state of a flow for the exit code. UNCOMPARED: the job has just begun."""
+    """Returns the state of a flow for the exit code. UNCOMPARED: the job has just begun."""
     tasks = {kind["task"] for kind in row["kinds"].values()} - {"DISABLED"}
     return UNCOMPARED if row["state"] == "NO_HEARTBEAT" and tasks == {"UNKNOWN"} else str(row["state"])
 
 
 def exit_code(states: Set[str], rejected: bool) -> int:
-    """The exit code for flows in these states: the worst counts. `rejected`: the job rejected its file."""
+    """Returns the exit code for flows in these states: the worst one decides. `rejected`: the job rejected its file."""
     return FAILED if "ERROR" in states else STALE if states & NOT_KEPT else PENDING if rejected else DONE
 
 
 def _failed(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, FailureDocument]]:
-    """The failures of flows in ERROR. A job of an older version tells the reason alone."""
+    """Yields the failures of flows in ERROR. A job of an older version sends only the reason."""
     for row in rows:
         if row["state"] == "ERROR":
             said = row.get("error") or {"code": LockstepError.code, "message": row["reason"], "remedy": None}
@@ -141,7 +141,7 @@ def _seen(config: Path, flow: list[str] | None) -> StatusSeen:
 
 
 def _job_with_rejected_file(config: Path, flows: Collection[str], error: ConfigurationError) -> StatusSeen:
-    """The status of a running job whose file has mistakes. Raises the mistakes where no job answers."""
+    """Returns the status of a running job whose file has mistakes. Raises the mistakes if no job answers."""
     try:
         seen = of_job(load_job(config), flows)
     except LockstepError:
@@ -152,8 +152,10 @@ def _job_with_rejected_file(config: Path, flows: Collection[str], error: Configu
 
 
 def of_job(job: JobSettings, flows: Collection[str]) -> StatusSeen:
-    """What the job says of these flows, empty: of all. Raises NoJobAnswers, also where the job has not all of them, and
-    JobRefused."""
+    """Returns what the job reports of these flows; of all if none are named.
+
+    Raises NoJobAnswers, also if the job lacks one of the flows, and JobRefused.
+    """
     answer = ask(job, "GET", "/status", JOB_ANSWERS_WITHIN)
     try:
         rows = {f"{row['source']}->{row['target']}": row for row in answer["flows"]}
@@ -165,7 +167,7 @@ def of_job(job: JobSettings, flows: Collection[str]) -> StatusSeen:
 
 
 def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
-    """The topics that are replicated now, with their name on both sides."""
+    """Lists the topics that are replicated now, with their names on both sides."""
     from sinks.every_kind.listing import replicated_topics
     from sinks.kinds.shared_listings import list_both
 

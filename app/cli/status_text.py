@@ -1,4 +1,4 @@
-"""How each flow stands, for people to read: in ten seconds, on a narrow terminal."""
+"""Prints the status of flows for people: readable in ten seconds, on a narrow terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ READY_WORDS = {True: "ready", False: "not ready", None: "not known"}
 
 
 def print_status(row: Mapping[str, Any]) -> None:
-    """A flow of the document of `lockstep status`: the flow, its reason, a row a kind, each reason once."""
+    """Prints a flow of the document of `lockstep status`: its state, its reason, a row for each kind, each reason
+    once."""
     age = row["heartbeat_age_seconds"]
     # A flow in ERROR may not have been able to see one.
     none = "heartbeat not known" if row["state"] == "ERROR" else "no heartbeat seen"
@@ -43,19 +44,19 @@ def print_status(row: Mapping[str, Any]) -> None:
 
 
 def file_lines(file: Mapping[str, Any] | None) -> Iterator[str]:
-    """How the running job stands to its properties file; nothing if it uses all of it."""
+    """Yields lines that tell whether the running job uses its current file; none if it does."""
     if not file:
         return
     if file["mistakes"]:
         since = f" since {file['rejected_since']}" if file["rejected_since"] else ""
-        yield f"FILE REJECTED{since}: the job goes on with what it had read before"
+        yield f"FILE REJECTED{since}: the job keeps its earlier settings"
         yield from (f"  {mistake}" for mistake in file["mistakes"])
     for line in file["needs_restart"]:
-        yield f"changed in the file, and not in force before the job is restarted: {line}"
+        yield f"changed in the file, in force after a restart of the job: {line}"
 
 
 def verify_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
-    """How the records stand, where the job compares them."""
+    """Yields lines about the comparison of records, if the job compares them."""
     if not found:
         return
     counts = [f"{count} {verdict}" for verdict, count in found["partitions"].items()]
@@ -70,13 +71,14 @@ def verify_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
         if one["kind"] != STALLED:
             yield f"records differ: {one['count']} {one['kind']} in {one['topic']}"
     if dropped := found.get("differences_without_place"):
-        yield f"records differ: of {dropped} of them the places are not kept (`lockstep verify` names them)"
+        yield f"records differ: the places of {dropped} of them are not stored (`lockstep verify` names them)"
     if found["stalled"]:
         yield f"STALLED, the source moves and the target does not: {', '.join(found['stalled'])}"
 
 
 def _failover_lines(failover: Mapping[str, Any], said: str | None) -> Iterator[str]:
-    """The failover under way, the last preflight and the last drill. `said`: the flow's reason, not to be repeated."""
+    """Yields lines about the failover under way, the last preflight and the last drill. `said`: the flow's reason, not
+    to be repeated."""
     if "state" in failover and failover["state"] is None:
         reason = failover["reason"]
         yield f"failover: not known{'' if said and reason in said else f': {reason}'}"
@@ -96,7 +98,7 @@ def _failover_lines(failover: Mapping[str, Any], said: str | None) -> Iterator[s
 
 
 def lost_line(one: Mapping[str, Any]) -> str:
-    """A line about a topic's records that were lost before copying."""
+    """Returns a line about a topic's records that were lost before MM2 copied them."""
     if not one["records"]:
         partitions = number_of(one["partitions_not_known"], "partition")
         return f"whether {one['topic']} lost records before they were copied is not known of {partitions}"
@@ -135,7 +137,7 @@ def _unknown_lines(kinds: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _reason_lines(kinds: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each reason, with all kinds that have it."""
+    """Yields a line for each reason, with all kinds that have it."""
     for reason, names in by_reason((name, one["reason"]) for name, one in kinds.items() if one["reason"]).items():
         yield f"{names}: {reason}"
 
@@ -151,7 +153,7 @@ def _refused_lines(kinds: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _effective_lines(row: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each group of differing configs, and one that counts the groups that are not shown."""
+    """Yields a line for each group of differing configs, and one that counts the remaining configs."""
     drift, groups = row["effective"]["drift"], row["effective"]["configs"]
     for one in groups:
         topics = number_of(one["topics"], "topic")

@@ -1,4 +1,4 @@
-"""`lockstep validate`: is the file right, do the clusters answer, are MM2's topics where they should be."""
+"""`lockstep validate`: checks the file, that the clusters answer, and that MM2's topics exist."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 
 RightsOption = Annotated[
-    bool, typer.Option("--rights", help="Also asks the clusters which of the rights that the job needs are missing.")
+    bool, typer.Option("--rights", help="Also check which of the job's rights are missing on the clusters.")
 ]
 
 
@@ -44,7 +44,7 @@ def validate(
     output: OutputOption = Output.TEXT,
     rights: RightsOption = False,
 ) -> None:
-    """Parses, connects, and says per flow what it found; writes nothing."""
+    """Checks the file and both clusters of each flow. Writes nothing."""
     try:
         settings = with_overrides(config, flow)
     except ConfigurationError as error:
@@ -75,7 +75,7 @@ def validate(
 def _seen(
     settings: Settings, config: Path, warnings: list[Mistake], *, rights: bool
 ) -> tuple[list[dict[str, Any]], list[Failed]]:
-    """A row for each flow that answers, and the errors of the others, each error once. Adds to `warnings`."""
+    """Returns a row for each flow that answers, and the errors of the others, each once. Adds to `warnings`."""
     flows: list[dict[str, Any]] = []
     failed: list[Failed] = []
     for one in settings.flows:
@@ -93,7 +93,7 @@ def _seen(
 
 
 def _said_of_names(flow: FlowSettings, clusters: FlowClusters) -> list[str]:
-    """Warnings about the source's topics and groups, and about names in the file."""
+    """Returns warnings about the source's topics and groups, and about names in the file."""
     topics = clusters.source.list_topics()
     listed = Listed(topics, clusters.target.list_topics(), desired_topics(topics, flow))
     said = [*internal_topic_warnings(topics, flow), *file_warnings(flow, listed)]
@@ -109,7 +109,7 @@ def _mistake(mistake: Mistake) -> dict[str, Any]:
 
 
 def _rights(settings: Settings, flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:
-    """The row of a flow with its rights. Where a required right is missing, the row has rights alone."""
+    """Returns a flow's row with its rights. If a required right is missing, the row has only rights."""
     flow = with_ledger_in_use(flow, clusters.target)
     found = [as_json(finding) for finding in check_rights(flow, clusters)]
     also = {"ledger": who_writes_ledger(flow, clusters)}
@@ -178,7 +178,7 @@ def _print_flow(row: Mapping[str, Any]) -> None:
 
 
 NOBODY: Final = "lockstep-validate"
-"""A name that need not exist. The answer tells whether the broker knows the request."""
+"""A name that need not exist. The answer shows whether the broker supports the request."""
 
 NO_IDS = "{} tells no topic ids (Kafka 2.8): that a topic was deleted and created again is not noticed for certain"
 NO_NAMES = "{} cannot name open transactions (Kafka 3.0): a fence waits for them, and --abort-transactions ends none"
@@ -191,10 +191,10 @@ NO_SIGNAL = (
 def missing_features(
     flow: FlowSettings, source: ClusterPorts, target: ClusterPorts, signals: Callable[[], bool]
 ) -> list[str]:
-    """A sentence for each feature that an enabled kind, or a failover, would use and a cluster does not have.
+    """Returns a sentence for each feature that an enabled kind or a failover would use and a cluster lacks.
 
-    `signals`: whether the source tells a metadata-change signal. What cannot be asked now is left out: its own command
-    says why.
+    `signals`: whether the source provides a metadata-change signal. A feature that cannot be checked now is left out:
+    the command that needs it reports it.
     """
     found = [*_of_kinds(flow, (source, target)), *_of_configs(flow, target)]
     for side in (source, target):

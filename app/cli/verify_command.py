@@ -1,4 +1,4 @@
-"""`lockstep verify`: whether every record of the source is on the target. It writes the flow's ledger alone."""
+"""`lockstep verify`: compares the records of source and target. Writes only the flow's ledger."""
 
 from __future__ import annotations
 
@@ -34,20 +34,22 @@ def _offsets(text: str) -> int:
 
 
 TopicsArgument = Annotated[
-    list[str] | None, typer.Argument(help="Topics, as the source calls them. Default: all that are replicated.")
+    list[str] | None, typer.Argument(help="Topics by their names on the source. Default: all replicated ones.")
 ]
 SinceOption = Annotated[
     str | None, typer.Option("--since", help="Only records from then on: 15m, 1h, 2d ago, or a time in UTC.")
 ]
 LastOption = Annotated[
     int | None,
-    typer.Option("--last", help=f"The last so many offsets of each partition. Default: {LAST}.", parser=_offsets),
+    typer.Option(
+        "--last", help=f"Number of offsets at the end of each partition to compare. Default: {LAST}.", parser=_offsets
+    ),
 ]
-FullOption = Annotated[bool, typer.Option("--full", help="Everything that both sides still have.")]
+FullOption = Annotated[bool, typer.Option("--full", help="All records that both sides still have.")]
 LevelOption = Annotated[
     VerifyLevel,
     typer.Option(
-        "--level", help="counts reads no records; digests says which windows differ; records names each difference."
+        "--level", help="counts: reads no records; digests: shows which windows differ; records: names each difference."
     ),
 ]
 ReportOption = Annotated[Path | None, typer.Option("--report", help="Write the JSON document to this file as well.")]
@@ -76,7 +78,7 @@ def verify(
     export: ExportOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Whether every record of the source is on the target: once, in order, unchanged. Never repairs.
+    """Checks that every record of the source is on the target: once, in order, unchanged. Never repairs.
 
     Exit code 3: something differs, or cannot be compared.
     """
@@ -124,7 +126,7 @@ def _scope(
 ) -> ComparisonScope:
     given = {"--since": since is not None, "--last": last is not None, "--full": full}
     if len(said := [option for option, is_there in given.items() if is_there]) > 1:
-        raise typer.BadParameter("say only one of them", param_hint=said)
+        raise typer.BadParameter("give only one of them", param_hint=said)
     since_ms = None if since is None else int(parse_since(since, utc_now()).timestamp() * 1000)
     most = None if full or since is not None else last or LAST
     return ComparisonScope(tuple(dict.fromkeys(topics or ())), since_ms, most, level)
@@ -152,7 +154,7 @@ def _print(found: FlowReport, scope: ComparisonScope) -> None:
 
 
 def summary(found: FlowReport, scope: ComparisonScope) -> str:
-    """The last line. Says so if no record was compared, because the partitions then count as verified too."""
+    """Returns the last line. Says so if no record was compared, because the partitions then count as verified too."""
     if not found.partitions:
         return "nothing to compare"
     counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count)

@@ -1,4 +1,4 @@
-"""Names on a command line that a flow does not replicate, and why: they must not look as if all were well with them."""
+"""Rejects names on a command line that no flow replicates, and explains why. Otherwise they would look healthy."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from streaming.message_words import nearest_hint
 
 
 def wrong_topic(topic: str, flows: Sequence[tuple[FlowSettings, Listed]]) -> str | None:
-    """Why none of the flows replicates a topic of this name; None where one of them does."""
+    """Returns why no flow replicates a topic of this name; None if one does."""
     if any(topic in listed.desired.remote for _, listed in flows):
         return None
     return _remote_name(topic, flows) or _excluded(topic, flows) or _missing(topic, flows)
 
 
 def refuse_wrong_topics(topics: Iterable[str], flows: Sequence[tuple[FlowSettings, Listed]]) -> None:
-    """Raises WrongUsage with every name that none of the flows replicates."""
+    """Raises WrongUsage with every name that no flow replicates."""
     wrong = [f"{topic} {reason}" for topic in topics if (reason := wrong_topic(topic, flows))]
     if wrong:
         raise WrongUsage("\n".join(wrong))
@@ -55,8 +55,8 @@ def _missing(topic: str, flows: Sequence[tuple[FlowSettings, Listed]]) -> str:
 
 
 def wrong_group(group: str, flows: Sequence[tuple[FlowSettings, Collection[str]]], *, back: bool = False) -> str:
-    """Why none of the flows has offsets of a group to tell; `flows`: each with the groups of its source, or, on the way
-    `back`, of its target."""
+    """Returns why no flow has offsets of this group. `flows`: each with the groups of its source or, on the way `back`,
+    of its target."""
     names = {name for _, there in flows for name in there}
     aliases = " and ".join(dict.fromkeys(flow.flow.target if back else flow.flow.source for flow, _ in flows))
     if group not in names:
@@ -67,9 +67,9 @@ def wrong_group(group: str, flows: Sequence[tuple[FlowSettings, Collection[str]]
 
 
 def topics_of_flows(settings: Settings, topics: Sequence[str]) -> list[tuple[FlowSettings, tuple[str, ...]]]:
-    """Each flow that replicates some of these topics, with those.
+    """Returns each flow that replicates some of these topics, with those topics.
 
-    Raises WrongUsage with every name that no flow replicates, LockstepError where no cluster can be asked.
+    Raises WrongUsage with every name that no flow replicates, LockstepError if no cluster answers.
     """
     listed = []
     for one in settings.flows:

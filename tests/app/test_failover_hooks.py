@@ -74,7 +74,7 @@ def test_what_a_slow_program_started_ends_with_it(tmp_path: Path) -> None:
 def test_a_program_that_cannot_be_run_is_told_before_anything_is_fenced(monkeypatch: pytest.MonkeyPatch) -> None:
     flow = replace(flow_settings(), failover=FailoverRules(program="/no/such/program"))
     monkeypatch.setattr(failover_run, "one_flow", lambda config, flows: (None, flow))
-    with pytest.raises(WrongUsage, match="/no/such/program is no program"):
+    with pytest.raises(WrongUsage, match="this user cannot run /no/such/program"):
         failover_run.called(Path("mm2.properties"), None, Output.TEXT, FailoverCall())
 
 

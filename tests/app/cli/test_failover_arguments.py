@@ -55,7 +55,7 @@ def test_the_help_of_a_command_about_one_flow_does_not_say_that_flow_may_be_repe
     command: Callable[..., Any],
 ) -> None:
     said = run(command, "--help")[1]
-    assert "The one flow that is meant" in said
+    assert "The flow, if the file enables several" in said
     assert "every enabled flow" not in said
 
 

@@ -85,7 +85,7 @@ def test_a_pass_that_left_a_paused_kind_out_says_so_and_is_exit_3(job: RunningJo
     set_config(job.world.source, "orders", "retention.ms", "2")
     said = job.command("look", "--wait", "20")
     assert said.exit_code == 3
-    assert "paused: topic-config is not compared, so what differs is not known" in said.stdout
+    assert "paused: topic-config is not compared, so its drift is unknown" in said.stdout
     document = json.loads(job.command("look", "--wait", "20", "-o", "json").stdout)
     assert document["looked"] == {"a->b": True}
     assert document["paused"] == {"a->b": ["topic-config"]}

@@ -45,14 +45,14 @@ def test_file_whose_changes_are_not_those_of_its_digest_is_refused(tmp_path: Pat
 @pytest.mark.parametrize("second", [PLAN.as_json(), {"source": "a", "target": "b", "reason": "away"}])
 def test_flow_that_is_in_the_file_twice_is_refused(tmp_path: Path, second: dict[str, Any]) -> None:
     write_plan(tmp_path / "plan.json", {"flows": [PLAN.as_json(), second]})
-    with pytest.raises(WrongUsage, match="a->b is there 2 times; nothing was written"):
+    with pytest.raises(WrongUsage, match="it has a->b 2 times; nothing was written"):
         ReviewedPlan(tmp_path / "plan.json")
 
 
 @pytest.mark.parametrize("changes", [None, 7, [7], [{}], [{"kind": "fridge"}]])
 def test_file_whose_changes_are_none_is_refused(tmp_path: Path, changes: object) -> None:
     write_plan(tmp_path / "plan.json", {"flows": [PLAN.as_json() | {"changes": changes}]})
-    with pytest.raises(WrongUsage, match="no plan that `lockstep plan --out` wrote"):
+    with pytest.raises(WrongUsage, match="is not a file of `lockstep plan --out`"):
         ReviewedPlan(tmp_path / "plan.json")
 
 
@@ -76,7 +76,7 @@ def test_flow_that_was_not_reviewed_is_refused_before_anything_is_compared(tmp_p
 def test_file_that_is_no_plan_ends_apply_before_the_configuration_is_read(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "plan.json"
     path.write_bytes(content)
-    with pytest.raises(LockstepError, match="no plan that `lockstep plan --out` wrote"):
+    with pytest.raises(LockstepError, match="is not a file of `lockstep plan --out`"):
         apply(tmp_path / "no.properties", None, Output.TEXT, path, False, True)
 
 
@@ -87,12 +87,12 @@ def test_a_plan_that_cannot_be_read_is_said_in_our_words(tmp_path: Path, name: s
     assert str(refused.value).startswith(f"--plan {tmp_path / name} cannot be read: {why}; `lockstep plan --out`")
 
 
-@pytest.mark.parametrize(("content", "why"), [(b"no", "it is no JSON"), (b"[]", "it names no flows, or no changes")])
+@pytest.mark.parametrize(("content", "why"), [(b"no", "it is not JSON"), (b"[]", "it names no flows, or no changes")])
 def test_a_file_that_is_no_plan_is_said_in_our_words(tmp_path: Path, content: bytes, why: str) -> None:
     (tmp_path / "plan.json").write_bytes(content)
     with pytest.raises(WrongUsage) as refused:
         ReviewedPlan(tmp_path / "plan.json")
-    assert str(refused.value).endswith(f"no plan that `lockstep plan --out` wrote: {why}")
+    assert str(refused.value).endswith(f"is not a file of `lockstep plan --out`: {why}")
 
 
 def test_plan_is_written_to_the_file_itself_whatever_links_lie_beside_it(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def deletions(count: int) -> tuple[Refusal, ...]:
 def test_a_paused_kind_is_named_and_the_plan_is_not_called_done(capsys: pytest.CaptureFixture[str]) -> None:
     print_plan(Plan(FLOW), [Kind.ACL])
     lines = said(capsys)
-    assert "paused: acl is not compared, so what differs is not known; `lockstep resume acl` starts it again" in lines
+    assert "paused: acl is not compared, so its drift is unknown; `lockstep resume acl` starts it again" in lines
     assert "nothing to do" not in lines
 
 

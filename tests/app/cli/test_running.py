@@ -126,7 +126,7 @@ def test_the_running_job_is_asked_while_its_file_is_broken(server: Server, tmp_p
     path.write_text(f"{path.read_text()}lockstep.topic=x\nsync.topic.acls.enabled=perhaps\n")
     text = CliRunner().invoke(app, ["status", f"--config={path}"])
     assert text.exit_code == PENDING
-    assert text.stdout.startswith("FILE REJECTED: the job goes on with what it had read before\n")
+    assert text.stdout.startswith("FILE REJECTED: the job keeps its earlier settings\n")
     assert "lockstep.topic" in text.stdout
     document = json.loads(CliRunner().invoke(app, ["status", "-o", "json", f"--config={path}"]).stdout)
     assert document["flows"] == []

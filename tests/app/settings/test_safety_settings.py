@@ -99,7 +99,7 @@ def test_ledger_reset_shows_the_clusters_and_forgets_them_only_when_it_is_confir
     assert CliRunner().invoke(app, ["ledger", "reset", "--config", str(path), "--yes"]).exit_code == 0
     assert pins.of(AB) is None
     again = CliRunner().invoke(app, ["ledger", "reset", "--config", str(path), "--yes"])
-    assert "nothing is kept" in again.output
+    assert "has nothing about this flow" in again.output
 
 
 def test_ledger_sign_needs_a_secret(tmp_path: Path) -> None:
