@@ -1,4 +1,4 @@
-"""The rights that a flow needs as it is set: the table, in the names of its clusters and topics."""
+"""The rights that a flow needs under its settings: the table of rules, applied to its clusters and topics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ When = Callable[[FlowSettings], bool]
 
 @dataclass(frozen=True)
 class RightRule:
-    """Operations on a resource, why, and when they are needed. `condition`: when, in the docs' words."""
+    """Operations on a resource: why and when they are needed. `condition`: the "when", as the docs word it."""
 
     side: FlowSide
     on: On
@@ -58,7 +58,7 @@ RIGHT_RULES: tuple[RightRule, ...] = (
         RightRule(side, on, ("READ",), why, *MM2_ALONE)
         for side, on, why in (
             (FlowSide.OFFSET_SYNCS, On.OFFSET_SYNCS, "reads which topics' records arrive"),
-            (TARGET, On.CHECKPOINTS, "reads where groups stand"),
+            (TARGET, On.CHECKPOINTS, "reads the offsets of groups"),
             (TARGET, On.HEARTBEATS, "reads whether MM2 runs"),
             (TARGET, On.REPLICATED_HEARTBEATS, "reads whether MM2 copies"),
         )
@@ -67,16 +67,16 @@ RIGHT_RULES: tuple[RightRule, ...] = (
         TARGET,
         On.LEDGER,
         ("CREATE", "DESCRIBE_CONFIGS", "READ", "WRITE"),
-        "remembers cluster ids and what it created, where nothing is forgotten",
+        "remembers cluster ids and what it created, in a compacted topic",
     ),
-    RightRule(TARGET, On.AUDIT, ("CREATE", "READ", "WRITE"), "writes what it did; READ is for `lockstep audit`"),
+    RightRule(TARGET, On.AUDIT, ("CREATE", "READ", "WRITE"), "writes audit events; READ is for `lockstep audit`"),
     RightRule(TARGET, On.REMOTE, ("DESCRIBE", "DESCRIBE_CONFIGS"), "compares with the source"),
     *(_of_kind(kind, right) for kind in Kind for right in kind.row.rights),
     RightRule(
         SOURCE,
         On.COMMITS,
         ("DESCRIBE",),
-        "asks only for groups that may have committed, instead of all in turn",
+        "requests only groups that may have committed, instead of all in turn",
         "sync.group.offsets.enabled",
         lambda settings: settings.enabled[Kind.GROUP_OFFSET],
         optional=True,
@@ -121,7 +121,7 @@ RIGHT_RULES: tuple[RightRule, ...] = (
 
 
 PROBED_NAME = "lockstep-rights-probe"
-"""Stands for any topic and group; none of this name is ever made."""
+"""A name that stands for any topic and group in a check. Lockstep never creates it."""
 
 EVERY = "*"
 
@@ -170,11 +170,11 @@ ANY_FLOW: Mapping[On, tuple[str, str, str]] = {
     On.DRILL_GROUPS: ("GROUP", DRILL_PREFIX, "PREFIXED"),
     On.DRILL_TOPIC: ("TOPIC", DRILL_PREFIX, "PREFIXED"),
 }
-"""Resource type, name and pattern type of what has one name whatever the flow."""
+"""Resource type, name and pattern type of resources whose name is the same for every flow."""
 
 
 def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
-    """Kafka's resource type, name and pattern type."""
+    """Returns Kafka's resource type, name and pattern type."""
     internal = settings.internal
     if on in ANY_FLOW:
         return ANY_FLOW[on]
@@ -255,7 +255,7 @@ DRILL_RULES: tuple[RightRule, ...] = (
         SOURCE,
         On.DRILL_TOPIC,
         ("CREATE", "DELETE", "DESCRIBE", "READ", "WRITE"),
-        "makes a topic, writes it, and takes it away",
+        "creates a topic, writes to it, and deletes it",
         DRILL,
         optional=True,
     ),
@@ -264,13 +264,13 @@ DRILL_RULES: tuple[RightRule, ...] = (
         TARGET,
         On.DRILL_COPY,
         ("DELETE", "DESCRIBE", "READ"),
-        "counts what was copied, and takes it away",
+        "counts the copied records, and deletes the copy",
         DRILL,
         optional=True,
     ),
     RightRule(TARGET, On.DRILL_GROUPS, ("DESCRIBE",), "sees where they would continue", DRILL, optional=True),
 )
-"""A failover needs none of these: who lacks them cannot practise one."""
+"""Rights of a drill. A failover needs none of them: an operator without them can fail over but not practise it."""
 
 
 def failover_rights(settings: FlowSettings) -> list[Right]:
@@ -279,7 +279,7 @@ def failover_rights(settings: FlowSettings) -> list[Right]:
 
 
 def drill_rights(settings: FlowSettings) -> list[Right]:
-    """What a drill needs beside them, sorted."""
+    """Returns the rights that a drill needs besides, sorted."""
     return rights_of_flow(settings, DRILL_RULES)
 
 
@@ -311,7 +311,8 @@ UNNAMED_COPY = (
 
 
 def unnamed_copies(settings: FlowSettings) -> list[str]:
-    """Returns in words what to grant for drills whose copies have no prefix of their own; "" if they have one."""
+    """Returns a text that tells what to grant for drills if their copies have no prefix of their own; "" if they have
+    one."""
     if drill_copy_prefix(settings):
         return []
     copy = settings.policy.format_remote_topic(settings.flow.source, DRILL_EXAMPLE)

@@ -1,4 +1,4 @@
-"""Which rights of a flow are granted, by what the clusters say of themselves."""
+"""Checks which rights of a flow are granted, by asking the clusters."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class RightFinding:
 def right_findings(
     rights: Iterable[Right], allowed: Mapping[str, Allowed], replicated: Mapping[str, Collection[str]], probe: str
 ) -> list[RightFinding]:
-    """Returns a finding for each right. `allowed`, `replicated`: by alias; `replicated` has the names of replicated
-    topics there. `probe`: a remote topic's name."""
+    """Returns a finding for each right. `allowed`: the clusters' answers by alias. `replicated`: names of replicated
+    topics by alias. `probe`: a remote topic's name."""
     return [_check(right, allowed[right.cluster], replicated[right.cluster], probe) for right in rights]
 
 
@@ -52,7 +52,7 @@ def _check(right: Right, allowed: Allowed, replicated: Collection[str], probe: s
     if right.resource_type == "GROUP":
         return _of_groups(right, allowed)
     if right.resource_type == "TRANSACTIONAL_ID":
-        return RightFinding(right, RightVerdict.UNKNOWN, "Kafka does not tell of transactional ids")
+        return RightFinding(right, RightVerdict.UNKNOWN, "Kafka does not report rights on transactional ids")
     literal = right.pattern_type == "LITERAL" and right.resource_name != EVERY
     created = right.resource_name if literal else probe
     if right.operation == "CREATE" and created in allowed.creatable:
@@ -66,11 +66,11 @@ def _of_groups(right: Right, allowed: Allowed) -> RightFinding:
     hidden = sum(words == "GROUP_AUTHORIZATION_FAILED" for words in groups.values())
     lacking = sorted(group for group, words in seen.items() if right.operation not in words)
     if hidden:
-        return RightFinding(right, RightVerdict.MISSING, "groups may not even be seen")
+        return RightFinding(right, RightVerdict.MISSING, "DESCRIBE on the groups is missing")
     if lacking:
         return RightFinding(right, RightVerdict.MISSING, f"on {len(lacking)} of {len(seen)} groups, e.g. {lacking[0]}")
     if not seen:
-        return RightFinding(right, RightVerdict.UNKNOWN, "no group was seen")
+        return RightFinding(right, RightVerdict.UNKNOWN, "the cluster shows no such group")
     return RightFinding(right, RightVerdict.GRANTED)
 
 
@@ -85,7 +85,7 @@ def _of_topic(right: Right, allowed: Allowed) -> RightFinding:
     if isinstance(seen, frozenset):
         return RightFinding(right, RightVerdict.GRANTED if right.operation in seen else RightVerdict.MISSING)
     if seen == "TOPIC_AUTHORIZATION_FAILED":
-        return RightFinding(right, RightVerdict.MISSING, "the topic may not even be seen")
+        return RightFinding(right, RightVerdict.MISSING, "DESCRIBE on the topic is missing")
     return RightFinding(right, RightVerdict.UNKNOWN, "the topic does not exist yet")
 
 
@@ -95,17 +95,15 @@ def _of_topics(right: Right, allowed: Allowed, replicated: Collection[str]) -> R
     if lacking:
         return RightFinding(right, RightVerdict.MISSING, f"on {len(lacking)} of {len(seen)} topics, e.g. {lacking[0]}")
     if not seen:
-        return RightFinding(
-            right, RightVerdict.UNKNOWN, "no such topic is there, or none may be seen: DESCRIBE shows them"
-        )
+        return RightFinding(right, RightVerdict.UNKNOWN, "no such topic exists, or DESCRIBE on it is missing")
     return RightFinding(right, RightVerdict.GRANTED, f"on {number_of(len(seen), 'topic')} that can be seen")
 
 
 def check_rights(
     flow: FlowSettings, clusters: FlowClusters, rights: Sequence[Right] | None = None, listed: Listed | None = None
 ) -> list[RightFinding]:
-    """Returns which of these rights the clusters grant; None: all that the job needs. Writes nothing. Raises
-    LockstepError.
+    """Returns which of these rights the clusters grant. `rights`: None for all that the job needs. Writes nothing.
+    Raises LockstepError.
 
     `listed`: topics of both clusters; None: list them now.
     """
@@ -129,10 +127,10 @@ def check_rights(
 
 
 def asked_groups(flow: FlowSettings, source: GroupReader, required: Sequence[Right]) -> set[str]:
-    """Returns the groups whose rights show the `required` ones. If the source does not list its groups, they are the
-    groups that a right names.
+    """Returns the groups whose rights show the `required` ones. If the source does not list its groups: the groups that
+    a right names.
 
-    The probe alone would call a right granted although nothing was seen. Raises RightsMissing.
+    Asking only for the probe would report a right as granted although no group was seen. Raises RightsMissing.
     """
     of_groups = [right for right in required if right.resource_type == "GROUP"]
     named = {right.resource_name for right in of_groups if right.pattern_type == "LITERAL"} - {EVERY}

@@ -1,7 +1,7 @@
-"""`python -m app.spark.class_archive` keeps the classes that Spark loads as one file (Java's class data sharing).
+"""Stores the classes that Spark loads in one file (Java's class data sharing): `python -m app.spark.class_archive`.
 
-A job that finds the file starts with a third less CPU time. Java ignores a file that was made by another Java, or from
-other jars, so that the file is to be made again after an update. It takes 170 MB and half a minute.
+With the file a job starts with a third less CPU time. Java ignores a file of another Java version or of other jars, so
+create it again after an update. It takes 170 MB and half a minute.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from app.local.java import QUICK_START
 from app.spark.submit_options import JAVA_OPTIONS, class_archive, with_lockstep
 
 WRITTEN_WITHIN: Final = 300.0
-"""Seconds from the end of Spark until Java has written the file."""
+"""Seconds in which Java must write the file after Spark has ended."""
 
 
 def _make(archive: Path, folder: Path) -> None:
-    """Let Spark run what a job begins with. `folder`: for temporary files."""
+    """Runs in Spark what every job runs at its start. `folder`: for temporary files."""
     options = (*QUICK_START, f"-XX:ArchiveClassesAtExit={archive}", "-Xlog:disable")
     given = {JAVA_OPTIONS: " ".join(options), "spark.sql.warehouse.dir": str(folder / "warehouse")}
     builder = SparkSession.builder.master("local[2]")
@@ -45,7 +45,7 @@ def _read(batch: DataFrame, _: int) -> None:
 
 
 def main() -> None:
-    """Create the file beside its place, and move it there once it is complete."""
+    """Creates the file beside its place, and moves it there once it is complete."""
     # Spark's UI goes by this variable alone.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     place = class_archive()

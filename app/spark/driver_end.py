@@ -1,9 +1,9 @@
 """Ends a job whose JVM has ended.
 
-Not every wait of the job asks the JVM: without a query nothing in its main loop does, and a query that cannot be
-started is tried again for ever. So a thread looks whether the JVM lives. When it does not, the job ends in its own
-order, which gives its leases back. What that order waits for may itself need the JVM, so a limit holds: a supervisor
-(systemd, Kubernetes) starts again only what has ended.
+Without this, a job could run for ever without its JVM: not every wait asks the JVM, and a query that cannot start is
+retried. So a thread watches the JVM. When the JVM has ended, the job ends in order, which returns its leases. That may
+itself wait for the JVM, so a time limit holds. A supervisor (systemd, Kubernetes) restarts only processes that have
+ended.
 """
 
 from __future__ import annotations
@@ -17,29 +17,30 @@ from collections.abc import Callable
 LOOK_INTERVAL_S = 0.5
 
 ENDS_WITHIN_S = 10.0
-"""How long a job may take to end in its own order once its JVM has ended."""
+"""Seconds for an orderly end of the job after its JVM ended."""
 
 Lives = Callable[[], bool]
-"""Whether the JVM is there; may be called from any thread."""
+"""Returns whether the JVM runs. Any thread may call it."""
 
 
 def lives_as_child(process: subprocess.Popen[bytes]) -> Lives:
-    """Of a JVM that this process started."""
+    """Returns a function that tells whether a JVM that this process started still runs."""
     return lambda: process.poll() is None
 
 
 def lives_as_parent() -> Lives:
-    """Whether spark-submit's JVM, which started this process, still lives. An orphan gets another parent."""
+    """Returns a function that tells whether spark-submit's JVM, this process' parent, still runs. An orphan gets
+    another parent."""
     parent = os.getppid()
     return lambda: os.getppid() == parent
 
 
 class DriverWatch:
-    """Follows one JVM until this process ends. `on_end` and `has_ended` are thread-safe."""
+    """Watches one JVM until this process ends. `on_end` and `has_ended` are thread-safe."""
 
     def __init__(self, give_up: Callable[[], None], within: float = ENDS_WITHIN_S) -> None:
-        """`give_up`: ends this process at once. It is called if the process still runs `within` seconds after its JVM
-        has ended."""
+        """`give_up`: ends this process at once. Called if the process still runs `within` seconds after its JVM has
+        ended."""
         self._give_up, self._within = give_up, within
         self._ended = threading.Event()
         self._lives: Lives = lambda: True
@@ -47,12 +48,12 @@ class DriverWatch:
         self._calls: list[Callable[[], None]] = []
 
     def follow(self, lives: Lives) -> None:
-        """Begin to watch, in a thread that ends with the process."""
+        """Begins to watch, in a thread that ends with the process."""
         self._lives = lives
         threading.Thread(target=self._run, name="driver-watch", daemon=True).start()
 
     def on_end(self, call: Callable[[], None]) -> None:
-        """Call this function once when the JVM has ended; at once if it already has. It must not block or raise."""
+        """Calls this function once when the JVM has ended; at once if it already has. It must not block or raise."""
         with self._lock:
             if not self._ended.is_set():
                 self._calls.append(call)
@@ -60,7 +61,7 @@ class DriverWatch:
         call()
 
     def has_ended(self, within: float = 0.0) -> bool:
-        """Whether the JVM has ended, or ends within these seconds."""
+        """Returns whether the JVM has ended, or ends within these seconds."""
         return not self._lives() or self._ended.wait(within)
 
     def _run(self) -> None:

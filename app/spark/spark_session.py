@@ -1,4 +1,4 @@
-"""The SparkSession: of the context that spark-submit prepared, or a local one with the same defaults."""
+"""Returns the SparkSession: of the context that spark-submit prepared, or a local one with the same defaults."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ SUBMIT_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 
 
 NOTICED_WITHIN = 2.0
-"""Seconds between the end of a connection to a JVM and the end of that, as its watch notices it."""
+"""Seconds in which the watch notices that a JVM has ended, after a connection to it broke."""
 
 JVM_ENDED = (
-    "Spark's JVM has ended: something killed it (is the machine out of memory?), or what it says above did. Start the "
-    "job again: it compares everything first"
+    "Spark's JVM has ended: something killed it (is the machine out of memory?), or its output above tells the reason. "
+    "Start the job again: it compares everything first"
 )
 
-NOT_STARTED = f"Spark does not start: what it says above tells why; its options come from {SUBMIT_ARGUMENTS}"
+NOT_STARTED = f"Spark does not start: its output above tells the reason; its options come from {SUBMIT_ARGUMENTS}"
 
 NO_MASTER = (
     "Spark does not start: no master answers at {}, or it ended the application at once. Check that the master runs, "
@@ -54,20 +54,20 @@ STANDALONE = "spark://"
 CONNECTS_WITHIN_S = 5.0
 
 FEW_OFFSETS = 1_000_000
-"""What a command reads of fewer is over before the JVM's better compiler has paid off."""
+"""Offsets below which a command ends before the JVM's better compiler has paid off."""
 
 
 Started = Callable[[Lives], None]
-"""Called with what tells whether the JVM lives, as soon as that is known."""
+"""Gets the function that tells whether the JVM runs, as soon as it is known."""
 
 
 def _untold(lives: Lives) -> None:
-    """For those whose every wait ends with the JVM."""
+    """Does nothing: for callers that notice the end of the JVM by themselves."""
 
 
 def session(name: str = "lockstep", *, offsets: int | None = None, started: Started = _untold) -> SparkSession:
     """Returns the running session, or a new one. Options of spark-submit, or in PYSPARK_SUBMIT_ARGS, win. `offsets`:
-    how many will be read in all, if known.
+    how many will be read in all; None: unknown.
 
     Raises LockstepError if the Kafka connector cannot be fetched, if the deploy mode is not supported, if there is no
     suitable Java, or if Spark does not start. Spark does not start either if its master gives the context up.
@@ -90,7 +90,7 @@ def session(name: str = "lockstep", *, offsets: int | None = None, started: Star
 
 
 def _why(error: Exception) -> LockstepError:
-    """Returns why Spark does not start. Java's exceptions are py4j's, which is not imported here."""
+    """Returns why Spark does not start. Java's exceptions are classes of py4j, which is not imported here."""
     try:
         # A context that its master gives up fails wherever it then is: in Java, in Python, or when it is done.
         master, context = SparkConf().get("spark.master") or "", SparkContext._active_spark_context
@@ -101,9 +101,9 @@ def _why(error: Exception) -> LockstepError:
 
 
 def is_reached(master: str) -> bool:
-    """Whether a Spark standalone master accepts a connection. True for any other kind of master.
+    """Returns whether a Spark standalone master accepts a connection. True for any other kind of master.
 
-    `master`: `spark.master`, `spark://HOST:PORT` or several, `spark://HOST:PORT,HOST:PORT`.
+    `master`: `spark.master`, as `spark://HOST:PORT` or, for several, `spark://HOST:PORT,HOST:PORT`.
     """
     if not master.startswith(STANDALONE):
         return True
@@ -119,8 +119,8 @@ def is_reached(master: str) -> bool:
 
 @contextmanager
 def running_session(watch: DriverWatch) -> Iterator[SparkSession]:
-    """Like `session`, stopped at the end. Raises LockstepError also if its JVM ends before that. `watch`: gets the JVM
-    to follow."""
+    """Yields a session as `session` does, and stops it at the end. Raises LockstepError also if its JVM ends before
+    that. `watch`: gets the JVM to follow."""
     try:
         spark = session(started=watch.follow)
         try:
@@ -138,7 +138,7 @@ def running_session(watch: DriverWatch) -> Iterator[SparkSession]:
 
 
 def _start(name: str, properties: Mapping[str, str], options: Sequence[str], started: Started) -> None:
-    """Returns a context in a JVM that ends with this process, but not by a signal to the process group.
+    """Starts a context in a JVM that ends with this process, but not by a signal to the process group.
 
     A Ctrl-C, or a SIGTERM to the group, would end the JVM before the running batch is done, and Python with a stack
     trace. `options`: of spark-submit, besides the properties.
@@ -156,7 +156,7 @@ def _start(name: str, properties: Mapping[str, str], options: Sequence[str], sta
 
 
 def _launch(conf: SparkConf, options: Sequence[str], started: Started) -> Any:
-    """Returns the gateway to a new JVM. It reads its properties from a file, because every user of the machine can read
+    """Returns the gateway to a new JVM. It reads its properties from a file, because every user of the machine can see
     arguments."""
     file, before = _written(dict(conf.getAll())), os.environ.get(SUBMIT_ARGUMENTS)
     os.environ[SUBMIT_ARGUMENTS] = shlex.join(["--properties-file", str(file), *options])
@@ -175,7 +175,7 @@ def _launch(conf: SparkConf, options: Sequence[str], started: Started) -> Any:
 
 
 def _written(properties: Mapping[str, str]) -> Path:
-    """Write these properties to a new file that only its owner can read."""
+    """Writes these properties to a new file that only its owner can read. Returns its path."""
     opened, name = mkstemp(prefix="lockstep-spark-", suffix=".properties")
     with os.fdopen(opened, "w", encoding="utf-8") as file:
         javaproperties.dump(properties, file, timestamp=False)
@@ -183,12 +183,12 @@ def _written(properties: Mapping[str, str]) -> Path:
 
 
 def is_short(offsets: int | None) -> bool:
-    """Whether so few records are read that Spark's start takes most of the time."""
+    """Returns whether so few offsets are read that Spark's start takes most of the time."""
     return offsets is not None and offsets < FEW_OFFSETS
 
 
 def quick(properties: Mapping[str, str]) -> dict[str, str]:
-    """Returns properties of Spark for a run of some seconds. The JVM's better compiler would take most of its CPU.
-    Options that the user gave to the JVM win."""
+    """Returns Spark properties for a run of some seconds: without the JVM's better compiler, which would take most of
+    its CPU. JVM options of the user win."""
     options = (*QUICK_START, properties.get(JAVA_OPTIONS, ""))
     return {**properties, JAVA_OPTIONS: " ".join(options).strip()}

@@ -1,4 +1,4 @@
-"""The options that spark-submit gets: the user's, over Lockstep's defaults, and with the Kafka connector.
+"""Computes the options for spark-submit: the user's over Lockstep's defaults, with the Kafka connector.
 
 `python app/spark/submit_options.py [spark-submit options]` prints them, one a line, for spark-submit.sh.
 """
@@ -35,13 +35,13 @@ AUTHENTICATE = "spark.authenticate"
 DEPLOY_MODE = "spark.submit.deployMode"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 SHELL = "pyspark-shell"
-"""The last word of PYSPARK_SUBMIT_ARGS, which Spark insists on."""
+"""The last word of PYSPARK_SUBMIT_ARGS. Spark requires it."""
 
 OTHERS_MAY_WRITE = 0o022
-"""Bits of a file's mode."""
+"""Mode bits of a file that group or others may write."""
 
 LOAD_SPARK_DEFAULTS = "--load-spark-defaults"
-"""Of spark-submit: reads `spark-defaults.conf` beside `--properties-file`, whose lines win."""
+"""Flag of spark-submit: also reads `spark-defaults.conf` beside `--properties-file`, whose lines win."""
 
 SUBMIT_FLAGS: Mapping[str, str] = {
     "--jars": JARS,
@@ -49,19 +49,18 @@ SUBMIT_FLAGS: Mapping[str, str] = {
     "--deploy-mode": DEPLOY_MODE,
     "--driver-java-options": JAVA_OPTIONS,
 }
-"""Flags of spark-submit that say what a property says; the flag wins."""
+"""Properties by the flag of spark-submit that sets the same. The flag wins."""
 
 CONNECTOR = "spark-sql-kafka-0-10"
-"""What the name of every Kafka connector for Spark has in it, as a file and as a package."""
+"""Part of the name of every Kafka connector for Spark, as a file and as a package."""
 
 
 class UnsupportedDeployMode(LockstepError):
-    """The driver would be started elsewhere."""
+    """The options ask Spark to start the driver on another machine."""
 
 
 def defaults(path: Path = SPARK_DEFAULTS) -> dict[str, str]:
-    """Parse `spark-defaults.conf`: name, white space, value. Java's properties format reads it, as Spark itself
-    does."""
+    """Parses `spark-defaults.conf` (name, white space, value) in Java's properties format, as Spark does."""
     with path.open(encoding="utf-8") as file:
         return {name: value.strip() for name, value in javaproperties.load(file).items()}
 
@@ -69,8 +68,8 @@ def defaults(path: Path = SPARK_DEFAULTS) -> dict[str, str]:
 def with_lockstep(
     given: Mapping[str, str], connector: Callable[[], Sequence[Path]], *, local: bool = False
 ) -> dict[str, str]:
-    """Returns the user's properties of Spark over Lockstep's defaults, with the connector's jars beside the user's,
-    which `spark.jars` and LOCKSTEP_JARS name.
+    """Returns the user's Spark properties over Lockstep's defaults. The connector's jars join the user's, which
+    `spark.jars` and LOCKSTEP_JARS name.
 
     `connector`: called unless the user names a connector. `local`: all of Spark is in the driver's JVM, which creates
     the secret of its RPC by itself. Raises UnsupportedDeployMode, LockstepError.
@@ -100,8 +99,9 @@ def class_archive() -> Path:
 
 
 def _archived(said: str) -> Sequence[str]:
-    """Returns Java's options to load classes from the archive, if it exists and only this user or root can write it.
-    What the user `said` of archives wins. Java ignores an archive that does not fit, without a message."""
+    """Returns Java's options that load classes from the archive, if it exists and only this user or root can write it.
+    `said`: the user's Java options; what they say about archives wins. Java silently ignores an archive that does not
+    fit."""
     if "Archive" in said:
         return ()
     try:
@@ -115,14 +115,14 @@ def _archived(said: str) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class Given:
-    """Options of spark-submit: properties by flags and `--conf`, the file of properties, and all others."""
+    """Parsed options of spark-submit: properties from flags and `--conf`, the properties file, and all others."""
 
     properties: Mapping[str, str]
     file: Path | None
     rest: Sequence[str]
 
     def all(self) -> dict[str, str]:
-        """The properties, with the file's lines below them. Raises LockstepError if the file cannot be read."""
+        """Returns the properties over the file's lines. Raises LockstepError if the file cannot be read."""
         if self.file is None:
             return dict(self.properties)
         try:
@@ -152,7 +152,7 @@ def given_by(options: Sequence[str]) -> Given:
 
 
 def _words(options: Sequence[str]) -> Sequence[str]:
-    """`--flag=value` as two words."""
+    """Splits each `--flag=value` into two words."""
     return [
         word
         for option in options
@@ -161,11 +161,11 @@ def _words(options: Sequence[str]) -> Sequence[str]:
 
 
 LOCAL_MASTER = re.compile(r"local(\[[^\]]*\])?")
-"""Masters that make all of Spark one JVM, as `SecurityManager.initializeAuth` has them."""
+"""Masters with which all of Spark is one JVM, as in `SecurityManager.initializeAuth`."""
 
 
 def is_local(options: Sequence[str]) -> bool:
-    """Whether the driver's JVM is all of Spark with these options of spark-submit. Raises LockstepError."""
+    """Returns whether the driver's JVM is all of Spark with these options of spark-submit. Raises LockstepError."""
     given = given_by(options)
     named = [master for flag, master in pairwise(given.rest) if flag == "--master"]
     master = named[-1] if named else given.all().get(MASTER, os.environ.get("MASTER", "local"))
@@ -173,9 +173,9 @@ def is_local(options: Sequence[str]) -> bool:
 
 
 def submit_options(options: Sequence[str], connector: Callable[[], Sequence[Path]]) -> list[str]:
-    """Returns the options for spark-submit; `connector` as in `with_lockstep`. Raises LockstepError.
+    """Returns the options for spark-submit. `connector`: as in `with_lockstep`. Raises LockstepError.
 
-    A user's file stays a file, because its content may be secret, and a command line is not.
+    A properties file of the user stays a file: its content may be secret, and command lines are visible.
     """
     given = given_by(options)
     said = defaults() if given.file is None else given.all()
@@ -188,9 +188,9 @@ def submit_options(options: Sequence[str], connector: Callable[[], Sequence[Path
 
 
 def split_environment(arguments: str, connector: Callable[[], Sequence[Path]]) -> tuple[dict[str, str], list[str]]:
-    """Split PYSPARK_SUBMIT_ARGS into properties and other options. Raises LockstepError.
+    """Splits PYSPARK_SUBMIT_ARGS into properties and other options. Raises LockstepError.
 
-    A flag among the latter, such as `--jars`, would win over the merged properties. Spark reads its own
+    A flag among the other options, such as `--jars`, would win over the merged properties. Spark reads its own
     `spark-defaults.conf` if the user names no other file.
     """
     options = shlex.split(arguments or SHELL)

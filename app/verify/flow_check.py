@@ -1,4 +1,4 @@
-"""Source and target of one flow, compared: `verify_flow` is the way in, for the command, the job and a failover."""
+"""Compares the records of source and target of one flow. Commands, job and failover call `verify_flow`."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from streaming.verify.jobs import Session, SparkJobs
 
 OpenSession = Callable[[int], "Session"]
-"""Opens Spark; gets how many offsets of both sides together are about to be read."""
+"""Opens Spark. The argument: how many offsets of both sides together will be read."""
 
 log = logging.getLogger(__name__)
 
 COMPARISON_TRIES = 3
-"""How often a partition is read whose oldest records are deleted meanwhile."""
+"""Tries for a partition whose oldest records are deleted while they are read."""
 
 EXACTLY_ONCE = "exactly.once.source.support"
 
@@ -53,10 +53,11 @@ def verify_flow(
     spark: OpenSession,
     ends: Mapping[TopicPartition, int] | None = None,
 ) -> FlowReport:
-    """Compare the records of both sides. Writes nothing but exact offsets into the flow's ledger, if there is one.
+    """Compares the records of both sides. Writes only exact offsets into the flow's ledger, if there is one.
 
-    `spark`: called if records must be read. `ends`: offsets at which partitions of the target count as ended, whatever
-    clients wrote since. Raises NotComparable, ClusterUnreachable, RightsMissing, WrongCluster, LedgerUntrusted.
+    `spark`: called if records must be read. `ends`: offsets that count as the ends of the target's partitions, because
+    clients may have written there since. Raises NotComparable, ClusterUnreachable, RightsMissing, WrongCluster,
+    LedgerUntrusted.
     """
     began = time.monotonic()
     refuse_transforms(settings, flow)
@@ -81,11 +82,11 @@ def verify_rest(
     topics: Sequence[str] = (),
     ends: Mapping[TopicPartition, int] | None = None,
 ) -> FlowReport:
-    """Compare what neither the job nor a command has verified yet, before clients are switched over. Raises as
-    `verify_flow`.
+    """Compares the records that neither the job nor a command has verified yet, before clients are switched over.
+    Raises as `verify_flow`.
 
-    Of a partition that the ledger does not know, the last 100,000 offsets count. Earlier findings are compared again,
-    with everything after them. `topics`: of the source, none: all replicated ones. `ends`: see `verify_flow`.
+    For a partition that the ledger does not know, compares the last 100,000 offsets. Compares earlier differences
+    again, with everything after them. `topics`: of the source; empty: all replicated ones. `ends`: see `verify_flow`.
     """
     return verify_flow(
         settings, flow, ComparisonScope(tuple(topics), unverified=True, whole=flow.verifying.enabled), spark, ends
@@ -102,8 +103,9 @@ class _FlowCheck:
     target: SurveyedSide
 
     def run(self, opened: Ledger, ends: Mapping[TopicPartition, int]) -> list[PartitionReport]:
-        """Survey and compare. Partitions that lost records meanwhile are compared once more. `ends`: see
-        `verify_flow`."""
+        """Surveys and compares. Compares partitions that lost records meanwhile once more. `ends`: see
+        `verify_flow`.
+        """
         reports: list[PartitionReport] = []
         scope, source, target = self.scope, self.source.reader, self.target.reader
         sides = self.source, SurveyedSide(target, AsItWas(self.target.records, ends))
@@ -126,7 +128,7 @@ class _FlowCheck:
         return reports + [_expires_too_fast(one) for one in plans if one.where in (only or ())]
 
     def lost(self, opened: Ledger) -> LostRecords:
-        """What the source lost before MM2 copied it, of the compared topics."""
+        """Returns the records of the compared topics that the source lost before MM2 copied them."""
         remote = list_both(self.flow, self.source.reader, self.target.reader).desired.remote
         names = self.scope.topics or remote.keys()
         wanted = {topic: remote[topic] for topic in names if topic in remote}
@@ -150,8 +152,7 @@ def _offsets(plans: Iterable[PartitionPlan]) -> int:
 
 
 def _remember(opened: Ledger, reports: Iterable[PartitionReport], memory: OffsetMemory) -> None:
-    """Store what was compared, and exact offsets of windows without a difference. Without a ledger nothing is
-    stored."""
+    """Stores what was compared, and exact offsets of windows without a difference. Does nothing without a ledger."""
     found = list(reports)
     verified = [(one.where, one.runs) for one in found if one.runs]
     checked = {one.where: [one.checked] for one in found if one.checked}
@@ -163,7 +164,7 @@ def _remember(opened: Ledger, reports: Iterable[PartitionReport], memory: Offset
         memory.histories.exact.renew(opened)
         remember(opened, verified, memory.histories.exact, memory.histories.position, checked)
     except LockstepError as error:
-        log.warning("exact offsets were not written down: %s", error)
+        log.warning("exact offsets were not stored: %s", error)
 
 
 def _expires_too_fast(plan: PartitionPlan) -> PartitionReport:
@@ -177,10 +178,10 @@ def _expires_too_fast(plan: PartitionPlan) -> PartitionReport:
 def export_records(
     settings: Settings, flow: FlowSettings, report: FlowReport, spark: Callable[[int], Session], folder: str
 ) -> str | None:
-    """Write the records that a report names, a row for each record and side, for their owner alone. Returns the flow's
-    folder below `folder`; None if nothing differs.
+    """Exports the records that a report names, a row for each record and side, for their owner alone. Returns the
+    flow's folder below `folder`; None if nothing differs.
 
-    `folder` exists (`make_new_folder`). Raises what Spark raises, also if the flow's folder exists.
+    `folder` exists (`make_new_folder`). Raises Spark's errors, also if the flow's folder exists.
     """
     found = [one for one in report.partitions if one.findings]
     if not found:

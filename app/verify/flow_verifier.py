@@ -1,4 +1,4 @@
-"""Compares the records of a flow while the job runs: in a thread of its own, so that no pass ever waits for it."""
+"""Compares the records of a flow while the job runs, in a thread of its own, so that no pass waits for it."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 COMPARISON_INTERVAL = 10.0
-"""Between the beginnings of two rounds."""
+"""Seconds between the beginnings of two rounds."""
 
 RETRY_SECONDS = 30.0
-"""Until what failed is tried again."""
+"""Seconds until the next try after a failure."""
 
 LEAD_POLL_SECONDS = 1.0
-"""Between two checks whether this process leads the flow."""
+"""Seconds between two checks whether this process leads the flow."""
 
 JOIN_WITHIN = 20.0
 """Seconds that the end of the job waits for a request under way."""
 
 
 class FlowVerifier:
-    """Compares the records of one flow. Its errors are in its own line of the status, and stop nothing else."""
+    """Compares the records of one flow. Its errors have their own line in the status and stop nothing else."""
 
     def __init__(
         self,
@@ -63,17 +63,17 @@ class FlowVerifier:
         self._thread = threading.Thread(target=self._run, name=f"verify {flow.flow.name}", daemon=True)
 
     def start(self) -> None:
-        """Returns at once."""
+        """Starts the thread and returns at once."""
         self._show(VerifyStatus())
         self._thread.start()
 
     def end(self) -> None:
-        """End the running Spark job, and the thread soon after."""
+        """Ends the running Spark job. The thread ends soon after."""
         self._ended.set()
         self._spark.sparkContext.cancelJobsWithTag(self._tag)
 
     def join(self) -> None:
-        """Returns when the thread has ended. A running request may take its time."""
+        """Waits until the thread has ended, at most JOIN_WITHIN seconds: a running request may take its time."""
         self._thread.join(JOIN_WITHIN)
         if not self._thread.is_alive():
             self._task.verify = None
@@ -87,7 +87,7 @@ class FlowVerifier:
             self._ended.wait(self._try())
 
     def _try(self) -> float:
-        """Compare until an error ends it. Returns the seconds to wait before the next try."""
+        """Compares until an error ends it. Returns the seconds to wait before the next try."""
         flow = self._flow.flow.name
         try:
             if not self._task.leads:
@@ -156,7 +156,7 @@ class FlowVerifier:
 
 
 class JobVerifiers:
-    """Of one job; called from its own thread alone."""
+    """The verifiers of one job. Only the job's thread calls it."""
 
     def __init__(self, tasks: Mapping[Flow, FlowTask], spark: Session) -> None:
         self._tasks, self._spark = tasks, spark
@@ -165,7 +165,7 @@ class JobVerifiers:
 
     @contextmanager
     def running(self, settings: Settings | None) -> Iterator[None]:
-        """Compare while the `with` block runs. None: do not compare."""
+        """Compares while the block runs. `settings`: None: do not compare."""
         self._runs = settings is not None
         if settings is not None:
             self.adopt(settings)
@@ -178,7 +178,7 @@ class JobVerifiers:
                 verifier.join()
 
     def adopt(self, settings: Settings) -> None:
-        """Go on with these settings. What did not change goes on, everything else begins again."""
+        """Continues with these settings. A flow whose settings changed starts again."""
         if not self._runs:
             return
         wanted = {flow.flow: flow for flow in settings.flows if flow.verifying.enabled}

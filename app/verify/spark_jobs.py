@@ -1,4 +1,4 @@
-"""The Spark jobs that read both sides of a flow, made from its settings."""
+"""Builds the Spark jobs that read both sides of a flow, from its settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class NotComparable(LockstepError):
-    """The records of a flow are not meant to be the same on both sides."""
+    """The records of both sides differ on purpose."""
 
 
 def refuse_transforms(settings: Settings, flow: FlowSettings) -> None:
@@ -37,10 +37,10 @@ def record_jobs(settings: Settings, flow: FlowSettings, spark: Session) -> Spark
 
 
 class SparkOnDemand:
-    """One session, from the first call until it is closed."""
+    """A Spark session that the first call starts. It lives until `close`."""
 
     def __init__(self, name: str, *, alone: bool = True) -> None:
-        """`name`: for Spark's UI. `alone`: the first call reads all that will be read."""
+        """`name`: for Spark's UI. `alone`: the first call reads everything."""
         self._name, self._alone = name, alone
         self._started: Session | None = None
 

@@ -126,12 +126,12 @@ def test_lockstep_rights_prints_the_commands_and_connects_to_nothing(tmp_path: P
             RightVerdict.MISSING,
             "on 1 of 2 topics, e.g. a.y",
         ),
-        (PREFIX, {}, RightVerdict.UNKNOWN, "none may be seen"),
-        (PREFIX, {"a.x": "TOPIC_AUTHORIZATION_FAILED"}, RightVerdict.UNKNOWN, "none may be seen"),
+        (PREFIX, {}, RightVerdict.UNKNOWN, "DESCRIBE on it is missing"),
+        (PREFIX, {"a.x": "TOPIC_AUTHORIZATION_FAILED"}, RightVerdict.UNKNOWN, "DESCRIBE on it is missing"),
         (ALL, {"x": frozenset({"DESCRIBE_CONFIGS"})}, RightVerdict.GRANTED, "on 1 topic"),
         (LEDGER, {LEDGER.resource_name: frozenset({"READ"})}, RightVerdict.GRANTED, ""),
         (LEDGER, {LEDGER.resource_name: frozenset({"WRITE"})}, RightVerdict.MISSING, ""),
-        (LEDGER, {LEDGER.resource_name: "TOPIC_AUTHORIZATION_FAILED"}, RightVerdict.MISSING, "may not even be seen"),
+        (LEDGER, {LEDGER.resource_name: "TOPIC_AUTHORIZATION_FAILED"}, RightVerdict.MISSING, "is missing"),
         (LEDGER, {LEDGER.resource_name: "UNKNOWN_TOPIC_OR_PART"}, RightVerdict.UNKNOWN, "does not exist yet"),
     ],
 )
@@ -149,8 +149,8 @@ def test_a_right_is_judged_by_what_the_cluster_says_of_the_topics_it_is_about(
     [
         ({"g": frozenset({"DESCRIBE", "READ"})}, RightVerdict.GRANTED, ""),
         ({"g": frozenset({"DESCRIBE"})}, RightVerdict.MISSING, "on 1 of 1 groups, e.g. g"),
-        ({"g": "GROUP_AUTHORIZATION_FAILED"}, RightVerdict.MISSING, "may not even be seen"),
-        ({"g": "GROUP_ID_NOT_FOUND"}, RightVerdict.UNKNOWN, "no group was seen"),
+        ({"g": "GROUP_AUTHORIZATION_FAILED"}, RightVerdict.MISSING, "is missing"),
+        ({"g": "GROUP_ID_NOT_FOUND"}, RightVerdict.UNKNOWN, "the cluster shows no such group"),
     ],
 )
 def test_a_right_on_groups_is_judged_by_what_the_cluster_says_of_groups(
