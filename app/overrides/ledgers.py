@@ -1,4 +1,4 @@
-"""Where overrides are kept: each flow's ledger on its target, read and written here."""
+"""Reads and writes overrides in each flow's ledger on its target."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from streaming.flow import Flow
 log = logging.getLogger(__name__)
 
 LEDGERS_AT_ONCE = 8
-"""Clusters that are asked side by side: one that does not answer takes its time."""
+"""Ledgers that are read side by side, because a cluster that does not answer takes its time."""
 
 
 class Unreadable(LockstepError):
-    """Why the overrides of a flow are not known."""
+    """Why the overrides of a flow are unknown."""
 
 
 def read_overrides(settings: Settings) -> dict[Flow, InLedger | Unreadable]:
@@ -76,7 +76,7 @@ class OpenLedgers:
             self._targets[flow.flow] = flow, clusters.target
 
     def write(self, flow: Flow, entries: Mapping[Key, str | None], changes: Sequence[SettingChange] = ()) -> None:
-        """Write these overrides; None deletes one. Raises LockstepError. A failed audit event is only logged."""
+        """Writes these overrides; None deletes one. Raises LockstepError. Only logs a failed audit event."""
         self._ledgers[flow].put({(Entry.OVERRIDE, key): text for key, text in entries.items()})
         settings, target = self._targets[flow]
         try:
@@ -87,13 +87,13 @@ class OpenLedgers:
 
 @contextmanager
 def open_ledgers(settings: Settings, flows: Sequence[FlowSettings]) -> Iterator[OpenLedgers]:
-    """Open the ledgers. Raises LockstepError if one of them cannot be read, so that nothing is written anywhere."""
+    """Opens the ledgers. Raises LockstepError if one of them cannot be read, so that nothing is written anywhere."""
     with ExitStack() as stack:
         yield OpenLedgers(settings, flows, stack)
 
 
 def each(flows: Sequence[FlowSettings], write: Callable[[FlowSettings], None]) -> tuple[list[str], list[str]]:
-    """Write flow after flow, also after a failure. Returns the flows that were written, and why others were not."""
+    """Calls `write` for each flow, even after a failure. Returns the written flows, and why others failed."""
     done, failed = [], []
     for flow in flows:
         try:

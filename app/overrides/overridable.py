@@ -1,4 +1,4 @@
-"""Which of Lockstep's properties can be overridden while it runs, and which values they take. Pure."""
+"""Decides which of Lockstep's properties can be overridden while it runs, and which values they accept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streaming.message_words import nearest_hint
 
 
 def can_be_overridden(opened: Collection[str] = ()) -> list[Key[object]]:
-    """Returns Lockstep's keys that can be overridden, by name. `opened`: further keys that the file allows."""
+    """Returns the keys of Lockstep that can be overridden, by name. `opened`: further keys that the file allows."""
     return [key for name, key in sorted(TABLE.items()) if closed(name, False, opened) is None]
 
 
@@ -34,17 +34,17 @@ def checked_overrides(
     literal: bool = False,
     opened: Collection[str] = (),
 ) -> dict[str, str | None]:
-    """Returns the wanted overrides by stored name; None deletes one. Raises WrongUsage with everything that is wrong,
-    without values of secrets.
+    """Returns the wanted overrides by stored name; None deletes one. Raises WrongUsage with all mistakes, without
+    values of secrets.
 
-    `set_there`: what is set at the level now; deleting anything else is a mistake. `literal`: references stay, and each
-    job resolves them. `opened`: further keys that the file allows.
+    `set_there`: the overrides at the level now; deleting anything else is a mistake. `literal`: references stay, and
+    each job resolves them. `opened`: further keys that the file allows.
     """
     there, found, wrong = set(set_there), dict[str, str | None](), []
     for written, value in wanted.items():
         name = own_name(written)
         if name in found:
-            problem: str | None = f"it is {name}, which is said already: say it once"
+            problem: str | None = f"it is the same key as {name}: name it once"
         else:
             problem = _not_set(name, there) if value is None else _objection(name, value, custom, literal, opened)
         found[name] = value
@@ -68,7 +68,7 @@ def _objection(name: str, value: str, custom: bool, literal: bool, opened: Colle
     key = TABLE.get(name)
     if key is None:
         hint = nearest_hint(name, [one.name for one in can_be_overridden(opened)])
-        return None if custom else f"Lockstep has no such key{hint}; --custom says that a plug-in of yours reads it"
+        return None if custom else f"Lockstep has no such key{hint}; give --custom if your own plug-in reads it"
     if reference:
         # It is looked up by each job; what it is there, that job checks.
         return None
@@ -86,21 +86,21 @@ def _objection(name: str, value: str, custom: bool, literal: bool, opened: Colle
 
 
 CLIENT_SETTINGS = (*(f"{role}." for role in ROLES), *(f"{end}.{of}." for end in ENDS for of in (*ROLES, "cluster")))
-"""What a flow's own client settings begin with. A client gets every key behind it."""
+"""Prefixes of a flow's own client settings. A client gets every key behind them."""
 
 NAMES_THE_LEDGER = frozenset(key.name for key in (keys.POLICY, keys.SEPARATOR, keys.INTERNAL_SEPARATOR))
 
 NameRule = tuple[Callable[[str], bool], str]
-"""Which names are refused, and why."""
+"""A test of names that are refused, and the reason."""
 
 NAME_RULES: tuple[NameRule, ...] = (
     (
         lambda name: name in NAMES_THE_LEDGER,
-        "it names the ledger in which overrides are kept: change it in the properties file",
+        "it names the ledger that stores overrides: change it in the properties file",
     ),
     (
         lambda name: name.startswith(("lockstep.ledger.", "lockstep.audit.")),
-        "it is about the ledger in which overrides are kept: change it in the properties file",
+        "it concerns the ledger that stores overrides: change it in the properties file",
     ),
     (
         lambda name: name.startswith("password.encoder."),
@@ -126,7 +126,7 @@ NAME_RULES: tuple[NameRule, ...] = (
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a value is hidden: a secret, or the value of a plug-in's own key, which might be one."""
+    """Returns whether a value is hidden: a secret, or the value of a plug-in's own key, which might be one."""
     return is_secret(name) or name not in TABLE
 
 
@@ -134,10 +134,10 @@ ADDRESS_ENDINGS = (
     *(".url", ".urls", ".uri", ".uris", ".servers", ".host", ".hosts", ".address", ".addresses", ".endpoint"),
     *(".endpoints", ".path", ".paths", ".file", ".files", ".location", ".dir", ".directory", ".store"),
 )
-"""How names of keys end that lead somewhere, also in plug-ins."""
+"""Endings of keys that hold an address, also in plug-ins."""
 
 CLASS_ENDINGS = (".class", ".classes")
-"""How names of keys end that name what is to be imported."""
+"""Endings of keys that name a class to import."""
 
 LIMIT_KEYS = frozenset(
     key.name
@@ -162,13 +162,13 @@ CLOSED: Mapping[str, Callable[[str], bool]] = {
     "limits": lambda name: name in LIMIT_KEYS,
     "mappings": lambda name: name in (keys.ACL_MAPPING.name, keys.ACL_PROTECTED.name, keys.SCRAM_ADOPT.name),
 }
-"""By the word with which `lockstep.overrides.allowed` opens them."""
+"""Tests of protected keys, by the word of `lockstep.overrides.allowed` that opens them."""
 
 REFERENCES = "references"
 
 
 def permitted(properties: Mapping[str, str]) -> frozenset[str]:
-    """Returns the keys that the file opens. `properties`: the job's, which no override can change."""
+    """Returns the words in `lockstep.overrides.allowed` of the job's properties, which no override can change."""
     written = properties.get(keys.OVERRIDES_ALLOWED.name)
     try:
         return frozenset(keys.OVERRIDES_ALLOWED.type.parse(written or ""))
@@ -177,7 +177,7 @@ def permitted(properties: Mapping[str, str]) -> frozenset[str]:
 
 
 def closed(name: str, reference: bool, opened: Collection[str]) -> str | None:
-    """Why no override may say this, or None."""
+    """Returns why an override must not set this key or reference; None if it may."""
     for refused, reason in NAME_RULES:
         if refused(name):
             return reason
@@ -215,9 +215,9 @@ def _misplaced(name: str, override: Override) -> str | None:
 
 
 def refused_text(problems: Collection[str]) -> str:
-    """The problems as one message."""
+    """Returns the problems as one message."""
     return (
-        "the overrides in its ledger are refused, all of them, since some could not have been written with `lockstep "
-        f"configs` under this properties file: {'; '.join(problems)}. Look who wrote them (`lockstep audit`, "
+        "Lockstep refuses all overrides in its ledger, because some could not have been written with `lockstep "
+        f"configs` under this properties file: {'; '.join(problems)}. Check who wrote them (`lockstep audit`, "
         "`lockstep validate --rights`), then delete them with `lockstep configs --alter --delete-config`"
     )

@@ -1,4 +1,4 @@
-"""Every level of a property of Lockstep, the one in force first, and what a deletion would fall back to. Pure."""
+"""Shows every level of a property of Lockstep, the one in force first, and the value after a deletion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streaming.flow import Flow
 
 
 class Source(str, Enum):
-    """Where a value comes from, the strongest first."""
+    """The source of a value, the strongest first."""
 
     FLOW = "FLOW"
     ALL_FLOWS = "ALL_FLOWS"
@@ -43,7 +43,8 @@ def flow_views(flow: Flow, stored: InLedger, properties: Properties, file: str, 
 
 
 def default_views(stored: Mapping[Flow, InLedger], properties: Properties, file: str, every: bool) -> list[ConfigView]:
-    """Returns the default of all flows. A flow whose ledger has another one, or none, is named beside the value."""
+    """Returns the defaults for all flows. If a flow's ledger has another default, or none, the value names that
+    flow."""
     found = {flow: at_level(entries, OverrideLevel.ALL) for flow, entries in sorted(stored.items())}
     names = {name for at in found.values() for name in at} | _all_names(every, properties)
     return [_default_view(name, found, properties, file) for name in sorted(names)]
@@ -108,7 +109,7 @@ def _shown_value(name: str, value: str) -> str | None:
 
 
 def default_text(value: object) -> str | None:
-    """A default as a file would have it; None for one that is not set."""
+    """Returns a default as a file would have it; None if there is none."""
     if value is None or value in ((), ""):
         return None
     if isinstance(value, bool):
@@ -124,8 +125,8 @@ DAMAGED_OVERRIDE = "damaged"
 
 @dataclass(frozen=True)
 class OverrideAlteration:
-    """A change of overrides. `flows`: whose ledgers are written. `before`: the content of all ledgers that could be
-    read."""
+    """A change of overrides. `flows`: the flows whose ledgers are written. `before`: the content of all ledgers that
+    could be read."""
 
     level: OverrideLevel
     flows: Sequence[Flow]
@@ -135,20 +136,20 @@ class OverrideAlteration:
 
     @property
     def after(self) -> dict[Flow, InLedger]:
-        """What all ledgers hold then."""
+        """Returns the content of all ledgers after the change."""
         own = {flow: altered(self.before[flow], self.level, self.overrides) for flow in self.flows}
         return {**self.before, **own}
 
     @property
     def entries(self) -> dict[Key, str | None]:
-        """What to put into each ledger; None deletes an entry."""
+        """Returns the entries to write into each ledger; None deletes an entry."""
         return {
             (self.level.value, name): None if override is None else override.to_text()
             for name, override in self.overrides.items()
         }
 
     def changes(self, flow: Flow) -> list[SettingChange]:
-        """For the flow's audit topic."""
+        """Returns the changes for the flow's audit topic."""
         known = texts_at(self.before[flow], self.level)
         rows = [
             SettingChange(self._written(flow, name), _shown(name, known.get(name)), self._new(name))

@@ -1,4 +1,4 @@
-"""The settings that are in force: the file's, and over them the overrides in the flows' ledgers."""
+"""Loads the settings in force: the file's, with the overrides in the flows' ledgers over them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from streaming.flow import Flow
 log = logging.getLogger(__name__)
 
 Read = Callable[[Settings], Mapping[Flow, InLedger | Unreadable]]
-"""Reads the ledgers of these flows."""
+"""Reads the ledgers of the flows in these settings."""
 
 
 def load_with_overrides(
@@ -41,11 +41,11 @@ def load_with_overrides(
     job: bool = False,
     reading: Reading = USUAL,
 ) -> Settings:
-    """Like `load`, with the overrides of each flow. Raises ConfigurationError with the mistakes of both.
+    """Loads the settings with the overrides of each flow. Raises ConfigurationError with the mistakes of both.
 
-    If a flow's ledger cannot be read, the flow keeps the overrides of `before`. Without them, `stored_overrides` has
-    None for it, and a job does nothing for the flow until it knows them. The same holds for a `job` if overrides break
-    a rule (`app.overrides.overridable`). For a command that is a mistake.
+    If a flow's ledger cannot be read, the flow keeps the overrides of `before`. Without `before`, `stored_overrides`
+    has None for it, and a job does nothing for the flow until it knows them. The same holds for a `job` if overrides
+    break a rule (`app.overrides.overridable`). For a command that is a mistake.
     """
     loaded = partial(load, path, flows, environ=environ, before=before, reading=reading)
     used: Overrides = before.override_values if before is not None else {}
@@ -93,7 +93,8 @@ def _stored(found: Mapping[Flow, InLedger | Unreadable], before: Settings | None
 def in_plain(
     stored: Mapping[Flow, InLedger | None], properties: Mapping[str, str], path: Path
 ) -> dict[Flow, dict[str, str]]:
-    """Returns what holds for each flow with overrides. Raises ConfigurationError with every unusable one."""
+    """Returns the overrides in force for each flow, in plain text. Raises ConfigurationError with every unusable
+    one."""
     values, mistakes = {}, []
     for flow, entries in stored.items():
         try:
@@ -109,9 +110,9 @@ def in_plain(
 
 
 def encode_again(settings: Settings) -> None:
-    """Encode passwords in the ledgers with the current secret, if they have the old one.
+    """Encodes passwords in the ledgers with the current secret, if they have the old one.
 
-    A failure is logged: the old secret still decodes them, and the next start tries again.
+    Logs a failure: the old secret still decodes them, and the next start tries again.
     """
     for flow in settings.flows:
         stored = settings.stored_overrides.get(flow.flow)
@@ -139,7 +140,7 @@ def override_of(name: str, value: str, properties: Mapping[str, str], literal: b
         return Override(value)
     if not properties.get(SECRET):
         raise LockstepError(
-            f"{name} is a secret, and is kept encoded: set {SECRET} in the properties file, or keep a reference "
+            f"{name} is a secret, and is stored encoded: set {SECRET} in the properties file, or keep a reference "
             "such as ${file:PATH:KEY}, which each job looks up, with --literal"
         )
     encoder = PasswordEncoder(encoder_settings(properties))
@@ -147,12 +148,13 @@ def override_of(name: str, value: str, properties: Mapping[str, str], literal: b
 
 
 def values_of(stored: InLedger, properties: Mapping[str, str]) -> dict[str, str]:
-    """Returns what holds for a flow, in plain text. Raises LockstepError if a password cannot be decoded."""
+    """Returns the overrides in force for a flow, in plain text. Raises LockstepError if a password cannot be
+    decoded."""
     return {name: _plain(name, override, properties)[0] for name, override in effective(stored).items()}
 
 
 def reencoded(stored: InLedger, properties: Mapping[str, str]) -> dict[Key, str]:
-    """Returns the entries that only the old secret decodes, or that were encoded in another way. Raises
+    """Returns the entries that need the old secret, or that have other encoder settings, encoded again. Raises
     LockstepError."""
     again: dict[Key, str] = {}
     for level in OverrideLevel:
@@ -164,8 +166,8 @@ def reencoded(stored: InLedger, properties: Mapping[str, str]) -> dict[Key, str]
 
 
 def _plain(name: str, override: Override, properties: Mapping[str, str]) -> tuple[str, bool]:
-    """Returns the value, and whether it must be encoded again: only the old secret decoded it, or it was encoded in
-    another way."""
+    """Returns the value, and whether it must be encoded again: because it needed the old secret, or has other encoder
+    settings."""
     if not override.encoded:
         return Reference(override.value) if override.reference else override.value, False
     if not properties.get(SECRET):
@@ -196,7 +198,7 @@ class OverridesRefused(LockstepError):
 
 
 class OverrideWatch:
-    """Compares each flow's ledger with the overrides that the job uses. The flows' passes call `see`; the job's own
+    """Compares each flow's ledger with the overrides that the job uses. The flows' passes call `see`. The job's own
     thread calls `differing` and `adopt`."""
 
     def __init__(self, used: Mapping[Flow, InLedger | None], opened: Collection[str] = ()) -> None:
@@ -206,8 +208,11 @@ class OverrideWatch:
         self._reported: dict[Flow, InLedger] = {}
 
     def see(self, flow: Flow, ledger: Ledger) -> None:
-        """Raises OverridesUnknown, because a flow without its overrides would do what it must not do. Raises
-        OverridesRefused for overrides that break the rules of the file."""
+        """Notes the overrides in a flow's ledger, and stops the pass if they are not usable.
+
+        Raises OverridesUnknown if the flow was started without them, and OverridesRefused if they break the rules of
+        the file.
+        """
         self._seen[flow] = seen = ledger.values(Entry.OVERRIDE)
         if wrong := refusals(seen, self._opened):
             raise OverridesRefused(f"{flow.name} does nothing: {refused_text(wrong)}")
@@ -218,15 +223,15 @@ class OverrideWatch:
             )
 
     def differing(self) -> frozenset[Flow]:
-        """Returns the flows whose ledger differs from what is in force. Each content is returned once."""
+        """Returns the flows whose ledger differs from the overrides in force. Reports each content once."""
         differ = {flow: seen for flow, seen in dict(self._seen).items() if seen != (self._used.get(flow) or {})}
         reported, self._reported = self._reported, dict(differ)
         return frozenset(flow for flow, seen in differ.items() if reported.get(flow) != seen)
 
     def unknown(self, flow: Flow) -> bool:
-        """Whether the flow's settings were made without its ledger."""
+        """Returns whether the flow's settings were made without its ledger."""
         return self._used.get(flow) is None
 
     def adopt(self, used: Mapping[Flow, InLedger | None]) -> None:
-        """The settings are made from these now."""
+        """Notes the overrides from which the settings are now made."""
         self._used = dict(used)

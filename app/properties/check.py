@@ -1,4 +1,4 @@
-"""What is wrong with single lines: unknown keys, values that are not allowed, references that fail."""
+"""Checks single lines: unknown keys, values that are not allowed, references that fail."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PROTOCOL_KEY = re.compile(rf"((source|target)\.)?(({'|'.join(ROLES)}|cluster)\.)
 
 
 def check(properties: Properties, *, strict: bool = False) -> None:
-    """Check every line by itself. `strict`: every unknown key is a mistake, not only Lockstep's own."""
+    """Checks every line by itself. `strict`: every unknown key is a mistake, not only Lockstep's own."""
     for where, entry in properties.by_key.items():
         if not SANE_KEY.fullmatch(entry.key):
             properties.warn(
@@ -49,7 +49,7 @@ def _check_arrow(properties: Properties, where: ScopedKey, entry: PropertyLine, 
     match = ARROW.fullmatch(entry.key.removeprefix(PREFIX))
     if match is None or not match["source"] or not match["target"]:
         properties.mistake(
-            entry, "is no key of a flow: write SOURCE->TARGET.KEY, without spaces, e.g. a->b.enabled=true"
+            entry, "is not a key of a flow: write SOURCE->TARGET.KEY, without spaces, e.g. a->b.enabled=true"
         )
         return
     source, target = match["source"], match["target"]
@@ -71,7 +71,7 @@ def _check_name(properties: Properties, where: ScopedKey, entry: PropertyLine, s
         (properties.mistake if strict else properties.warn)(entry, problem)
     elif where.name in RENAMED and not isinstance(where.scope, str):
         properties.warn(
-            entry, f"is called {RENAMED[where.name]} today: MM2 of Kafka 4 ignores the old name, Lockstep does not"
+            entry, f"is the old name of {RENAMED[where.name]}: MM2 of Kafka 4 ignores it, Lockstep reads it"
         )
     elif (problem := _unknown_key(properties, where)) is not None:
         # An override may be a plug-in's own key: the operator said so with --custom.
@@ -80,7 +80,7 @@ def _check_name(properties: Properties, where: ScopedKey, entry: PropertyLine, s
 
 
 def _elsewhere(where: ScopedKey) -> str | None:
-    """Returns why a known key changes nothing in its scope; None if it does."""
+    """Returns why a known key has no effect in its scope; None if it has one."""
     scope = TABLE[where.name].scope if where.name in TABLE else None
     # `a.metric.reporters` is for MM2's clients.
     if scope is KeyScope.JOB and where.scope is not None and (where.ours or where.name != METRIC_REPORTERS.name):
@@ -112,9 +112,9 @@ def _unknown(properties: Properties, where: ScopedKey, near: str) -> str:
     if where.scope is None and tail in cluster_names():
         return f"{head} is not in `clusters`{_listed(head, properties.aliases)}; no program reads this key"
     scope = "" if where.scope is None else f"{getattr(where.scope, 'name', where.scope)}."
-    plug_in = "only a plug-in of yours would see it"
+    plug_in = "only your own plug-in would see it"
     if where.ours:
-        plug_in = f"the key of a plug-in of yours is written without the prefix `{PREFIX}`"
+        plug_in = f"write the key of your own plug-in without the prefix `{PREFIX}`"
         # Without the prefix the line would be MM2's as well.
         near = near and PREFIX + near.removeprefix(PREFIX)
     hint = f"; nearest: {scope}{near}" if near else ""
@@ -138,7 +138,7 @@ def _check_value(properties: Properties, where: ScopedKey, entry: PropertyLine) 
 
 
 def _is_read(where: ScopedKey) -> bool:
-    """Whether Lockstep needs the value. Other keys are MM2's business."""
+    """Returns whether Lockstep uses the value. Other keys are for MM2."""
     if isinstance(where.scope, str):
         return where.name in kafka_names()["client"] or where.name.startswith(tuple(f"{role}." for role in ROLES))
     return where.name in TABLE or where.name in kafka_names()["client"] or where.name in role_names()

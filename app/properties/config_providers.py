@@ -1,8 +1,8 @@
 """Kafka's config providers: `${env:NAME}`, `${file:PATH:KEY}`, `${dir:PATH:KEY}` in values.
 
-Source: `ConfigTransformer` and `org.apache.kafka.common.config.provider`. The three work without being declared;
-where `config.providers` declares names, those names, classes and `param.`s hold. One difference is meant: where Kafka
-leaves a reference that it cannot resolve as it is, and the text `${…}` becomes a password, this is a mistake.
+Source: `ConfigTransformer` and `org.apache.kafka.common.config.provider`. The three work without a declaration. Where
+`config.providers` declares names, only those count, with their classes and `param.`s. A reference that cannot be
+resolved is a mistake. Kafka leaves it unchanged, so the text `${…}` becomes a password.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ ConfigProvider = Callable[[str, str], str]
 
 
 def environment_provider(environ: Mapping[str, str], allowlist: str = ".*") -> ConfigProvider:
-    """Environment variables whose whole name matches `allowlist.pattern`."""
+    """Returns a provider of environment variables whose whole name matches `allowlist.pattern`."""
 
     def get(path: str, key: str) -> str:
         if path:
             raise ProviderError("environment variables have no path: write ${env:NAME}")
         if not compile_java(allowlist).fullmatch(key):
-            raise ProviderError(f"the allowlist.pattern {allowlist} does not let {key} through")
+            raise ProviderError(f"the allowlist.pattern {allowlist} does not match {key}")
         if key not in environ:
             raise ProviderError(f"the environment variable {key} is not set")
         return environ[key]
@@ -48,7 +48,7 @@ def environment_provider(environ: Mapping[str, str], allowlist: str = ".*") -> C
 
 
 def file_provider(allowed: tuple[Path, ...] = ()) -> ConfigProvider:
-    """Keys of a properties file, read as UTF-8. `allowed`: folders where it may be; none: anywhere."""
+    """Returns a provider of the keys of a properties file in UTF-8. `allowed`: folders that may hold it; empty: any."""
 
     def get(path: str, key: str) -> str:
         file = _allowed_path(path, allowed)
@@ -65,7 +65,9 @@ def file_provider(allowed: tuple[Path, ...] = ()) -> ConfigProvider:
 
 
 def directory_provider(allowed: tuple[Path, ...] = ()) -> ConfigProvider:
-    """Files of a folder, one value a file, as Kubernetes mounts secrets. UTF-8, read whole. `allowed`: as for files."""
+    """Returns a provider of files in a folder, one UTF-8 value a file, as Kubernetes mounts secrets. `allowed`: as in
+    `file_provider`.
+    """
 
     def get(path: str, key: str) -> str:
         folder = _allowed_path(path, allowed)
@@ -81,11 +83,11 @@ def directory_provider(allowed: tuple[Path, ...] = ()) -> ConfigProvider:
 
 
 def foreign_provider(class_name: str) -> ConfigProvider:
-    """A declared class that Lockstep does not have. It is a mistake only where a reference uses it."""
+    """Returns a provider for a declared class that Lockstep lacks. It fails only if a reference uses it."""
 
     def get(path: str, key: str) -> str:
         known = ", ".join(f"{KAFKA_PACKAGE}{name}" for name in CLASSES)
-        raise ProviderError(f"the class {class_name} is not known here; known: {known}")
+        raise ProviderError(f"Lockstep does not have the class {class_name}; it has: {known}")
 
     return get
 
@@ -99,7 +101,7 @@ CLASSES: Mapping[str, str] = {
 
 def _reason(error: Exception) -> str:
     # The text of a UnicodeDecodeError or of an InvalidUEscapeError has a piece of the file in it.
-    return (error.strerror or "input/output error") if isinstance(error, OSError) else "it is not in UTF-8, or broken"
+    return (error.strerror or "input/output error") if isinstance(error, OSError) else "it is not UTF-8, or damaged"
 
 
 def _allowed_path(path: str, allowed: tuple[Path, ...]) -> Path:
@@ -165,7 +167,8 @@ def resolve(entry: PropertyLine, providers: Mapping[str, ConfigProvider], findin
     """Returns the entry with its references replaced once, or with its `problem`. A value that looks like a reference
     stays.
 
-    A provider that is not declared is a mistake in any key. `check` decides whether another problem is one.
+    A provider that is not declared is a mistake in any key. For other problems, `check` decides whether they are
+    mistakes.
     """
     problems: list[str] = []
 
@@ -191,7 +194,7 @@ def resolve(entry: PropertyLine, providers: Mapping[str, ConfigProvider], findin
 def resolve_all(
     entries: Mapping[str, PropertyLine], environ: Mapping[str, str], findings: Findings
 ) -> dict[str, PropertyLine]:
-    """Resolve all entries except the ones that declare providers."""
+    """Resolves all entries except those that declare providers."""
     providers = config_providers(entries, environ, findings)
     return {
         key: entry if key.startswith(DECLARED) else resolve(entry, providers, findings)

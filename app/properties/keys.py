@@ -1,8 +1,8 @@
-"""The keys that Lockstep reads: type, default, where they hold, what they mean.
+"""The keys that Lockstep reads: type, default, scope, meaning.
 
-A key of scope FLOW holds as `a->b.KEY` for one flow, as `KEY` for all. Any key of MM2's may carry the prefix
+A key of scope FLOW is written `a->b.KEY` for one flow, or `KEY` for all. Any key of MM2's may carry the prefix
 `lockstep.` in front (`lockstep.KEY`, `lockstep.a->b.KEY`) or after the flow (`a->b.lockstep.KEY`), and then wins.
-Where the source is MM2, defaults are MM2 4.3.1's.
+Defaults of MM2's keys are MM2 4.3.1's.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MIRROR = "org.apache.kafka.connect.mirror."
 
 
 class KeyScope(Enum):
-    """Where a key holds."""
+    """What a key holds for."""
 
     JOB = "the whole job"
     FLOW = "a flow, or all of them"
@@ -53,18 +53,18 @@ class Live(Enum):
 
     FLOW = "at once"
     QUERY = "at once; the query restarts"
-    BATCH = "at once; no flow is renewed"
+    BATCH = "at once; flows continue"
     REPORTERS = "at once; the reporters are told"
     JOB = "with a restart of the job"
 
 
 REPLACES_FLOWS = frozenset({Live.FLOW, Live.QUERY})
-"""What a flow's settings are made of: such a change replaces the flow, or reconfigures its plug-ins."""
+"""Changes that replace the flow, or reconfigure its plug-ins, because the flow's settings are made from these keys."""
 
 
 @dataclass(frozen=True)
 class Key(Generic[T]):
-    """One key. `kip`: Kafka's proposal or issue that it comes from. Without one it is MM2's, or Lockstep's own if it
+    """One key. `kip`: the Kafka proposal or issue that introduced it. Empty: it is MM2's, or Lockstep's own if it
     begins with `lockstep.`. `prefixed`: Lockstep reads it only with the prefix `lockstep.`."""
 
     name: str
@@ -659,4 +659,4 @@ TABLE: Mapping[str, Key[Any]] = _DECLARED | {
     for switch in kind.row.enabled_by
     if switch.name not in _DECLARED
 }
-"""All of them, by name: whatever is declared above, and the switches of all kinds."""
+"""All keys by name: those declared above, and the switches of all kinds."""

@@ -1,4 +1,4 @@
-"""Which names are keys at all: ours, MM2's, a Connect worker's, a client's. Any other name is likely a slip."""
+"""All known keys: Lockstep's, MM2's, a Connect worker's, a client's. Any other name is probably misspelt."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ ROLES = ("admin", "consumer", "producer")
 ENDS = ("source", "target")
 
 OUR_KEYS = frozenset(name for name in TABLE if name.startswith("lockstep."))
-"""Keys whose own name begins with `lockstep.`: there the prefix overrides nothing."""
+"""Keys whose own name begins with `lockstep.`: there the prefix does not override MM2's key."""
 
 RENAMED: Mapping[str, str] = {old: new for new, old in DEPRECATED.items()}
-"""Names from before Kafka 4.0, by the old one: Lockstep's filters still read them, MM2 no more."""
+"""New names by the names from before Kafka 4.0. Lockstep's filters still read the old names; MM2 does not."""
 
 FAMILIES = (
     "config.providers.",
@@ -37,19 +37,20 @@ FAMILIES = (
     "transforms.",
     "value.converter.",
 )
-"""Prefixes after which MM2 and Connect take any name."""
+"""Prefixes after which MM2 and Connect accept any name."""
 
 NEAR_ENOUGH = 0.7
-"""How like a known key an unknown one must be for the known one to be named."""
+"""Similarity (0 to 1) from which a message suggests a known key for an unknown one."""
 
 SURE = 0.9
-"""How like a known key a name of a family must be to count as a slip, too."""
+"""Similarity (0 to 1) from which even a name with a prefix of FAMILIES counts as misspelt."""
 
 
 @cache
 def kafka_names() -> Mapping[str, frozenset[str]]:
-    """Names of Kafka's own settings: `client` (what MM2 takes from `a.KEY`), `admin`, `consumer`, `producer`, `mirror`,
-    `worker`."""
+    """Returns the names of Kafka's own settings by role: `client` (what MM2 takes from `a.KEY`), `admin`, `consumer`,
+    `producer`, `mirror`, `worker`.
+    """
     data = orjson.loads(NAMES_FILE.read_bytes())
     names = {kind: frozenset(data[kind]) for kind in ("client", *ROLES, "mirror", "worker")}
     return {kind: own | names["client"] if kind in ROLES else own for kind, own in names.items()}
@@ -57,13 +58,13 @@ def kafka_names() -> Mapping[str, frozenset[str]]:
 
 @cache
 def role_names() -> frozenset[str]:
-    """`admin.KEY`, `consumer.KEY`, `producer.KEY`."""
+    """Returns the names `admin.KEY`, `consumer.KEY`, `producer.KEY`."""
     return frozenset(f"{role}.{name}" for role in ROLES for name in kafka_names()[role])
 
 
 @cache
 def cluster_names() -> frozenset[str]:
-    """Names that may follow an alias: client settings, and settings of the worker for that cluster."""
+    """Returns the names that may follow an alias: client settings, and the worker's settings for that cluster."""
     overrides = frozenset(f"{role}.override.{name}" for role in ROLES for name in kafka_names()[role])
     ours = frozenset(name for name, key in TABLE.items() if key.scope is KeyScope.CLUSTER)
     return kafka_names()["client"] | kafka_names()["worker"] | role_names() | overrides | ours
@@ -71,7 +72,7 @@ def cluster_names() -> frozenset[str]:
 
 @cache
 def flow_names() -> frozenset[str]:
-    """What can stand behind a flow."""
+    """Returns the names that may follow a flow."""
     ends = frozenset(f"{end}.{name}" for end in ENDS for name in role_names())
     ends |= frozenset(f"{end}.cluster.{name}" for end in ENDS for name in kafka_names()["client"])
     ours = frozenset(name for name, key in TABLE.items() if key.scope is KeyScope.FLOW)
@@ -81,14 +82,15 @@ def flow_names() -> frozenset[str]:
 
 @cache
 def top_names() -> frozenset[str]:
-    """What can stand alone."""
+    """Returns the names that may stand without alias and flow."""
     own = frozenset(name for name, key in TABLE.items() if key.scope is not KeyScope.CLUSTER)
     return own | kafka_names()["mirror"] | kafka_names()["worker"] | kafka_names()["client"]
 
 
 @cache
 def read_names() -> frozenset[str]:
-    """Keys that Lockstep reads and that may carry its prefix: its own, some of MM2's, and client settings."""
+    """Returns the keys that Lockstep reads and that may carry its prefix: its own, some of MM2's, and client
+    settings."""
     clients = kafka_names()["client"] | role_names()
     ends = frozenset(f"{end}.{name}" for end in ENDS for name in role_names())
     ends |= frozenset(f"{end}.cluster.{name}" for end in ENDS for name in kafka_names()["client"])
@@ -96,13 +98,13 @@ def read_names() -> frozenset[str]:
 
 
 def is_for_mm2_alone(name: str) -> bool:
-    """Whether MM2 or its Connect worker knows a key that Lockstep does not read."""
+    """Returns whether MM2 or its Connect worker knows this key and Lockstep does not read it."""
     known = top_names() | cluster_names() | flow_names()
     return name not in read_names() and (name in known or name.startswith(FAMILIES))
 
 
 def slip(name: str, names: frozenset[str]) -> str | None:
-    """Returns the known name most like an unknown one; "" if none is like it; None if the name is known."""
+    """Returns the known name most like an unknown one; "" if none is similar; None if the name itself is known."""
     if name in names:
         return None
     if name.startswith(FAMILIES):
@@ -111,7 +113,8 @@ def slip(name: str, names: frozenset[str]) -> str | None:
 
 
 def slip_behind_prefix(name: str, names: frozenset[str]) -> str | None:
-    """Like `slip`, for a name behind the prefix `lockstep.`, which is part of the names of Lockstep's own keys."""
+    """Returns as `slip`, for a name behind the prefix `lockstep.`, which is part of the names of Lockstep's own
+    keys."""
     found = slip(name, names)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What is wrong in a properties file, and where. No message ever shows a secret's value."""
+"""Collects the mistakes in a properties file with their lines. No message ever shows a secret's value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from sinks.secret_values import without_secrets
 from streaming.errors import WrongUsage
 
 SANE_KEY = re.compile(r"[A-Za-z0-9._>-]+")
-"""What a key can look like. Anything else may be the rest of a value whose line lost its backslash: not to be shown."""
+"""Matches what a key can look like. Other text may be the rest of a value whose line lost its backslash, and must not
+be shown."""
 
 REFERENCE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 """Kafka's `ConfigTransformer.DEFAULT_PATTERN`: provider (1), path (3), key (4)."""
@@ -19,8 +20,8 @@ REFERENCE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 
 @dataclass(frozen=True, slots=True)
 class PropertyLine:
-    """A line of the file. `raw`: as written. `value`: with references resolved. `problem`: why they cannot be.
-    `origin`: where it comes from, if not from the file; then its line number means nothing. `encoded`: it was kept
+    """A line of the file. `raw`: as written. `value`: with references resolved. `problem`: why they cannot be resolved.
+    `origin`: the source if it is not the file; the line number then has no meaning. `encoded`: the value was stored
     encrypted."""
 
     key: str
@@ -33,13 +34,13 @@ class PropertyLine:
 
     @property
     def is_referred(self) -> bool:
-        """Whether a part of the value comes from a reference. Then it may be a secret, whatever the key."""
+        """Whether a part of the value comes from a reference. Such a value may be secret, whatever the key."""
         return REFERENCE.search(self.raw) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """One thing to mend. `line`: None for a missing line. `key`: empty if the line has none to show."""
+    """One thing to correct. `line`: None for a missing line. `key`: "" if the line has none to show."""
 
     file: str
     line: int | None
@@ -52,10 +53,10 @@ class Mistake:
 
 
 class ConfigurationError(WrongUsage):
-    """A file that cannot be used. `mistakes`: all of them. `warnings`: what else looks wrong."""
+    """A file that cannot be used. `mistakes`: all of them. `warnings`: other doubtful lines."""
 
     code = "CONFIGURATION"
-    remedy: ClassVar[str | None] = "mend the properties file; `lockstep validate` lists all that is wrong in it"
+    remedy: ClassVar[str | None] = "mend the properties file; `lockstep validate` lists all its mistakes"
 
     def __init__(self, mistakes: Iterable[Mistake], warnings: Iterable[Mistake] = ()) -> None:
         self.mistakes = tuple(mistakes)
@@ -64,12 +65,12 @@ class ConfigurationError(WrongUsage):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """One line for each mistake or warning. Mistakes come last, where a terminal shows them."""
+        """One line for each warning or mistake. Mistakes come last, where a terminal shows them."""
         return *self._warned, *self.said
 
     @property
     def said(self) -> tuple[str, ...]:
-        """The mistakes alone, a line each."""
+        """The mistakes, a line each."""
         return tuple(map(str, self.mistakes))
 
     @property
@@ -84,13 +85,13 @@ class UnreadableFile(ConfigurationError):
 
 
 class WrongFlow(ConfigurationError):
-    """The user asked for a flow that the file, which is sound, does not enable."""
+    """The user named a flow that the file does not enable. The file itself has no mistake."""
 
     code = WrongUsage.code
     remedy = WrongUsage.remedy
 
     def __init__(self, mistakes: Iterable[Mistake], warnings: Iterable[Mistake] = ()) -> None:
-        """`warnings` are left out."""
+        """Keeps the mistakes and drops the `warnings`."""
         super().__init__(mistakes)
 
 
@@ -104,25 +105,26 @@ class Findings:
         self._hidden: tuple[str, ...] = ()
 
     def hide(self, texts: Iterable[str]) -> None:
-        """Show these texts in no message from now on, not even in a plug-in's."""
+        """Removes these texts from all later messages, even from a plug-in's."""
         self._hidden = tuple(texts)
 
     @property
     def mistakes(self) -> tuple[Mistake, ...]:
-        """Mistakes in the order of the lines. Ones without a line come first."""
+        """The mistakes in the order of the lines. Those without a line come first."""
         return tuple(sorted(self._mistakes, key=_by_line))
 
     @property
     def warnings(self) -> tuple[Mistake, ...]:
-        """Warnings in the order of the lines. Ones without a line come first."""
+        """The warnings in the order of the lines. Those without a line come first."""
         return tuple(sorted(self._warnings, key=_by_line))
 
     def mistake(self, at: PropertyLine | int | None, message: str, key: str | None = None) -> None:
-        """Note something that must be mended. `at`: gives line and key, unless `key` names another one."""
+        """Adds a mistake: the file cannot be used until it is corrected. `at`: the line. `key`: named instead of the
+        line's key."""
         self._mistakes[self._found(at, message, key)] = None
 
     def warn(self, at: PropertyLine | int | None, message: str, key: str | None = None) -> None:
-        """Note something that works, but probably not as meant. A line with a mistake gets no warning."""
+        """Adds a warning: the line works, but probably not as intended. A line with a mistake gets no warning."""
         found = self._found(at, message, key)
         if found not in self._mistakes:
             self._warnings[found] = None

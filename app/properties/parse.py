@@ -1,4 +1,4 @@
-"""Java's properties format, with line numbers: what `java.util.Properties.load` reads, bytes being Latin-1."""
+"""Parses Java's properties format with line numbers, as `java.util.Properties.load` does; bytes are Latin-1."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ ONLY_CONTINUED = re.compile(r"[ \t\f]*\\[\r\n]+")
 
 
 class _Lines:
-    """The lines of a text. It counts the lines that the parser has taken.
+    """The lines of a text. Counts the lines that the parser has taken.
 
-    For `Properties.load` an entry has not begun with a line that has only a continuing backslash: a `#` in the next
-    line begins a comment. javaproperties would take it for a key, so it gets an empty line instead.
+    For `Properties.load` a line with only a continuing backslash does not begin an entry: a `#` in the next line begins
+    a comment. javaproperties would take it for a key, so it gets an empty line instead.
     """
 
     def __init__(self, text: str) -> None:
@@ -56,7 +56,7 @@ def read(path: Path, findings: Findings) -> dict[str, PropertyLine]:
         findings.mistake(None, f"cannot be read: {error.strerror or error}; name a properties file with --config")
         raise UnreadableFile(findings.mistakes) from error
     if data.startswith(UTF16_MARKS) or b"\0" in data:
-        findings.mistake(None, "is no properties file: it is binary, or UTF-16; save it as ASCII or ISO 8859-1")
+        findings.mistake(None, "is not a properties file: it is binary, or UTF-16; save it as ASCII or ISO 8859-1")
         return {}
     if data.startswith(UTF8_MARK):
         findings.warn(

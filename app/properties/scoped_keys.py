@@ -1,8 +1,8 @@
-"""For what a line of the file holds, and which of several wins: MM2's precedence, and Lockstep's prefix over it.
+"""Finds what a line holds for, and which of several lines wins: MM2's precedence, with Lockstep's prefix above it.
 
-Source: `MirrorMakerConfig.connectorBaseConfig` and `.clusterProps`, `MirrorConnectorConfig.sourceAdminConfig`.
-A key with the prefix `lockstep.` wins over every key without it, also `lockstep.KEY` over `a->b.KEY`. So one line turns
-a sync on for Lockstep, however MM2's lines are written.
+Source: `MirrorMakerConfig.connectorBaseConfig` and `.clusterProps`, `MirrorConnectorConfig.sourceAdminConfig`. A key
+with the prefix `lockstep.` wins over every key without it: `lockstep.KEY` even wins over `a->b.KEY`. So one line
+enables a sync for Lockstep, whatever MM2's lines say.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from streaming.flow import Flow
 PREFIX = "lockstep."
 
 Scope = Flow | str | None
-"""A flow, the alias of a cluster, or None: all of them."""
+"""What a key holds for: a flow, a cluster (its alias), or everything (None)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScopedKey:
-    """A bare name, and the clusters and flows for which it holds. `ours`: it has the prefix, or its own name begins
-    with `lockstep.`."""
+    """A bare name with its scope. `ours`: it has the prefix, or its own name begins with `lockstep.`."""
 
     scope: Scope
     ours: bool
@@ -32,7 +31,7 @@ class ScopedKey:
 
 
 def scoped_key(key: str, aliases: Iterable[str]) -> ScopedKey:
-    """Split a key as written. A key that names no cluster and no flow holds for all, known or not."""
+    """Splits a key as written. A key without a cluster or flow holds for all, whether known or not."""
     rest = key.removeprefix(PREFIX)
     ours = rest != key
     if key in OUR_KEYS or rest in top_names():
@@ -55,7 +54,7 @@ def _named(scope: Scope, ours: bool, name: str) -> ScopedKey:
 
 
 class Properties:
-    """The resolved entries of a file, by scope and name, and what is found about them."""
+    """The resolved entries of a file by scope and name, and the mistakes found in them."""
 
     def __init__(self, entries: Mapping[str, PropertyLine], aliases: Sequence[str], findings: Findings) -> None:
         self.aliases, self.findings = tuple(aliases), findings
@@ -70,22 +69,23 @@ class Properties:
             self.by_key[where] = entry
 
     def override(self, entries: Iterable[PropertyLine]) -> None:
-        """Add entries that are stronger than the file. Their keys name a flow and have the prefix."""
+        """Adds entries that win over the file. Their keys name a flow and have the prefix."""
         self.by_key |= {scoped_key(entry.key, self.aliases): entry for entry in entries}
 
     def values(self) -> dict[ScopedKey, str]:
-        """The resolved text of every line, with secrets."""
+        """Returns the resolved text of every line, with secrets."""
         return {where: entry.value for where, entry in self.by_key.items()}
 
     def at(self, scope: Scope, ours: bool, name: str) -> PropertyLine | None:
         return self.by_key.get(ScopedKey(scope, ours, name))
 
     def entry(self, name: str, flow: Flow | None = None) -> PropertyLine | None:
-        """Returns the entry that Lockstep uses: with the prefix before without it, the flow's before all flows'."""
+        """Returns the entry that Lockstep uses: one with the prefix wins over one without, then the flow's over the one
+        for all flows."""
         return self._first(name, flow, (True, False))
 
     def mm2_entry(self, name: str, flow: Flow) -> PropertyLine | None:
-        """Returns the entry that MM2 uses, which knows no prefix."""
+        """Returns the entry that MM2 uses. MM2 does not know the prefix."""
         return self._first(name, flow, (False,))
 
     def _first(self, name: str, flow: Flow | None, layers: tuple[bool, ...]) -> PropertyLine | None:
@@ -101,7 +101,7 @@ class Properties:
         return parsed(key, entry)
 
     def is_sound(self, name: str, flow: Flow | None = None) -> bool:
-        """Whether the value is missing or allowed. `check` reports one that is not."""
+        """Returns whether the value is missing or allowed. `check` reports other values."""
         entry = self.entry(name, flow)
         if entry is None or name not in TABLE:
             return True
@@ -116,19 +116,19 @@ class Properties:
         return key.default if entry is None else parsed(key, entry)
 
     def of_flow(self, flow: Flow) -> dict[str, str]:
-        """Returns the properties of a flow's plug-in: every key that holds for the flow, by its bare name.
+        """Returns the properties for a flow's plug-in: every key that holds for the flow, by its bare name.
 
-        Its aliases are always the flow's own, as in `MirrorMakerConfig.connectorBaseConfig`.
+        `source.cluster.alias` and its like are always the flow's own, as in `MirrorMakerConfig.connectorBaseConfig`.
         """
         aliases = {"source.cluster.alias": flow.source, "target.cluster.alias": flow.target}
         return self._bare((None, flow)) | aliases
 
     def of_job(self) -> dict[str, str]:
-        """Returns the properties of the job's plug-ins: every key that holds for all flows, by its bare name."""
+        """Returns the properties for the job's plug-ins: every key that holds for all flows, by its bare name."""
         return self._bare((None,))
 
     def _bare(self, scopes: Sequence[Scope]) -> dict[str, str]:
-        """Values by bare name, the weakest scope first."""
+        """Returns values by bare name. `scopes`: the weakest first."""
         values: dict[str, str] = {}
         for ours in (False, True):
             for scope in scopes:
@@ -140,8 +140,8 @@ class Properties:
         return values
 
     def client(self, role: str, alias: str, flow: Flow | None = None) -> dict[str, str]:
-        """Returns the client properties of a cluster in one role (`admin`, `consumer`, `producer`), for a flow if
-        given."""
+        """Returns the client properties of a cluster in a role (`admin`, `consumer`, `producer`). `flow`: None for
+        those without a flow."""
         found: dict[str, PropertyLine] = {}
         for ours in (False, True):
             for slot in reversed(slots(role, alias, flow)):
@@ -153,14 +153,15 @@ class Properties:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place of client settings: its scope, what precedes the client's own name, and which names are valid there."""
+    """A place where client settings may stand: its scope, the prefix of the client's own name, and the names valid
+    there."""
 
     scope: Scope
     prefix: str
     names: frozenset[str] | None = None
 
     def client_name(self, where: ScopedKey) -> str | None:
-        """Returns the client's own name of a key in this place; None if the key is no client setting of it."""
+        """Returns the client's own name of a key in this place; None if the key does not belong to it."""
         name = where.name.removeprefix(self.prefix)
         if where.scope != self.scope or not where.name.startswith(self.prefix) or where.name in kafka_names()["mirror"]:
             return None
@@ -199,8 +200,8 @@ def parsed(key: Key[T], entry: PropertyLine) -> T:
 
 
 def live(where: ScopedKey, aliases: Collection[str]) -> Live | None:
-    """Returns what the running job does when this key changes; None if Lockstep does not read it. `aliases`: of the
-    clusters."""
+    """Returns what the running job does when this key changes; None if Lockstep does not read it. `aliases`: the
+    clusters'."""
     key = TABLE.get(where.name)
     if key is not None:
         return None if isinstance(where.scope, Flow) and key.scope is KeyScope.JOB else key.live

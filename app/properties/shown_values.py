@@ -1,7 +1,7 @@
-"""Which values of a file may be shown to people: in messages, logs, reloads, the audit topic. Pure.
+"""Decides which values of a file may be shown to people: in messages, logs, reloads, the audit topic.
 
-A value is shown only if its key is in the table of keys and is not secret. It must also stand there as it is: not by a
-reference, and not as an encoded override. Any other value may be a secret, whatever its key is called.
+A value is shown only if its key is in the table of keys and is not secret. It must also be written in plain text: not
+as a reference, and not as an encoded override. Any other value may be a secret, whatever its key.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from sinks.kafka.security.jaas import option_texts
 from sinks.secret_values import is_secret
 
 SHORTEST_TEXT = 4
-"""Characters from which on a text is taken out of messages wherever it occurs; fewer say nothing."""
+"""Minimum length of a text that is removed from messages wherever it occurs. Shorter ones reveal nothing."""
 
 PLAIN_WORDS = frozenset({"true", "false", "none", "null", "default"})
 IN_URL = re.compile(r"//([^/@\s]*?):?([^/@:\s]*)@")
-"""User (1) and password (2) in a URL."""
+"""Matches user (1) and password (2) in a URL."""
 
 
 def may_be_shown(where: ScopedKey, entry: PropertyLine) -> bool:
-    """Whether the value may be shown."""
+    """Returns whether the value may be shown."""
     return _is_open(where, entry) and not entry.is_referred
 
 
@@ -42,12 +42,13 @@ def _is_open(where: ScopedKey, entry: PropertyLine) -> bool:
 
 
 def shown_keys(properties: Properties) -> frozenset[ScopedKey]:
-    """The keys whose values may be shown."""
+    """Returns the keys whose values may be shown."""
     return frozenset(where for where, entry in properties.by_key.items() if may_be_shown(where, entry))
 
 
 def hidden_texts(properties: Properties) -> tuple[str, ...]:
-    """Returns texts that no foreign message may repeat: secrets, values of references, values of plug-ins."""
+    """Returns texts that a message of other software must not repeat: secrets, values of references, values of
+    plug-ins."""
     found = {
         text
         for where, entry in properties.by_key.items()

@@ -1,4 +1,4 @@
-"""What a value can be: types that read text, and say what is allowed where they cannot."""
+"""Types of values: they parse text, and describe what is allowed if that fails."""
 
 from __future__ import annotations
 
@@ -22,25 +22,26 @@ COMMA_AND_SPACE = re.compile(r"\s*,\s*")
 
 @dataclass(frozen=True)
 class ValueType(Generic[T_co]):
-    """`parse`: raises ValueError for text that is not `allowed`. `words`: the allowed values, if they can be listed."""
+    """A type. `parse`: raises ValueError for text that is not `allowed`. `words`: the allowed values, if they can be
+    listed."""
 
     parse: Callable[[str], T_co]
     allowed: str
     words: tuple[str, ...] = ()
 
     def complaint(self, shown: str, text: str) -> str:
-        """Returns why `text` is wrong: what is allowed, and the nearest word. `shown`: the text as a message may show
-        it."""
+        """Returns a message about a wrong `text`: what is allowed, and the nearest word. `shown`: the text as the
+        message may show it."""
         return f"{shown} is not allowed; allowed: {self.allowed}{nearest_hint(text, self.words)}"
 
 
 def items(text: str) -> tuple[str, ...]:
-    """Split a list as Kafka's `ConfigDef` does: at commas, without white space. Empty text is an empty list."""
+    """Splits a list as Kafka's `ConfigDef` does: at commas, without white space. Empty text is an empty list."""
     return tuple(part for part in COMMA_AND_SPACE.split(text.strip()) if part)
 
 
 def matching(pattern: str, allowed: str) -> ValueType[str]:
-    """Text that matches the pattern as a whole."""
+    """Returns the type of text that matches the whole pattern. `allowed`: its description."""
     compiled = re.compile(pattern, re.DOTALL)
 
     def parse(text: str) -> str:
@@ -53,14 +54,14 @@ def matching(pattern: str, allowed: str) -> ValueType[str]:
 
 
 def secret(note: str = "") -> ValueType[str]:
-    """A secret of Lockstep's own. `note`: added to a complaint."""
+    """Returns the type of a secret of Lockstep's own. `note`: added to a complaint."""
     return matching(f".{{{SECRET_LENGTH},}}", f"text of at least {SECRET_LENGTH} characters{note}")
 
 
 def _patterns(text: str) -> tuple[str, ...]:
     parts = COMMA_AND_SPACE.split(text.strip())
     if "" in parts and len(parts) > 1:
-        raise ValueError("there is nothing between two commas, or at an end: take that comma out")
+        raise ValueError("there is nothing between two commas, or at an end: remove that comma")
     try:
         compile_java("|".join(parts))
     except LockstepError as error:
@@ -75,19 +76,19 @@ def _folder(text: str) -> Path:
 
 
 def one_of(*words: str) -> ValueType[str]:
-    """One of the words, letter case included, as Kafka's `ValidString`."""
+    """Returns the type of one of these words, case-sensitive, as Kafka's `ValidString`."""
     return ValueType(lambda text: words[words.index(text)], ", ".join(words), words)
 
 
 def some_of(*words: str) -> ValueType[tuple[str, ...]]:
-    """A list of these words, which may be empty."""
+    """Returns the type of a list of these words, which may be empty."""
     return ValueType(
         lambda text: tuple(words[words.index(part)] for part in items(text)), "a list of " + ", ".join(words), words
     )
 
 
 def integer(least: int, most: int | None = None, besides: tuple[int, ...] = (), unit: str = "") -> ValueType[int]:
-    """A whole number from `least` to `most`, or one of `besides`."""
+    """Returns the type of a whole number from `least` to `most`, or one of `besides`."""
 
     def parse(text: str) -> int:
         if not WHOLE.fullmatch(text):
@@ -102,7 +103,7 @@ def integer(least: int, most: int | None = None, besides: tuple[int, ...] = (), 
 
 
 def number(least: float, most: float) -> ValueType[float]:
-    """A number from `least` to `most`."""
+    """Returns the type of a number from `least` to `most`."""
 
     def parse(text: str) -> float:
         value = float(text)
@@ -115,7 +116,7 @@ def number(least: float, most: float) -> ValueType[float]:
 
 BOOLEANS = ("true", "false")
 SECRET_LENGTH = 16
-"""Characters that a secret of Lockstep's own has at least."""
+"""Minimum length, in characters, of Lockstep's own secrets."""
 
 BOOLEAN = ValueType(lambda text: not BOOLEANS.index(text.lower()), ", ".join(BOOLEANS), BOOLEANS)
 TEXT = matching(".+", "some text")

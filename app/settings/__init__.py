@@ -1,4 +1,4 @@
-"""What a properties file comes to, as plain values: `load` is the way in."""
+"""The settings of a properties file as plain values. `load` returns them."""
 
 from app.properties.mistakes import ConfigurationError, Mistake
 from app.settings.job_settings import ClusterSettings, JobSettings, Settings

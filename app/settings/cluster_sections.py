@@ -1,4 +1,4 @@
-"""The clusters of a file: are their aliases and addresses sound, and what do their clients get."""
+"""Checks the clusters of a file, their aliases and addresses, and returns their client settings."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def _is_sound(alias: str, entry: PropertyLine, findings: Findings) -> bool:
 
 
 def check_ambiguous(properties: Properties) -> None:
-    """Refuse an alias that extends another with a dot: `a.b.KEY` could also be the key `b.KEY` of the cluster `a`."""
+    """Notes a mistake for an alias that extends another with a dot: `a.b.KEY` could also be the key `b.KEY` of the
+    cluster `a`."""
     entry = properties.entry(CLUSTERS.name)
     for alias in properties.aliases:
         for other in properties.aliases:
@@ -65,8 +66,8 @@ def check_ambiguous(properties: Properties) -> None:
 
 
 def check_aliases(properties: Properties, flow: Flow, policy: ReplicationPolicy) -> None:
-    """Refuse an alias that the policy does not find in the names that it makes. With a dot as separator, `us.east`
-    gives `us`."""
+    """Notes a mistake for an alias that the policy cannot find in the names that it makes. With a dot as separator, it
+    finds `us` for `us.east`."""
     for alias in (flow.source, flow.target):
         for topic in (PROBED_TOPIC, policy.heartbeats_topic()):
             remote = policy.format_remote_topic(alias, topic)
@@ -93,7 +94,7 @@ def cluster_settings(properties: Properties, alias: str, flow: Flow | None = Non
 
 
 def check_servers(properties: Properties, settings: ClusterSettings) -> None:
-    """Check that a cluster has addresses, and that they look like addresses."""
+    """Checks that a cluster has addresses, and that they look like addresses."""
     alias = settings.alias
     entry = properties.at(alias, True, SERVERS) or properties.at(alias, False, SERVERS) or properties.entry(SERVERS)
     if not items(settings.bootstrap_servers):
@@ -104,7 +105,9 @@ def check_servers(properties: Properties, settings: ClusterSettings) -> None:
     for number, address in enumerate(items(settings.bootstrap_servers), 1):
         match = HOST_AND_PORT.fullmatch(address)
         if match is None or not match[1] or not 0 < int(match[2]) < 65536:
-            properties.mistake(entry, f"address {number} is no address: write host:port, several separated by commas")
+            properties.mistake(
+                entry, f"address {number} is not an address: write host:port, several separated by commas"
+            )
 
 
 def _missing(properties: Properties, alias: str) -> str:
@@ -117,7 +120,7 @@ def _missing(properties: Properties, alias: str) -> str:
 def check_shared_servers(
     properties: Properties, clusters: Mapping[str, ClusterSettings], flows: Iterable[Flow]
 ) -> None:
-    """Refuse a flow whose source and target have an address in common."""
+    """Notes a mistake for a flow whose source and target share an address."""
     for flow in flows:
         source, target = (addresses(clusters[alias]) for alias in (flow.source, flow.target))
         if shared := sorted(source & target):

@@ -1,6 +1,6 @@
-"""Lines that are sound by themselves, and contradict each other, or do for Lockstep what MM2 does as well.
+"""Checks lines that are valid alone but contradict each other, or repeat what MM2 does.
 
-A contradiction is a warning, for the file still has one meaning: MM2 takes it, and so do we.
+A contradiction is a warning, because the file still has one meaning: MM2 accepts it, and so does Lockstep.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ INTERVAL_OF: Mapping[Key[Any], Key[bool]] = {
     keys.SYNC_TOPIC_CONFIGS_INTERVAL: keys.SYNC_TOPIC_CONFIGS,
     keys.SYNC_GROUP_OFFSETS_INTERVAL: keys.SYNC_GROUP_OFFSETS,
 }
-"""MM2's intervals, each with the key that turns on what it is about."""
+"""MM2's intervals, each with the key that enables its sync."""
 
 BOTH_SYNC: Mapping[Key[bool], str] = {
     keys.SYNC_TOPIC_CONFIGS: "topic configs",
     keys.SYNC_TOPIC_ACLS: "topic ACLs",
     keys.SYNC_GROUP_OFFSETS: "group offsets",
 }
-"""What MM2 may keep in step as well."""
+"""What MM2 may keep in step too, by the key that enables it."""
 
 LITERAL = re.compile(r"[a-zA-Z0-9_-]+")
-"""A pattern that matches one topic and no other, dots left aside."""
+"""Matches a pattern that selects a single topic. Dots do not count."""
 
 
 def check_flow(properties: Properties, flow: Flow) -> None:
-    """What the lines for one flow say together."""
+    """Checks the lines for one flow together."""
     internal = properties.entry(keys.INTERNAL_SEPARATOR.name, flow)
     if internal is not None and properties.entry(keys.SEPARATOR.name, flow) is None:
         properties.warn(internal, f"changes nothing without {keys.SEPARATOR.name}: the separator is a dot either way")
@@ -55,7 +55,9 @@ def check_flow(properties: Properties, flow: Flow) -> None:
     for key, enabled in INTERVAL_OF.items():
         entry = properties.mm2_entry(key.name, flow)
         if entry is not None and properties.get(key, flow) is None and properties.get(enabled, flow):
-            properties.warn(entry, f"holds for MM2 only: Lockstep polls at each change, or as lockstep.{key.name} says")
+            properties.warn(
+                entry, f"holds for MM2 only: Lockstep polls at each change, or at the interval lockstep.{key.name}"
+            )
 
 
 def _check_checkpoints(properties: Properties, flow: Flow) -> None:
@@ -103,7 +105,7 @@ def _check_both_sync(properties: Properties, flow: Flow) -> None:
 
 
 def check_plugins(properties: Properties, settings: FlowSettings) -> None:
-    """Warn of keys that only Kafka's own filter reads, if the file names another filter class."""
+    """Warns of keys that only Kafka's own filter reads, if the file names another filter class."""
     built = {
         TopicFilter: settings.topic_filter,
         GroupFilter: settings.group_filter,
@@ -124,7 +126,7 @@ def check_plugins(properties: Properties, settings: FlowSettings) -> None:
 
 
 def check_copier(properties: Properties, settings: FlowSettings) -> None:
-    """Refuse a replication policy that renames topics beside a copier that preserves offsets and names."""
+    """Notes a mistake for a replication policy that renames topics beside a copier that preserves offsets and names."""
     if settings.keeps_offsets and settings.policy.format_remote_topic(settings.flow.source, "t") != "t":
         properties.mistake(
             properties.entry(keys.COPIER.name, settings.flow),
@@ -135,8 +137,8 @@ def check_copier(properties: Properties, settings: FlowSettings) -> None:
 
 
 def check_collisions(properties: Properties, flows: Iterable[FlowSettings]) -> None:
-    """Refuse two flows into one target that both keep the source's names: both would write a topic that both sources
-    have."""
+    """Notes a mistake for two flows into one target that both keep the source's names. Both would write a topic that
+    both sources have."""
     keeping = [one.flow for one in flows if one.policy.format_remote_topic(one.flow.source, "t") == "t"]
     for other, flow in combinations(keeping, 2):
         if flow.target == other.target and not _share_nothing(properties, (flow, other)):
@@ -148,7 +150,7 @@ def check_collisions(properties: Properties, flows: Iterable[FlowSettings]) -> N
 
 
 def check_broker_configs(properties: Properties, flows: Iterable[FlowSettings]) -> None:
-    """Refuse two flows into one target that both sync broker configs: each would overwrite the other's."""
+    """Notes a mistake for two flows into one target that both sync broker configs. Each would overwrite the other's."""
     first: dict[str, Flow] = {}
     key = keys.SYNC_BROKER_CONFIGS.name
     for flow in (one.flow for one in flows if one.enabled.get(Kind.BROKER_CONFIG)):
@@ -164,8 +166,8 @@ def check_broker_configs(properties: Properties, flows: Iterable[FlowSettings]) 
 
 
 def check_cycles(properties: Properties, flows: Sequence[FlowSettings]) -> None:
-    """Check flows that form a cycle under policies that cannot see it. Only topic filters keep topics from going
-    round."""
+    """Checks flows that form a cycle under policies that cannot detect it. Then only topic filters stop a topic from
+    going round for ever."""
     for whole in endless_cycles({flow.flow: flow.policy for flow in flows}):
         if not _share_nothing(properties, whole):
             names = ", ".join(flow.name for flow in whole)
@@ -177,7 +179,7 @@ def check_cycles(properties: Properties, flows: Sequence[FlowSettings]) -> None:
 
 
 def _share_nothing(properties: Properties, flows: Sequence[Flow]) -> bool:
-    """Whether lists of plain names show that no topic is in all of them. Patterns show nothing."""
+    """Returns whether lists of plain names show that no topic is in all of them. With patterns returns False."""
     lists = [properties.get(keys.TOPICS, flow) for flow in flows]
     plain = all(LITERAL.fullmatch(topic) for topics in lists for topic in topics)
     return plain and not set.intersection(*map(set, lists))
@@ -203,11 +205,11 @@ INTERVALS: Mapping[str, tuple[tuple[Kind, ...], str]] = {
         f"{MM2_ONLY} lists groups every second, or as lockstep.{keys.SYNC_GROUP_OFFSETS_INTERVAL.name} says",
     ),
 }
-"""Intervals for which Lockstep has none of its own: the kinds that they are about, and when those are polled."""
+"""MM2's intervals without a counterpart in Lockstep: the kinds that they concern, and when Lockstep polls those."""
 
 
 def check_mm2_lines(properties: Properties, flow: Flow) -> None:
-    """Warn of lines for MM2 that mean something else, or nothing, for Lockstep's part of this flow."""
+    """Warns of MM2's lines that have another meaning, or none, for Lockstep's part of this flow."""
     for name, (applies, text) in LINE_RULES.items():
         entry = properties.mm2_entry(name, flow)
         if entry is not None and entry.problem is None and applies(entry, properties, flow):
@@ -219,8 +221,8 @@ def check_mm2_lines(properties: Properties, flow: Flow) -> None:
 
 
 def _without_heartbeats(entry: PropertyLine, properties: Properties, flow: Flow) -> bool:
-    """Whether the flow gets no heartbeats. MM2 emits heartbeats of a->b on b, and copies the heartbeats that any flow
-    into a emits there."""
+    """Returns whether the flow a->b gets no heartbeats. MM2 emits its heartbeats on b, and copies those that flows into
+    a emit on a."""
     into_source = [Flow(alias, flow.source) for alias in properties.aliases if alias != flow.source]
     copied = properties.mm2_get(keys.HEARTBEATS_REPLICATION, flow) and any(
         (other := properties.mm2_entry(EMIT_HEARTBEATS, one)) is None or not _is_false(other) for one in into_source
@@ -257,7 +259,7 @@ LINE_RULES: Mapping[str, tuple[Callable[[PropertyLine, Properties, Flow], bool],
         f"or not; write {EMIT_HEARTBEATS}=true for {{flow.name}}, or for a flow into {{flow.source}}",
     ),
 }
-"""By the key: when its line is warned about, and the text."""
+"""For a key: a test that returns True if its line deserves a warning, and the text."""
 
 
 def is_enabled(properties: Properties, flow: Flow, kind: Kind) -> bool:

@@ -1,4 +1,4 @@
-"""The flows of a file: which are enabled, and the settings of each, policy and filters built."""
+"""Builds the enabled flows of a file with their settings, policy and filters."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PLUGINS: tuple[type, ...] = (
     *(ReplicationPolicy, TopicFilter, GroupFilter, ConfigPropertyFilter),
     *(TopicListener, GroupListener, FailoverListener),
 )
-"""What the classes that a flow's file names must be."""
+"""The protocols of the classes that a flow's lines can name."""
 
 INTERVALS: Mapping[Kind, Key[int | None]] = {
     kind: keys.TABLE[kind.row.interval_key] for kind in Kind if kind.row.interval_key
@@ -72,12 +72,12 @@ def enabled_flows(properties: Properties) -> tuple[Flow, ...]:
 
 
 def _hides_flows(key: str, aliases: Sequence[str]) -> bool:
-    """Whether a mistake in this key may be the reason why no flow is enabled. Then only that mistake is reported."""
+    """Returns whether a mistake in this key may be why no flow is enabled. Then only that mistake is reported."""
     return key in aliases or key.endswith((keys.ENABLED.name, keys.CLUSTERS.name, "->"))
 
 
 def chosen_flows(enabled: Sequence[Flow], wanted: Sequence[str], findings: Findings) -> tuple[Flow, ...]:
-    """Returns the flows that were asked for, or all. A flow that is not enabled is a mistake."""
+    """Returns the `wanted` flows, or all. A wanted flow that is not enabled is a mistake."""
     names = {flow.name: flow for flow in enabled}
     chosen = set()
     for text in wanted:
@@ -100,7 +100,8 @@ def not_enabled(name: str, enabled: Collection[str]) -> str:
 
 
 def flow_settings(properties: Properties, flow: Flow) -> FlowSettings | None:
-    """Returns the settings of a flow, which the caller closes; None if a mistake leaves no policy, filter or name."""
+    """Returns the settings of a flow, which the caller closes; None if it has no policy, filter or topic name because
+    of a mistake."""
     check_flow(properties, flow)
     check_full(properties, flow)
     with ExitStack() as unused:
@@ -227,7 +228,7 @@ def safety(properties: Properties, flow: Flow) -> Safety:
 
 
 def failover_rules(properties: Properties, flow: Flow, listener: FailoverListener) -> FailoverRules:
-    """Returns the limits of `preflight`, the proof of a fence, and who is notified."""
+    """Returns the limits of `preflight`, the duration of a fence's proof, and the failover listener and program."""
     return FailoverRules(
         max_loss=properties.get(keys.FAILOVER_MAX_LOSS, flow),
         max_loss_age=properties.get(keys.FAILOVER_MAX_LOSS_AGE, flow),
@@ -265,7 +266,7 @@ NO_SECRET = (
 
 
 def acl_rules(properties: Properties, flow: Flow) -> AclRules | None:
-    """Returns how ACLs are synced; None if a list or rule is malformed. Each mistake is noted at its own line."""
+    """Returns the rules of the ACL sync; None if a list or rule is malformed. Notes each mistake at its line."""
     lists = {key.name: _listed(properties, key, flow) for key in LISTS}
     texts = {**lists, keys.ACL_MAPPING.name: properties.get(keys.ACL_MAPPING, flow)}
 
@@ -298,7 +299,7 @@ def own_principals(properties: Properties, flow: Flow) -> list[OwnPrincipal]:
 
 
 def disabled_reasons(properties: Properties, flow: Flow) -> dict[Kind, str]:
-    """Returns why SCRAM users are not synced although `sync.full.acl.enabled` asks for them. A warning says it, too."""
+    """Returns why SCRAM users are not synced although `sync.full.acl.enabled` asks for them. Also notes a warning."""
     default = properties.get(keys.CREDENTIAL_PROVIDER) == keys.CREDENTIAL_PROVIDER.default
     if not properties.get(keys.SYNC_FULL_ACL, flow) or not default or properties.get(keys.ENCODER_SECRET):
         return {}
@@ -308,7 +309,7 @@ def disabled_reasons(properties: Properties, flow: Flow) -> dict[Kind, str]:
 
 
 def check_principals(properties: Properties, flow: Flow, enabled: Mapping[Kind, bool]) -> None:
-    """Warn if the job's own principal is unknown, because then the source could lock the job out of the target."""
+    """Warns if the job's own principal is unknown: then an ACL of the source could lock the job out of the target."""
     written = properties.entry(keys.ACL_PROTECTED.name, flow)
     if written is not None or not any(enabled.get(kind) for kind in Kind if kind.row.of_principals):
         return
@@ -323,7 +324,8 @@ def check_principals(properties: Properties, flow: Flow, enabled: Mapping[Kind, 
 
 
 def check_full(properties: Properties, flow: Flow) -> None:
-    """Warn of a file that asks for ACLs and does not say which. Then only MM2's are synced, without ALLOW WRITE."""
+    """Warns of a file that enables ACLs without `sync.full.acl.enabled`. Then only MM2's ACLs are synced, without ALLOW
+    WRITE."""
     asked, full = (properties.entry(key.name, flow) for key in (keys.SYNC_TOPIC_ACLS, keys.SYNC_FULL_ACL))
     if asked is None or full is not None or not properties.get(keys.SYNC_TOPIC_ACLS, flow):
         return

@@ -1,4 +1,4 @@
-"""What a properties file comes to: clusters, flows, the job."""
+"""The settings of a properties file: clusters, flows, the job."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class ClusterSettings:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The admin client's bootstrap servers; empty if the file has none."""
+        """The Admin client's bootstrap servers; empty if the file has none."""
         return self.admin.get("bootstrap.servers", "")
 
     def within(self, timeout: float | None) -> ClusterSettings:
-        """Returns the settings with a time limit for calls of the Admin, in seconds; None changes nothing."""
+        """Returns the settings with a time limit for calls of the Admin, in seconds. None changes nothing."""
         if timeout is None:
             return self
         return replace(self, admin={**self.admin, WHOLE: str(int(timeout * 1000))})
@@ -44,7 +44,7 @@ class ClusterSettings:
 
 @dataclass(frozen=True)
 class JobSettings:
-    """Settings of the whole job. Times in seconds; port 0 is any free port. `http_token`: None if no token is
+    """Settings of the whole job. Times are in seconds. Port 0 means any free port. `http_token`: None if no token is
     needed."""
 
     trigger_interval: float
@@ -60,12 +60,12 @@ class JobSettings:
 class Settings:
     """All settings of a properties file.
 
-    `flows`: enabled flows that were asked for, sorted. `overrides`: a cluster's settings within one flow
-    (`a->b.source.admin.KEY`). `values`: the file's values by key, with overrides in place of what they win over.
-    `plugin_properties`: the same as a flow's plug-ins get it. `job_properties`: as `reporters` get it. All three hold
-    secrets. `stored_overrides`: the overrides in each flow's ledger, as kept there; None: they could not be read.
-    `override_values`: the same in plain text, the stronger level alone. `shown`: keys whose values may be shown.
-    `hidden`: texts that no foreign message may repeat.
+    `flows`: the enabled flows that were asked for, sorted. `overrides`: a cluster's client settings within one flow
+    (`a->b.source.admin.KEY`). `values`: the file's values by key, replaced by overrides in force. `plugin_properties`:
+    the same as a flow's plug-ins get it. `job_properties`: as `reporters` get it. All three hold secrets.
+    `stored_overrides`: the overrides in each flow's ledger, as stored; None: they could not be read. `override_values`:
+    those in force, in plain text. `shown`: keys whose values may be shown. `hidden`: texts that a message of other
+    software must not repeat.
     """
 
     clusters: Mapping[str, ClusterSettings]
@@ -83,13 +83,12 @@ class Settings:
     hidden: tuple[str, ...] = field(default=(), repr=False)
 
     def cluster(self, alias: str, flow: Flow | None = None) -> ClusterSettings:
-        """Returns the settings of a cluster, for a flow if given. Raises KeyError for an alias that the file does not
-        have."""
+        """Returns the settings of a cluster, for a flow if given. Raises KeyError if the file lacks the alias."""
         found = self.overrides.get((flow, alias)) if flow is not None else None
         return found or self.clusters[alias]
 
     def close(self, staying: Settings | None = None) -> None:
-        """Close the flows' plug-ins, each once. Flows that `staying` has as well keep theirs. Raises nothing."""
+        """Closes the flows' plug-ins, each once. Flows that `staying` also has keep theirs. Raises nothing."""
         going_on = {id(flow) for flow in staying.flows} if staying is not None else set()
         for flow in self.flows:
             if id(flow) not in going_on:
@@ -98,8 +97,8 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a file is read. `strict`: unknown keys are mistakes. `timeout`: seconds that a call to a cluster may take,
-    over the file's; None: the file's."""
+    """How to read a file. `strict`: unknown keys are mistakes. `timeout`: seconds for a call to a cluster, instead of
+    the file's; None: the file's."""
 
     strict: bool = False
     timeout: float | None = None
@@ -112,17 +111,17 @@ USUAL = Reading()
 
 
 Overrides = Mapping[Flow, Mapping[str, str]]
-"""What is in force for each flow by the key's own name, whichever level it comes from."""
+"""The values in force by flow and the key's own name, whatever level they come from."""
 
 
 class Reference(str):
-    """An override that is looked up where the job runs, such as `${file:PATH:KEY}`."""
+    """An override such as `${file:PATH:KEY}`, which the job resolves on its own machine."""
 
     __slots__ = ()
 
 
 class Decoded(str):
-    """A secret override. The ledger keeps it encoded, and no command shows it, whatever its key."""
+    """A decoded secret override. The ledger stores it encoded, and no command shows it, whatever its key."""
 
     __slots__ = ()
 
@@ -130,7 +129,7 @@ class Decoded(str):
 def override_entries(
     overrides: Overrides, providers: Mapping[str, ConfigProvider], findings: Findings
 ) -> Iterator[PropertyLine]:
-    """Returns the overrides as lines `a->b.lockstep.KEY`, the strongest of each key, each with its place for error
+    """Yields the overrides as lines `a->b.lockstep.KEY`, only the strongest of each key, each with its origin for error
     messages."""
     for flow, values in overrides.items():
         for name, value in values.items():

@@ -1,4 +1,4 @@
-"""From a file to settings, all mistakes at once."""
+"""Loads the settings of a file, and reports all its mistakes at once."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def load(
 ) -> Settings:
     """Returns the settings of a file, for the named flows or all. Raises ConfigurationError with every mistake.
 
-    `overrides`: win over the file. `before`: settings of the running job, whose unchanged parts go on. The caller
-    closes the settings. Plug-ins of a file that raises, and of flows that were not asked for, are closed here.
+    `overrides`: win over the file. `before`: settings of the running job; unchanged parts are kept. The caller closes
+    the settings. If this raises, it closes the plug-ins itself, as it does for flows that were not asked for.
     """
     properties = read_properties(path, environ, overrides)
     findings = properties.findings
@@ -112,13 +112,14 @@ def _chosen_of(
 
 
 def load_job(path: Path) -> JobSettings:
-    """Returns the settings of the whole job from a file that may have mistakes; a wrong line counts as missing. Raises
-    ConfigurationError if it is no properties file."""
+    """Returns the settings of the whole job, even if the file has mistakes: a wrong line counts as missing. Raises
+    ConfigurationError if it is not a properties file."""
     return _job(read_properties(path, os.environ))
 
 
 def read_properties(path: Path, environ: Mapping[str, str], overrides: Overrides | None = None) -> Properties:
-    """Returns the lines of a file, with references resolved. Raises ConfigurationError if it is no properties file."""
+    """Returns the lines of a file, with references resolved. Raises ConfigurationError if it is not a properties
+    file."""
     findings = Findings(str(path))
     entries = resolve_all(read(path, findings), environ, findings)
     if not entries:
@@ -147,8 +148,8 @@ def _build_flows(
     before: Settings | None,
     unused: ExitStack,
 ) -> list[FlowSettings]:
-    """Returns the flows without a mistake, each with the topic names of the others. `unused` closes the new ones among
-    them."""
+    """Returns the flows without a mistake, each with the topic names of the others. `unused`: gets callbacks that close
+    the new ones."""
     built = []
     for flow in enabled:
         staying = flow_that_stays(before, flow, properties) if before is not None else None
@@ -179,11 +180,10 @@ def _knowing_the_others(
     properties: Properties,
     before: Settings | None,
 ) -> FlowSettings:
-    """Returns the flow with the internal topics of the other flows on its target, and the sources of those to its
+    """Returns the flow with the internal topics of the other flows on its target, and the sources of the flows into its
     source.
 
-    A running flow that lacks one of them cannot stay as it is. A flow that knows more, of a flow that is
-    gone, can stay.
+    A running flow that lacks one of them must be replaced. A running flow that also knows a flow that is gone can stay.
     """
     if not _is_running(flow, before):
         return replace(flow, internal=internal, upstream_aliases=upstream)
@@ -223,22 +223,20 @@ def _check_http(properties: Properties) -> None:
     if not is_loopback(properties.get(HTTP_HOST)) and not properties.entry(HTTP_TOKEN.name):
         properties.mistake(
             properties.entry(HTTP_HOST.name),
-            f"is no loopback address, so others can ask the job: set {HTTP_TOKEN.name}, best as a reference such as "
-            "${env:LOCKSTEP_HTTP_TOKEN}",
+            f"is not a loopback address, so other machines can reach the job: set {HTTP_TOKEN.name}, "
+            "best as a reference such as ${env:LOCKSTEP_HTTP_TOKEN}",
         )
 
 
 SAMPLE = "replace-me"
-"""What the secrets of conf/kubernetes begin with, for everybody to read."""
+"""The beginning of the secrets in conf/kubernetes, which everybody can read."""
 
 
 def _check_samples(properties: Properties) -> None:
     """Reports secrets that still have the sample's value."""
     for entry in properties.by_key.values():
         if SAMPLE in entry.value and (entry.is_referred or is_secret(entry.key)):
-            properties.mistake(
-                entry, "holds a secret of the sample, which everybody can read: put one of your own there"
-            )
+            properties.mistake(entry, "holds the sample's secret, which everybody can read: set your own")
 
 
 # The metrics reporters of a file (`metric.reporters`, KIP-226): made, or kept from before and asked first.
@@ -255,17 +253,17 @@ READ = (
     keys.PUSH_USERNAME,
     keys.PUSH_PASSWORD,
 )
-"""What must be sound before a reporter is made: `check` says what is not, and need not be said twice."""
+"""Keys that must be valid before a reporter is created. `check` reports mistakes in them."""
 
 OUR_REPORTERS = "Lockstep's own reporters are written package.module:Class"
 
 
 def reporters(properties: Properties, before: Mapping[str, MetricsReporter]) -> dict[str, MetricsReporter]:
-    """Returns reporters by class, as the file names them, each once. `before`: running ones; one of the same class goes
-    on.
+    """Returns reporters by the class that the file names, each once. `before`: running reporters; one of the same class
+    stays.
 
-    A running `Reconfigurable` one validates the new properties. Its objection, and a class that cannot be loaded, is a
-    mistake in the line of the key.
+    A running `Reconfigurable` reporter validates the new properties. Its objection, and a class that cannot be loaded,
+    is a mistake at the key's line.
     """
     entry = properties.entry(keys.METRIC_REPORTERS.name)
     if entry is None or not all(properties.is_sound(key.name) for key in READ):
@@ -301,7 +299,7 @@ def _reporter(
             check_agrees(running, values)
     except Exception as error:  # noqa: BLE001 - a reporter of the user's may raise anything
         said = str(error) if isinstance(error, LockstepError) else f"{type(error).__name__}: {error}"
-        refused = said if running is None else f"{reference} does not take the new properties: {said}"
+        refused = said if running is None else f"{reference} rejects the new properties: {said}"
         properties.mistake(entry, refused)
         return None
     return running
@@ -311,11 +309,11 @@ def _reporter(
 
 
 HEARTBEATS = "heartbeats"
-"""Says itself which flow a record is of; all others say it by their names alone."""
+"""The internal topic whose records name their flow. All other internal topics belong to one flow by their name."""
 
 
 def topics_of(flow: FlowSettings) -> dict[str, tuple[str, str]]:
-    """Returns the cluster alias and name of each internal topic, by its content."""
+    """Returns the cluster alias and name of each internal topic, by its role."""
     internal: InternalTopics = flow.internal
     source, target = internal.offset_syncs_cluster, flow.flow.target
     return {
@@ -332,7 +330,7 @@ def topics_of(flow: FlowSettings) -> dict[str, tuple[str, str]]:
 def check_internal_topics(
     properties: Properties, clusters: Mapping[str, ClusterSettings], flows: Iterable[FlowSettings]
 ) -> None:
-    """Note a mistake for each internal topic that two flows, or two roles of one flow, would share on one cluster."""
+    """Notes a mistake for each internal topic that two flows, or two roles of one flow, would share on one cluster."""
     topics = [(flow.flow, role, *where) for flow in flows for role, where in topics_of(flow).items()]
     for (first, role, alias, name), (flow, other_role, other_alias, other_name) in combinations(topics, 2):
         both_heartbeats = role == other_role == HEARTBEATS
@@ -357,8 +355,8 @@ def _is_same(clusters: Mapping[str, ClusterSettings], one: str, other: str) -> b
 def knowing(
     flow: FlowSettings, flows: Iterable[FlowSettings], clusters: Mapping[str, ClusterSettings]
 ) -> InternalTopics:
-    """Returns the flow's internal topics, with the ones that the file's other flows have on the same target. The
-    policies of these flows choose the names."""
+    """Returns the flow's internal topics, and those that the file's other flows have on the same target. Each flow's
+    policy names its own."""
     there = [
         (one, name)
         for one in flows

@@ -1,9 +1,9 @@
-"""What of a running job stays as it is when its file is read again (KIP-226, `Reconfigurable`).
+"""Decides which flows of a running job stay when its file is read again (KIP-226, `Reconfigurable`).
 
-| what differs for a flow                                  | what becomes of it                              |
+| what differs for a flow                                  | what happens to it                              |
 |----------------------------------------------------------|-------------------------------------------------|
 | nothing                                                  | it stays                                        |
-| only keys that its Reconfigurable plug-ins can take      | it stays, and they get the new values           |
+| only keys that its Reconfigurable plug-ins accept        | it stays, and they get the new values           |
 | anything else                                            | its settings and all its plug-ins are replaced  |
 """
 
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 def changed_names(before: Settings, after: Mapping[ScopedKey, str], flow: Flow) -> frozenset[str]:
-    """Names of the changed keys that replace something of the flow."""
+    """Returns the changed keys that affect the flow's settings."""
     old, reporters = before.values, before.reporters.values()
     others = {name for one in reporters if isinstance(one, Reconfigurable) for name in one.reconfigurable_configs()}
     mine = [where for where in old.keys() | after.keys() if where.scope in (None, flow)]
@@ -32,25 +32,25 @@ def changed_names(before: Settings, after: Mapping[ScopedKey, str], flow: Flow) 
 
 
 def reconfigure_plugins(flow: FlowSettings, names: Collection[str], properties: Mapping[str, str]) -> None:
-    """Give new values to the plug-ins of a flow that stays. An exception is logged, and the others go on."""
+    """Gives new values to the plug-ins of a flow that stays. Logs an exception and continues with the others."""
     for plugin in plugins_that_take(flow, names):
         try:
             plugin.reconfigure(properties)
         except Exception as error:  # noqa: BLE001 - a plug-in of the user's may raise anything
             # Its text may hold a value, and values may be secrets.
             name, kind = type(plugin).__name__, type(error).__name__
-            log.error("%s: %s took the new values and then failed with them: %s", flow.flow.name, name, kind)
+            log.error("%s: %s accepted the new values but failed to apply them: %s", flow.flow.name, name, kind)
 
 
 def plugins_that_take(flow: FlowSettings, names: Collection[str]) -> Iterator[Reconfigurable]:
-    """Returns the plug-ins of a flow that take one of these keys while they run."""
+    """Yields the plug-ins of a flow that accept one of these keys while they run."""
     for plugin in flow.plugins:
         if isinstance(plugin, Reconfigurable) and not set(names).isdisjoint(plugin.reconfigurable_configs()):
             yield plugin
 
 
 def can_stay(flow: FlowSettings, names: Collection[str]) -> bool:
-    """Whether the flow can go on as it is while these keys change."""
+    """Returns whether the flow can stay as it is although these keys change."""
     known = {name for plugin in plugins_that_take(flow, names) for name in plugin.reconfigurable_configs()}
     return set(names) <= known
 
@@ -68,6 +68,6 @@ def flow_that_stays(before: Settings, flow: Flow, properties: Properties) -> Flo
         except Exception as error:  # noqa: BLE001 - a plug-in of the user's may raise anything
             name = min(names & set(plugin.reconfigurable_configs()))
             entry, reason = properties.entry(name, flow), str(error) or type(error).__name__
-            said = f"{type(plugin).__name__} does not take it: {reason}"
+            said = f"{type(plugin).__name__} rejects it: {reason}"
             properties.mistake(entry, said, entry.key if entry else name)
     return running

@@ -38,10 +38,10 @@ def refusal(name: str, value: str | None, *there: str, custom: bool = False) -> 
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("replication.policy.class", "it names the ledger in which overrides are kept"),
-        ("replication.policy.separator", "it names the ledger in which overrides are kept"),
-        ("replication.policy.internal.topic.separator.enabled", "it names the ledger in which overrides are kept"),
-        ("lockstep.ledger.secret", "it is about the ledger in which overrides are kept"),
+        ("replication.policy.class", "it names the ledger that stores overrides"),
+        ("replication.policy.separator", "it names the ledger that stores overrides"),
+        ("replication.policy.internal.topic.separator.enabled", "it names the ledger that stores overrides"),
+        ("lockstep.ledger.secret", "it concerns the ledger that stores overrides"),
         ("lockstep.overrides.allowed", "it holds for the whole job, not for a flow"),
         ("lockstep.cluster.id", "it holds for the whole job, not for a flow"),
         ("password.encoder.secret", "passwords in the ledger are encoded with it"),
@@ -108,7 +108,7 @@ def test_value_of_the_wrong_type_or_range_is_refused_in_the_keys_own_words(
 
 def test_unknown_key_is_refused_with_the_nearest_that_can_be_overridden_unless_it_is_custom() -> None:
     assert refusal("topicz", "a") == (
-        "topicz: Lockstep has no such key; nearest: topics; --custom says that a plug-in of yours reads it"
+        "topicz: Lockstep has no such key; nearest: topics; give --custom if your own plug-in reads it"
     )
     assert "nearest" not in refusal("my.size", "3")
     assert checked_overrides({"my.size": "3", "topicz": "a"}, (), custom=True) == {"my.size": "3", "topicz": "a"}
@@ -149,7 +149,7 @@ def test_what_is_set_can_be_deleted_known_or_not_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("value", ["2", None])
 def test_one_key_under_two_names_is_refused_for_one_of_them_would_be_lost(value: str | None) -> None:
-    with pytest.raises(WrongUsage, match=r"^lockstep\.topics: it is topics, which is said already: say it once$"):
+    with pytest.raises(WrongUsage, match=r"^lockstep\.topics: it is the same key as topics: name it once$"):
         checked_overrides({"topics": "1", "lockstep.topics": value}, ("topics",))
 
 

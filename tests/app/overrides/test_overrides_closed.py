@@ -60,7 +60,7 @@ def test_override_that_breaks_a_rule_refuses_all_of_the_ledger_s_for_the_job_and
     found = load_with_overrides(path, read=lambda settings: {AB: forged}, job=True)
     assert (found.stored_overrides, found.override_values) == ({AB: None}, {})
     assert found.flows[0].pace.observe_rate == 0
-    with pytest.raises(ConfigurationError, match=f"are refused, all of them.*{name}"):
+    with pytest.raises(ConfigurationError, match=f"refuses all overrides.*{name}"):
         load_with_overrides(path, read=lambda settings: {AB: forged})
 
 
@@ -77,7 +77,7 @@ def test_forged_override_stops_its_flow_in_a_running_job_whatever_the_file_opens
     watch.see(AB, ledger)
     key, override = FORGED[name]
     ledger.put({(Entry.OVERRIDE, place): text for place, text in stored(key, override).items()})
-    with pytest.raises(OverridesRefused, match=f"a->b does nothing: the overrides in its ledger are refused.*{key}"):
+    with pytest.raises(OverridesRefused, match=f"a->b does nothing: Lockstep refuses all overrides.*{key}"):
         watch.see(AB, ledger)
     ledger.put({(Entry.OVERRIDE, ("flow", key)): None})
     watch.see(AB, ledger)

@@ -63,7 +63,7 @@ def test_secret_without_the_encoders_secret_is_refused_with_what_to_do(propertie
     with pytest.raises(LockstepError) as error:
         override_of(NAME, PASSWORD, properties)
     assert str(error.value) == (
-        f"{NAME} is a secret, and is kept encoded: set password.encoder.secret in the properties file, or keep a "
+        f"{NAME} is a secret, and is stored encoded: set password.encoder.secret in the properties file, or keep a "
         "reference such as ${file:PATH:KEY}, which each job looks up, with --literal"
     )
 

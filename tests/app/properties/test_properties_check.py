@@ -80,7 +80,7 @@ def test_a_mistake_says_what_is_allowed(line: str, said: str) -> None:
     [
         ("topic.exclude=x", "nearest: topics.exclude"),
         ("observe.rate=5", "nearest: lockstep.observe.rate"),
-        ("topics.blacklist=x", "is called topics.exclude today"),
+        ("topics.blacklist=x", "is the old name of topics.exclude"),
         ("a.bootstrap.server=h:1", "nearest: a.bootstrap.servers"),
         ("a.consumer.fetch.max.byte=1", "nearest: a.consumer.fetch.max.bytes"),
         ("b.max.poll.records=1", "nearest: b.consumer.max.poll.records"),
@@ -142,7 +142,7 @@ def test_what_mm2_or_connect_or_a_client_knows_is_no_slip(line: str) -> None:
         ("lockstep.observ.rate=5", "nearest: lockstep.observe.rate"),
         ("lockstep.topics.exlude=x", "nearest: lockstep.topics.exclude"),
         ("lockstep.triger.intervl=1", "nearest: lockstep.trigger.interval"),
-        ("lockstep.my.size=5", "is written without the prefix `lockstep.`"),
+        ("lockstep.my.size=5", "without the prefix `lockstep.`"),
         ("lockstep.c.bootstrap.servers=h:1", "c is not in `clusters` (a, b)"),
     ],
 )

@@ -20,7 +20,7 @@ def loaded(folder: Path, lines: str) -> Settings:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.1.2.3", "job.example"])
 def test_an_address_that_others_reach_needs_a_token(tmp_path: Path, host: str) -> None:
-    with pytest.raises(ConfigurationError, match=r":5: lockstep\.http\.host: is no loopback address.*http\.token"):
+    with pytest.raises(ConfigurationError, match=r":5: lockstep\.http\.host: is not a loopback address.*http\.token"):
         loaded(tmp_path, f"lockstep.http.host={host}\n")
     assert loaded(tmp_path, f"lockstep.http.host={host}\nlockstep.http.token={TOKEN}\n").job.http_token == TOKEN
 
@@ -52,7 +52,7 @@ def test_a_token_that_a_header_cannot_carry_or_anyone_can_guess_is_a_mistake_tha
 def test_a_secret_of_the_samples_is_a_mistake(tmp_path: Path, line: str) -> None:
     path = tmp_path / "m.properties"
     path.write_text(f"{BASE}{line}\n")
-    with pytest.raises(ConfigurationError, match="holds a secret of the sample"):
+    with pytest.raises(ConfigurationError, match="holds the sample's secret"):
         load(path, environ={"KEYSTORE": "replace-me"})
 
 

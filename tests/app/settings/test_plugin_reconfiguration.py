@@ -82,7 +82,7 @@ def test_reconfigurable_plugin_stays_and_is_told_once_everything_is_known_to_be_
 
 
 def test_objection_of_a_plugin_is_a_mistake_in_its_line_and_nothing_changes(file: File) -> None:
-    with pytest.raises(ConfigurationError, match=r":7: my\.size: BySize does not take it: my\.size must be") as error:
+    with pytest.raises(ConfigurationError, match=r":7: my\.size: BySize rejects it: my\.size must be") as error:
         file.again(BASE.replace("my.size=3", "my.size=many"))
     assert len(error.value.mistakes) == 1
     assert of(file.settings, AB).topic_filter.should_replicate_topic("abc")
@@ -90,7 +90,7 @@ def test_objection_of_a_plugin_is_a_mistake_in_its_line_and_nothing_changes(file
 
 def test_plugin_that_returns_false_objects_as_one_that_raises_does(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("filters_by_size.BySize.validate_reconfiguration", lambda plugin, properties: False)
-    with pytest.raises(ConfigurationError, match=r":7: my\.size: BySize does not take it: .* returned False"):
+    with pytest.raises(ConfigurationError, match=r":7: my\.size: BySize rejects it: .* returned False"):
         file.again(BASE.replace("my.size=3", "my.size=5"))
 
 
@@ -103,7 +103,7 @@ def test_another_key_beside_those_that_a_plugin_takes_makes_the_flow_anew(file: 
 def test_plugin_that_fails_after_all_is_logged_without_its_values(file: File, caplog: pytest.LogCaptureFixture) -> None:
     flow = of(file.settings, AB)
     reconfigure_plugins(flow, {"my.size"}, {"my.size": "t0ps3cr3t"})
-    assert "a->b: BySize took the new values and then failed with them: ValueError" in caplog.text
+    assert "a->b: BySize accepted the new values but failed to apply them: ValueError" in caplog.text
     assert "t0ps3cr3t" not in caplog.text
 
 

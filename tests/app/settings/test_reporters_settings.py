@@ -167,8 +167,7 @@ def test_what_a_running_one_objects_to_is_a_mistake_before_anything_changes_and_
     before = Read(f"{lines}1\n").reporters
     (said,) = Read(f"{lines}0\n", before).mistakes
     assert said == (
-        "f:1: metric.reporters: acme_reporters:Picky does not take the new properties: "
-        "ValueError: 0 is too slow for [hidden]"
+        "f:1: metric.reporters: acme_reporters:Picky rejects the new properties: ValueError: 0 is too slow for [hidden]"
     )
 
 
@@ -176,7 +175,7 @@ def test_a_running_one_that_returns_false_objects_as_one_that_raises_does() -> N
     lines = "metric.reporters=acme_reporters:Declines\nacme.rate="
     before = Read(f"{lines}1\n").reporters
     (said,) = Read(f"{lines}2\n", before).mistakes
-    assert said.endswith("does not take the new properties: its validate_reconfiguration returned False")
+    assert said.endswith("rejects the new properties: its validate_reconfiguration returned False")
 
 
 def test_the_push_reporters_new_address_is_checked_before_it_counts() -> None:

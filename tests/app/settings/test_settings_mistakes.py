@@ -60,7 +60,7 @@ def test_a_slip_in_bootstrap_servers_is_pointed_at(tmp_path: Path) -> None:
 @pytest.mark.parametrize("address", ["h", "h:", ":1", "h:0", "h:65536", "h:1;h:2", "h:1 h:2"])
 def test_an_address_has_a_host_and_a_port(tmp_path: Path, address: str) -> None:
     (found,) = mistakes(tmp_path, TWO.replace("b.bootstrap.servers=h:2", f"b.bootstrap.servers={address}"))
-    assert "is no address: write host:port" in found
+    assert "is not an address: write host:port" in found
 
 
 @pytest.mark.parametrize("address", ["h:2,[::1]:9092", "PLAINTEXT://h:2", "kafka-0.kafka.svc:9092 , 10.0.0.1:1"])
@@ -187,7 +187,7 @@ def test_what_comes_from_elsewhere_is_shown_as_it_is_written_never_as_what_it_sa
         load(path, environ={"P": "hush("})
     assert len(caught.value.mistakes) == 4
     assert "hush" not in str(caught.value)
-    assert "address 1 is no address" in str(caught.value)
+    assert "address 1 is not an address" in str(caught.value)
 
 
 def test_what_is_to_be_mended_is_printed_last_and_told_to_programs_first() -> None:
