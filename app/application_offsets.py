@@ -148,8 +148,7 @@ def _matches(
     offsets: Sequence[int],
 ) -> Iterator[tuple[int, SearchResult]]:
     """Yields offsets with the matching record on the target. Searches only where no exact offset is known and the file
-    allows a search.
-    """
+    allows a search."""
     where, remote = partitions
     questions: dict[GroupPartition, Question] = {}
     for at in offsets:

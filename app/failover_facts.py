@@ -106,8 +106,7 @@ class ReadinessSurvey:
         self._seldom: _Seldom | None = None
         self.positions: Positions = {}
         """How far MM2 had copied each partition at the last count. Partitions with an open transaction on the target
-        are left out: its records count as missing until they are committed.
-        """
+        are left out: its records count as missing until they are committed."""
 
     def observe(
         self,
@@ -166,8 +165,7 @@ class ReadinessSurvey:
         self, seen: ArrivalsSeen, pairs: Mapping[TopicPartition, TopicPartition], beside: Beside
     ) -> dict[str, Undecided]:
         """Returns the open transactions by cluster alias. Keeps the positions of partitions without one on the
-        target.
-        """
+        target."""
         here, there = self._clusters.ports
         of_target = beside(lambda: _undecided(there, seen.target), f"open transactions of {there.alias}")
         opened = {here.alias: _undecided(here, seen.source), there.alias: awaited(of_target)}
@@ -239,8 +237,7 @@ class ReadinessSurvey:
 
 def unsynced(flow: FlowSettings, here: GroupReader, there: GroupReader, listed: Listed) -> int | GroupsUnseen:
     """Returns how many partitions of groups have no offset on the target, where the flow writes none; or why that is
-    unknown.
-    """
+    unknown."""
     if flow.enabled.get(Kind.GROUP_OFFSET):
         return 0
     try:
@@ -266,16 +263,14 @@ def missing_of(findings: Iterable[RightFinding]) -> tuple[list[str], list[str]]:
 
 def _undecided(ports: ClusterPorts, ends: Mapping[TopicPartition, LogRange]) -> Undecided:
     """Returns the cluster's open transactions. `ends`: end offsets read before, because later records also move the
-    last stable offset.
-    """
+    last stable offset."""
     with closing(ports.records("read_committed")) as committed:
         return undecided(committed, {where: log.end for where, log in ends.items()})
 
 
 def _differing(listed: Listed, topics: list[str]) -> dict[str, tuple[int, int]]:
     """Returns remote topics whose partition count differs, each with the counts of source and target. Leaves out copies
-    that only MM2 creates: `without_copy` reports those.
-    """
+    that only MM2 creates: `without_copy` reports those."""
     awaiting = listed.awaits_mm2()
     names = {listed.desired.remote[topic]: topic for topic in topics if topic not in awaiting}
     counts = {name: (listed.source[topic], listed.target.get(name, 0)) for name, topic in names.items()}
@@ -290,8 +285,7 @@ def _wanted_in_sync(target: KafkaCluster, remote: list[str]) -> dict[str, int]:
 
 def _acls_of(source: KafkaCluster) -> tuple[bool, Collection[AclBinding]]:
     """Returns whether the source has an authorizer, and its ACLs. Returns no ACLs if the right to read them is
-    missing.
-    """
+    missing."""
     try:
         return True, source.acls.describe()
     except NotSupported:
@@ -302,8 +296,7 @@ def _acls_of(source: KafkaCluster) -> tuple[bool, Collection[AclBinding]]:
 
 def in_step_of_pass(report: Report, kinds: Collection[Kind], groups: GroupSummary) -> InStep:
     """Returns what is in step after a pass that compared `kinds` and wrote nothing. A disabled kind counts too if a
-    change of it is held or failed.
-    """
+    change of it is held or failed."""
     kinds = [*kinds, *(kind for kind in Kind if kind not in kinds and report.trouble.stops(kind))]
     changed = Counter(change.kind for change in report.plan.changes if not change.kind.row.content)
     refused = Counter(refusal.kind for refusal in report.plan.refused)
@@ -339,8 +332,7 @@ TIERED = "tiered storage: segments of {} that lie in the source's remote store a
 
 def red_flags(topics: Collection[str], configs: Mapping[str, TopicConfigs]) -> Iterator[str]:
     """Returns warnings about the source's topics. Names do not show exactly-once across clusters, share groups and open
-    producers.
-    """
+    producers."""
     for applies, text in FLAGGED_NAMES:
         if found := sorted(filter(applies, topics)):
             yield text.format(first_names(found, 3))

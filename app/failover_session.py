@@ -147,8 +147,7 @@ def write_last_offsets(
     settings: Settings, flow: FlowSettings, accepted: Collection[str], copies: Collection[str]
 ) -> str:
     """Writes the groups' last offsets on the target and returns a summary. Raises LockstepError as `write_groups`
-    does.
-    """
+    does."""
     shown, kinds = GroupScope(shown=True), [Kind.GROUP_OFFSET]
     opened = single_pass(settings, flow, writes="promote", kinds=kinds, scope=shown, obeys_failover=False)
     with opened as one, one.reconcile.leading():
@@ -214,8 +213,7 @@ def _refuse_held(rows: Collection[GroupOffset]) -> None:
 
 WITHOUT_OFFSET = frozenset({Verdict.NO_OFFSET_SYNC, Verdict.TOO_OLD, Verdict.TOPIC_MISSING, Verdict.GROUP_ACTIVE})
 """Verdicts without an offset on the target: the group begins there by auto.offset.reset. GROUP_ACTIVE: Lockstep writes
-no offset while the group has members there.
-"""
+no offset while the group has members there."""
 
 
 def _skips(row: GroupOffset) -> bool:
@@ -225,8 +223,7 @@ def _skips(row: GroupOffset) -> bool:
 
 def _refuse_skipping(rows: Collection[GroupOffset], most: int) -> None:
     """Raises LockstepError for groups that may skip records. Either they would begin on the target by
-    auto.offset.reset, or the copy lost records that the source still has.
-    """
+    auto.offset.reset, or the copy lost records that the source still has."""
     left = [row for row in rows if _skips(row)]
     if len(left) <= most:
         return
@@ -306,8 +303,7 @@ def compare_copies(
     ends: Mapping[TopicPartition, int],
 ) -> None:
     """Compares the records of these topics that are not verified yet. `ends`: end offsets of the target's partitions
-    before clients wrote there. Raises NotVerified, LockstepError.
-    """
+    before clients wrote there. Raises NotVerified, LockstepError."""
     from app.verify.flow_check import verify_rest
 
     say(f"comparing what was not verified yet of {number_of(len(topics), 'topic')}")

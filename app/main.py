@@ -19,8 +19,7 @@ INTERRUPTED = 130
 
 NEW_OBJECTS: Final = 50_000
 """New objects after which Python looks for unused cycles. Its default, 700, cost up to a sixth of a command's time, and
-a command leaves few cycles.
-"""
+a command leaves few cycles."""
 
 
 AGAIN_AFTER_S: Final = 0.05

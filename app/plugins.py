@@ -44,8 +44,7 @@ MOST_OF_A_POLICY = "lockstep.policies.BaseReplicationPolicy"
 @dataclass(frozen=True)
 class PluginKind:
     """How to load the class that the property `key` names. `shipped`: Lockstep's classes, by Kafka's names. `reads`:
-    further keys that Kafka's own class reads. `defaults`: methods that a class may leave out.
-    """
+    further keys that Kafka's own class reads. `defaults`: methods that a class may leave out."""
 
     key: Key[Any]
     shipped: tuple[type, ...] = ()

@@ -114,8 +114,7 @@ class FileStatus:
 
 class Reloading:
     """Reads the file again when it changed, and on request. The job's main thread calls `tick`; any thread may call the
-    rest.
-    """
+    rest."""
 
     def __init__(
         self,

@@ -1,6 +1,5 @@
 """Runs a single pass over one flow for a command. Unlike a job's pass it compares everything, however long that
-takes.
-"""
+takes."""
 
 from __future__ import annotations
 
@@ -148,8 +147,7 @@ def single_pass(
 
 def group_offsets_now(settings: Settings, flow: FlowSettings, groups: Collection[str]) -> list[GroupOffset]:
     """Returns where these groups would continue on the target, even if the flow has ended. Writes nothing. Raises
-    LockstepError.
-    """
+    LockstepError."""
     scope = GroupScope(groups, shown=True)
     with single_pass(settings, flow, kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False) as one:
         one.compare_groups()
@@ -158,8 +156,7 @@ def group_offsets_now(settings: Settings, flow: FlowSettings, groups: Collection
 
 def expected_wishes(settings: Settings, kinds: Collection[Kind] = tuple(Kind)) -> dict[str, Wishes]:
     """Returns the wishes to expect by target, for a command that compares these kinds of all flows one after
-    another.
-    """
+    another."""
     wishes = {flow.flow.target: Wishes() for flow in settings.flows}
     for flow in settings.flows:
         for kind in kinds:
@@ -192,8 +189,7 @@ def newest_heartbeat(flow: FlowSettings, clusters: FlowClusters) -> NewestHeartb
 
 def heartbeat_before(settings: Settings, flow: FlowSettings) -> NewestHeartbeat | None:
     """Returns the newest heartbeat from before the job started; None for a copier without heartbeats. Raises
-    LockstepError.
-    """
+    LockstepError."""
     if flow.keeps_offsets:
         return None
     with both_clusters(settings, flow) as clusters:
@@ -221,8 +217,7 @@ def _caught_up(flow: FlowSettings, clusters: FlowClusters) -> NewestHeartbeat | 
 
 def status_now(settings: Settings, flow: FlowSettings, silent: str) -> FlowStatus:
     """Returns a flow's status as both clusters show it, without the job's own knowledge. `silent`: why no job
-    answered.
-    """
+    answered."""
     failover = NEVER_READ
     try:
         with single_pass(settings, flow) as one:

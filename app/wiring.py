@@ -52,8 +52,7 @@ def connect(
     count: CountRequest = count_nothing,
 ) -> KafkaCluster:
     """Returns the cluster of an alias with the flow's client settings. Raises LockstepError for settings that Java
-    rejects.
-    """
+    rejects."""
     return open_cluster(alias, settings.cluster(alias, flow).admin, count)
 
 
@@ -116,8 +115,7 @@ def with_ledger_in_use(flow: FlowSettings, target: Reader) -> FlowSettings:
 
 def guard(flow: FlowSettings, source: Reader, target: Reader, *, job: bool = False) -> ClusterGuard:
     """Returns the guard that checks a flow's clusters before use. `job`: it also creates the local file of cluster
-    ids.
-    """
+    ids."""
     pins = PinFile(flow.safety.pins, create=job) if flow.safety.pins else None
     ledgers = (flow.internal.ledger, flow.internal.reverse_ledger)
     return ClusterGuard(flow.flow, source, target, said=flow.safety.cluster_ids, pins=pins, ledgers=ledgers)
@@ -157,8 +155,7 @@ def admin_of(alias: str, properties: Mapping[str, str], count: CountRequest = co
 
 def cluster_ports(cluster: KafkaCluster, shared_acls: JvmAcls | None = None) -> ClusterPorts:
     """Returns the interfaces to a cluster: topics, groups, records, ACLs and so on. `shared_acls`: the job's reader of
-    ACLs, which polls. None: a command's, which reads once.
-    """
+    ACLs, which polls. None: a command's, which reads once."""
     admin = cluster.admin
     return ClusterPorts(
         cluster=cluster,

@@ -1,6 +1,5 @@
 """Runs the passes of the flows into one target. Each flow has its own passes, for its own reasons; none waits for
-another.
-"""
+another."""
 
 from __future__ import annotations
 
@@ -29,8 +28,7 @@ MOST_PASSES_AT_ONCE = 256
 
 LONGEST_WAIT_S = 60.0
 """Longest single wait of the serving thread, in seconds. A wait on a condition with an infinite timeout raises an
-error.
-"""
+error."""
 
 
 @dataclass

@@ -39,8 +39,7 @@ def _job_cluster(
     settings: Settings, alias: str, flow: Flow, opening: ExitStack, count: CountRequest, shared: SharedJvmAcls
 ) -> tuple[KafkaCluster, ClusterPorts, Hashable]:
     """Returns a cluster of the running job, its ports with watches in the driver's JVM, and its account (alias and
-    client settings). Flows with equal accounts see the same of the cluster, so they share listings.
-    """
+    client settings). Flows with equal accounts see the same of the cluster, so they share listings."""
     cluster = opening.enter_context(closing(connect(settings, alias, flow, count)))
     account = (alias, tuple(sorted(cluster.properties.items())))
 

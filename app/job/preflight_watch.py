@@ -36,8 +36,7 @@ TICK = 1.0
 
 LONGEST_PREFLIGHT_S = 600.0
 """Seconds after which a preflight counts as hanging. Each of its many requests has its own, shorter limit. The answer
-is UNKNOWN long before.
-"""
+is UNKNOWN long before."""
 
 WATCHED_INTERVAL = 5.0
 """Seconds between two preflights while a client reads the page or the status."""
@@ -45,8 +44,7 @@ WATCHED_INTERVAL = 5.0
 
 class PreflightWatch:
     """Runs the preflights of one flow with clients of its own, so that no pass waits for them. For one thread at a
-    time.
-    """
+    time."""
 
     def __init__(
         self,
@@ -105,8 +103,7 @@ class PreflightWatch:
 
     def _is_due(self, interval: float, in_error: bool) -> bool:
         """Returns whether a preflight is due: sooner while a client reads the page, at once if the flow stopped or
-        continued.
-        """
+        continued."""
         if self._task.is_watched:
             interval = min(interval, WATCHED_INTERVAL)
         due = next_preflight(self._began, self._ended, interval)
@@ -135,8 +132,7 @@ class PreflightWatch:
 
     def _without_source(self, settings: Settings, flow: FlowSettings, trouble: str, began: float) -> Preflight:
         """Returns the result if a cluster does not answer. If that is the source, the result has the loss of a failover
-        without it.
-        """
+        without it."""
         made = self._failed(trouble, began)
         try:
             self._open(settings, flow)
@@ -166,8 +162,7 @@ class PreflightWatch:
 
     def _completed(self, settings: Settings, flow: FlowSettings, facts: ReadinessFacts) -> FailoverLoss | None:
         """Returns the loss if partitions of the source do not answer, by their last known end offsets. None if one has
-        none.
-        """
+        none."""
         target = self._clusters.ports[1]
         seen = remembered(ledger(flow, self._clusters.target, to_write=False), flow, target)
         silent = {where: seen.arrivals[where] for where in facts.untold if where in seen.arrivals}

@@ -34,8 +34,7 @@ PROBE_INTERVAL = 10.0
 
 SHORTEST_BATCH = 1.0
 """Minimum seconds between two starts of micro-batches. After a batch that stays has ended, this gap lets the supervisor
-stop the query between two batches.
-"""
+stop the query between two batches."""
 
 MOST_STARTS = 3
 """Limit of query starts in `run --once`. The first two may find a damaged checkpoint."""
@@ -117,8 +116,7 @@ class QuerySupervisor:
 
     def tend(self) -> None:
         """Starts or restarts the query, or adds sources that can be read again. Called twice a second; waits for no
-        cluster.
-        """
+        cluster."""
         now = self._clock()
         if self._query is not None and not self._query.is_active():
             self._failed(self._query.trace() or "it was stopped", now)
@@ -228,8 +226,7 @@ class QuerySupervisor:
 
 class _Commits:
     """A wrapper of the sink that notices when Spark begins another batch: by then Spark has committed the one
-    before.
-    """
+    before."""
 
     def __init__(self, sink: Sink, committed: Callable[[], None], clock: Callable[[], float]) -> None:
         self._sink, self._committed, self._clock = sink, committed, clock
@@ -278,8 +275,7 @@ FALLBACK_PAUSE = 0.1
 
 class QueryFallback:
     """Serves the flows in slices while no micro-batch does. Slice and batch never serve at the same time: the later one
-    waits.
-    """
+    waits."""
 
     def __init__(self, serve: Serve, clock: Callable[[], float] = time.monotonic) -> None:
         self.running = False
@@ -406,8 +402,7 @@ class BackgroundProbe:
 
     def answer(self, plan: QueryPlan) -> Readable | None:
         """Returns the readable part of the plan once the probe is done. Until then begins a probe if none runs, and
-        returns None.
-        """
+        returns None."""
         if self._asked is None or self._asked[0] is not plan:
             self._asked = plan, self._beside(partial(readable, plan, self._probe), "probe")
         probing = self._asked[1]

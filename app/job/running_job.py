@@ -71,8 +71,7 @@ LONGEST_TURN_S = 3 * STOP_WITHIN
 
 class Job:
     """All queries of one properties file. `run` returns after a signal, or with `--once` after everything was
-    compared.
-    """
+    compared."""
 
     def __init__(self, settings: Settings, spark: SparkSession, once: bool, reread: Reread) -> None:
         self._settings, self._spark, self._once = settings, spark, once
@@ -216,8 +215,7 @@ class Job:
 
     def is_alive(self) -> bool:
         """Returns whether the main loop turned within LONGEST_TURN_S. It no longer turns while the job ends, which may
-        take as long.
-        """
+        take as long."""
         return time.monotonic() - self._turned_at <= LONGEST_TURN_S
 
     def streams(self) -> bool:
@@ -352,8 +350,7 @@ class Batch:
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         """Takes in the batch's hints and serves. Does nothing once the job is stopping: losing those hints is
-        harmless.
-        """
+        harmless."""
         if self._stopping:
             return
         start = time.monotonic()
