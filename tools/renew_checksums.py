@@ -20,7 +20,7 @@ def renew(jars: JarSet) -> None:
     with tempfile.TemporaryDirectory() as work:
         found = checksums(download(Path(work), Path(work), jars))
     jars.checksums.mkdir(exist_ok=True)
-    jars.list.write_text("".join(f"{digest}  {name}\n" for name, digest in found.items()), encoding="utf-8")
+    jars.list_file.write_text("".join(f"{digest}  {name}\n" for name, digest in found.items()), encoding="utf-8")
 
 
 if __name__ == "__main__":

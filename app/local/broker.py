@@ -1,4 +1,4 @@
-"""The configuration of a local broker: KRaft, its own controller, an ACL authorizer, and SASL beside plaintext."""
+"""Configures a local broker: KRaft with its own controller, an ACL authorizer, listeners for plaintext and SASL."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final
 from app.local.ports import HOST, free_ports
 
 ADMIN: Final = ("admin", "admin-secret")
-"""A user of SASL/PLAIN who may do everything, with the password."""
+"""Name and password of a SASL/PLAIN user who may do everything."""
 
 RESTRICTED: Final = ("restricted", "restricted-secret")
-"""A user of SASL/PLAIN who may do nothing that no ACL allows, with the password."""
+"""Name and password of a SASL/PLAIN user who may do only what an ACL allows."""
 
 PLAIN_USERS: Final = (
     "org.apache.kafka.common.security.plain.PlainLoginModule required "
@@ -21,7 +21,7 @@ PLAIN_USERS: Final = (
     + ";"
 )
 SCRAM_USERS: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-"""SCRAM users are created with requests to the cluster."""
+"""The JAAS config for SCRAM. It has no users: requests to the cluster create them."""
 
 LISTENER_PROTOCOLS: Final = {
     "PLAINTEXT": "PLAINTEXT",
@@ -53,7 +53,8 @@ BROKER_BASE: Mapping[str, str] = {
 
 
 def logins(listener: str) -> dict[str, str]:
-    """Returns the logins of a SASL listener: the users above with PLAIN, and the cluster's own users with SCRAM."""
+    """Returns the JAAS configs of a SASL listener: the users above with PLAIN, and the cluster's own users with
+    SCRAM."""
     users = {"plain": PLAIN_USERS, "scram-sha-256": SCRAM_USERS, "scram-sha-512": SCRAM_USERS}
     return {f"listener.name.{listener}.{name}.sasl.jaas.config": jaas for name, jaas in users.items()}
 
@@ -69,7 +70,7 @@ class Node:
 
 
 def nodes(count: int) -> tuple[Node, ...]:
-    """As many, ids from 1, on free ports."""
+    """Returns this many nodes, with ids from 1, on free ports."""
     ports = iter(free_ports(3 * count))
     return tuple(Node(number, *(next(ports) for _ in range(3))) for number in range(1, count + 1))
 

@@ -1,4 +1,4 @@
-"""Child processes that never outlive this program, however it ends, and that a terminal's Ctrl-C does not reach."""
+"""Starts child processes that never outlive this program, however it ends. A terminal's Ctrl-C does not reach them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pathlib import Path
 from queue import SimpleQueue
 
 KILLED_WITHIN_S = 10.0
-"""A child that is still there so long after SIGKILL hangs in the kernel, and is left to it."""
+"""Seconds after SIGKILL until a remaining child counts as hanging in the kernel. Lockstep then leaves it."""
 
 TERM_WITHIN = 20.0
-"""Seconds that a child may take to end after SIGTERM; then comes SIGKILL."""
+"""Seconds in which a child must end after SIGTERM. Then it gets SIGKILL."""
 
 PR_SET_PDEATHSIG = 1
-"""Of prctl(2)."""
+"""The option of Linux's prctl(2) that sets the signal at the parent's death."""
 
 Child = subprocess.Popen[bytes]
 
@@ -36,7 +36,7 @@ def spawn(
     at_death: signal.Signals = signal.SIGKILL,
     environment: Mapping[str, str] | None = None,
 ) -> Child:
-    """Start the command in a session of its own, with stdout and stderr appended to `log`. `environment`: further
+    """Starts the command in a session of its own, with stdout and stderr appended to `log`. `environment`: further
     variables. Raises OSError if it cannot be started.
 
     If this program dies, even by SIGKILL, the child gets the signal `at_death`. That needs Linux; on other systems this
@@ -58,7 +58,7 @@ def spawn(
 
 
 def stop(*children: Child, within: float = TERM_WITHIN) -> None:
-    """Send SIGTERM to all, then SIGKILL to processes that have not ended within so many seconds."""
+    """Sends SIGTERM to all children, then SIGKILL to those that have not ended `within` seconds."""
     for child in children:
         child.terminate()
     for child in children:
@@ -69,7 +69,7 @@ def stop(*children: Child, within: float = TERM_WITHIN) -> None:
 
 
 def kill(*children: Child) -> None:
-    """Send SIGKILL, which looks like a crash from outside."""
+    """Sends SIGKILL to all children, which looks like a crash to other processes."""
     for child in children:
         child.kill()
     for child in children:

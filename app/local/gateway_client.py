@@ -1,4 +1,4 @@
-"""py4j's gateways: that to a Java process of ours, which is imported while it starts, and PySpark's."""
+"""py4j's gateways: to Lockstep's own Java process, which starts while Python imports, and to PySpark's."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from py4j.protocol import ERROR, REFERENCE_TYPE, Py4JNetworkError, get_return_va
 from sinks.faults import JavaGone
 
 THROWN = ERROR + REFERENCE_TYPE
-"""What an answer begins with that is an exception of Java's."""
+"""Prefix of an answer that is a Java exception."""
 
 RELEASE, RELEASED = "m\nd\n{}\ne\n", b"!yv\n"
-"""py4j's message that Java may forget an object, and Java's answer."""
+"""py4j's message that lets Java forget an object, and Java's answer."""
 
 RELEASED_TOGETHER = 100
-"""Objects that Java forgets in one call. Large answers are among them, so they must not be many more."""
+"""Objects that one call lets Java forget. Some are large answers, so the number must stay small."""
 
 ENDED = "the Java process that asks clusters has ended: something killed it (is the machine out of memory?)"
 
@@ -39,7 +39,7 @@ class _Client(GatewayClient):  # type: ignore[misc]  # py4j brings no types
         self._garbage = deque[str]()
 
     def garbage_collect_object(self, target_id: str) -> None:
-        """Let Java forget an object later, together with others. One call for each would be a third of a command's
+        """Lets Java forget an object later, together with others. Separate calls would be a third of a command's
         calls."""
         self._garbage.append(target_id)
         if len(self._garbage) < RELEASED_TOGETHER or not self.is_connected:
@@ -63,7 +63,7 @@ class _Client(GatewayClient):  # type: ignore[misc]  # py4j brings no types
             raise
 
     def send_command(self, *arguments: Any, **options: Any) -> Any:
-        """Raises KeyboardInterrupt after the first Ctrl-C, JavaGone if the process has ended."""
+        """Sends a call. Raises KeyboardInterrupt after the first Ctrl-C, JavaGone if the process has ended."""
         if self._interrupted:
             raise KeyboardInterrupt
         try:
@@ -91,15 +91,15 @@ class _Gateway(JavaGateway):  # type: ignore[misc]  # py4j brings no types
 
 
 def connected(port: int, token: str) -> JavaGateway:
-    """Connects with the first call."""
+    """Returns a gateway. It connects with the first call."""
     return _Gateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
 
 
 def protect_callbacks(gateway: Any) -> None:
-    """Have the callback server of PySpark's gateway answer only its own JVM. Call it once the server listens.
+    """Lets the callback server of PySpark's gateway answer only its own JVM. Call it once the server listens.
 
     PySpark protects only calls to Java, so any user of the machine could call the function of a query. py4j's Java side
-    can authenticate itself, but loses its token when the callback client gets a new port. So the token is set again.
+    can authenticate itself, but loses its token when the callback client gets a new port. So this sets the token again.
     """
     if gateway.callback_server_parameters.auth_token is not None:
         return

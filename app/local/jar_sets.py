@@ -1,4 +1,4 @@
-"""Which jars are fetched, each set with its list of SHA-256 checksums, and where they are kept."""
+"""The sets of jars to download, each with its list of SHA-256 checksums, and their folder."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from typing import Final
 from streaming.errors import LockstepError
 
 KAFKA: Final = "4.3.1"
-"""The version of brokers, tools and MM2."""
+"""The Kafka version of brokers, tools and MM2."""
 
 PROJECT: Final = Path(__file__).resolve().parent.parent.parent
 CHECKSUMS: Final = Path(__file__).resolve().parent / "checksums"
 HOME: Final = "LOCKSTEP_HOME"
-"""Environment variable: the folder of fetched jars and of the demo, for all working directories together."""
+"""Environment variable: the folder for downloaded jars and the demo, whatever the working directory."""
 
 NAMED: Final = "LOCKSTEP_JARS"
-"""Environment variable: jars of the operator, separated by commas, such as those with a callback handler's class."""
+"""Environment variable: jars of the operator, separated by commas, for example with a callback handler's class."""
 
 Artifact = tuple[str, str, str]
-"""Organisation, name, version."""
+"""Organisation, name and version of a Maven artifact."""
 
 
 @dataclass(frozen=True)
 class JarSet:
-    """Artifacts that are fetched together, into a folder of this name. `alone`: without their dependencies.
-    `checksums`: the folder with `<name>.sha256`, which lists every jar of the set in the format of `sha256sum`."""
+    """Artifacts that are downloaded together, into a folder of this name. `alone`: without their dependencies.
+    `checksums`: the folder of `<name>.sha256`, which lists every jar of the set in the format of `sha256sum`.
+    """
 
     name: str
     artifacts: tuple[Artifact, ...]
@@ -37,21 +38,21 @@ class JarSet:
     checksums: Path = CHECKSUMS
 
     @property
-    def list(self) -> Path:
+    def list_file(self) -> Path:
         return self.checksums / f"{self.name}.sha256"
 
     def expected(self) -> dict[str, str]:
-        """SHA-256 in hexadecimal, by file name."""
-        lines = self.list.read_text(encoding="utf-8").splitlines()
+        """Returns SHA-256 in hexadecimal, by file name."""
+        lines = self.list_file.read_text(encoding="utf-8").splitlines()
         return {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
 
 
 LOG4J_2: Final[Artifact] = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
-"""How Kafka 4 logs."""
+"""The logging library of Kafka 4."""
 
 
 def kafka_set(version: str, modules: Iterable[str], logging: Artifact = LOG4J_2, checksums: Path = CHECKSUMS) -> JarSet:
-    """Returns modules of one version of Kafka, such as `connect-mirror`, and their logging libraries."""
+    """Returns the jar set of some modules of a Kafka version, such as `connect-mirror`, and their logging libraries."""
     artifacts = tuple(("org.apache.kafka", module, version) for module in modules)
     return JarSet(f"kafka-{version}", (*artifacts, logging), checksums=checksums)
 
@@ -61,7 +62,7 @@ KAFKA_JARS: Final = kafka_set(KAFKA, ("kafka_2.13", "connect-mirror", "kafka-too
 
 @dataclass(frozen=True)
 class Connector:
-    """Versions of Spark's Kafka connector, and of what it needs and pyspark does not have."""
+    """Versions of Spark's Kafka connector and of its dependencies that pyspark lacks."""
 
     version: str
     clients: str
@@ -82,7 +83,7 @@ class Connector:
 
 
 NEWEST_SPARK: Final = "4.3"
-"""The version of Spark that images, samples and tests have."""
+"""The Spark version of images, samples and tests."""
 
 # Of 4.1 and later, Maven Central has the connector's token provider for 4.1.1 and 4.2.0 alone.
 CONNECTORS: Final[Mapping[str, Connector]] = {
@@ -90,7 +91,7 @@ CONNECTORS: Final[Mapping[str, Connector]] = {
     "4.2": Connector("4.2.0", "3.9.2", "2.13.1"),
     NEWEST_SPARK: Connector("4.2.0", "3.9.2", "2.13.1"),
 }
-"""By the version of Spark, without its last number, the newest connector that works with it."""
+"""The newest working connector, by Spark version without its last number."""
 
 NEWEST_CONNECTOR: Final = CONNECTORS[NEWEST_SPARK]
 
@@ -98,7 +99,7 @@ SETS: Final = (KAFKA_JARS, *{connector.version: connector.jars for connector in 
 
 
 def home() -> Path:
-    """Returns the folder of fetched jars and the demo: LOCKSTEP_HOME, else `.lockstep` of the checkout, else of the
+    """Returns the folder for downloaded jars and the demo: LOCKSTEP_HOME, else `.lockstep` in the checkout or the
     current folder."""
     if named := os.environ.get(HOME):
         return Path(named).expanduser().resolve()
@@ -106,7 +107,7 @@ def home() -> Path:
 
 
 def own_home() -> Path:
-    """Like `home`, for files that Java runs. Raises LockstepError if another user could have written there."""
+    """Returns `home`, for files that Java runs. Raises LockstepError if another user could have written there."""
     folder = home()
     if not os.environ.get(HOME) and not is_checkout():
         check_own(folder)
@@ -114,18 +115,18 @@ def own_home() -> Path:
 
 
 def check_own(folder: Path) -> None:
-    """Raises LockstepError if another user owns the folder. An owner could replace files after Lockstep compared their
+    """Raises LockstepError if another user owns the folder. That user could replace files after Lockstep compared their
     checksums."""
     there = (folder.lstat(), folder.stat()) if folder.exists() else ()
     if any(found.st_uid not in (0, os.geteuid()) for found in there) or any(
         found.st_mode & stat.S_IWOTH for found in there if not stat.S_ISLNK(found.st_mode)
     ):
         raise LockstepError(
-            f"{folder} belongs to another user, or every user may write it. Lockstep uses no jars of it: name a "
+            f"{folder} belongs to another user, or every user may write it. Lockstep does not use its jars: name a "
             f"folder of your own in the environment variable {HOME}"
         )
 
 
 def is_checkout() -> bool:
-    """Whether this code runs from a checkout, where `spark-submit.sh` is, and is not installed."""
+    """Returns whether this code runs from a checkout, which has `spark-submit.sh`, and not from an installation."""
     return (PROJECT / "spark-submit.sh").is_file()

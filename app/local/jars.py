@@ -1,7 +1,6 @@
-"""Jars fetched once by the Ivy that pyspark ships, and compared with checksums: nothing but Java is needed.
+"""Downloads jars once with pyspark's Ivy, and compares them with checksums. Needs only Java.
 
-Ivy runs with a home folder of its own, because a POM without its jar in this machine's `~/.m2` would end the
-download.
+Ivy gets a home folder of its own, because a POM without its jar in this machine's `~/.m2` would end the download.
 """
 
 from __future__ import annotations
@@ -38,17 +37,17 @@ MODULE = """<ivy-module version="2.0">
 DEPENDENCY = '    <dependency org="{}" name="{}" rev="{}" transitive="{}"/>'
 IVY_LINES = 12
 PART = "part-"
-"""What the name of a folder begins with into which jars are being fetched."""
+"""Prefix of the folder of an unfinished download."""
 
 BLOCK = 1 << 20
 """Bytes of a jar that are read at once."""
 
 SHOWN_EVERY = 10
-"""Jars between two lines of progress where stderr is no terminal."""
+"""Jars between two progress lines if stderr is not a terminal."""
 
 
 def kafka_jars() -> list[Path]:
-    """Returns the jars of brokers, tools and MM2, about 55 MB. The first call fetches them (a minute), all or none.
+    """Returns the jars of brokers, tools and MM2, about 55 MB. The first call downloads them (a minute), all or none.
     Raises LockstepError if Java is missing or the download fails."""
     return fetched(KAFKA_JARS)
 
@@ -61,12 +60,11 @@ def connector_jars() -> list[Path]:
 
 
 def named_jars() -> list[Path]:
-    """Returns the jars in LOCKSTEP_JARS, for every JVM with Kafka's client. Raises LockstepError if one does not
-    exist."""
+    """Returns the jars in LOCKSTEP_JARS, for every JVM with Kafka's client. Raises LockstepError if one is missing."""
     jars = [Path(name.strip()).expanduser() for name in os.environ.get(NAMED, "").split(",") if name.strip()]
     if (missing := next((jar for jar in jars if not jar.is_file() or not os.access(jar, os.R_OK)), None)) is not None:
         raise LockstepError(
-            f"{NAMED} names {missing}, which is no file that this user may read: put the jar there, or correct the "
+            f"{NAMED} names {missing}, which this user cannot read as a file: put the jar there, or correct the "
             f"variable; several are separated by commas"
         )
     return [jar.resolve() for jar in jars]
@@ -84,11 +82,10 @@ def connector_for(spark: str) -> Connector:
 
 
 def fetched(jars: JarSet, root: Path | None = None) -> list[Path]:
-    """Returns the jars of a set, in a folder of its name below `root` (default: `jars` of `home()`). Raises
-    LockstepError.
+    """Returns the jars of a set, in a folder of its name below `root` (default: `jars` of `home()`). Downloads them if
+    needed. Raises LockstepError.
 
-    Each call compares the jars with the checksums, also jars that were there before. Other files in the folder are left
-    out.
+    Each call compares the jars with the checksums, even old ones. Leaves out other files in the folder.
     """
     root = root or own_home() / "jars"
     folder = root / jars.name
@@ -101,17 +98,17 @@ def fetched(jars: JarSet, root: Path | None = None) -> list[Path]:
 
 
 FETCHED_WITHIN_S = 900.0
-"""How long another process may take to fetch jars."""
+"""Seconds to wait for another process that downloads jars."""
 
 
 def _alone(root: Path) -> AbstractContextManager[object]:
-    """Let one process at a time fetch; others wait. Raises LockstepError."""
+    """Lets one process at a time download; others wait. Raises LockstepError."""
     lock = root / "lock"
     try:
         return locked(lock, within=FETCHED_WITHIN_S)
     except OSError as error:
         raise LockstepError(
-            f"{lock}, which processes that fetch jars lock, cannot be opened: {error.strerror}. It must be a file "
+            f"the lock {lock} of the jars' folder cannot be opened: {error.strerror}. It must be a file "
             f"that this user may write: delete what is there"
         ) from error
 
@@ -127,8 +124,8 @@ def pyspark_jar(pattern: str) -> Path:
 
 
 def download(work: Path, folder: Path, jars: JarSet) -> Path:
-    """Fetch a set into a folder below `work`, and return it. `folder`: the folder that an error tells the user to fill
-    instead."""
+    """Downloads a set into a folder below `work`, and returns that. `folder`: the folder that an error tells the user
+    to fill instead."""
     dependencies = "\n".join(DEPENDENCY.format(*artifact, str(not jars.alone).lower()) for artifact in jars.artifacts)
     (work / "ivy.xml").write_text(MODULE.format(dependencies=dependencies), encoding="utf-8")
     code, said = _run(_ivy(work), folder)
@@ -136,8 +133,8 @@ def download(work: Path, folder: Path, jars: JarSet) -> Path:
     if code or not there >= {f"{name}-{version}.jar" for _, name, version in jars.artifacts}:
         raise LockstepError(
             f"the jars {jars.name} could not be fetched. Maven Central must be within reach (through a proxy: set "
-            f"JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=… -Dhttps.proxyPort=…); or put the jars that {jars.list} names into "
-            f"{folder}. Ivy says:\n{said}"
+            f"JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=… -Dhttps.proxyPort=…); or put the jars that {jars.list_file} names "
+            f"into {folder}. Ivy says:\n{said}"
         )
     return work / "libs"
 
@@ -152,10 +149,10 @@ def _digests(files: Iterable[Path]) -> dict[str, str]:
 
 
 def _digest(file: Path) -> str:
-    """Raises OSError for anything but a regular file. A pipe would block for ever."""
+    """Returns a file's SHA-256. Raises OSError for anything but a regular file, because a pipe would block for ever."""
     with open(file, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as content:
         if not stat.S_ISREG(os.fstat(content.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(file))
+            raise OSError(errno.EINVAL, "it is not a regular file", str(file))
         digest = hashlib.sha256()
         while block := content.read(BLOCK):
             digest.update(block)
@@ -179,14 +176,14 @@ def _checked(folder: Path, jars: JarSet) -> list[Path]:
         found = _digests(jar for name in expected if (jar := folder / name).exists())
     except OSError as error:
         raise LockstepError(
-            f"the jars in {folder} cannot be compared with {jars.list}: {error.strerror}: {error.filename}. Each must "
-            f"be a regular file, or a link to one, that this user may read; or delete this folder, and the next start "
-            f"fetches them again"
+            f"the jars in {folder} cannot be compared with {jars.list_file}: {error.strerror}: {error.filename}. Each "
+            f"must be a regular file, or a link to one, that this user may read; or delete this folder, and the next "
+            f"start fetches them again"
         ) from error
     if wrong := [f"{name} is {_state(name, found)}" for name in sorted(expected) if found.get(name) != expected[name]]:
         raise LockstepError(
-            f"the jars in {folder} are not those that {jars.list} lists, and are not used: {'; '.join(wrong)}. Delete "
-            f"this folder, and the next start fetches them again; or put the jars of the list there"
+            f"the jars in {folder} are not those that {jars.list_file} lists, and are not used: {'; '.join(wrong)}. "
+            f"Delete this folder, and the next start fetches them again; or put the jars of the list there"
         )
     return [folder / name for name in sorted(expected)]
 
@@ -197,7 +194,7 @@ def _check(expected: Mapping[str, str], found: Mapping[str, str], jars: JarSet) 
     if wrong:
         what = [f"{name} is {'not in the list' if name not in expected else _state(name, found)}" for name in wrong]
         raise LockstepError(
-            f"what was fetched is not what {jars.list} lists, and is not used: {'; '.join(what)}. Fetch again; if it "
+            f"the fetched jars differ from {jars.list_file}, and are not used: {'; '.join(what)}. Fetch again; if it "
             f"stays so, something between here and Maven Central changes jars"
         )
 
@@ -216,7 +213,7 @@ def _ivy(work: Path) -> list[str]:
 
 
 def _run(command: Sequence[str], folder: Path) -> tuple[int, str]:
-    """Run Ivy with its progress on stderr. Returns its exit code and the end of its output."""
+    """Runs Ivy with its progress on stderr. Returns its exit code and the end of its output."""
     last: deque[str] = deque(maxlen=IVY_LINES)
     found = downloaded = 0
     _say(f"fetching jars into {folder}, once", last=True)
@@ -233,8 +230,8 @@ def _run(command: Sequence[str], folder: Path) -> tuple[int, str]:
 
 
 def _say(text: str, *, last: bool = False, seldom: bool = False) -> None:
-    """Print a line to stderr that the next one overwrites, unless it is the `last`. Only a terminal gets `seldom`
-    lines."""
+    """Prints a line to stderr that the next one overwrites, unless it is the `last`. Only a terminal gets
+    `seldom` lines."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[K{text}{chr(10) if last else ''}")
     elif last or not seldom:

@@ -1,4 +1,4 @@
-"""Java programs: the `java` to run them with, and a main class as a child process with a log file."""
+"""Runs Java programs: finds `java`, and starts a main class as a child process with a log file."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from app.local import children
 from streaming.errors import LockstepError
 
 VERSIONS = (17, 21, 25)
-"""Of Java: those on which Spark 4 and Kafka 4 both run."""
+"""Java versions on which both Spark 4 and Kafka 4 run."""
 
 QUICK_START = ("-XX:TieredStopAtLevel=1",)
-"""JVM options for short lives, as in tests: a broker is up after two thirds of the CPU time, and slower ever after."""
+"""JVM options for short runs, as in tests: a broker starts with two thirds of the CPU time, but runs slower."""
 
 RELEASE = re.compile(r'^JAVA_VERSION="(\d+)', re.MULTILINE)
 
@@ -41,7 +41,8 @@ def java() -> str:
 
 @cache
 def _version(program: str) -> int | None:
-    """Returns the version in the file that every JDK has beside its programs; without that file, asks the program."""
+    """Returns the Java version from the file that every JDK has beside its programs. Without that file, asks the
+    program."""
     with suppress(OSError):
         said = (Path(program).resolve().parent.parent / "release").read_text(encoding="utf-8", errors="replace")
         if found := RELEASE.search(said):
@@ -106,7 +107,8 @@ class JavaProcess:
             raise LockstepError(f"{self.main} ended with exit code {code}; the end of {self.log}:\n{end}")
 
     def succeeded(self) -> bool:
-        """Whether the process has ended without error. Raises LockstepError with the end of its output if it failed."""
+        """Returns whether the process has ended without error. Raises LockstepError with the end of its output if it
+        failed."""
         code = self._child.poll()
         if code:
             self.check()
@@ -116,10 +118,11 @@ class JavaProcess:
         children.kill(self._child)
 
     def stop(self) -> None:
-        """SIGTERM, and SIGKILL when that does not help."""
+        """Sends SIGTERM, then SIGKILL if the process does not end."""
         children.stop(self._child)
 
 
 def stop_all(processes: Sequence[JavaProcess]) -> None:
-    """Like `JavaProcess.stop`, for all at the same time, because nodes of one quorum wait for each other."""
+    """Stops all processes at the same time as `JavaProcess.stop` does, because nodes of one quorum wait for each
+    other."""
     children.stop(*(process._child for process in processes))

@@ -1,7 +1,7 @@
 """A small Java process with Kafka's client, through which commands ask and change clusters.
 
-It starts, and loads what every command needs of it, while Python still imports. From the second command on it loads
-its classes from an archive that the first one left (Java's class data sharing), which takes a third of the time.
+It starts, and loads the classes that every command needs, while Python still imports. From the second command on it
+loads its classes from an archive that the first one wrote (Java's class data sharing), which takes a third of the time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PYSPARK_JARS: Final = (
     "snappy-java-*.jar",
     "zstd-jni-*.jar",
 )
-"""What Kafka's client and the gateway need, and pyspark ships."""
+"""Jars of pyspark that Kafka's client and the gateway need."""
 
 OPTIONS: Final = (
     "-Xmx512m",
@@ -47,22 +47,22 @@ OPTIONS: Final = (
 )
 MAIN: Final = ("py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0")
 GATEWAY_STARTS_WITHIN: Final = 180.0
-"""Seconds until Java says where it listens, on a busy machine."""
+"""Seconds until Java must print its port, even on a busy machine."""
 
 NICED: Final = 19
-"""Of a process that only writes its archive: nothing waits for it."""
+"""Nice value of a process that only writes its archive, because nothing waits for it."""
 
 MOVES_WHOLE: Final = 'part=$1 whole=$2; shift 2; "$@" && mv "$part" "$whole" || rm -f "$part"'
 ARCHIVES: Final = "class-archives"
 OTHERS_MAY_WRITE: Final = 0o022
 JAVA_VARIABLES: Final = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
-"""From which Java takes options by itself."""
+"""Variables from which Java reads options."""
 LEFT_AFTER: Final = 600.0
-"""Seconds after which an archive that is not whole will never be."""
+"""Seconds after which an incomplete archive counts as abandoned."""
 
 
 class GatewayProcess:
-    """The small JVM of a command, which starts with this object and ends with this program.
+    """The small JVM of a command. It starts with this object and ends with this program.
 
     It runs in a session of its own, so that Ctrl-C does not end it while this program finishes its work. Clients need a
     secret that only this program has. Raises LockstepError if Java or a jar is missing.
@@ -92,12 +92,12 @@ class GatewayProcess:
         self._used = False
 
     def gateway(self) -> Any:
-        """Returns py4j's gateway once the process is up. Raises LockstepError if it does not start."""
+        """Returns py4j's gateway once the process listens. Raises LockstepError if it does not start."""
         self._used = True
         return self._reached()
 
     def load_classes(self) -> None:
-        """Let Java load the classes that its first Admin needs. Raises as `gateway`."""
+        """Lets Java load the classes that its first Admin needs. Raises as `gateway`."""
         from sinks.kafka.jvm.java_rows import load_admin
 
         load_admin(self._reached())
@@ -120,7 +120,7 @@ class GatewayProcess:
         return LockstepError(f"{self._program} does not start: run `{self._program} {' '.join(OPTIONS)} -version`")
 
     def close(self) -> None:
-        """End the process. A process that creates the archive writes it at low priority, and may outlive this
+        """Ends the process. A process that creates the archive writes it at low priority, and may outlive this
         program."""
         runs = self.process.poll() is None
         keeps = self._used and self._archive.part is not None and runs
@@ -147,8 +147,8 @@ class _Archive:
     """The archive of classes that the process loads. The first process creates it, and moves it to its place once it is
     complete.
 
-    It is used only if no other user could have written it, because it has no checksum to compare with. `part`: what the
-    process writes when it ends, if it makes the archive.
+    It has no checksum, so it is used only if no other user could have written it. `part`: the unfinished archive; None
+    if the process does not create one.
     """
 
     def __init__(self, program: str, jars: Sequence[Path]) -> None:
@@ -160,7 +160,7 @@ class _Archive:
         self.part: Path | None = None
 
     def options(self) -> tuple[str, ...]:
-        """Returns the Java options that use the class archive, or create it. Empty if neither is safe."""
+        """Returns the Java options that use the class archive, or create it; empty if neither is safe."""
         if self._path.is_file():
             is_safe = _is_own(self._path) and _is_own(self._path.parent)
             return (f"-XX:SharedArchiveFile={self._path}", "-Xshare:auto", "-Xlog:disable") if is_safe else ()
@@ -183,22 +183,21 @@ class _Archive:
         return (f"-XX:ArchiveClassesAtExit={self.part}", "-Xlog:disable")
 
     def around(self) -> tuple[str, ...]:
-        """Returns the words before Java's command. They move a complete archive to its place once Java has ended, and
-        delete an incomplete one."""
+        """Returns the shell command that wraps Java's. It moves a complete archive to its place after Java has ended,
+        and deletes an incomplete one."""
         if self.part is None:
             return ()
         return ("/bin/sh", "-c", MOVES_WHOLE, "sh", str(self.part), str(self._path))
 
     def give_up(self) -> None:
-        """Deletes what was made of it."""
+        """Deletes the unfinished archive."""
         if self.part is not None:
             with suppress(OSError):
                 self.part.unlink(missing_ok=True)
 
 
 def _lines(output: IO[bytes] | None, number: int, within: float) -> list[str]:
-    """Returns the first lines of a pipe that nothing else reads. Returns fewer if it ends, or if they do not come in
-    time."""
+    """Returns the first lines of a pipe with no other reader. Returns fewer if the pipe ends or the time runs out."""
     read, until = b"", time.monotonic() + within
     while output is not None and read.count(b"\n") < number:
         ready, _, _ = select.select([output], [], [], max(0.0, until - time.monotonic()))
@@ -220,20 +219,20 @@ _adopted: list[Any] = []
 
 
 def begin_jvm() -> None:
-    """Start this program's JVM without waiting for it, unless it runs. A later call reports what is wrong with Java."""
+    """Starts this program's JVM without waiting for it, unless it runs. A later call reports problems with Java."""
     with suppress(LockstepError):
         begun(_process().load_classes, "classes of the JVM")
 
 
 def process_jvm() -> Any:
-    """Returns py4j's gateway to the only JVM of this program: the small process, or the driver's JVM while a job runs.
-    Raises LockstepError if Java does not start."""
+    """Returns py4j's gateway to the only JVM of this program: the small process, or the driver's JVM in a job. Raises
+    LockstepError if Java does not start."""
     return _adopted[-1] if _adopted else _process().gateway()
 
 
 @contextmanager
 def adopted_jvm(gateway: Any) -> Iterator[None]:
-    """While the block runs, use a JVM that the program has anyway. The small process ends."""
+    """Uses another JVM of the program while the block runs. Ends the small process."""
     with _lock:
         small = list(_running)
         _running.clear()

@@ -1,4 +1,4 @@
-"""A Kafka cluster on this machine, for the demo, the tests and the benchmark: brokers as child processes."""
+"""Runs a Kafka cluster on this machine, for the demo, the tests and the benchmark: brokers as child processes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from app.local.waiting import wait_for
 from app.private_files import replace_file
 
 CLUSTER_READY_WITHIN = 300.0
-"""Seconds; a start takes 3 on an idle machine."""
+"""Seconds in which a cluster must start. It takes 3 on an idle machine."""
 
 
 class LocalCluster(JavaService):
-    """A cluster of `brokers` nodes, each broker and controller, with data and logs in `folder`.
+    """A cluster of `brokers` nodes, each both broker and controller, with data and logs in `folder`.
 
     `heap`: of each node, as in `-Xmx`. `java_options`: of each node. `overrides`: server properties. `allow_everyone`:
-    what no ACL covers is allowed; else only super users may. `jars`: of the version of Kafka to run.
+    allows what no ACL covers; otherwise only super users may do that. `jars`: of the Kafka version to run.
     """
 
     def __init__(
@@ -50,16 +50,18 @@ class LocalCluster(JavaService):
 
     @property
     def bootstrap(self) -> str:
-        """Addresses of the plaintext listeners, without security. Their user is a super user."""
+        """The addresses of the plaintext listeners. Their clients are super users without a login."""
         return ",".join(f"{HOST}:{node.plain}" for node in self._nodes)
 
     @property
     def sasl_bootstrap(self) -> str:
-        """Addresses of the SASL_PLAINTEXT listeners: PLAIN with `broker.ADMIN` or `broker.RESTRICTED`, and SCRAM."""
+        """The addresses of the SASL_PLAINTEXT listeners: PLAIN with `broker.ADMIN` or `broker.RESTRICTED`, and
+        SCRAM."""
         return ",".join(f"{HOST}:{node.sasl}" for node in self._nodes)
 
     def client_properties(self, user: tuple[str, str] | None = None) -> dict[str, str]:
-        """Returns Java client properties: for the plaintext listener, or for SASL/PLAIN with user and password."""
+        """Returns Java client properties: for the plaintext listener, or for SASL/PLAIN with this user (name and
+        password)."""
         if user is None:
             return {"bootstrap.servers": self.bootstrap}
         return {
@@ -69,7 +71,7 @@ class LocalCluster(JavaService):
         }
 
     def start(self, *, wait: bool = True) -> None:
-        """Start all nodes; the first start formats the storage. Returns when they serve clients, or at once unless
+        """Starts all nodes; the first start formats the storage. Returns when they serve clients, or at once unless
         `wait`.
 
         If a node does not start, stops the others and raises LockstepError with the end of its log. Does nothing while
@@ -85,15 +87,15 @@ class LocalCluster(JavaService):
             self.wait_until_ready()
 
     def stop_node(self, number: int) -> None:
-        """Stop one node by its id; its data stays. The others go on while most of them run."""
+        """Stops one node by its id; its data stays. The others continue while a majority runs."""
         self._processes[number - 1].stop()
 
     def kill_node(self, number: int) -> None:
-        """Send SIGKILL to one node by its id, as a crash; its data stays."""
+        """Sends SIGKILL to one node by its id, as a crash; its data stays."""
         self._processes[number - 1].kill()
 
     def start_node(self, number: int) -> None:
-        """Start a stopped node. Returns when every node knows all others again."""
+        """Starts a stopped node. Returns when every node knows all others again."""
         self._processes[number - 1] = self._started(self._nodes[number - 1])
         self.wait_until_ready()
 
@@ -115,7 +117,7 @@ class LocalCluster(JavaService):
         self.start()
 
     def _prepare(self, classpath: Sequence[Path]) -> None:
-        """Write the nodes' files and format their storage, before the first node starts."""
+        """Writes the nodes' files and formats their storage, before the first node starts."""
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
         processes = []
         for node in self._nodes:
@@ -141,7 +143,7 @@ class LocalCluster(JavaService):
         return path
 
     def _properties(self, node: Node) -> dict[str, str]:
-        """Returns a node's properties, the cluster's overrides last."""
+        """Returns a node's properties. The cluster's overrides come last and win."""
         return server_properties(node, self._nodes, self._data(node)) | self._overrides
 
     def _data(self, node: Node) -> Path:
@@ -156,7 +158,7 @@ class LocalCluster(JavaService):
 
 @contextmanager
 def started(*clusters: LocalCluster) -> Iterator[None]:
-    """Start these clusters side by side, and stop them at the end, even after an error. Raises as `start`."""
+    """Starts these clusters side by side, and stops them at the end, even after an error. Raises as `start`."""
     with ExitStack() as stack:
         for cluster in clusters:
             stack.callback(cluster.stop)

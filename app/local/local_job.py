@@ -1,4 +1,4 @@
-"""The job as users run it, as a child process with a log file: `./spark-submit.sh`, or `lockstep run` if installed."""
+"""Runs the job as users do, as a child process with a log file: `./spark-submit.sh`, or `lockstep run` if installed."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from app.local.waiting import wait_for
 from streaming.errors import LockstepError
 
 JOB_READY_WITHIN = 300.0
-"""Seconds; the first start on a machine fetches Spark's Kafka connector."""
+"""Seconds in which the job must be ready. The first start on a machine downloads Spark's Kafka connector."""
 
 END_WITHIN = 300.0
-"""Seconds that it gets after SIGTERM: more than the job itself waits for a running batch, on a busy machine."""
+"""Seconds in which the job must end after SIGTERM. The job itself waits less for a running batch."""
 
 
 class LocalJob(Startable):
-    """`lockstep run` with this properties file. `port`, `token`: its values under `lockstep.http`. `submit_options`: of
-    spark-submit; only a checkout can use them."""
+    """`lockstep run` with this properties file. `port`, `token`: the file's values under `lockstep.http`.
+    `submit_options`: of spark-submit; only a checkout can use them.
+    """
 
     def __init__(
         self, config: Path, port: int, log: Path, submit_options: Sequence[str] = (), token: str | None = None
@@ -47,11 +48,11 @@ class LocalJob(Startable):
         return [self._process.pid] if self._process else []
 
     def start(self) -> None:
-        """Start the job. Returns at once; see `wait_until_compared`."""
+        """Starts the job and returns at once; see `wait_until_compared`."""
         self._process = spawn(self._command, self._log, at_death=signal.SIGTERM)
 
     def wait_until_compared(self, check: Callable[[], None] = lambda: None) -> None:
-        """Wait until every flow has compared everything once. Raises as `check`, and with the end of the log after the
+        """Waits until every flow has compared everything once. Raises as `check`, and with the end of the log after the
         time limit."""
 
         def compared() -> bool:
@@ -83,7 +84,7 @@ class LocalJob(Startable):
         return answer
 
     def stop(self) -> int | None:
-        """SIGTERM, as an operator would; its exit code."""
+        """Sends SIGTERM, as an operator would, and returns the job's exit code."""
         if self._process is None:
             return None
         stop(self._process, within=END_WITHIN)

@@ -1,4 +1,4 @@
-"""A real MirrorMaker 2 of this machine, in its dedicated mode (KIP-382)."""
+"""Runs a real MirrorMaker 2 on this machine, in its dedicated mode (KIP-382)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from app.local.java import JavaProcess
 from app.local.startable import JavaService, logging_options
 
 MIRROR_READY_WITHIN = 300.0
-"""Seconds; a start takes 6 to 15 on an idle machine."""
+"""Seconds in which MM2 must start. It takes 6 to 15 on an idle machine."""
 
 MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
 SOURCE_STARTED = "Started MirrorSourceConnector with"
-"""What the source connector of each enabled flow logs once it has listed the topics."""
+"""The log line of each enabled flow's source connector after it has listed the topics."""
 
 ENABLED = re.compile(r"[^.]+->[^.]+\.enabled")
 REPLICATED = (
@@ -30,14 +30,14 @@ REPLICATED = (
     "status.storage",
     "config.storage",
 )
-"""Whose `replication.factor` must be 1 where there is one broker."""
+"""Prefixes of `replication.factor`, which must be 1 with a single broker."""
 
 
 def mirror_properties(clusters: Mapping[str, str], flows: Iterable[str], **overrides: str) -> dict[str, str]:
-    """Returns a file for MM2 over single-node clusters. Arguments: bootstrap servers by alias, and enabled flows such
-    as `a->b`. `overrides`: further keys of MM2, which win.
+    """Returns MM2's properties for single-node clusters. `clusters`: bootstrap servers by alias. `flows`: the enabled
+    ones, such as `a->b`. `overrides`: further properties, which win.
 
-    Heartbeats of the other direction are off, which saves MM2 a whole Connect worker.
+    Other flows emit no heartbeats, which saves a Connect worker.
     """
     enabled = set(flows)
     properties = {"clusters": ", ".join(clusters), "replication.factor": "1"}
@@ -52,15 +52,15 @@ def mirror_properties(clusters: Mapping[str, str], flows: Iterable[str], **overr
 
 
 def with_discovery(properties: Mapping[str, str]) -> dict[str, str]:
-    """Add the keys that shorten MM2's start by a third. By default Connect scans all jars for plug-ins, once for each
-    worker (KIP-898)."""
+    """Returns the properties with keys that shorten MM2's start by a third. By default Connect scans all jars for
+    plug-ins, once for each worker (KIP-898)."""
     aliases = (alias.strip() for alias in properties["clusters"].split(","))
     return {f"{alias}.plugin.discovery": "service_load" for alias in aliases} | dict(properties)
 
 
 class LocalMirror(JavaService):
-    """MM2 with these properties. `folder`: has its log, and its file unless `file` is given. `jars`: of its version of
-    Kafka."""
+    """MM2 with these properties. `folder`: for its log, and for its file unless `file` is given. `jars`: of its Kafka
+    version."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class LocalMirror(JavaService):
         self._options = [f"-Xmx{heap}", "-XX:+UseSerialGC", *java_options]
 
     def start(self, *, wait: bool = True) -> None:
-        """Start MM2, unless it runs. Returns when every flow's source connector has started, or at once unless `wait`.
+        """Starts MM2, unless it runs. Returns when every flow's source connector has started, or at once unless `wait`.
 
         If it does not start, stops it and raises LockstepError with the end of its log.
         """

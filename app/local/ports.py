@@ -1,4 +1,4 @@
-"""Ports of this machine: which are free, and whether a broker serves clients at one, asked without a client library."""
+"""Finds free ports of this machine, and asks without a client library whether a broker serves clients at one."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Final
 HOST: Final = "127.0.0.1"
 
 CANDIDATES = range(15000, 32000)
-"""Below the ports that Linux, macOS and Windows give to outgoing connections: what is free here stays free while its
-broker restarts."""
+"""Ports below those that Linux, macOS and Windows give to outgoing connections. So a port stays free while its broker
+restarts."""
 
 
 _given: set[int] = set()
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns so many different ports of 127.0.0.1 on which no process listens now. A port is given only once, because
-    a broker that is not up yet does not listen."""
+    """Returns this many different free ports of 127.0.0.1. Never returns a port twice, because a broker that still
+    starts does not listen yet."""
     found: list[int] = []
     with ExitStack() as stack:
         for port in random.sample(CANDIDATES, len(CANDIDATES)):
@@ -47,9 +47,9 @@ NO_TOPICS = struct.pack(">i", 0)
 
 
 def brokers_known_at(port: int, host: str = HOST) -> int:
-    """Returns how many live brokers the one at this address knows; 0 while it does not answer.
+    """Returns the number of live brokers that the broker at this address knows; 0 while it does not answer.
 
-    It sends a Metadata request of version 1, which Kafka 0.10 to 4.3 understand. A broker is in the answer once the
+    Sends a Metadata request of version 1, which Kafka 0.10 to 4.3 support. The answer lists a broker once the
     controller has admitted it.
     """
     header = struct.pack(">hhih", METADATA, VERSION, CORRELATION, len(PROBE_CLIENT)) + PROBE_CLIENT

@@ -1,5 +1,7 @@
-"""What local brokers, MM2 and the job have in common: a `with` block starts and stops them. How their JVMs log: to
-stdout, warnings only, and what tells that MM2 is up."""
+"""Base classes of local brokers, MM2 and the job: a `with` block starts and stops them.
+
+Also their logging configuration: warnings to stdout, and MM2's line that it has started.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,15 @@ T = TypeVar("T", bound="Startable")
 
 
 class Startable(ABC):
-    """Calls `start` at the begin of a `with` block and `stop` at its end."""
+    """Calls `start` at the start of a `with` block and `stop` at its end."""
 
     @abstractmethod
     def start(self) -> None:
-        """Starts it."""
+        """Starts the service."""
 
     @abstractmethod
     def stop(self) -> object:
-        """Stops it; nothing where it does not run."""
+        """Stops the service, if it runs."""
 
     def __enter__(self: T) -> T:
         self.start()
@@ -34,7 +36,7 @@ class Startable(ABC):
 
 
 class JavaService(Startable):
-    """Runs as Java processes, with logs in a folder."""
+    """A service of Java processes, with logs in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
@@ -50,18 +52,18 @@ class JavaService(Startable):
             process.check()
 
     def stop(self) -> None:
-        """In order; data stays."""
+        """Stops every process with SIGTERM; data stays."""
         stop_all(self._processes)
         self._processes = []
 
     def kill(self) -> None:
-        """Send SIGKILL to every process, as a crash; data stays."""
+        """Sends SIGKILL to every process, as a crash; data stays."""
         for process in self._processes:
             process.kill()
         self._processes = []
 
     def _wait_for(self, ready: Callable[[], bool], timeout: float, what: str) -> None:
-        """Raises LockstepError after stopping everything."""
+        """Waits until `ready` returns True. Raises LockstepError after stopping everything."""
         try:
             wait_for(ready, timeout, what)
         except BaseException:
@@ -85,17 +87,17 @@ log4j.appender.out.layout = org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern = %d %p %c{1} %X{connector.context}%m%n
 log4j.logger.org.apache.kafka.connect.mirror = INFO
 """
-"""Of Kafka 3 and 2."""
+"""The log4j configuration of Kafka 3 and 2."""
 
 FILES: Final[Mapping[str, tuple[str, str]]] = {
     "log4j2.properties": ("log4j2.configurationFile", LOG4J_2),
     "log4j.properties": ("log4j.configuration", LOG4J_1),
 }
-"""By file name, Java's property for it, and its text. A version of Kafka has one of both libraries."""
+"""By file name: Java's property for the file, and its text. Each Kafka version has one of the two libraries."""
 
 
 def logging_options(folder: Path) -> list[str]:
-    """Write the logging configurations into the folder. Returns the JVM options that use them."""
+    """Writes the logging configurations into the folder. Returns the JVM options that use them."""
     folder.mkdir(parents=True, exist_ok=True)
     options = []
     for name, (option, text) in FILES.items():

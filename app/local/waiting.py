@@ -1,4 +1,4 @@
-"""Waiting for a condition: never for a fixed time, never without a limit, and never without saying for what."""
+"""Waits for a condition, always with a time limit and a name for what it waits for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class WaitedTooLong(LockstepError):
 
 
 def wait_for(condition: Callable[[], T], timeout: float, what: str) -> T:
-    """Returns the condition's first truthy value. `timeout` in seconds; raises WaitedTooLong with `what` after it."""
+    """Returns the condition's first truthy value. `timeout`: seconds. Raises WaitedTooLong with the text `what` after
+    it."""
     deadline = time.monotonic() + timeout
     while not (value := condition()):
         if time.monotonic() > deadline:
