@@ -16,7 +16,7 @@ from streaming.errors import LockstepError, WrongUsage
 from streaming.message_words import nearest_hint
 
 
-def can_be_overridden(opened: Collection[str] = ()) -> list[Key[object]]:
+def overridable_keys(opened: Collection[str] = ()) -> list[Key[object]]:
     """Returns the keys of Lockstep that can be overridden, by name. `opened`: further keys that the file allows."""
     return [key for name, key in sorted(TABLE.items()) if closed(name, False, opened) is None]
 
@@ -67,7 +67,7 @@ def _objection(name: str, value: str, custom: bool, literal: bool, opened: Colle
         return "its value is not in UTF-8"
     key = TABLE.get(name)
     if key is None:
-        hint = nearest_hint(name, [one.name for one in can_be_overridden(opened)])
+        hint = nearest_hint(name, [one.name for one in overridable_keys(opened)])
         return None if custom else f"Lockstep has no such key{hint}; give --custom if your own plug-in reads it"
     if reference:
         # It is looked up by each job; what it is there, that job checks.

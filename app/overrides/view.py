@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from app.configs_tool.precedence import ConfigView, LevelView
-from app.overrides.overridable import can_be_overridden, is_hidden, permitted
+from app.overrides.overridable import is_hidden, overridable_keys, permitted
 from app.properties.keys import TABLE
 from app.properties.scoped_keys import Properties, scoped_key
 from sinks.ledger.audit import SettingChange
@@ -52,7 +52,7 @@ def default_views(stored: Mapping[Flow, InLedger], properties: Properties, file:
 
 def _all_names(every: bool, properties: Properties) -> set[str]:
     opened = permitted(properties.of_job())
-    return {key.name for key in can_be_overridden(opened)} if every else set()
+    return {key.name for key in overridable_keys(opened)} if every else set()
 
 
 def _view(

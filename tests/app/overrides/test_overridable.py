@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.overrides.overridable import can_be_overridden, checked_overrides, is_hidden, own_name
+from app.overrides.overridable import checked_overrides, is_hidden, overridable_keys, own_name
 from app.properties import keys
 from app.properties.keys import OPENABLE, Key, KeyScope, Live
 from app.settings import Settings, load
@@ -65,7 +65,7 @@ def test_what_no_override_can_change_is_refused_with_the_reason(name: str, reaso
 
 
 def test_key_that_the_job_or_a_restart_must_read_is_none_that_can_be_overridden() -> None:
-    found = can_be_overridden(OPENABLE)
+    found = overridable_keys(OPENABLE)
     assert {key.scope for key in found} == {KeyScope.FLOW}
     assert Live.JOB not in {key.live for key in found}
     assert [key.name for key in found] == sorted(key.name for key in found)
@@ -187,7 +187,7 @@ def of(found: Settings, flow: Flow) -> FlowSettings:
     return next(one for one in found.flows if one.flow == flow)
 
 
-@pytest.mark.parametrize("key", can_be_overridden(OPENABLE), ids=lambda key: key.name)
+@pytest.mark.parametrize("key", overridable_keys(OPENABLE), ids=lambda key: key.name)
 def test_every_key_that_can_be_overridden_is_taken_and_leaves_the_other_flow_as_it_is(
     path: Path, key: Key[object]
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.configs_tool.precedence import ConfigView
-from app.overrides.overridable import can_be_overridden
+from app.overrides.overridable import overridable_keys
 from app.overrides.view import Source, default_views, flow_views
 from app.overrides.with_overrides import SECRET, override_of
 from app.properties.scoped_keys import Properties
@@ -130,7 +130,7 @@ def test_without_all_only_what_is_overridden_is_shown_and_with_it_all_that_can_b
     properties, ledger = properties_of(tmp_path, "topics=orders\n"), stored({"my.size": "3"}, {RATE: "8"})
     shown = [view.name for view in flow_views(AB, ledger, properties, FILE, False)]
     assert shown == [RATE, "my.size"]
-    names = {key.name for key in can_be_overridden()} | {"my.size"}
+    names = {key.name for key in overridable_keys()} | {"my.size"}
     assert [view.name for view in flow_views(AB, ledger, properties, FILE, True)] == sorted(names)
     assert [view.name for view in default_views({AB: ledger}, properties, FILE, False)] == [RATE]
     of_all = [view.name for view in default_views({AB: ledger}, properties, FILE, True)]
