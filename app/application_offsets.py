@@ -124,7 +124,7 @@ def ends_of(
     where: TopicPartition,
     remote: TopicPartition,
 ) -> LogEnds:
-    """Reads where a partition and its copy `remote` start and end, and stores both in `memory`.
+    """Reads where a partition and its copy `remote` start and end, and notes the end offsets in `memory`.
 
     `groups`: the clients of source and target. Raises LockstepError if the target does not tell its end.
     """

@@ -313,16 +313,17 @@ def in_step_of_pass(report: Report, kinds: Collection[Kind], groups: GroupSummar
 FLAGGED_NAMES: tuple[tuple[Callable[[str], bool], str], ...] = (
     (
         lambda topic: topic.endswith(("-changelog", "-repartition")),
-        "Kafka Streams: changelogs and repartition topics ({}) belong to offsets that are others on the target; let "
-        "the applications restore from their inputs there",
+        "Kafka Streams: changelogs and repartition topics ({}) belong to this cluster's offsets, which differ on the "
+        "target; let the applications restore from their input topics there",
     ),
     (
         lambda topic: topic.startswith("connect-") and topic.endswith(("configs", "offsets", "status", "statuses")),
-        "Kafka Connect: its internal topics ({}) hold source offsets of this cluster; create the connectors anew there",
+        "Kafka Connect: its internal topics ({}) hold source offsets of this cluster; create the connectors again on "
+        "the target",
     ),
     (
         lambda topic: topic == "_schemas",
-        "a schema registry keeps its schemas in {}: ids stay true only if its own tool leads it over",
+        "a schema registry keeps its schemas in {}: only its own tool migrates them with the same ids",
     ),
 )
 """Tests of a topic's name, each with the warning for the topics that match. `{}` stands for the topics."""

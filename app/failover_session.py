@@ -71,7 +71,7 @@ def failover_session(
         opened = _opened(flow, clusters, needs_source=needs_source, writes=writes)
         events = audit(flow, clusters.target)
         begun = Begun(process_identity(), "", call.why, claim_of_this_process())
-        is_alive = none_is_alive if call.take_over else may_be_alive
+        is_alive = never_alive if call.take_over else may_be_alive
         journal = Journal(flow.flow, opened, events, begun, is_alive=is_alive, on_state=call.on_state)
         try:
             yield Scene(
@@ -261,7 +261,7 @@ def claim_of_this_process() -> str:
     return f"{process_identity()}{f'/{place}' if place else ''}:{os.getpid()}"
 
 
-def none_is_alive(claim: str) -> bool:
+def never_alive(claim: str) -> bool:
     """Returns False: used instead of `may_be_alive` if the operator says that the process has ended."""
     return False
 
@@ -306,7 +306,7 @@ def compare_copies(
     before clients wrote there. Raises NotVerified, LockstepError."""
     from app.verify.flow_check import verify_rest
 
-    say(f"comparing what was not verified yet of {number_of(len(topics), 'topic')}")
+    say(f"comparing the records of {number_of(len(topics), 'topic')} that are not verified yet")
     say(verdict_line(verify_rest(settings, flow, spark, sorted(topics), ends)))
 
 
@@ -320,7 +320,7 @@ def verdict_line(report: FlowReport) -> str:
     if bad := [_described(one) for one in report.partitions if one.pending or not one.is_whole]:
         raise NotVerified(
             f"of {partitions} {number_of(len(bad), 'differs', 'differ')} or cannot be compared: {first_names(bad)}. "
-            "`lockstep verify` says what; the flow stays as it is"
+            "`lockstep verify` names the differences; the flow stays as it is"
         )
     twice = sum(one.differences.get(Difference.DUPLICATE, 0) for one in report.partitions)
     copies = f", {number_of(twice, 'is', 'are')} on the target twice (MM2 copies at least once)" if twice else ""

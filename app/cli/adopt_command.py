@@ -92,8 +92,8 @@ def adopt(
         )
     if owned.row.data and not with_records:
         raise WrongUsage(
-            f"{owned}: what is adopted may be deleted, and records with it, where lockstep.sync.topic.deletes.enabled "
-            "is on and the source's topic is gone. If that is meant, say --with-records"
+            f"{owned}: with lockstep.sync.topic.deletes.enabled Lockstep deletes an adopted topic and its records "
+            "once the source's topic is gone. To agree, say --with-records"
         )
     settings = with_overrides(config, flow)
     with ExitStack() as stack:

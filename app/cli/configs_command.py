@@ -235,7 +235,7 @@ TopicOption = Annotated[str | None, typer.Option("--topic", help="Short for --en
 AddOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--add-config", help="k1=v1,k2=[v1,v2]. A value ${file:PATH:KEY} or ${env:NAME} is looked up, ? asked for."
+        "--add-config", help="k1=v1,k2=[v1,v2]. Resolves ${file:PATH:KEY} and ${env:NAME}; asks for the value ?."
     ),
 ]
 AddFileOption = Annotated[

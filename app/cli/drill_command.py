@@ -89,8 +89,8 @@ def _foretell(made: Drill, output: Output) -> None:
         print_json({"flows": [flow.as_json() | named | {"would_do": rows}]})
         return
     print_line(
-        f"{flow.name}: it would make the topic {made.topic} on {flow.source}, write {2 * made.records} records and two "
-        f"groups' offsets, fence it, and delete it and its copy {copy} on {flow.target}"
+        f"{flow.name}: it would create the topic {made.topic} on {flow.source}, write {2 * made.records} records and "
+        f"two groups' offsets, fence it, and delete it and its copy {copy} on {flow.target}"
     )
 
 

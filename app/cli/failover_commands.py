@@ -410,8 +410,8 @@ class Export:
 
 
 NEXT = (
-    "next, if {reverse} mirrors already: `lockstep unfence` for {flow}, and nothing else",
-    "else: look at {file}; stop the MM2 of {flow}",
+    "next, if {reverse} mirrors already: only `lockstep unfence` for {flow}",
+    "otherwise: check {file}; stop the MM2 of {flow}",
     "  start MM2 with that file, and `lockstep run` in place of the old job",
     "  once nothing is missing: `lockstep cutover` with that file",
     "  `lockstep offsets --reverse --execute` with the old file, for the groups",
@@ -425,7 +425,7 @@ NEXT = (
 
 HEAD = """# {reverse}, made by `lockstep failback` from {path}. Look at it before MM2 and Lockstep get it:
 # - {flow} is off. Stop the MM2 that runs it.
-# - lockstep.acl.principal.mapping is as it was: turn it round.
+# - lockstep.acl.principal.mapping is unchanged: reverse its rules.
 # - Under the default policy MM2 never copies topics {source}.* back: producers on {target} must write to others.
 # - Under the identity policy the fence on {source} keeps MM2 away, too: `lockstep unfence`, or make it a super user.
 """

@@ -319,8 +319,8 @@ class ReviewedPlan:
         if self._digests[plan.flow] != plan.digest:
             raise DigestMismatch(
                 f"{plan.flow.name}: the plan made now ({plan.digest}) is not the one reviewed "
-                f"({self._digests[plan.flow]}); nothing was written. Look at `lockstep plan` again; what the limit on "
-                "deletions refuses is in a plan made with --force alone: make both with --force, or both without"
+                f"({self._digests[plan.flow]}); nothing was written. Look at `lockstep plan` again; only a plan made "
+                "with --force has what the limit on deletions refuses: make both with --force, or both without"
             )
 
 

@@ -120,7 +120,7 @@ def _at_risk(made: Mapping[str, Any]) -> str:
         return "how many records are at risk is not known"
     most = "" if made["exact"] else "at most "
     age = f", the oldest {made['seconds_at_risk']} s old" if made["records_at_risk"] else ""
-    return f"{most}{number_of(made['records_at_risk'], 'record')} at risk then{age}; what came since is not counted"
+    return f"{most}{number_of(made['records_at_risk'], 'record')} at risk then{age}; later records are not counted"
 
 
 def _drift(kind: Mapping[str, Any]) -> object:

@@ -102,7 +102,7 @@ class Canary:
             raise LockstepError(f"{named(alteration.entity)} does not show what was written")
 
     def _watch(self, override: Alteration, before: Replicas) -> None:
-        self.note(f"{named(override.entity)} has it; watching for {self.seconds:g} s (Ctrl-C takes it back)")
+        self.note(f"{named(override.entity)} has the new value; watching for {self.seconds:g} s (Ctrl-C takes it back)")
         left = self.seconds
         while True:
             self._check(override, before)
@@ -166,8 +166,8 @@ def _raise_if_lost_for_good(alteration: Alteration) -> None:
     own = own_levels(alteration.entity, alteration.known.before)
     if hidden := [name for name in alteration.wanted if name in own and own[name] is None]:
         raise WrongUsage(
-            f"{named(alteration.entity)}: {', '.join(hidden)}: is set already, and brokers tell no secret, so that the "
-            "value there could not be given back; alter it without --canary"
+            f"{named(alteration.entity)}: {', '.join(hidden)}: is set already, and brokers hide secrets, so --canary "
+            "could not restore it; alter it without --canary"
         )
     if deleted := [name for name, value in alteration.wanted.items() if value is None]:
         raise WrongUsage(f"{', '.join(deleted)}: --canary tries values out: it goes with --add-config only")

@@ -103,7 +103,7 @@ def _wanted(
     common = sources or _joined(found.values()) or otherwise
     if not common:
         aliases = " and ".join(dict.fromkeys(cluster.alias for cluster in clusters))
-        raise WrongUsage(f"{user} is no SCRAM user of {aliases}: `lockstep credentials set {user} --both` makes one")
+        raise WrongUsage(f"{user} is not a SCRAM user of {aliases}: `lockstep credentials set {user} --both` makes one")
     return {
         (cluster.alias, cluster.user): own if own and cluster.is_source else {**own, **common}
         for cluster in clusters

@@ -99,8 +99,8 @@ class CredentialStore:
                 document.users[user] = StoredUser(entry.pending)
             elif entry.current is None or entry.current.version != version:
                 raise LockstepError(
-                    f"the password of {user} was changed by another command meanwhile: what the clusters have may be "
-                    f"another one than the store; run `lockstep credentials set {user} --both`"
+                    f"the password of {user} was changed by another command meanwhile: the clusters may have another "
+                    f"one than the store. Run `lockstep credentials set {user} --both`"
                 )
 
     def remove(self, user: str, *, force: bool = False) -> bool:
@@ -290,7 +290,7 @@ def encoder_settings(properties: Mapping[str, str]) -> EncoderSettings:
     secret = _value(properties, keys.ENCODER_SECRET)
     if secret is None:
         raise WrongUsage(
-            f"{keys.ENCODER_SECRET.name} is missing: passwords are kept encrypted with it; write it as "
+            f"{keys.ENCODER_SECRET.name} is missing: it encrypts the stored passwords; write it as "
             "a reference, e.g. ${env:LOCKSTEP_ENCODER_SECRET}"
         )
     return EncoderSettings(

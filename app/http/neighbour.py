@@ -117,8 +117,8 @@ def refuse_beside_another_job(host: str, port: int, token: str | None) -> None:
         leads = "; ".join(_led(flows)) or "it leads no flow now"
         raise LockstepError(
             f"lockstep.http.host={host}, lockstep.http.port={port}: a job of Lockstep's answers there already: "
-            f"{leads}. End that one first. A second job that stands by on the same machine has a properties file of "
-            "its own, with lockstep.http.port=0"
+            f"{leads}. End that one first. A standby job on the same machine needs a properties file of its own, "
+            "with lockstep.http.port=0"
         )
 
 

@@ -60,7 +60,7 @@ READINESS = {
     "target take over without the source, and what would that lose? done: it has taken over.",
 }
 PREFLIGHT_SCHEMA = _nullable(
-    "Result of the last preflight, null if none was made. Lists only checks that are not well.",
+    "Result of the last preflight, null if none was made. Lists only checks with a problem.",
     ready=MAYBE_BOOLEAN,
     checked=TEXT,
     check_seconds=NUMBER,
@@ -79,8 +79,8 @@ PREFLIGHT_SCHEMA = _nullable(
     ),
 )
 FILE = _nullable(
-    "How the job stands to its properties file. Where there are mistakes, the file was rejected, and the job goes on "
-    "with what it had read before.",
+    "Whether the job uses its current properties file. If there are mistakes, the job rejected the file and keeps its "
+    "earlier settings.",
     rejected_since=MAYBE_TEXT,
     mistakes=_list(TEXT),
     needs_restart=_list(TEXT),
@@ -93,13 +93,13 @@ FAILOVER_SCHEMA = {
         "remedy": {**MAYBE_TEXT, "description": "What to do about an unfinished command; null: there is none."},
         "preflight": PREFLIGHT_SCHEMA,
         "not_checked": _nullable(
-            "Why no preflight says now whether the flow could fail over; null: one does.",
+            "Why it is unknown now whether the flow could fail over; null: it is known.",
             reason=TEXT,
             since=MAYBE_TEXT,
         ),
         "last_drill": _nullable("The document of `lockstep drill`, with who and at."),
         "lost_before_copying": {
-            "description": "Records, at most, that retention took before MM2 copied them, or a log lost with its tail; "
+            "description": "Most records that were lost before MM2 copied them, by retention or with a log's tail; "
             "null: the ledger cannot be read.",
             **_object(
                 records=MAYBE_COUNT,
@@ -121,7 +121,7 @@ STATUS = {
         "heartbeat_age_seconds": MAYBE_NUMBER,
         "replication_latency_ms": MAYBE_NUMBER,
         "kinds": {"type": "object"},
-        "verify": _nullable("How the records stand, where the job compares them."),
+        "verify": _nullable("The result of comparing the records, if the job does."),
         "readiness": READINESS,
         "topics": COUNT,
         "verdicts": {"type": "object", "additionalProperties": COUNT},

@@ -54,7 +54,7 @@ class Live(Enum):
     FLOW = "at once"
     QUERY = "at once; the query restarts"
     BATCH = "at once; flows continue"
-    REPORTERS = "at once; the reporters are told"
+    REPORTERS = "at once; reporters get the new values"
     JOB = "with a restart of the job"
 
 
@@ -211,7 +211,7 @@ USE_DEFAULTS_FROM = Key(
     "use.defaults.from",
     one_of("source", "target"),
     "target",
-    "Whose default holds on the target for a config that the source topic does not set.",
+    "Cluster whose default the target uses for a config that the source topic does not set.",
     kip="KIP-894",
 )
 USE_INCREMENTAL = Key(
@@ -289,14 +289,14 @@ TOPIC_LISTENER = Key(
     "topic.listener.class",
     CLASS,
     f"{MIRROR}DefaultTopicListener",
-    "Class that is told which topics are replicated (listeners.md).",
+    "Class that Lockstep notifies of the replicated topics (listeners.md).",
     kip="KAFKA-14903",
 )
 GROUP_LISTENER = Key(
     "group.listener.class",
     CLASS,
     f"{MIRROR}DefaultGroupListener",
-    "Class that is told which groups are kept in step (listeners.md).",
+    "Class that Lockstep notifies of the groups kept in step (listeners.md).",
     kip="KAFKA-14903",
 )
 LISTENER_TIMEOUT = Key(
@@ -482,7 +482,7 @@ CREDENTIAL_PROVIDER = Key(
     "lockstep.credential.provider.class",
     CLASS,
     "lockstep.credentials:FileCredentialProvider",
-    "Class that knows the passwords of SCRAM users (access.md).",
+    "Class that returns the passwords of SCRAM users (access.md).",
     KeyScope.JOB,
 )
 CREDENTIAL_STORE = Key(
@@ -502,7 +502,7 @@ ENCODER_OLD_SECRET: Key[str | None] = _of_encoder(
     "password.encoder.old.secret",
     TEXT,
     None,
-    "The secret before, while passwords are being encrypted with the new one.",
+    "The previous secret, until all passwords are encrypted with the new one.",
 )
 ENCODER_KEYFACTORY = _of_encoder(
     "password.encoder.keyfactory.algorithm",
@@ -579,32 +579,31 @@ FAILOVER_MAX_LOSS = Key(
     "lockstep.failover.max.loss.records",
     integer(0),
     0,
-    "`preflight` calls a flow ready while no more records than this are not copied yet, in all topics together.",
+    "Most uncopied records, in all topics together, of a flow that `preflight` calls ready.",
 )
 FAILOVER_MAX_LOSS_AGE = Key(
     "lockstep.failover.max.loss.age",
     DURATION_SECONDS,
     60.0,
-    "`preflight` also calls a flow ready while no uncopied record is older than this. A busy flow always "
-    "has some under way.",
+    "Greatest age of an uncopied record of a flow that `preflight` calls ready. A busy flow always has some under way.",
 )
 FAILOVER_MAX_DRIFT = Key(
     "lockstep.failover.max.drift",
     integer(0),
     0,
-    "`preflight` and the page call a flow ready while no kind has more differences than this.",
+    "Most differences of any kind of a flow that `preflight` and the page call ready.",
 )
 FAILOVER_MAX_GROUPS_SKIPPING = Key(
     "lockstep.failover.max.groups.skipping",
     integer(0),
     0,
-    "`preflight` calls a flow ready while no more partitions of groups than this may skip records on the target.",
+    "Most partitions in which groups may skip records on the target, of a flow that `preflight` calls ready.",
 )
 FAILOVER_FENCE_PROOF = Key(
     "lockstep.failover.fence.proof",
     DURATION_SECONDS,
     10.0,
-    "Time for which fenced topics must get no record until the fence counts as proven.",
+    "Time without new records on the fenced topics that proves the fence.",
 )
 FAILOVER_ENDS_INTERVAL = Key(
     "lockstep.failover.ends.interval",

@@ -61,7 +61,7 @@ def secret(note: str = "") -> ValueType[str]:
 def _patterns(text: str) -> tuple[str, ...]:
     parts = COMMA_AND_SPACE.split(text.strip())
     if "" in parts and len(parts) > 1:
-        raise ValueError("there is nothing between two commas, or at an end: remove that comma")
+        raise ValueError("there is nothing between two commas, or at an end: take that comma out")
     try:
         compile_java("|".join(parts))
     except LockstepError as error:

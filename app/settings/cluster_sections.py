@@ -75,8 +75,8 @@ def check_aliases(properties: Properties, flow: Flow, policy: ReplicationPolicy)
             if found not in (alias, None):
                 properties.mistake(
                     properties.entry(SEPARATOR.name, flow) or properties.entry(CLUSTERS.name),
-                    f"the policy takes the remote topic {remote} for one of {found}, not of {alias}, so cycles could "
-                    f"not be seen. Rename the cluster, or choose a {SEPARATOR.name} that is in no alias",
+                    f"the policy takes the remote topic {remote} for one of {found}, not of {alias}, so Lockstep "
+                    f"could not detect cycles. Rename the cluster, or choose a {SEPARATOR.name} that is in no alias",
                 )
                 return
 
@@ -126,7 +126,7 @@ def check_shared_servers(
         if shared := sorted(source & target):
             properties.mistake(
                 properties.at(flow.target, False, SERVERS) or properties.entry(SERVERS),
-                f"{flow.source} and {flow.target} are one cluster, for {shared[0]} is an address of both: "
+                f"{flow.source} and {flow.target} are one cluster, because {shared[0]} is an address of both: "
                 "source and target must differ",
                 f"{flow.target}.{SERVERS}",
             )

@@ -198,11 +198,11 @@ MM2_ONLY = "holds for MM2 only: Lockstep"
 INTERVALS: Mapping[str, tuple[tuple[Kind, ...], str]] = {
     "sync.topic.acls.interval.seconds": (
         (Kind.ACL,),
-        f"{MM2_ONLY} compares ACLs when the source's metadata log tells of a change, and where none does every 10 s",
+        f"{MM2_ONLY} compares ACLs when the source's metadata log reports a change, or without such reports every 10 s",
     ),
     "refresh.groups.interval.seconds": (
         (Kind.GROUP_OFFSET,),
-        f"{MM2_ONLY} lists groups every second, or as lockstep.{keys.SYNC_GROUP_OFFSETS_INTERVAL.name} says",
+        f"{MM2_ONLY} lists groups every second, or at the interval lockstep.{keys.SYNC_GROUP_OFFSETS_INTERVAL.name}",
     ),
 }
 """MM2's intervals without a counterpart in Lockstep: the kinds that they concern, and when Lockstep polls those."""

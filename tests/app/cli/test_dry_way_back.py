@@ -210,7 +210,7 @@ def test_steps_after_failback_are_a_line_each(
     said = capsys.readouterr().err
     assert "\\n" not in said
     assert len([line for line in said.splitlines() if "`lockstep" in line]) == 5
-    assert "if b->a mirrors already: `lockstep unfence` for a->b, and nothing else" in said
+    assert "if b->a mirrors already: only `lockstep unfence` for a->b" in said
 
 
 @pytest.mark.parametrize(("accepted", "refused"), [(None, True), ("0", False)])

@@ -103,7 +103,7 @@ def test_a_failover_under_way_what_is_at_risk_and_the_last_drill_are_a_line_each
         "  failover: FENCED, `cutover` is half done, by ann@ops at 2026-11-22T11:00:00Z: "
         "`lockstep unfence` or run `lockstep cutover` again to its end",
         "  preflight at 2026-11-22T12:00:00Z: not ready, at most 3 records at risk then, the oldest 1.5 s old; "
-        "what came since is not counted",
+        "later records are not counted",
         "  LOST BEFORE COPYING: at most 50 records of orders, found at 1970-01-01T00:00:01Z (not known of 1 partition)",
         "  whether users lost records before they were copied is not known of 1 partition",
         "  last drill at 2026-11-21T12:00:00Z: as predicted",

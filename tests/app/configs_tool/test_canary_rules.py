@@ -163,7 +163,7 @@ def test_broker_that_stays_away_is_told_with_the_command_that_mends_it(monkeypat
         ({NAME: "0"}, "Value must be at least 1"),
         ({"listener.name.x.ssl.keystore.type": "JKS"}, "set it per broker"),
         ({NAME: None}, "goes with --add-config only"),
-        ({"reporter.token": "new"}, "could not be given back"),
+        ({"reporter.token": "new"}, "could not restore it"),
     ],
 )
 def test_what_cannot_be_tried_out_is_refused_before_anything_is_written(wanted: ConfigValues, said: str) -> None:

@@ -138,7 +138,7 @@ def test_another_password_is_not_taken_while_one_is_under_way_but_anew(
 
 def test_a_user_whom_no_cluster_has_is_made_only_if_it_is_said_how(store: CredentialStore) -> None:
     clusters = [UserCluster("a", MemoryUsers("a"), "alice", True), UserCluster("b", MemoryUsers("b"), "alice", False)]
-    with pytest.raises(LockstepError, match="no SCRAM user of a and b"):
+    with pytest.raises(LockstepError, match="not a SCRAM user of a and b"):
         rotate(store, "alice", "new", clusters)
     assert store.pending("alice") is None
     rotate(store, "alice", "new", clusters, otherwise={SHA_256: 4096})

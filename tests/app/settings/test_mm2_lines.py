@@ -42,7 +42,7 @@ def warnings(folder: Path, lines: str) -> list[str]:
         ("sync.topic.acls.interval.seconds=60", "Lockstep compares ACLs when"),
         (
             "lockstep.sync.group.offsets.enabled=true\nrefresh.groups.interval.seconds=60",
-            "Lockstep lists groups every second, or as lockstep.sync.group.offsets.interval.seconds says",
+            "Lockstep lists groups every second, or at the interval lockstep.sync.group.offsets.interval.seconds",
         ),
     ],
 )

@@ -71,7 +71,8 @@ def test_addresses_may_be_written_as_kafka_takes_them(tmp_path: Path, address: s
 def test_source_and_target_must_not_share_an_address(tmp_path: Path) -> None:
     (found,) = mistakes(tmp_path, TWO.replace("=h:2", "=other:1,H:1"))
     assert found == (
-        ":3: b.bootstrap.servers: a and b are one cluster, for h:1 is an address of both: source and target must differ"
+        ":3: b.bootstrap.servers: a and b are one cluster, because h:1 is an address of both: "
+        "source and target must differ"
     )
     assert "are one cluster" in mistakes(tmp_path, "clusters=a,b\na->b.enabled=true\nbootstrap.servers=h:1\n")[0]
 

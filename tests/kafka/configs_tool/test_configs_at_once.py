@@ -116,5 +116,5 @@ def test_what_comes_right_behind_the_write_holds_and_the_command_says_so(shared:
     with at_writes(shared.cluster, after=theirs) as bootstrap:
         ran = shared.run("--alter", *BROKER, "--add-config", f"{NAME}=13", client={"bootstrap.servers": bootstrap})
     assert ran.code == FAILED, ran
-    assert f"written, but another client wrote at the same time, and came last: {NAME} is 12, was 11" in ran.err
+    assert f"written, but another client wrote at the same time, and its values won: {NAME} is 12, was 11" in ran.err
     has(shared, background_threads="12")

@@ -75,5 +75,5 @@ def test_where_nobody_answers_any_more_the_command_says_that_it_does_not_know(
 
         acts = (nothing, gone) if arrives else (gone, nothing)
         ran = altered(place, proxies.enter_context(at_writes(place.cluster, *acts)))
-    assert (ran.code, "it is written whole or not at all, check with --describe" in ran.err) == (FAILED, True), ran
+    assert (ran.code, "All of it was written, or nothing: check with --describe" in ran.err) == (FAILED, True), ran
     wait_for(lambda: own(place) == there, SOON, f"the cluster-wide default to have {there}")
