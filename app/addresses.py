@@ -18,7 +18,7 @@ def is_wildcard(host: str) -> bool:
 
 
 def reached_at(host: str) -> str:
-    """The address at which this machine reaches a server that listens at `host`."""
+    """Returns the address at which this machine reaches a server that listens at `host`."""
     return "127.0.0.1" if is_wildcard(host) else host
 
 

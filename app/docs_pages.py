@@ -45,7 +45,7 @@ Lockstep reads MM2's own properties file. `lockstep validate` reports every mist
 | classes | Kafka's Java names, or `package.module:Class` on Python's path ([plugins.md](plugins.md)) |
 | changes | a running job reads a changed file, also at SIGHUP and `lockstep reload`, all or nothing |
 | overrides | keys of a flow can be kept in its ledger, stronger than the file ([configs.md](configs.md#locksteps-own-configs)) |
-| intervals | MM2's `…interval.seconds` hold for Lockstep only with the prefix; a full comparison waits for none |
+| intervals | MM2's `…interval.seconds` hold for Lockstep only with the prefix; no interval delays a full comparison |
 
 `validate` also warns of lines that mean something else beside Lockstep: `forwarding.admin.class`, `transforms`, `emit.offset-syncs.enabled=false`, heartbeats that reach no target. Unknown keys are warnings, with `--strict` or the prefix mistakes.
 
@@ -238,7 +238,7 @@ LED_THROUGH = (Command.FENCE, Command.DRAIN, Command.PROMOTE)
 """The commands whose steps `cutover` runs."""
 
 BESIDES: Mapping[str, tuple[str, ...]] = {"addresses": ADDRESS_ENDINGS, "classes": CLASS_ENDINGS}
-"""Endings of plug-in keys that a word of lockstep.overrides.open also opens."""
+"""Endings of plug-in keys that a word of `lockstep.overrides.allowed` also opens."""
 
 
 def commands() -> str:

@@ -82,8 +82,8 @@ def adopt(
         bool, typer.Option("--with-records", help="Agree that adopted topics may be deleted, with their records.")
     ] = False,
 ) -> None:
-    """Takes ownership of items that are equal on both clusters. Lockstep deletes an owned item once the source no
-    longer has it. Writes the ledger and an audit event for each."""
+    """Takes ownership of items that are equal on both clusters. Lockstep deletes owned items that the source no longer
+    has. Writes the ledger and an audit event for each."""
     owned = Kind(kind)
     if not owned.row.owned:
         raise WrongUsage(

@@ -53,7 +53,7 @@ HEARTBEATS = {"b->a.emit.heartbeats.enabled": "true"}
 def demo(
     keep: Annotated[bool, typer.Option("--keep", help="Keep everything running, and print what to try.")] = False,
 ) -> None:
-    """Starts two local clusters, MM2 and the job, changes the source, and shows how long each change took."""
+    """Starts two local clusters, MM2 and the job, and times changes of the source."""
     raise typer.Exit(DONE if run_demo(keep) else FAILED)
 
 

@@ -81,9 +81,9 @@ def acknowledge(
     flow: FlowOption = None,
     yes: YesOption = False,
 ) -> None:
-    """Shows the records that were lost before MM2 copied them, by retention or with a log's tail. Stops reporting them.
+    """Shows the records that were lost before MM2 copied them, and stops reporting them.
 
-    Later losses are reported again.
+    Retention deleted these records, or a log lost its tail. Later losses are reported again.
     """
     settings = loaded(config, flow)
     for one in settings.flows:

@@ -132,8 +132,7 @@ OFFSET_COLUMNS = ("group", "topic", "partition", "upstream", "downstream", "meth
 
 
 def groups(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
-    """Lists the replicated consumer groups: those that the filter selects and that have offsets on replicated
-    topics."""
+    """Lists the replicated consumer groups: selected by the filter, with offsets on replicated topics."""
 
     def found(one: FlowSettings, clusters: FlowClusters) -> list[str]:
         source, target = clusters.source, clusters.target

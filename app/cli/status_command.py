@@ -167,7 +167,7 @@ def of_job(job: JobSettings, flows: Collection[str]) -> StatusSeen:
 
 
 def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
-    """Lists the topics that are replicated now, with their names on both sides."""
+    """Lists the replicated topics with their names on both sides."""
     from sinks.every_kind.listing import replicated_topics
     from sinks.kinds.shared_listings import list_both
 

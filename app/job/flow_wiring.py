@@ -56,8 +56,8 @@ class JobHooks:
     Another thread calls `on_signal` when the source's metadata log reports a change, `on_vacant` while this process may
     begin to lead, and `on_failover` after a command recorded a failover state. `overrides` gets each ledger that a pass
     has read. `wishes`: shared by all flows into this target. `listings`, `acls`, `full_turn`: shared by all flows of
-    the job. `observers`: get the reports of the flow's passes, beside its listeners. `comes_again`: True if passes
-    follow each other without a command.
+    the job. `observers`: get the reports of the flow's passes, beside its listeners. `comes_again`: False in
+    `run --once`.
     """
 
     on_signal: Callable[[], None] = lambda: None

@@ -28,7 +28,7 @@ def page_files() -> Mapping[str, Path]:
 
 
 def page_routes() -> list[Route]:
-    """A route for each file; read once."""
+    """Returns a route for each of the page's files. Reads each file once."""
     return [_route(path, file.read_bytes(), CONTENT_TYPES[file.suffix]) for path, file in page_files().items()]
 
 
