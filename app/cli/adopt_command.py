@@ -152,7 +152,7 @@ def _ask(found: Sequence[AdoptableFlow]) -> None:
 
 
 def _compared_again(row: AdoptableFlow, stack: ExitStack) -> AdoptableFlow:
-    """Compares again: the clusters, or the leader of the flow, may have changed while the prompt waited."""
+    """Compares again, and returns the result. Clusters and leader may have changed while the prompt waited."""
     stack.enter_context(row.one.reconcile.leading())
     now = AdoptableFlow(row.one, adoptable(row.one.reconcile, row.plan.kind))
     if now.plan.digest != row.plan.digest:

@@ -261,7 +261,7 @@ def _ask(planned: list[Planned]) -> None:
 
 
 def _compared_again(row: Planned, stack: ExitStack, force: bool) -> Planned:
-    """Compares again: the clusters, or the leader of the flow, may have changed during the prompt."""
+    """Compares again, and returns the new plan. Clusters and leader may have changed during the prompt."""
     stack.enter_context(row.one.reconcile.leading())
     now = Planned(row.one, row.one.compare(force=force))
     if now.plan.digest != row.plan.digest:

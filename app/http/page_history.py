@@ -26,7 +26,7 @@ INTERVAL = 10.0
 """Seconds between two samples."""
 
 SAMPLES = 360
-"""Samples of an hour."""
+"""Number of samples to keep: one hour."""
 
 CHANGES = 500
 """Changes that each flow keeps."""

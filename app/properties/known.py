@@ -113,8 +113,8 @@ def slip(name: str, names: frozenset[str]) -> str | None:
 
 
 def slip_behind_prefix(name: str, names: frozenset[str]) -> str | None:
-    """Returns as `slip`, for a name behind the prefix `lockstep.`, which is part of the names of Lockstep's own
-    keys."""
+    """Returns what `slip` returns, for a name behind the prefix `lockstep.`, which is part of the names of Lockstep's
+    own keys."""
     found = slip(name, names)
     if found is None:
         return None
