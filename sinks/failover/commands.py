@@ -138,8 +138,11 @@ def check_seen(scene: Scene, listed: Listed) -> None:
 
 
 def _check_none_left_out(scene: Scene, listed: Listed) -> None:
-    """Raises NotNow for topics that would be left behind, unless they are accepted: with a copy that the file neither
-    names nor excludes, as after a typo; without a copy; with a name that the target cannot have."""
+    """Raises NotNow for topics that would be left behind, unless they are accepted.
+
+    The file may neither name nor exclude them, as after a typo. They may have no copy, or a name that the target cannot
+    have.
+    """
     flow, forgotten = scene.settings.flow, forgotten_copies(scene.settings, listed)
     if left := sorted(set(forgotten) - scene.choices.accepted):
         raise NotNow(
