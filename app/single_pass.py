@@ -3,6 +3,7 @@ takes."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -10,7 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from app.settings import Settings
-from app.wiring import FlowClusters, audit, both_clusters, guard, lease, ledger
+from app.wiring import FlowClusters, audit, both_clusters, guard, lease, ledger, ledger_on_target
+from sinks.background import awaited, begun
 from sinks.engine.deletion_checks import SECOND_LOOK_AFTER_S
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.flow_status import age_of, first_statuses, kind_status, state_of
@@ -37,6 +39,8 @@ from sinks.model.times import utc_now
 from streaming.errors import LockstepError, MalformedRecord
 from streaming.hints import NewestHeartbeat
 from streaming.mm2.codec import decode_heartbeat
+
+log = logging.getLogger(__name__)
 
 HANDED_OVER_WITHIN = 90.0
 """Seconds that a command waits for a job to end its pass and hand over, or for the lease of one that is gone."""
@@ -154,11 +158,32 @@ def group_offsets_now(settings: Settings, flow: FlowSettings, groups: Collection
         return one.group_offsets
 
 
-def expected_wishes(settings: Settings, kinds: Collection[Kind] = tuple(Kind)) -> dict[str, Wishes]:
-    """Returns the wishes to expect by target, for a command that compares these kinds of all flows one after
-    another."""
+def ledger_now(settings: Settings, flow: FlowSettings) -> Ledger | None:
+    """The flow's ledger, for a command that reads it once. None if it cannot be read."""
+    try:
+        with both_clusters(settings, flow) as clusters:
+            return ledger_on_target(flow, clusters, to_write=False)
+    except LockstepError as error:
+        log.debug("%s: its ledger cannot be read: %s", flow.flow.name, error)
+        return None
+
+
+def expected_wishes(
+    settings: Settings,
+    kinds: Collection[Kind] = tuple(Kind),
+    read: Callable[[Settings, FlowSettings], Ledger | None] = ledger_now,
+) -> dict[str, Wishes]:
+    """Wishes by target, for a command that compares these kinds of all chosen flows one after the other.
+
+    `read`: returns the ledger of a flow that --flow leaves out. It alone tells what that flow drained and wanted.
+    """
     wishes = {flow.flow.target: Wishes() for flow in settings.flows}
+    beside = [flow for flow in settings.left_out if flow.flow.target in wishes]
+    read_side_by_side = {flow.flow: begun(partial(read, settings, flow), f"ledger {flow.flow.name}") for flow in beside}
+    for one, found in read_side_by_side.items():
+        wishes[one.target].leave_out(one, awaited(found))
     for flow in settings.flows:
+        wishes[flow.flow.target].join(flow.flow)
         for kind in kinds:
             if kind.row.of_principals and flow.enabled.get(kind, False):
                 wishes[flow.flow.target].expect(flow.flow, kind)

@@ -91,13 +91,14 @@ def load(
         flows=_chosen_of(built, chosen, before),
         job=_job(properties),
         warnings=findings.warnings,
-        overrides=_overrides(properties, clusters, chosen, reading.timeout),
+        overrides=_overrides(properties, clusters, enabled, reading.timeout),
         values=properties.values(),
         reporters=reporting,
         job_properties=properties.of_job(),
         plugin_properties={flow: properties.of_flow(flow) for flow in chosen},
         shown=shown_keys(properties),
         hidden=hidden_texts(properties),
+        left_out=tuple(one for one in built if one.flow not in chosen),
     )
 
 

@@ -48,6 +48,7 @@ class FlowLedger:
     def __init__(self, flow: Flow, components: FlowComponents) -> None:
         self._flow, self._listener, self._leads_back = flow, components.overrides, components.leads_back
         self._guard, self._open, self._obeys = components.guard, components.open_ledger, components.obeys_failover
+        self._wishes = components.wishes
         self._ledger: Ledger | None = None
         self._topic_id = ""
         self.paused: frozenset[Kind] = frozenset()
@@ -124,6 +125,8 @@ class FlowLedger:
         self.failover = FailoverStatus(record, last_drill(ledger), lost=unacknowledged(kept_lost(ledger)))
 
     def _note_end(self, ledger: Ledger) -> None:
+        # Also where the pass ends here, because the source is gone: other flows must spare the clients that moved.
+        self._wishes.note_drained(self._flow, ledger)
         record: FailoverRecord = ledger.failover()
         self.ended = ENDED.format(record.describe()) if self._obeys and record.has_ended else None
         self.failover = replace(self.failover, record=record)

@@ -27,7 +27,7 @@ from sinks.every_kind.comparison import Comparison, ControllerStatus
 from sinks.every_kind.controller import Controller, PassContext, Sighting, StreamFollower
 from sinks.every_kind.followed_log import EPOCHS_GROW_WITHIN_S, FollowedLog
 from sinks.every_kind.listing import NOTHING_LISTED
-from sinks.every_kind.moved_copies import refuse_beside, refuse_moved
+from sinks.every_kind.moved_copies import refuse_beside, refuse_moved, refuse_unknown
 from sinks.failover.preflight import FailoverStatus
 from sinks.failover.source_end_offsets import Positions
 from sinks.faults import NotLeading
@@ -186,7 +186,8 @@ class FlowReconcile:
             check_not_copied(self.settings, listed, ledger.topic)
         idle, now = resting | stopped, self._clock()
         confirming = self._deletions.due(now) - idle
-        return PassContext(now, listed, ledger, signal.works, requested, everything, idle, confirming)
+        beside = self._wishes.beside(self.settings.flow)
+        return PassContext(now, listed, ledger, signal.works, requested, everything, idle, confirming, beside)
 
     def _poll(
         self, context: PassContext, trouble: KindTrouble, kinds: Collection[Kind] = tuple(Kind)
@@ -213,7 +214,6 @@ class FlowReconcile:
         """Returns the differences of each kind, without changes that are backed off."""
         found, moved = [], {} if self._components.leads_back else divergences(context.ledger)
         in_batches = bool(moved and context.ledger.failover().topics)
-        beside = self._wishes.drained - {self.settings.flow}
         for controller in due:
             agenda = self._agenda.of[controller.kinds]
             seen = self._ask(controller, context, trouble, partial(controller.survey, context, agenda))
@@ -230,10 +230,18 @@ class FlowReconcile:
                 comparison = comparison.with_plan(comparison.plan.refusing_kinds(kept, passing=True))
             if moved:
                 comparison = comparison.with_plan(refuse_moved(comparison.plan, moved, in_batches=in_batches))
-            if beside:
-                comparison = comparison.with_plan(refuse_beside(comparison.plan, beside))
+            comparison = self._beside_others(comparison)
             found.append((controller, agenda.hold_back(comparison, context.ledger.owned, context.now)))
         return found
+
+    def _beside_others(self, comparison: Comparison) -> Comparison:
+        """Returns the comparison without changes that clients of other flows, which may have moved, must not meet."""
+        beside = self._wishes.beside(self.settings.flow)
+        known = refuse_beside(comparison.plan, beside.drained)
+        plan = refuse_unknown(known, beside.unread)
+        if plan is not known:
+            self._wishes.wait(self.settings.flow)
+        return comparison if plan is comparison.plan else comparison.with_plan(plan)
 
     def _second_look(
         self, context: PassContext, trouble: KindTrouble, controller: Controller, keys: Collection[Key]

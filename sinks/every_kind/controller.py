@@ -25,6 +25,7 @@ from typing import Any, Protocol, runtime_checkable
 from sinks.every_kind.comparison import Comparison, ControllerStatus, Polled
 from sinks.every_kind.kinds_agenda import KindsAgenda
 from sinks.every_kind.listing import Listed
+from sinks.every_kind.wishes import NO_OTHERS, OtherDrains
 from sinks.ledger.adoption import Alike
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Change, Key, Kind, Outcome
@@ -37,7 +38,8 @@ class PassContext:
 
     `now`: monotonic seconds. `signal_works`: no signal means that nothing changed. `requested`: upstream topics that an
     operator asked for. `everything`: compare all items of both sides. `idle`: kinds that are paused or rest.
-    `confirming`: kinds with a deletion that waits for the comparison that is due now.
+    `confirming`: kinds with a deletion that waits for the comparison that is due now. `beside`: what was known of other
+    flows when the pass began.
     """
 
     now: float
@@ -48,6 +50,7 @@ class PassContext:
     everything: bool = False
     idle: frozenset[Kind] = frozenset()
     confirming: frozenset[Kind] = frozenset()
+    beside: OtherDrains = NO_OTHERS
 
 
 class Sighting(Enum):

@@ -27,8 +27,10 @@ KEPT_ACCESS = (
     "access away until {}. If it is meant, take it away on the target by hand"
 )
 OWN_END = "`lockstep unfence`, or until `lockstep failback --done`"
+READ = "it has read the ledger of {}: `lockstep status` says what is in the way"
 OTHERS_END = "that flow is unfenced, leads again, or is out of the properties file"
 BEHIND_TAKEOVER = "clients could move to the target before Lockstep read where the copy ends; it reads that again"
+NO_DELETION = frozenset(Op) - {Op.DELETE}
 
 
 GROUPS_OWN = "the flow drained the topic, and the group may have moved to the target: its offset there is its own"
@@ -57,8 +59,17 @@ def refuse_moved(plan: Plan, known: Mapping[str, Divergence], *, in_batches: boo
 def refuse_beside(plan: Plan, drained: Collection[Flow]) -> Plan:
     """Refuse what would take access away from clients of other flows that drained topics. Returns the rest of the plan,
     with deletions, which the wishes of these flows hold (`sinks.every_kind.wishes`)."""
-    flows = " and ".join(sorted(one.name for one in drained))
-    return _keep_access(plan, f"{flows} drained topics", OTHERS_END, frozenset(Op) - {Op.DELETE})
+    return _keep_access(plan, f"{_named(drained)} drained topics", OTHERS_END, NO_DELETION) if drained else plan
+
+
+def refuse_unknown(plan: Plan, unread: Collection[Flow]) -> Plan:
+    """Refuse the same beside flows that may have drained topics, since their ledgers were not read."""
+    why, until = f"whether {_named(unread)} drained topics is not known", READ.format(_named(unread))
+    return _keep_access(plan, why, until, NO_DELETION) if unread else plan
+
+
+def _named(flows: Collection[Flow]) -> str:
+    return " and ".join(sorted(one.name for one in flows))
 
 
 def _keep_access(plan: Plan, why: str, until: str, ops: Collection[Op] = frozenset(Op)) -> Plan:

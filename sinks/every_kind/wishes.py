@@ -4,8 +4,9 @@ An ACL, a user or a quota that two sources have exists once on the target, and o
 keys that it desires of a kind. Lockstep refuses to delete a key that another flow wants. It refuses every deletion
 while another flow that is expected to publish has not done so. A source that shows nothing may not have been seen: what
 its flow wanted before stands. After a restart that is unknown, if the flow's ledger says that it wanted anything. So
-is what a paused or ended flow wants: what it wants but does not own is in no ledger. In between two passes a deletion
-may still meet a new wish: its flow finds the item missing at its next comparison, and creates it.
+is what a paused or ended flow wants, or one that `--flow` leaves out: what it wants but does not own is in no ledger.
+In between two passes a deletion may still meet a new wish: its flow finds the item missing at its next comparison, and
+creates it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import Entry
@@ -23,6 +25,10 @@ from streaming.flow import Flow
 
 WANTED = "still wanted by {}"
 NOT_KNOWN = "whether {} still wants it is not known yet"
+LEFT_OUT = (
+    "whether {} still wants it is not known, for --flow leaves that flow out. Run the command without --flow; then it "
+    "is deleted if no flow wants it"
+)
 STOPPED = (
     "whether {} still wants it is not known, for it is paused or has ended. Resume it, or turn this kind off for it in "
     "the properties file; then it is deleted if no other flow wants it"
@@ -32,6 +38,17 @@ MOVED = (
     "{} drained topics, so clients may have moved to the target and need it. Delete it by hand if that is meant, or "
     "take the flow out of the properties file"
 )
+
+
+class OtherDrains(NamedTuple):
+    """What is known of the other flows into a flow's target. `drained`: they drained topics. `unread`: they may have,
+    because this process has not read their ledgers yet."""
+
+    drained: frozenset[Flow]
+    unread: frozenset[Flow]
+
+
+NO_OTHERS = OtherDrains(frozenset(), frozenset())
 
 
 @dataclass
@@ -50,9 +67,47 @@ class Wishes:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._wishes: defaultdict[Kind, dict[Flow, _Wish]] = defaultdict(dict)
-        self.drained: frozenset[Flow] = frozenset()
-        """Flows that drained topics: what their sources show no longer tells what their clients need on the target."""
+        self._flows: frozenset[Flow] = frozenset()
+        self._read: frozenset[Flow] = frozenset()
+        self._drained: frozenset[Flow] = frozenset()
+        self._left_out: set[Flow] = set()
         self._waiting: set[Flow] = set()
+
+    def join(self, flow: Flow) -> None:
+        """Note that the flow leads into this target. Until its ledger is read, whether it drained topics is unknown."""
+        with self._lock:
+            self._flows |= {flow}
+
+    def note_drained(self, flow: Flow, ledger: Ledger) -> None:
+        """Note what the flow's ledger says now: whether the flow drained topics.
+
+        Then what its source shows no longer tells what its clients need on the target.
+        """
+        with self._lock:
+            self._note_drained(flow, ledger)
+
+    def _note_drained(self, flow: Flow, ledger: Ledger) -> None:
+        self._read |= {flow}
+        self._drained = self._drained | {flow} if ledger.values(Entry.DIVERGENCE) else self._drained - {flow}
+
+    def beside(self, flow: Flow) -> OtherDrains:
+        """Returns the other flows that drained topics, and those that may have."""
+        with self._lock:
+            return OtherDrains(self._drained - {flow}, self._flows - self._read - {flow})
+
+    def leave_out(self, flow: Flow, ledger: Ledger | None) -> None:
+        """Note that the flow leads into this target, and that this command does not compare it.
+
+        `ledger`: the flow's, read now; None if it cannot be read.
+        """
+        self.join(flow)
+        # Any of them: overrides in the ledger may turn on what the file leaves off.
+        for kind in (kind for kind in Kind if kind.row.of_principals):
+            self.expect(flow, kind)
+        with self._lock:
+            self._left_out.add(flow)
+        if ledger is not None:
+            self.stop(flow, tuple(Kind), ledger)
 
     def expect(self, flow: Flow, kind: Kind) -> None:
         """Note that the flow keeps this kind. Until it publishes, its wishes are unknown."""
@@ -90,17 +145,17 @@ class Wishes:
         Its wishes in this process stay. If it has none, and its ledger knows of none either, it wants nothing.
         """
         with self._lock:
-            # A new set each time: passes of other flows read it meanwhile.
-            self.drained = self.drained | {flow} if ledger.values(Entry.DIVERGENCE) else self.drained - {flow}
+            # It may have been caught up since it was read.
+            self._note_drained(flow, ledger)
             for kind, wish in ((kind, flows[flow]) for kind, flows in self._wishes.items() if flow in flows):
                 wish.stopped = kind in stopped and wish.keys is None
                 if wish.stopped and ledger.get(Entry.CLAIMED, kind.value) is None and not ledger.owned(kind):
                     wish.keys, wish.stopped = frozenset(), False
 
     def is_awaited(self, flow: Flow) -> bool:
-        """Whether other flows hold deletions until this flow publishes."""
+        """Whether other flows lead into the target. They wait until they know what this one wants and drained."""
         with self._lock:
-            return any(flow in flows and len(flows) > 1 for flows in self._wishes.values())
+            return bool(self._flows - {flow})
 
     def known(self, flow: Flow, kind: Kind) -> frozenset[Key]:
         """What the flow is known to want of this kind."""
@@ -146,12 +201,15 @@ class Wishes:
     def _objection(self, flow: Flow, change: Change) -> str | None:
         others = self._others(flow, change.kind)
         wanting = [other.name for other, wish in others.items() if wish.keys and change.key in wish.keys]
+        left_out = [other.name for other, wish in others.items() if wish.keys is None and other in self._left_out]
         stopped = [other.name for other, wish in others.items() if wish.stopped]
         unknown = [other.name for other, wish in others.items() if wish.keys is None and not wish.stopped]
         if wanting:
             return WANTED.format(" and ".join(sorted(wanting)))
-        if moved := [other.name for other in others if other in self.drained]:
+        if moved := [other.name for other in others if other in self._drained]:
             return MOVED.format(" and ".join(sorted(moved)))
+        if left_out:
+            return LEFT_OUT.format(" and ".join(sorted(left_out)))
         if unknown:
             self._waiting.add(flow)
             return NOT_KNOWN.format(" and ".join(sorted(unknown)))
@@ -159,8 +217,14 @@ class Wishes:
             return STOPPED.format(" and ".join(sorted(stopped)))
         return None
 
+    def wait(self, flow: Flow) -> None:
+        """Note that a change of the flow is held until the ledger of another flow is read."""
+        with self._lock:
+            self._waiting.add(flow)
+
     def waiting(self) -> frozenset[Flow]:
-        """Returns flows whose deletions were held because another flow had not published, and forgets them."""
+        """Returns flows whose changes were held because another flow had not published, or because its ledger was not
+        read, and forgets them."""
         with self._lock:
             found, self._waiting = frozenset(self._waiting), set()
             return found

@@ -81,6 +81,7 @@ def assemble(assembly: Assembly, kinds: Collection[Kind] = tuple(Kind)) -> Assem
         made: Assembled = importlib.import_module(f"sinks.kinds.{package}.controller").assemble(assembly)
         controllers += made.controllers
         writers |= made.writers
+    assembly.wishes.join(assembly.settings.flow)
     kept = frozenset[Kind]().union(*(one.kinds for one in controllers))
     for kind in (one for one in kinds if one.row.of_principals):
         (assembly.wishes.expect if kind in kept else assembly.wishes.withdraw)(assembly.settings.flow, kind)

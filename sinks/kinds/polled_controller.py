@@ -68,10 +68,12 @@ class PolledController(ABC, Generic[S]):
         kind, now = self.kind, context.now
         # A signal comes once: while the kind rests it is kept.
         self._signalled |= agenda.signalled > 0
-        inputs = None if kind in context.idle else self.inputs(context)
-        if inputs is None:
+        own = None if kind in context.idle else self.inputs(context)
+        if own is None:
             # The pass of another kind brings them, or none.
             return Polled(differs=False, possible=False, inputs=agenda.inputs)
+        # Another flow that drained topics, or may have, keeps changes from being planned.
+        inputs = (own, context.beside)
         # What the target took and did not show counts as ours until a comparison finds that it never will.
         unshown = context.everything and bool(agenda.created.missed)
         doubted = context.everything and agenda.keys.list_in_doubt(now)

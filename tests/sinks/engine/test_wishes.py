@@ -147,7 +147,7 @@ def test_own_wish_and_those_of_other_kinds_hold_nothing() -> None:
 
 def test_what_a_source_showed_once_stays_wanted_while_it_shows_nothing() -> None:
     one, other = two_worlds(Kind.CLIENT_QUOTA)
-    passes(one, other)
+    passes(other, one)
     assert not other.ledger().owned(Kind.CLIENT_QUOTA)
     other.others[PORT]["c"].quotas = {}
     one.others[PORT]["a"].quotas = {Entity(user="bob"): {"producer_byte_rate": 2.0}}
