@@ -79,6 +79,24 @@ def test_drained_flow_whose_source_is_gone_keeps_denials_away() -> None:
     assert DENIAL not in one.target_acls.bindings
 
 
+def test_flow_that_drains_while_its_source_goes_keeps_denials_away() -> None:
+    one, other = two_worlds()
+    passes(one, other)
+    drained_in_a_batch(one.ledger(), "x", 10)
+    other.source_acls.bindings.add(DENIAL)
+    without_the_source_of(one, other)
+    assert DENIAL not in one.target_acls.bindings
+
+
+def test_flow_that_drained_nothing_keeps_no_denial_away_although_its_source_is_gone() -> None:
+    one, other = two_worlds()
+    passes(one, other)
+    restarted(one, other)
+    other.source_acls.bindings.add(DENIAL)
+    without_the_source_of(one, other)
+    assert DENIAL in one.target_acls.bindings
+
+
 def test_drained_flow_whose_source_is_gone_keeps_quotas_as_high() -> None:
     one, other = after_a_drain(Kind.CLIENT_QUOTA)
     other.others[PORT]["c"].quotas = LOWERED
