@@ -90,12 +90,10 @@ def check_resume(
             f"the flow is {scene.journal.record.describe()}: only one that is REVERSING can mirror again. Run "
             "`lockstep failback` first"
         )
-    begins = scene.journal.record.doing is not Command.RESUME
-    if begins:
+    if scene.journal.record.doing is not Command.RESUME:
         check_source_leads(scene, typed)
     check_liftable(scene)
-    if not begins:
-        return
+    # Also of a run that died: clients may have written since. What MM2 copies meanwhile is on the source.
     flow, found = scene.settings.flow, not_copied_back(scene)
     if found.count:
         scene.say(f"{describe(found, flow.target, flow.source)}. MM2 does not copy these topics back")

@@ -19,7 +19,7 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from tests.memory.memory_records import MemoryLog
 from tests.sinks.builders import NOON, put_topic
-from tests.sinks.failover.scenes import ME, Stage, stage
+from tests.sinks.failover.scenes import ME, Died, Stage, mortal, stage
 
 COPY = TopicPartition("a.x", 0)
 
@@ -100,6 +100,27 @@ def test_records_that_mm2_never_copies_back_can_be_exported() -> None:
     assert resume(built.scene(), export=handed.append).state is State.MIRRORING
     (found,) = handed
     assert [record.value for record in found.records[COPY]] == [b"0", b"1", b"2"]
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_records_that_came_to_copies_since_a_run_that_died_are_counted(after: bool) -> None:
+    built = led_back()
+    with pytest.raises(Died):
+        resume(mortal(built.scene(), Step.LIFT_FENCE, after=after), discard=3)
+    for number in range(4):
+        built.there.logs[COPY].append(b"later", b"%d" % number, timestamp=9500 + number)
+    with pytest.raises(NotNow, match="b has 7 records that never reached a"):
+        resume(built.scene())
+    assert resume(built.scene(), discard=7).state is State.MIRRORING
+
+
+def test_what_mm2_copies_after_a_run_that_died_is_no_client_record() -> None:
+    built = reversing()
+    with pytest.raises(Died):
+        resume(mortal(built.scene(), Step.LIFT_FENCE, after=True), typed="unknown")
+    built.write("x", records=4)
+    built.copy()
+    assert resume(built.scene()).state is State.MIRRORING
 
 
 def test_what_mm2_itself_copied_after_the_takeover_is_no_client_record() -> None:
