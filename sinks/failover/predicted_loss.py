@@ -131,10 +131,13 @@ def counted(scene: Scene, wanted: Collection[str] | None = None) -> Prediction:
     mixed = sharing({topic: shared[topic] for topic in topics if topic in shared}, listed.source)
     with scene.readers() as (source, target):
         # Each request to a dead broker takes the whole time limit. Wait for that only once.
-        faults = source.latest(list(pairs)).errors
+        before = source.latest(list(pairs))
+        faults = before.errors
         alive = {where: copy for where, copy in told.items() if where not in faults}
         found = arrivals_at_takeover(scene.journal.ledger, source, target, alive)
-        ends = source.latest([where for where in pairs if where not in faults]).items
+        now = source.latest(list(before.items)).items
+    # What came while the records were counted lies behind these ends.
+    ends = {where: min(end, now[where]) for where, end in before.items.items() if where in now}
     found = with_seen_ends(found, ends, by_partition(kept_end_offsets(scene.journal.ledger))[1])
     counts = {where.topic: listed.source[where.topic] for where in pairs}
     found |= {where: Arrival(where, problem=f"on {source.alias}: {faults[where]}") for where in told.keys() & faults}

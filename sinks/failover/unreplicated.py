@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from sinks.every_kind.listing import Listed
-from sinks.failover.arrival import Arrival, arrivals, pairs_of, unlisted
+from sinks.failover.arrival import WIDER, Arrival, arrivals, pairs_of, unlisted
 from sinks.failover.cut_reader import AsItWas, TooManyRecords, all_records
 from sinks.failover.fenced_topics import fenced_topics, topics_of
 from sinks.failover.open_transactions import undecided
@@ -69,54 +69,104 @@ def unreplicated(scene: Scene) -> Unreplicated:
     if its end does not suffice. Without a copy nothing was copied.
     """
     known, listed = divergences(scene.journal.ledger), scene.listed()
-    taken = takeover_ends(known)
     wanted, pairs = _partitions(scene, listed, known)
-    names = Counter(pairs.values())
+    try:
+        found = _compared(scene, listed, pairs, known)
+    except TooManyRecords as error:
+        raise LockstepError(f"{error}. {_way_out(error.where, pairs, known)}") from error
+    problems = {where: one.problem for where, one in unlisted(listed.source, wanted).items() if one.problem}
+    return replace(found, problems={**problems, **found.problems})
+
+
+def _compared(
+    scene: Scene, listed: Listed, pairs: Mapping[TopicPartition, TopicPartition], known: Mapping[str, Divergence]
+) -> Unreplicated:
+    """Returns the same for partitions that the source lists. Raises TooManyRecords, LockstepError."""
+    taken, names = takeover_ends(known), Counter(pairs.values())
     # Where topics share a copy, its end does not say how far each of them was copied.
     whole = {where for where, copy in pairs.items() if names[copy] > 1}
     absent = {where for where, copy in pairs.items() if copy not in taken and _is_absent(copy, listed)}
     with scene.readers() as (source, target):
-        purged = _purged(target, pairs, known)
-        told = {where: copy for where, copy in pairs.items() if where not in whole | absent | purged.keys()}
+        purged = _purged(target, pairs, known) - whole
+        told = {where: copy for where, copy in pairs.items() if where not in whole | absent | purged}
         seen = arrivals(source, AsItWas(target, taken), told)
         open_ones = {where for where, copy in told.items() if copy not in taken and not _is_certain(seen[where])}
         seen = {where: one for where, one in seen.items() if where not in open_ones}
         whole |= open_ones
         since = {where: one.behind.since for where, one in seen.items() if one.behind and one.behind.since is not None}
-        since |= purged
+        ends = source.latest(list(pairs))
+        exactly = {
+            where for where in seen if pairs[where] in taken and where.topic in known and known[where.topic].exact
+        }
+        least = _since_takeover(source, known, purged | exactly, ends.items)
+        sooner = {where for where, at in least.items() if at < since.get(where, _then(known, where)[0])}
+        since |= {where: min(at, since.get(where, at)) for where, at in least.items()}
         starts = {copy: taken[copy] for where in since if (copy := pairs[where]) in taken}
         spans = starts | {pairs[where]: 0 for where in whole}
         # A client's open transaction hides what MM2 copied behind it. Asked first: it may end while records are read.
         hidden = undecided(target, target.latest(list(spans)).items)
-        unread = undecided(source, source.latest(list(pairs)).items)
-        try:
-            here = all_records(source, since | dict.fromkeys(whole | absent, 0))
-            later = all_records(target, spans)
-        except TooManyRecords as error:
-            raise LockstepError(f"{error}. {_way_out(error.where, pairs, known)}") from error
+        unread = undecided(source, ends.items)
+        here = all_records(source, since | dict.fromkeys(whole | absent, 0))
+        later = all_records(target, spans)
     left = {where: not_among(records, later.get(pairs[where], [])) for where, records in here.items()}
-    found = {**seen, **unlisted(listed.source, wanted)}
-    problems = {where: one.problem for where, one in found.items() if one.problem}
+    problems = {where: one.problem for where, one in seen.items() if one.problem}
+    problems |= {where: f"on {source.alias}: {ends.errors[where]}" for where in purged & ends.errors.keys()}
+    shorter = {where for where in purged & ends.items.keys() if ends.items[where] < _then(known, where)[0]}
+    problems |= dict.fromkeys(shorter, SHORTER)
     problems |= dict(unread.unknown) | dict.fromkeys(unread.open, OPEN)
-    exact = (
-        not whole and not hidden and not purged and all(one.behind is None or one.behind.exact for one in seen.values())
+    exact = not (whole or hidden or purged or sooner) and all(
+        not one.behind or one.behind.exact for one in seen.values()
     )
     return Unreplicated({where: records for where, records in left.items() if records}, problems, exact)
 
 
 def _purged(
     target: RecordReader, pairs: Mapping[TopicPartition, TopicPartition], known: Mapping[str, Divergence]
-) -> dict[TopicPartition, int]:
-    """Returns partitions whose copy no longer has any record of the takeover, because its retention deleted them. With
-    the source's offset from which on records count: its end then, and what was lost by then."""
+) -> set[TopicPartition]:
+    """Returns partitions whose copy no longer has any record of the takeover, because its retention deleted them, and
+    whose end and loss were known then."""
     taken = takeover_ends(known)
     logs = target.ends([copy for copy in pairs.values() if taken.get(copy)]).items
-    found = dict[TopicPartition, int]()
-    for where, copy in pairs.items():
-        if (log := logs.get(copy)) is not None and log.start >= taken[copy]:
-            ends, lost = known[where.topic].known, known[where.topic].lost
-            if where.partition < len(ends) and ends[where.partition] >= 0 <= lost[where.partition]:
-                found[where] = max(0, ends[where.partition] - lost[where.partition])
+    past = {where for where, copy in pairs.items() if copy in logs and logs[copy].start >= taken[copy]}
+    return {where for where in past if min(_then(known, where)) >= 0}
+
+
+def _then(known: Mapping[str, Divergence], where: TopicPartition) -> tuple[int, int]:
+    """Returns the source's end at the takeover, and how many records before it were lost then; negative numbers where
+    that is unknown."""
+    one, number = known.get(where.topic), where.partition
+    if one is None or number >= len(one.known):
+        return UNSEEN_END, UNSEEN_END
+    return one.known[number], one.lost[number]
+
+
+def _since_takeover(
+    source: RecordReader,
+    known: Mapping[str, Divergence],
+    partitions: Collection[TopicPartition],
+    ends: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, int]:
+    """Returns the source's offsets from which on records count at the least: behind its end at the takeover, and before
+    that as many as were lost then. `ends`: now. Leaves out partitions without such records.
+
+    Offsets before the end tell no number of records: some are markers, aborted records or compacted away. Raises
+    TooManyRecords, LockstepError.
+    """
+    then = {where: _then(known, where) for where in partitions}
+    # A log that is shorter now is another one, or lost its tail.
+    then = {where: one for where, one in then.items() if min(one) >= 0 and ends.get(where, UNSEEN_END) >= one[0]}
+    found = {where: end for where, (end, lost) in then.items() if not lost and ends[where] > end}
+    left = {where: one for where, one in then.items() if one[1]}
+    logs, width = source.ends(list(left)).items, 1
+    left = {where: one for where, one in left.items() if where in logs}
+    while left:
+        starts = {where: max(logs[where].start, end - lost * width) for where, (end, lost) in left.items()}
+        read = all_records(source, starts, {where: end for where, (end, _) in left.items()})
+        for where, (_, lost) in list(left.items()):
+            if len(read[where]) >= lost or starts[where] == logs[where].start:
+                found[where] = min(one.offset for one in read[where][-lost:]) if read[where] else starts[where]
+                del left[where]
+        width *= WIDER
     return found
 
 
