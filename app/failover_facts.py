@@ -23,11 +23,13 @@ from sinks.failover.arrival import (
     Arrival,
     ArrivalMemory,
     ArrivalsSeen,
+    arrivals_at_takeover,
     as_at_takeover,
     pairs_of,
     sharing,
     unlisted,
     with_ages,
+    with_seen_ends,
 )
 from sinks.failover.fenced_topics import doubtful_heartbeats, fenced_topics, is_copy
 from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
@@ -48,6 +50,7 @@ from sinks.kinds.file_warnings import forgotten_copies, without_copy
 from sinks.kinds.offsets.direction import Direction, summary_of
 from sinks.kinds.offsets.polled_groups import chosen_groups
 from sinks.kinds.offsets.survey import without_offset_there
+from sinks.ledger.kept_divergences import divergences, takeover_ends
 from sinks.ledger.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
@@ -182,10 +185,20 @@ class ReadinessSurvey:
         ledger: Ledger | None,
         uncounted: Mapping[TopicPartition, Arrival],
     ) -> ArrivalsSeen:
+        """Counts as the failover's commands do. `ledger`: None while no topic moves."""
+        # Read before the ends: a job may see later ones meanwhile.
+        kept = {} if ledger is None else by_partition(kept_end_offsets(ledger))[1]
         with both_readers(self._flow, *self._clusters.ports) as (source, target):
-            then = as_at_takeover(ledger, target) if ledger is not None else target
+            then = target if ledger is None else as_at_takeover(ledger, target)
             seen = self._memory.observe(source, then, pairs, self._ids(pairs))
-        aged = with_ages(seen.arrivals, partial(self._clusters.ports[0].records, "read_uncommitted"))
+            drained = {} if ledger is None else takeover_ends(divergences(ledger))
+            left = {
+                where: copy for where, copy in pairs.items() if copy in drained and not seen.arrivals[where].arrived
+            }
+            again = arrivals_at_takeover(ledger, source, target, left) if ledger is not None and left else {}
+        ends = {where: log.end for where, log in seen.source.items()}
+        found = with_seen_ends({**seen.arrivals, **again}, ends, kept)
+        aged = with_ages(found, partial(self._clusters.ports[0].records, "read_uncommitted"))
         return replace(seen, arrivals={**aged, **uncounted})
 
     def _ids(self, pairs: Mapping[TopicPartition, TopicPartition]) -> dict[str, tuple[str, str]]:

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from app.failover_facts import missing_of, unsynced
+from app.failover_facts import ReadinessSurvey, missing_of, unsynced
 from app.rights.flow_rights import failover_rights, rights_of_flow
 from app.rights.rights_check import RightFinding, RightVerdict, asked_groups
+from sinks.failover.commands import cutover, drain, fence
 from sinks.failover.readiness_facts import GroupsUnseen
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault, JavaGone, NoAnswer, RightsMissing
 from sinks.kinds.shared_listings import list_both
+from sinks.ledger.failover_record import State
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from tests.app.rights.test_rights import settings_of
 from tests.memory.memory_groups import MemoryGroups
 from tests.sinks.builders import World, flow_settings, put_topic
+from tests.sinks.failover.scenes import Stage, stage
+from tests.sinks.failover.test_unplanned import cut_off, watched
+
+COPY = TopicPartition("a.x", 0)
 
 
 def test_what_a_preflight_reads_with_is_told_from_what_later_commands_need(tmp_path: Path) -> None:
@@ -79,3 +86,41 @@ def test_rights_are_asked_for_while_a_half_dead_source_does_not_list_its_groups(
     required = failover_rights(flow)
     assert any(right.resource_type == "GROUP" for right in required)
     assert asked_groups(flow, Unlisted("a", CoordinatorUnavailable("a: no answer")), required) == set()
+
+
+def missing(built: Stage) -> int:
+    """The records that a preflight counts."""
+    scene = built.scene()
+    clusters = SimpleNamespace(ports=(scene.source, scene.target))
+    survey = ReadinessSurvey(built.world.settings, clusters)  # type: ignore[arg-type]  # it asks the ports alone
+    found = survey._arrivals(scene.pairs(scene.listed()), scene.journal.ledger, {}).arrivals
+    return sum(one.behind.records for one in found.values() if one.behind)
+
+
+def test_what_a_job_saw_is_missing_although_a_leader_tells_less() -> None:
+    built = watched()
+    cut_off(built)
+    assert missing(built) == 3
+
+
+def drained() -> Stage:
+    """x is drained; its clients may have moved."""
+    built = stage()
+    fence(built.scene(), ("x",))
+    drain(built.scene())
+    return built
+
+
+def test_nothing_of_a_drained_topic_is_missing_once_the_copys_retention_took_its_records() -> None:
+    built = drained()
+    built.there.logs[COPY].append(b"moved", b"1", 9000).cut(11).append(b"moved", b"2", 9000)
+    assert missing(built) == 0
+    assert cutover(built.scene(), batch=1).state is State.PROMOTED
+
+
+def test_what_came_to_a_drained_topic_is_missing_until_it_is_copied() -> None:
+    built = drained()
+    built.write("x", super_user=True)
+    assert missing(built) == 1
+    built.copy()
+    assert missing(built) == 0
