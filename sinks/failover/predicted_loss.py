@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -31,11 +31,12 @@ from sinks.failover.readiness_facts import untold
 from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import EndOffsets
 from sinks.failover.uncopied_records import Behind, new_copies
-from sinks.faults import ClusterUnreachable
+from sinks.faults import ClusterUnreachable, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import RecordReader
+from sinks.ledger.kept_divergences import NEVER, divergences, keep_new_starts, new_starts
 from sinks.ledger.kept_end_offsets import (
     UNSEEN_END,
     KeptEndOffsets,
@@ -206,11 +207,26 @@ def remembered(
     with closing(target.records("read_committed")) as records:
         # Moved clients may have written to copies. Their records are not the source's.
         alone = {topic for topic in kept if is_written_by_mm2_alone(settings.policy, settings.flow.source, topic)}
-        found = predicted(kept, as_at_takeover(ledger, records), remote, alone)
+        found = predicted(kept, as_at_takeover(ledger, records), remote, alone, new_starts(ledger))
     shared = _sharing_a_name(remote)
     found |= sharing(shared, {topic: len(kept[topic].ends) for topic in shared})
     ends = {topic: one.ends for topic, one in kept.items()}
     return Prediction(found, ends, remote, min(one.at_ms for one in kept.values()))
+
+
+def keep_moved_ends(scene: Scene) -> None:
+    """Keeps where the copies with a divergence end, before their divergences are forgotten: moved clients may have
+    written to them. The fence is lifted by then: an end that cannot be read stops nothing. Raises LockstepError."""
+    known = divergences(scene.journal.ledger)
+    if not known:
+        return
+    listed = scene.target.cluster.list_topics()
+    counts = {one.remote: max(len(one.ends), listed.get(one.remote, 0)) for one in known.values()}
+    copies = [TopicPartition(name, number) for name, count in counts.items() for number in range(count)]
+    ends: Mapping[TopicPartition, int] = {}
+    with suppress(ClusterUnreachable, RightsMissing), closing(scene.target.records("read_uncommitted")) as records:
+        ends = records.latest(copies).items
+    keep_new_starts(scene.journal.ledger, {copy: ends.get(copy, NEVER) for copy in copies})
 
 
 def _sharing_a_name(remote: Mapping[str, str]) -> dict[str, str]:
@@ -226,9 +242,11 @@ def predicted(
     target: RecordReader,
     remote: Mapping[str, str],
     alone: Collection[str],
+    starts: Mapping[TopicPartition, int] = MappingProxyType({}),
 ) -> dict[TopicPartition, Arrival]:
     """Returns predictions by partition of the source. `remote`: names on the target. `alone`: topics whose copies no
-    client but MM2 writes. New records of another copy may be anyone's, so they are no sign that MM2 copied.
+    client but MM2 writes. New records of another copy may be anyone's, so they are no sign that MM2 copied. Nor are
+    records before `starts` of the copies: their clients had moved.
 
     `target` reads committed records. A partition without any knowledge may lose all its records. A partition whose end
     was never seen has an unknown loss.
@@ -245,7 +263,7 @@ def predicted(
         if (position := _position(where, kept[where.topic], logs.get(copies[where]))) is not None
     }
     since = {
-        copies[where]: position.target
+        copies[where]: max(position.target, starts.get(copies[where], 0))
         for where, position in positions.items()
         if copies[where] in logs and where.topic in alone and most_missing(position, ends[where], 0) > 0
     }

@@ -24,7 +24,7 @@ from sinks.failover.fenced_topics import topics_of
 from sinks.failover.fencing import lift_fence, name_left, open_fence
 from sinks.failover.lost_before_copying import by_topic, lost_by_now, lost_number, unacknowledged
 from sinks.failover.open_transactions import NotDrained, await_decided, check_decided, last_writers, tell_open
-from sinks.failover.predicted_loss import Prediction, counted, predict
+from sinks.failover.predicted_loss import Prediction, counted, keep_moved_ends, predict
 from sinks.failover.scene import POLL_INTERVAL_S, Scene, WaitLines
 from sinks.failover.uncopied_records import Pairs
 from sinks.failover.unreplicated import WrittenSince, written_on_target
@@ -150,6 +150,7 @@ def _lift_fence(scene: Scene) -> None:
     if record.doing is Command.UNFENCE and record.state not in ENDED:
         _warn_of_moved(scene)
     if record.doing and TRANSITIONS[record.state, record.doing].then is State.MIRRORING:
+        keep_moved_ends(scene)
         forget_divergences(scene.journal.ledger)
         forget_proof(scene.journal.ledger)
 

@@ -67,6 +67,43 @@ def forget_divergences(ledger: Ledger) -> None:
     ledger.put({(Entry.DIVERGENCE, key): None for key in ledger.values(Entry.DIVERGENCE)})
 
 
+# Where copies ended when their flow began to mirror again. What clients wrote there before is no sign that MM2 copied.
+
+
+MIRRORS_AGAIN = "mirrors-again"
+"""Begins the keys of these entries."""
+
+NEVER = 2**63 - 1
+"""In place of an end that the target did not tell: no later record counts."""
+
+
+def keep_new_starts(ledger: Ledger, ends: Mapping[TopicPartition, int]) -> None:
+    """Keeps the ends of copies from which on MM2 alone writes them again."""
+    found: dict[str, dict[int, int]] = {}
+    for copy, end in ends.items():
+        found.setdefault(copy.topic, {})[copy.partition] = end
+    ledger.put(
+        {
+            (Entry.FAILOVER, (MIRRORS_AGAIN, name)): orjson.dumps([of[number] for number in sorted(of)]).decode()
+            for name, of in found.items()
+        }
+    )
+
+
+def new_starts(ledger: Ledger) -> dict[TopicPartition, int]:
+    """Returns these ends by partition of the target. Raises LockstepError for an unreadable entry."""
+    values = ledger.values(Entry.FAILOVER)
+    try:
+        return {
+            TopicPartition(key[1], number): int(end)
+            for key, text in values.items()
+            if key[0] == MIRRORS_AGAIN
+            for number, end in enumerate(orjson.loads(text))
+        }
+    except (ValueError, TypeError, IndexError) as error:
+        raise LockstepError(f"where copies ended cannot be read in {ledger.topic}: {error}") from error
+
+
 def takeover_ends(known: Mapping[str, Divergence]) -> dict[TopicPartition, int]:
     """Returns where the copies ended when the target took over, by partition there."""
     return {
