@@ -16,6 +16,7 @@ from sinks.engine.metrics import Metrics
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Observer
 from sinks.every_kind.wishes import Wishes
+from sinks.failover.scene import copies_of
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_acls import JvmAcls, SharedJvmAcls
@@ -130,6 +131,8 @@ def _source_ends(
         note_shrunk=memory.note_source_shrunk,
         cut=memory.cut_logs.take,
         copied_ends=CopiedEnds(target) if flow.keeps_offsets else None,
+        copied_topics=partial(copies_of, flow),
+        absent=here.cluster.confirmed_absent,
     )
 
 

@@ -61,11 +61,11 @@ class Settings:
     """All settings of a properties file.
 
     `flows`: the enabled flows that were asked for, sorted. `left_out`: the other enabled flows; their plug-ins are
-    closed. `overrides`: a cluster's client settings within one flow (`a->b.source.admin.KEY`). `values`: the file's values by key, replaced by overrides in force. `plugin_properties`:
-    the same as a flow's plug-ins get it. `job_properties`: as `reporters` get it. All three hold secrets.
-    `stored_overrides`: the overrides in each flow's ledger, as stored; None: they could not be read. `override_values`:
-    those in force, in plain text. `shown`: keys whose values may be shown. `hidden`: texts that a message of other
-    software must not repeat.
+    closed. `overrides`: a cluster's client settings within one flow (`a->b.source.admin.KEY`). `values`: the file's
+    values by key, replaced by overrides in force. `plugin_properties`: the same as a flow's plug-ins get it.
+    `job_properties`: as `reporters` get it. All three hold secrets. `stored_overrides`: the overrides in each flow's
+    ledger, as stored; None: they could not be read. `override_values`: those in force, in plain text. `shown`: keys
+    whose values may be shown. `hidden`: texts that a message of other software must not repeat.
     """
 
     clusters: Mapping[str, ClusterSettings]

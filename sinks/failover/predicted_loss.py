@@ -28,7 +28,7 @@ from sinks.failover.arrival import (
 )
 from sinks.failover.fenced_topics import fenced_topics, is_copy
 from sinks.failover.readiness_facts import untold
-from sinks.failover.scene import Scene
+from sinks.failover.scene import Scene, copies_of
 from sinks.failover.source_end_offsets import EndOffsets
 from sinks.failover.uncopied_records import Behind, new_copies
 from sinks.faults import ClusterUnreachable, RightsMissing
@@ -41,6 +41,7 @@ from sinks.ledger.kept_end_offsets import (
     UNSEEN_END,
     KeptEndOffsets,
     KnownPosition,
+    absent_topics,
     by_partition,
     by_topic,
     kept_end_offsets,
@@ -211,7 +212,24 @@ def remembered(
     shared = _sharing_a_name(remote)
     found |= sharing(shared, {topic: len(kept[topic].ends) for topic in shared})
     ends = {topic: one.ends for topic, one in kept.items()}
+    for topic, (name, partitions) in _never_seen(ledger, settings, target, ends, seen).items():
+        new = range(len(ends.get(topic, ())), partitions)
+        found |= {where: Arrival(where, problem=NEVER_SEEN) for where in [TopicPartition(topic, one) for one in new]}
+        ends[topic], remote[topic] = (*ends.get(topic, ()), *[UNSEEN_END] * len(new)), name
     return Prediction(found, ends, remote, min(one.at_ms for one in kept.values()))
+
+
+def _never_seen(
+    ledger: Ledger, settings: FlowSettings, target: ClusterPorts, kept: EndOffsets, seen: EndOffsets
+) -> dict[str, tuple[str, int]]:
+    """Returns names and partition counts of copies with partitions that no job saw on the source, by topic there. Left
+    out: topics that it shows, and those that it did not have at the job's last reading."""
+    others, absent = copies_of(settings, target.cluster.list_topics()), absent_topics(ledger)
+    return {
+        topic: (name, partitions)
+        for topic, (name, partitions) in others.items()
+        if topic not in seen and topic not in absent and partitions > len(kept.get(topic, ()))
+    }
 
 
 def keep_moved_ends(scene: Scene) -> None:

@@ -100,6 +100,19 @@ def both_readers(
         yield here, there
 
 
+def copies_of(settings: FlowSettings, target: Mapping[str, int]) -> dict[str, tuple[str, int]]:
+    """Returns the same as `Scene.copies`."""
+    alias, policy, found = settings.flow.source, settings.policy, dict[str, tuple[str, int]]()
+    for name, partitions in target.items():
+        topic = policy.upstream_topic(name)
+        if topic is None or policy.is_mm2_internal_topic(name) or policy.format_remote_topic(alias, topic) != name:
+            continue
+        if policy.topic_source(name) in (None, alias) and is_replicated(settings, topic):
+            found[topic] = name, partitions
+    written = fenced_topics(settings, {topic: name for topic, (name, _) in found.items()})
+    return {topic: found[topic] for topic in written}
+
+
 @dataclass(frozen=True)
 class Choices:
     """Options of a command. `proof`: of the fence. `drain_within`: seconds until all records must be on the target.
@@ -162,16 +175,7 @@ class Scene:
         Under a policy that keeps names these are all topics that the flow would replicate, whichever client created
         them.
         """
-        settings, alias = self.settings, self.settings.flow.source
-        policy, found = settings.policy, dict[str, tuple[str, int]]()
-        for name, partitions in target.items():
-            topic = policy.upstream_topic(name)
-            if topic is None or policy.is_mm2_internal_topic(name) or policy.format_remote_topic(alias, topic) != name:
-                continue
-            if policy.topic_source(name) in (None, alias) and is_replicated(settings, topic):
-                found[topic] = name, partitions
-        written = fenced_topics(settings, {topic: name for topic, (name, _) in found.items()})
-        return {topic: found[topic] for topic in written}
+        return copies_of(self.settings, target)
 
     def readers(self) -> AbstractContextManager[tuple[RecordReader, RecordReader]]:
         return both_readers(self.settings, self.source, self.target)

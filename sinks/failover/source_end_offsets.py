@@ -63,6 +63,8 @@ is asked at once: only then does it show whether retention was faster."""
 OVERTAKEN_AT_ONCE = 20
 """How many copies one reading of the ends may read. The others wait for the next."""
 
+FIRST_ENTRY: Key = ("0",)
+
 AT_LEAST_EVERY = 60.0
 """Seconds after which the time is renewed although no end moved."""
 
@@ -74,7 +76,7 @@ EndOffsets = Mapping[str, Sequence[int]]
 class Read:
     """What one reading found: ends; topics that every broker reports as unknown; how far partitions were copied; losses
     before copying; partitions with new logs. `shrunk`: the ends of logs that became shorter. `cut`: what the copies
-    lack since logs lost their tails."""
+    lack since logs lost their tails. `absent`: topics with copies that the source does not have."""
 
     ends: dict[str, tuple[int, ...]]
     gone: set[str]
@@ -83,6 +85,7 @@ class Read:
     others: frozenset[TopicPartition] = frozenset()
     shrunk: Mapping[TopicPartition, int] = field(default_factory=dict)
     cut: Mapping[TopicPartition, Lost] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +126,18 @@ class SourceEndOffsetStore:
         note_shrunk: NoteShrunk = lambda ledger, listed, ends: None,
         cut: Callable[[], Mapping[TopicPartition, Missed]] = dict,
         copied_ends: CopiedEnds | None = None,
+        copied_topics: Callable[[Mapping[str, int]], Collection[str]] = lambda target: (),
+        absent: Callable[[Collection[str]], Collection[str]] = lambda topics: (),
     ) -> None:
         """`source` reads as MM2 does. `beside`: begins a reading of the ends. `target` reads committed
         records; None: losses before copying are not looked for. `cut`: returns what the copies lack since logs lost
-        their tails. `copied_ends`: of a copier that preserves offsets; read beside the passes, in place of `syncs`."""
+        their tails. `copied_ends`: of a copier that preserves offsets; read beside the passes, in place of `syncs`.
+        `copied_topics`: returns the source's topics of these copies. `absent`: which of these the source certainly
+        lacks."""
         self._cut, self._cuts = cut, dict[TopicPartition, Missed]()
         self._note_shrunk, self._copied_ends = note_shrunk, copied_ends
+        self._copied_topics, self._confirmed = copied_topics, absent
+        self._absent: Collection[str] = ()
         self._source, self._interval, self._now_ms, self._syncs = source, interval, now_ms, syncs
         self._target, self._starts_at = target, float("-inf")
         self._remote: Mapping[str, str] = {}
@@ -138,7 +147,7 @@ class SourceEndOffsetStore:
         self._written: dict[Key, tuple[float, object]] = {}
         self._told: tuple[object, ...] = ()
         self._last: Read | None = None
-        self._newest: tuple[dict[str, tuple[int, ...]], dict[str, CopiedTo]] | None = None
+        self._newest: tuple[dict[str, tuple[int, ...]], dict[str, CopiedTo], frozenset[str]] | None = None
         self._same_at_ms: int | None = None
         self._known: dict[str, KeptEndOffsets] | None = None
         self._copied = PositionMemory({}, {})
@@ -178,8 +187,9 @@ class SourceEndOffsetStore:
                 now_ms, cut = int(self._now_ms()), self._cuts_so_far()
                 evidence = CopyEvidence(self._syncs(), counted, recreated=recreated)
                 self._remote = context.listed.desired.remote
+                others = self._without_topic(context, counts)
                 read = self._beside(
-                    partial(self._read, counts, evidence, frozenset(self._unborn)), "lockstep-source-ends"
+                    partial(self._read_all, counts, evidence, frozenset(self._unborn), others), "lockstep-source-ends"
                 )
                 self._reading = _Reading(now_ms, cut, len(context.listed.source), recreated, read)
                 self._write_what_was_read(context)
@@ -210,6 +220,28 @@ class SourceEndOffsetStore:
         remote = desired.remote.keys() | desired.shared.keys()
         counts = {topic: len(one.ends) for topic, one in known.items() if topic in remote or topic not in source}
         return dict(sorted((counts | {topic: source[topic] or counts.get(topic, 0) for topic in remote}).items()))
+
+    def _without_topic(self, context: PassContext, counts: Mapping[str, int]) -> frozenset[str]:
+        """Returns topics that the target has copies of, and whose ends are not asked for."""
+        listed = context.listed
+        names = {name: count for name, count in listed.target.items() if name not in listed.desired.upstream}
+        return frozenset(self._copied_topics(names)) - counts.keys()
+
+    def _read_all(
+        self,
+        counts: Mapping[str, int],
+        evidence: CopyEvidence,
+        unborn: Collection[str],
+        others: frozenset[str],
+    ) -> Read:
+        absent = others.intersection(self._absent)
+        if new := others - absent:
+            try:
+                absent |= frozenset(self._confirmed(new))
+            except LockstepError as error:
+                log.debug("which topics are gone is not known: %s", error)
+        self._absent = absent
+        return replace(self._read(counts, evidence, unborn), absent=absent)
 
     def _read(self, counts: Mapping[str, int], evidence: CopyEvidence, unborn: Collection[str]) -> Read:
         copied, now_ms = self._copied_ends, 0
@@ -324,7 +356,7 @@ class SourceEndOffsetStore:
         self._ids = {topic: known for topic, known in self._ids.items() if topic not in gone}
         seen = {topic for topic, ends in read.ends.items() if UNSEEN_END not in ends}
         self._met, self._unborn = self._met - gone, self._unborn - gone - seen
-        newest = read.ends, read.positions
+        newest = read.ends, read.positions, read.absent
         for where, one in sorted([*read.lost.items(), *read.cut.items()]):
             log.error("%s", lost_line(where, one))
         if read.lost or read.cut or read.others or gone:
@@ -342,7 +374,7 @@ class SourceEndOffsetStore:
         for unwritten, _ in self._unwritten:
             if unwritten.shrunk:
                 self._note_shrunk(context.ledger, context.listed.source, unwritten.shrunk)
-        self._write(context, kept, self._lost_entries(context.ledger))
+        self._write(context, kept, read.absent, self._lost_entries(context.ledger))
         self._newest = newest
         self._unwritten.clear()
 
@@ -375,15 +407,18 @@ class SourceEndOffsetStore:
         self,
         context: PassContext,
         kept: Mapping[Key, Mapping[str, KeptEndOffsets]],
+        absent: Collection[str],
         lost: Mapping[EntryKey, str | None],
     ) -> None:
         entries = dict(lost)
         writes: dict[Key, tuple[float, object]] = {}
         for key, chunk in kept.items():
-            known = {topic: (one.ends, one.positions) for topic, one in chunk.items()}
+            # One entry has all of them.
+            others = absent if key == FIRST_ENTRY else ()
+            known = {topic: (one.ends, one.positions) for topic, one in chunk.items()}, others
             written_at, written = self._written.get(key, (0.0, None))
             if known != written or context.now - written_at >= AT_LEAST_EVERY:
-                entries[Entry.SOURCE_ENDS, key] = to_text(chunk)
+                entries[Entry.SOURCE_ENDS, key] = to_text(chunk, others)
                 writes[key] = (context.now, known)
         old = context.ledger.values(Entry.SOURCE_ENDS).keys() - kept.keys()
         context.ledger.put(entries | {(Entry.SOURCE_ENDS, key): None for key in old})

@@ -6,7 +6,7 @@ one listing lacks. Without them the loss of a failover there would be unknown, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
@@ -85,6 +85,10 @@ UNSEEN_END = -1
 
 PARTITIONS_IN_AN_ENTRY = 2000
 """Partitions in one entry: about 80 kB."""
+
+
+ABSENT_IN_AN_ENTRY = 1000
+"""Names in one entry: with the longest ones a broker takes it still. Copies of further topics count as never seen."""
 
 
 V = TypeVar("V")
@@ -167,7 +171,8 @@ def chunks(kept: Mapping[str, KeptEndOffsets]) -> Iterator[dict[str, KeptEndOffs
         yield chunk
 
 
-def to_text(chunk: Mapping[str, KeptEndOffsets]) -> str:
+def to_text(chunk: Mapping[str, KeptEndOffsets], absent: Collection[str] = ()) -> str:
+    """Returns an entry's text. `absent`: topics that the target has copies of, and that the source does not have."""
     # Unknown positions are left out: there may be many.
     known = {topic: one.positions if one.positions and any(one.positions) else () for topic, one in chunk.items()}
     return orjson.dumps(
@@ -175,6 +180,7 @@ def to_text(chunk: Mapping[str, KeptEndOffsets]) -> str:
             "at": min(one.at_ms for one in chunk.values()),
             "ends": {topic: one.ends for topic, one in chunk.items()},
             "copied": {topic: [one and tuple(one) for one in of_topic] for topic, of_topic in known.items()},
+            "absent": sorted(absent)[:ABSENT_IN_AN_ENTRY],
         }
     ).decode()
 
@@ -200,6 +206,16 @@ def kept_end_offsets(ledger: Ledger) -> dict[str, KeptEndOffsets]:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise LockstepError(f"the source's ends in {ledger.topic} cannot be read: {error}") from error
     return kept
+
+
+def absent_topics(ledger: Ledger) -> set[str]:
+    """Returns topics that the source did not have at the last reading, while the target had their copies. Raises
+    LockstepError for an unreadable entry."""
+    try:
+        entries = [orjson.loads(text) for text in ledger.values(Entry.SOURCE_ENDS).values()]
+        return {str(topic) for entry in entries for topic in entry.get("absent", ())}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise LockstepError(f"the source's ends in {ledger.topic} cannot be read: {error}") from error
 
 
 def _positions(found: Sequence[Sequence[int] | None]) -> CopiedTo:

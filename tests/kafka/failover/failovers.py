@@ -30,6 +30,7 @@ from sinks.engine.metrics import Metrics
 from sinks.engine.reconcile import FlowComponents, FlowReconcile
 from sinks.failover.cut_reader import all_records
 from sinks.failover.preflight import Preflight
+from sinks.failover.scene import copies_of
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
@@ -124,7 +125,14 @@ class Flow:
                 controllers=made.controllers,
                 writers=made.writers,
                 target=clusters.target,
-                source_ends=SourceEndOffsetStore(records, 5.0, beside=inline, syncs=syncs),
+                source_ends=SourceEndOffsetStore(
+                    records,
+                    5.0,
+                    beside=inline,
+                    syncs=syncs,
+                    copied_topics=partial(copies_of, flow),
+                    absent=clusters.source.confirmed_absent,
+                ),
             )
             job = FlowReconcile(flow, components)
             job.run_pass(everything=True)
