@@ -31,6 +31,7 @@ from sinks.ledger.audit import process_identity
 from sinks.ledger.failover_record import Begun
 from sinks.ledger.ledger import Ledger
 from sinks.model.changes import Kind
+from sinks.model.plan import Refusal
 from sinks.verify.partition_verdicts import Difference, FlowReport, PartitionReport
 from streaming.errors import LockstepError
 from streaming.message_words import first_names, number_of
@@ -176,7 +177,8 @@ def write_groups(
             f"the groups' last offsets cannot be written: {reason}. Mend that and run the command again. If the source "
             "is lost, `lockstep failover --accept-loss` with a number or `unknown` ends the flow without them"
         )
-    outcomes = reconcile.apply(compared).outcomes
+    report = reconcile.apply(compared)
+    outcomes = report.outcomes
     failed = [outcome for outcome in outcomes if outcome.error]
     if failed:
         said = number_of(len(failed), "last offset was", "last offsets were")
@@ -186,7 +188,7 @@ def write_groups(
     moving = {row.group for row in rows if row.unseen or row.topic in copies} - set(accepted)
     others = [row for row in rows if row.group in moving]
     _refuse_held(others)
-    _refuse_skipping(others, most_skipping)
+    _refuse_skipping(others, most_skipping, report.plan.refused)
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(rows).items() if count)
     return f"last offsets of groups that were written: {len(outcomes)}; groups' partitions: {verdicts or 'none'}"
 
@@ -211,28 +213,26 @@ def _refuse_held(rows: Collection[GroupOffset]) -> None:
         )
 
 
-WITHOUT_OFFSET = frozenset({Verdict.NO_OFFSET_SYNC, Verdict.TOO_OLD, Verdict.TOPIC_MISSING, Verdict.GROUP_ACTIVE})
-"""Verdicts without an offset on the target: the group begins there by auto.offset.reset. GROUP_ACTIVE: Lockstep writes
-no offset while the group has members there."""
-
-
 def _skips(row: GroupOffset) -> bool:
-    lacks = row.skipped > 0 and (row.before is None or row.goes_on_at is None or row.before <= row.goes_on_at)
-    return lacks or (row.before is None and row.judgement.verdict in WITHOUT_OFFSET)
+    """Whether the group may skip records on the target. Without an offset there it begins by auto.offset.reset."""
+    return row.before is None or (row.skipped > 0 and (row.goes_on_at is None or row.before <= row.goes_on_at))
 
 
-def _refuse_skipping(rows: Collection[GroupOffset], most: int) -> None:
-    """Raises LockstepError for groups that may skip records. Either they would begin on the target by
-    auto.offset.reset, or the copy lost records that the source still has."""
+def _refuse_skipping(rows: Collection[GroupOffset], most: int, refused: Collection[Refusal]) -> None:
+    """Raises LockstepError for groups that may skip records: they would begin on the target by auto.offset.reset, or
+    the copy lost records that the source still has. `refused`: offsets that were found and not written."""
     left = [row for row in rows if _skips(row)]
     if len(left) <= most:
         return
     first = min(left, key=lambda row: (row.group, row.where))
+    tried = first.change and first.change.key
+    why = next((one.reason for one in refused if one.key == tried), first.judgement.reason)
     raise LockstepError(
         f"{first_names(sorted({row.group for row in left}))} may skip records on the target: "
-        f"{first.group} on {first.where}: {first.judgement.reason}. `lockstep offsets` shows each partition. Commit "
+        f"{first.group} on {first.where}: {why}. `lockstep offsets` shows each partition. Commit "
         "offsets for them and run the command again, or accept each of these groups with --accept-group: it begins "
-        "there by its offset, or by auto.offset.reset. lockstep.failover.max.groups.skipping allows some partitions"
+        "there by its offset, or by auto.offset.reset. lockstep.failover.max.groups.skipping allows some partitions, "
+        "and groups.exclude leaves groups out"
     )
 
 

@@ -7,8 +7,11 @@ from collections.abc import Collection
 import pytest
 
 from app.failover_session import write_groups
+from sinks.every_kind.moved_copies import BEHIND_TAKEOVER
 from sinks.faults import ItemFault
 from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.assembly import GroupScope
+from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.mm2.codec import encode_record
 from streaming.mm2.records import OffsetSync, TopicPartition
@@ -70,6 +73,31 @@ def test_group_without_an_offset_on_the_target_ends_it_unless_it_is_accepted_or_
     assert "1 NO_OFFSET_SYNC" in write(world, "h")
     assert "1 NO_OFFSET_SYNC" in write(world, copies=["a.y"])
     assert "1 NO_OFFSET_SYNC" in write(world, most_skipping=1)
+
+
+def test_group_that_has_no_offset_on_the_target_ends_it_where_offsets_are_not_synced(world: World) -> None:
+    world.settings = flow_settings(enabled=[Kind.TOPIC])
+    world.command = GroupScope(shown=True)
+    world.restart()
+    world.target_groups.offsets = {"g": {AX: 2}}
+    unsynced = r"h on a\.x-0: sync\.group\.offsets\.enabled is false"
+    with pytest.raises(LockstepError, match=rf"^h may skip records .*{unsynced}.*--accept-group.*groups\.exclude"):
+        write(world)
+    assert "2 PENDING" in write(world, "h")
+    assert world.target_groups.offsets == {"g": {AX: 2}}
+
+
+def test_group_whose_only_offset_lies_behind_the_end_at_the_drain_ends_it_and_says_so(world: World) -> None:
+    world.source_groups.offsets = {"h": {X: 4}}
+    syncs = [encode_record(OffsetSync(X, *pair)) for pair in ((0, 0), (8, 8), (2, 11), (8, 17))]
+    world.source.create_log(world.settings.internal.offset_syncs, 1, {})
+    world.source.append_log(world.settings.internal.offset_syncs, syncs)
+    drained_in_a_batch(world.ledger(), "x", 9)
+    world.target_groups.logs[AX] = LogRange(0, 18)
+    with pytest.raises(LockstepError, match=rf"h may skip records .*h on a\.x-0: {BEHIND_TAKEOVER}.*--accept-group"):
+        write(world)
+    assert world.target_groups.offsets == {}
+    assert "1 PENDING" in write(world, "h")
 
 
 def test_group_that_runs_on_the_target_without_an_offset_there_ends_it(world: World) -> None:

@@ -20,7 +20,7 @@ from sinks.kafka.ports.cluster import Cluster, ConfigEntry, Origin, Reader, Topi
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.watches import MetadataSignal, NoSignal
 from sinks.kinds.acls.controller import write_acls
-from sinks.kinds.assembly import Assembly, assemble
+from sinks.kinds.assembly import EVERY_GROUP, Assembly, GroupScope, assemble
 from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
 from sinks.kinds.offsets import controller as offsets_controller
 from sinks.kinds.shared_listings import SharedListings
@@ -190,6 +190,8 @@ class World:
     reviewed: bool = False
     signal: MetadataSignal = field(default_factory=NoSignal)
     source_epochs: Callable[[], Sequence[int]] = lambda: ()
+    command: GroupScope | None = None
+    """The groups of a command's single pass; None for the job's passes."""
     controllers: Sequence[Controller] = field(init=False)
     reconcile: FlowReconcile = field(init=False)
 
@@ -202,7 +204,9 @@ class World:
         """A new process: everything kept in memory is gone."""
         source = cast(Cluster, self.read_source or self.source)
         ports = self._ports_of(source), self._ports_of_target()
-        made = assemble(Assembly(self.settings, *ports, comes_again=True, wishes=self.wishes))
+        once, scope = self.command is not None, self.command or EVERY_GROUP
+        assembly = Assembly(self.settings, *ports, once, comes_again=not once, scope=scope, wishes=self.wishes)
+        made = assemble(assembly)
         self.controllers = made.controllers
         components = FlowComponents(
             topics=lister(self.settings, source, self.target, self.listings),
