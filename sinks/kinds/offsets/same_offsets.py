@@ -77,9 +77,10 @@ def translate_same(upstream: int, ends: LogEnds, there: int | None) -> Answer | 
     """
     source, target = ends.source, ends.target
     # The target's end was read first. A copy that keeps offsets is never longer than its source.
-    longer = source is not None and target.end > source.end
-    if target.end == 0:
-        there = 0
+    longer = source is not None and ends.tip > source.end
+    if target.start == target.end:
+        # No record is left that a group could skip, whatever the copier does.
+        there = target.start
     if longer or there is None:
         return Unanswered.OTHER_OFFSETS
     at = first_unread(upstream, source)

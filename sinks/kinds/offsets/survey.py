@@ -126,8 +126,8 @@ def ends_forward(
     remote = settings.policy.format_remote_topic(settings.flow.source, where.topic)
     taken = memory.takeover_ends.get(TopicPartition(remote, where.partition))
     if settings.keeps_offsets and taken is not None:
-        # What moved clients wrote behind it is no copy.
-        there = LogRange(min(there.start, taken), min(there.end, taken))
+        # What moved clients wrote behind it is no copy. Retention may have taken all that is.
+        there = LogRange(there.start, max(there.start, min(there.end, taken)))
     return LogEnds(here, there, replication_alone=alone and not memory.lost_tail(where), taken_over_at=taken)
 
 

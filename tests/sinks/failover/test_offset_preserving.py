@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from app.failover_session import write_groups
+from app.single_pass import group_offsets
 from sinks.engine.status import FlowState, silence
 from sinks.failover.commands import cutover, failover
 from sinks.failover.fencing import FenceCopied
@@ -275,3 +276,32 @@ def test_what_moved_clients_write_stops_no_second_batch() -> None:
         said = write_groups(world.reconcile, world.controllers, (), ("x",))
     assert said.endswith("1 SYNCED, 1 GROUP_ACTIVE")
     assert world.target_groups.offsets["h"] == {X0: 103}
+
+
+def world_whose_copy_is_gone() -> World:
+    """The copy of x was drained in a batch. Retention has taken all of it, and some of what moved clients wrote."""
+    world = world_of_groups()
+    world.target_groups.logs[X0] = LogRange(102, 110)
+    log = world.target_records.logs[X0]
+    for at in range(90, 110):
+        log.append(b"k", b"%d" % at if at < 100 else b"moved", timestamp=at)
+    log.cut(102)
+    drained_in_a_batch(world.ledger(), "x", 100, "x")
+    world.source_groups.offsets = {"h": {X0: 100}}
+    return world
+
+
+def test_retention_that_took_all_of_a_drained_copy_stops_no_second_batch() -> None:
+    world = world_whose_copy_is_gone()
+    world.target_groups.offsets = {"h": {X0: 105}}
+    with world.reconcile.leading():
+        said = write_groups(world.reconcile, world.controllers, (), ("x",))
+    assert said.endswith("1 GROUP_ACTIVE")
+    assert world.target_groups.offsets == {"h": {X0: 105}}
+
+
+def test_group_that_never_moved_goes_on_where_a_drained_copy_begins_if_retention_took_all_of_it() -> None:
+    world = world_whose_copy_is_gone()
+    world.run_pass()
+    (row,) = group_offsets(world.controllers)
+    assert (row.goes_on_at, row.skipped) == (102, 0)

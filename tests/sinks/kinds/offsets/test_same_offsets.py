@@ -52,6 +52,12 @@ def test_copy_without_records_yet_is_read_from_its_start() -> None:
     assert answered(log_of(0, 1, 2), log_of(), 2) == Answer(2, 0, Method.SAME, 2)
 
 
+def test_copy_of_which_retention_left_nothing_is_read_from_its_start() -> None:
+    source, target = log_of(0, 1, 2, 3, 4, 5), log_of(0, 1, 2, 3).cut(4)
+    assert answered(source, target, 3) == Answer(3, 4, Method.SAME, 0, skipped=1)
+    assert answered(source, target, 6) == Answer(6, 4, Method.SAME, 2)
+
+
 def test_no_offset_is_given_where_the_copy_has_other_offsets() -> None:
     dense = MemoryLog()
     for at in (0, 1, 5, 6, 7):
@@ -106,9 +112,10 @@ def compacted(draw: st.DrawFn) -> tuple[MemoryLog, MemoryLog, int]:
     return source, target, draw(st.integers(0, source.end))
 
 
-@given(logs(), st.sets(st.integers(0, 60)))
-def test_no_copier_that_keeps_the_order_makes_a_group_skip_a_record(case: Case, lost: set[int]) -> None:
+@given(logs(), st.sets(st.integers(0, 60)), st.integers(0, 60))
+def test_no_copier_that_keeps_the_order_makes_a_group_skip_a_record(case: Case, lost: set[int], cut: int) -> None:
     source, target, at, offset = case
+    target.cut(min(cut, target.end))
     # Compaction begins at the start, and takes no record before an older one of its key.
     newest = {record.value: record.offset for record in target.records if record.offset in lost}
     target.lose(*(one.offset for one in target.records if one.offset <= newest.get(one.value, -1)))
