@@ -3,7 +3,8 @@
 In order of preference, for a group at the upstream offset x, each answer safe by itself:
 
 - tip: the group has read the source to its end E. D, the target's end, was read before E, so that all that lies below D
-  comes from before E. It holds where replication alone writes the target's topic;
+  comes from before E. It holds where replication alone writes the target's topic, and no more than lies before E. A
+  leader that is cut off tells an old end, and MM2 reads from the new leader;
 - verified: `verify` compared the records around x, and so knows where x is on the target;
 - matched: the record at x was found on the target, between the two syncs around x;
 - conservative: MM2's own answer (`OffsetSyncStore.translateDownstream`), from a longer memory;
@@ -201,10 +202,8 @@ def _candidates(
     upstream: int, ends: LogEnds, evidence: Evidence, below: Pair | None, following: int, limit: int
 ) -> Iterator[tuple[Method, int]]:
     """Safe offsets on the target, the preferred first. `following`: the downstream offset of the next pair."""
-    source, matched, checkpoint = ends.source, evidence.matched, evidence.checkpoint
-    # An empty log has no record to skip, even if other clients write it.
-    tells = ends.replication_alone or ends.target.start == ends.target.end
-    if source and tells and read_to_the_end(upstream, source, ends.markers_only):
+    matched, checkpoint = evidence.matched, evidence.checkpoint
+    if _tip_applies(upstream, ends, evidence.history):
         yield Method.TIP, ends.tip
     verified = evidence.verified
     # At the limit lie records that are sent again: retention may have taken the next ones before that.
@@ -220,9 +219,24 @@ def _candidates(
     yield from sorted(rest, key=itemgetter(1), reverse=True)
 
 
-def read_to_the_end(upstream: int, source: LogRange, markers_only: bool) -> bool:
+def _tip_applies(upstream: int, ends: LogEnds, history: History | None) -> bool:
+    source, target = ends.source, ends.target
+    if source is None:
+        return False
+    # An empty log has no record to skip, even if other clients write it.
+    tells = target.start == target.end or (ends.replication_alone and not _is_old_end(source.end, ends, history))
     # A group before the start missed records that are gone from the source, and may be on the target.
-    return upstream == source.end or (markers_only and source.start <= upstream < source.end)
+    return tells and (upstream == source.end or (ends.markers_only and source.start <= upstream < source.end))
+
+
+def _is_old_end(source_end: int, ends: LogEnds, history: History | None) -> bool:
+    """Whether the target has more since the newest sync than lies before this end of the source.
+
+    Copies that MM2 or its producer sent twice may look the same. Transaction markers may hide it: they have offsets,
+    and no copies.
+    """
+    since = history.latest if history else Pair(0, 0)
+    return ends.tip - since.downstream > source_end - since.upstream
 
 
 def translate_back(downstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unanswered:
@@ -360,10 +374,11 @@ def search_window(upstream: int, ends: LogEnds, history: History | None) -> Sear
     below, following = history.around(upstream, limit) if history else (None, None)
     if below is None or below.upstream == upstream:
         return None
-    if ends.source and ends.replication_alone and read_to_the_end(upstream, ends.source, ends.markers_only):
+    if _tip_applies(upstream, ends, history):
         return None
     high = min((following or BEYOND_ALL).downstream, limit)
-    until = following.upstream if following else ends.source.end if ends.source else None
+    end = ends.source.end if ends.source and not _is_old_end(ends.source.end, ends, history) else None
+    until = following.upstream if following else end
     return SearchWindow(below.downstream, None if high == MAX_INT64 else high, until)
 
 

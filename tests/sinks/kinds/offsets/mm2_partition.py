@@ -111,6 +111,14 @@ class Partition:
     def ends(self) -> LogEnds:
         return LogEnds(LogRange(0, self.source_end), LogRange(0, len(self.target)))
 
+    def ends_by_cut_off_leader(self, behind: int) -> LogEnds:
+        """The ends if the source's leader tells one from so many offsets ago. The true ones where nothing shows that:
+        offsets without a record make up for copies that came since."""
+        old, since = max(0, self.source_end - behind), self.history.latest.upstream if self.history else 0
+        if set(range(since, old)) - set(self.source):
+            return self.ends
+        return LogEnds(LogRange(0, old), self.ends.target)
+
     def match(self, upstream: int) -> int | None:
         """The first copy, between the pairs around an offset, of the record that a group there reads next."""
         record = next((offset for offset in self.source if offset >= upstream), None)

@@ -168,23 +168,44 @@ def test_topic_recreated_between_two_passes_is_not_written_by_what_was_known_of_
     assert verdicts(world) == {Verdict.NO_OFFSET_SYNC: 1}
 
 
-@pytest.mark.parametrize("end", [50, 100, 200])
 @pytest.mark.parametrize(
-    ("committed", "verdict", "there"), [(10, Verdict.NO_OFFSET_SYNC, 31), (None, Verdict.SYNCED, 90)]
+    ("end", "committed", "verdict", "there"),
+    [
+        (50, 10, Verdict.NO_OFFSET_SYNC, 31),
+        (200, 10, Verdict.NO_OFFSET_SYNC, 31),
+        # A copy that is longer than its source: a leader that is cut off looks the same.
+        (50, 50, Verdict.NO_OFFSET_SYNC, 31),
+        # The copy still ends at 90: whatever MM2 copies of the new topic lies behind that.
+        (100, 100, Verdict.SYNCED, 90),
+        (200, 200, Verdict.SYNCED, 90),
+    ],
 )
 def test_group_of_a_topic_that_was_recreated_while_no_job_ran_waits_for_a_sync_unless_it_has_read_all(
-    world: World, end: int, committed: int | None, verdict: Verdict, there: int
+    world: World, end: int, committed: int, verdict: Verdict, there: int
 ) -> None:
+    recreate_while_no_job_runs(world, end, committed)
+    assert verdicts(world) == {verdict: 1}
+    assert world.target_groups.offsets == {"g": {AX: there}}
+
+
+def test_group_that_has_read_all_of_a_recreated_topic_goes_on_at_the_end_from_its_first_sync_on(world: World) -> None:
+    recreate_while_no_job_runs(world, end=50, committed=50)
+    world.target_groups.logs[AX] = LogRange(0, 120)
+    world.reconcile.take_in([SyncSeen(1, "x", 0, 20, 90)], [])
+    world.run_pass(everything=True)
+    assert verdicts(world) == {Verdict.SYNCED: 1}
+    assert world.target_groups.offsets == {"g": {AX: 120}}
+
+
+def recreate_while_no_job_runs(world: World, end: int, committed: int) -> None:
+    """The source's topic, after the group got offset 31 on the target."""
     world.run_pass(everything=True)
     assert world.target_groups.offsets == {"g": {AX: 31}}
     world.source_groups.ids["x"] = "another"
     world.source_groups.logs[X] = LogRange(0, end)
-    world.source_groups.offsets["g"][X] = end if committed is None else committed
+    world.source_groups.offsets["g"][X] = committed
     world.restart()
     world.run_pass(everything=True)
-    assert verdicts(world) == {verdict: 1}
-    # The copy still ends at 90: whatever MM2 copies of the new topic lies behind that.
-    assert world.target_groups.offsets == {"g": {AX: there}}
 
 
 def test_restart_goes_on_with_what_was_known_though_mm2s_topic_was_compacted(world: World) -> None:

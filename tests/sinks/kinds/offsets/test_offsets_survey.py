@@ -88,6 +88,17 @@ def test_group_at_the_end_goes_on_at_the_targets_end(stage: Stage) -> None:
     }
 
 
+@pytest.mark.parametrize("syncs", [(), ((0, 0), (90, 90)), ((0, 0), (100, 100))])
+def test_group_at_the_end_that_a_cut_off_leader_tells_skips_nothing_that_mm2_copied_since(
+    stage: Stage, syncs: tuple[tuple[int, int], ...]
+) -> None:
+    for sync in syncs:
+        stage.sync(*sync)
+    stage.on_b.logs[AX] = LogRange(0, 150)
+    (row,) = stage.rows()
+    assert (row.goes_on_at or 0) <= 100
+
+
 def test_group_whose_offsets_cannot_be_read_has_the_verdict_error_with_the_reason(stage: Stage) -> None:
     stage.on_a.offsets["h"] = {X: 1}
     stage.on_a.unreadable["h"] = ItemFault("GROUP_AUTHORIZATION_FAILED", "Group authorization failed.")

@@ -40,18 +40,21 @@ def partition(steps: list[Step]) -> Partition:
 
 
 @settings(max_examples=300, deadline=None)
-@given(WITH_RESTARTS | untold(), st.booleans(), st.booleans())
-def test_an_answer_skips_no_record_and_its_bound_is_true(steps: list[Step], matching: bool, tips: bool) -> None:
+@given(WITH_RESTARTS | untold(), st.booleans(), st.booleans(), st.sampled_from([0, 0, 1, 5, 20]))
+def test_an_answer_skips_no_record_and_its_bound_is_true(
+    steps: list[Step], matching: bool, tips: bool, behind: int
+) -> None:
     made = partition(steps)
-    ends = replace(made.ends, replication_alone=tips)
-    for upstream in range(made.source_end + 1):
+    ends = replace(made.ends_by_cut_off_leader(behind), replication_alone=tips)
+    told = ends.source.end if ends.source else 0
+    for upstream in range(told + 1):
         matched = made.match(upstream) if matching else None
         answer = translate(upstream, ends, Evidence(made.history, matched))
         if isinstance(answer, Answer):
             assert not made.skipped(upstream, answer.downstream)
             assert answer.error_bound is not None
             assert not made.told or made.read_twice(upstream, answer.downstream) <= answer.error_bound
-            assert answer.method is not Method.TIP or upstream == made.source_end
+            assert answer.method is not Method.TIP or upstream == told
 
 
 @settings(max_examples=300, deadline=None)
@@ -136,6 +139,42 @@ def test_markers_alone_between_a_group_and_the_end_count_as_the_end() -> None:
     answer = translate(8, replace(made.ends, markers_only=True), Evidence(made.history))
     assert isinstance(answer, Answer)
     assert (answer.downstream, answer.method) == (8, Method.TIP)
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        (None, Unanswered.NO_OFFSET_SYNC),
+        (history((0, 0), (90, 90)), Answer(100, 91, Method.CONSERVATIVE, 9)),
+        (history((0, 0), (99, 99)), Answer(100, 100, Method.CONSERVATIVE, 0)),
+        (history((0, 0), (90, 30)), Answer(100, 31, Method.CONSERVATIVE, 9)),
+    ],
+)
+def test_a_group_at_the_end_that_a_cut_off_leader_tells_does_not_go_on_at_the_targets(
+    known: History | None, expected: Answer | Unanswered
+) -> None:
+    ends = LogEnds(LogRange(0, 100), LogRange(0, 150))
+    assert translate(100, ends, Evidence(known)) == expected
+    assert translate(95, replace(ends, markers_only=True), Evidence(known)) != Answer(95, 150, Method.TIP, 95)
+
+
+def test_markers_may_be_all_that_the_target_lacks_of_what_lies_before_the_end() -> None:
+    ends = LogEnds(LogRange(0, 150), LogRange(0, 100))
+    assert translate(150, ends, Evidence(history((0, 0), (90, 90)))) == Answer(150, 100, Method.TIP, 50)
+
+
+def test_a_group_at_an_old_end_goes_on_at_the_end_of_an_empty_copy() -> None:
+    ends = LogEnds(LogRange(0, 100), LogRange(150, 150))
+    assert translate(100, ends, Evidence(history((90, 90)))) == Answer(100, 150, Method.TIP, 0)
+
+
+@pytest.mark.parametrize("upstream", [95, 100])
+def test_a_record_is_searched_beyond_the_end_that_a_cut_off_leader_tells(upstream: int) -> None:
+    ends, known = LogEnds(LogRange(0, 100), LogRange(0, 150)), history((0, 0), (90, 90))
+    assert search_window(upstream, ends, known) == (90, None, None)
+    true = replace(ends, source=LogRange(0, 150))
+    assert search_window(upstream, true, known) == (90, None, 150)
+    assert search_window(150, true, known) is None
 
 
 def test_a_match_between_the_pairs_is_exact_where_nothing_was_sent_twice() -> None:

@@ -249,6 +249,7 @@ def test_group_that_was_first_seen_beyond_the_sources_end_stays_where_it_is_unti
     assert row.judgement.verdict is Verdict.ERROR
     assert "lost its tail" in row.judgement.reason
     made.ends(1001, 2001)
+    made.sync(1000, 2000)
     made.on_a.offsets["g"] = {X: 1001}
     assert (made.row().judgement.verdict, made.row().goes_on_at) == (Verdict.PENDING, 2001)
 
