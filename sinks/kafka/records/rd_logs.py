@@ -25,6 +25,10 @@ READING: dict[str, str | int] = {
     "enable.auto.commit": "false",
     # An offset that is not there any more must be an answer, never a jump to another one.
     "auto.offset.reset": "error",
+    # librdkafka would show nothing behind a transaction that any writer of the topic leaves open. Lockstep writes
+    # without transactions. MM2 may write its topics in them; but a heartbeat, an offset-sync or a checkpoint is true
+    # when it is written, whatever becomes of the transaction. The job's stream reads them so, too.
+    "isolation.level": "read_uncommitted",
     "queued.max.messages.kbytes": FETCHED_AHEAD,
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from confluent_kafka import KafkaError, Message
@@ -101,3 +102,23 @@ def test_chunks_have_all_records_in_order_and_none_is_larger_than_what_may_be_he
 def test_chunk_has_no_more_records_than_may_be_held() -> None:
     records = [Placed(at, b"", None) for at in range(2 * CHUNK + 1)]
     assert [len(chunk) for chunk in in_chunks(records)] == [CHUNK, CHUNK, 1]
+
+
+class Clients:
+    """Gives no client, and keeps what each was asked to be."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+
+    def made(self, kind: object, own: dict[str, Any]) -> Any:
+        """As RdClients does."""
+        self.asked.append(dict(own))
+        return MagicMock()
+
+
+def test_open_transaction_of_another_writer_hides_nothing_behind_it() -> None:
+    clients = Clients()
+    log = Log("a", clients, 5.0)
+    log._consumer()
+    log.follow("x", 0)
+    assert [asked["isolation.level"] for asked in clients.asked] == ["read_uncommitted"] * 2
