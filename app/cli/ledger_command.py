@@ -31,6 +31,7 @@ from sinks.ledger.ledger import Ledger
 from sinks.ledger.ledger_entries import ENTRY_SCHEMA, HISTORY_KEY, Entry
 from sinks.ledger.pins import PinFile
 from sinks.ledger.seal import TOLERATED_MS, Seal, unsealed
+from sinks.model.changes import compact_json
 from sinks.model.times import milliseconds, utc_now, utc_text
 from streaming.errors import LockstepError, WrongUsage
 from streaming.message_words import number_of
@@ -183,8 +184,8 @@ class Raw:
 
 
 def newest_records(records: Iterable[Record], seal: Seal) -> list[Raw]:
-    """Returns the newest record of each key, sorted by key. A signed record that was written again later counts as
-    replayed: it gets no value, so that it is not accepted."""
+    """What counts of each key, sorted by key: the newest value that was signed, else the newest one. Where that is not
+    what the topic has last, `value` is None, so that the record is not accepted as it is."""
     values: dict[bytes, list[bytes | None]] = {}
     for key, value in records:
         values.setdefault(key, []).append(value)
@@ -193,11 +194,22 @@ def newest_records(records: Iterable[Record], seal: Seal) -> list[Raw]:
 
 def _newest(key: bytes, values: list[bytes | None], seal: Seal) -> Raw:
     last = Raw(key, values[-1], unsealed(values[-1]))
-    if not seal.signs or not _accepted(last, seal):
+    if not seal.signs:
         return last
-    newest = max(values, key=lambda value: seal.newest_at(key, [value]))
-    replayed = seal.newest_at(key, [newest]) - TOLERATED_MS > seal.newest_at(key, [last.value])
-    return Raw(key, None, unsealed(newest)) if replayed else last
+    signed_at = {value: seal.newest_at(key, [value]) for value in values}
+    signed = [value for value in values if signed_at[value]]
+    if not signed:
+        # No operator can check what `row` does not show. The job reads MM2's offset-syncs topic instead.
+        return Raw(key, None, None) if _is_history(key) else last
+    # What is much older than another one was written again.
+    newest = max(signed, key=signed_at.__getitem__)
+    if signed_at[signed[-1]] >= signed_at[newest] - TOLERATED_MS:
+        newest = signed[-1]
+    return last if newest == last.value else Raw(key, None, unsealed(newest))
+
+
+def _is_history(key: bytes) -> bool:
+    return key.startswith(compact_json([HISTORY_KEY])[:-1] + b",")
 
 
 def lacking_signature(records: Iterable[Raw], seal: Seal) -> list[Raw]:
