@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -95,17 +95,19 @@ def connected(port: int, token: str) -> JavaGateway:
     return _Gateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
 
 
-def protect_callbacks(gateway: Any) -> None:
-    """Lets the callback server of PySpark's gateway answer only its own JVM. Call it once the server listens.
+def start_callbacks(gateway: Any, start: Callable[[Any], object]) -> None:
+    """Start the callback server of PySpark's gateway, unless it runs, and have it answer only its own JVM.
 
-    PySpark protects only calls to Java, so any user of the machine could call the function of a query. py4j's Java side
-    can authenticate itself, but loses its token when the callback client gets a new port. So this sets the token again.
+    PySpark protects only calls to Java, so any user of the machine could call the function of a query. A connection
+    needs the token only if the server had one when it began, so the server gets it before it listens. py4j's Java side
+    can authenticate itself, but loses its token when the callback client gets a new port. So it gets it afterwards.
+    `start`: PySpark's `ensure_callback_server_started`.
     """
-    if gateway.callback_server_parameters.auth_token is not None:
-        return
-    token = secrets.token_hex(32)
+    parameters = gateway.callback_server_parameters
+    if parameters.auth_token is None:
+        parameters.auth_token = secrets.token_hex(32)
+    start(gateway)
     client = JavaObject("GATEWAY_SERVER", gateway._gateway_client).getCallbackClient()
     field = gateway.jvm.java.lang.Class.forName("py4j.CallbackClient").getDeclaredField("authToken")
     field.setAccessible(True)
-    field.set(client, token)
-    gateway.callback_server_parameters.auth_token = token
+    field.set(client, parameters.auth_token)

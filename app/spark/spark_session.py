@@ -18,7 +18,7 @@ from pyspark.java_gateway import ensure_callback_server_started, launch_gateway
 from pyspark.sql import SparkSession
 
 from app.held_interrupts import held_interrupts
-from app.local.gateway_client import protect_callbacks
+from app.local.gateway_client import start_callbacks
 from app.local.jars import connector_jars
 from app.local.java import QUICK_START, java
 from app.local.java_gateway import adopted_jvm
@@ -84,8 +84,7 @@ def session(name: str = "lockstep", *, offsets: int | None = None, started: Star
         spark = SparkSession.builder.appName(name).getOrCreate()
     except Exception as error:
         raise _why(error) from error
-    ensure_callback_server_started(SparkContext._gateway)  # type: ignore[no-untyped-call]
-    protect_callbacks(SparkContext._gateway)
+    start_callbacks(SparkContext._gateway, ensure_callback_server_started)
     return spark
 
 
