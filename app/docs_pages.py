@@ -12,7 +12,7 @@ from typing import Any
 from app.cli.lazy_commands import COMMANDS
 from app.http.openapi import API_BASE, OPERATIONS, Operation
 from app.local.jars import PROJECT
-from app.overrides.overridable import ADDRESS_ENDINGS, CLASS_ENDINGS, CLOSED, REFERENCES, closed
+from app.overrides.overridable import ADDRESS_ENDINGS, CLASS_ENDINGS, CLOSED, OFF, REFERENCES, closed
 from app.overrides.view import default_text
 from app.properties.keys import OPENABLE, TABLE, Key, KeyScope, Live
 from app.properties.value_types import BOOLEAN, CLASS, DURATION_SECONDS, PATTERNS, TEXT, WORDS
@@ -326,6 +326,8 @@ def _keys(word: str) -> str:
     if word == REFERENCES:
         return "values such as `${file:PATH:KEY}`, of any key that may be overridden"
     keys = [name for name in TABLE if CLOSED[word](name) and closed(name, False, OPENABLE) is None]
+    if word == "kinds":
+        return f"{_words(keys)}; `{OFF}` needs no word"
     of_plugins = f"; keys of plug-ins that end in {_words(BESIDES[word])}" if word in BESIDES else ""
     return _words(keys) + of_plugins
 

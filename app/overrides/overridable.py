@@ -11,14 +11,16 @@ from app.properties.mistakes import REFERENCE
 from app.properties.scoped_keys import PREFIX
 from app.properties.value_types import CLASS
 from sinks.ledger.overrides import InLedger, Override, OverrideLevel, at_level
+from sinks.model.changes import Kind
 from sinks.secret_values import is_secret
 from streaming.errors import LockstepError, WrongUsage
 from streaming.message_words import nearest_hint
 
 
 def overridable_keys(opened: Collection[str] = ()) -> list[Key[object]]:
-    """Returns the keys of Lockstep that can be overridden, by name. `opened`: further keys that the file allows."""
-    return [key for name, key in sorted(TABLE.items()) if closed(name, False, opened) is None]
+    """Returns Lockstep's keys that can be overridden, by name, also those that can only be switched off. `opened`:
+    further keys that the file allows."""
+    return [key for name, key in sorted(TABLE.items()) if closed(name, False, opened, OFF) is None]
 
 
 def own_name(written: str) -> str:
@@ -61,7 +63,7 @@ def _not_set(name: str, there: Collection[str]) -> str | None:
 
 def _objection(name: str, value: str, custom: bool, literal: bool, opened: Collection[str]) -> str | None:
     reference = literal and REFERENCE.search(value) is not None
-    if reason := closed(name, reference, opened):
+    if reason := closed(name, reference, opened, value):
         return reason
     if any("\ud800" <= letter <= "\udfff" for letter in value):
         return "its value is not in UTF-8"
@@ -144,6 +146,7 @@ LIMIT_KEYS = frozenset(
     for key in (
         keys.MAX_DELETE_PERCENT,
         keys.MAX_DELETE_MINIMUM,
+        keys.MAX_CREATE,
         keys.FAILOVER_MAX_LOSS,
         keys.FAILOVER_MAX_LOSS_AGE,
         keys.FAILOVER_MAX_DRIFT,
@@ -155,10 +158,30 @@ LIMIT_KEYS = frozenset(
     )
 )
 
+SWITCHES = frozenset(switch.name for kind in Kind for switch in kind.row.enabled_by) | {keys.EMIT_CHECKPOINTS.name}
+"""What has Lockstep write a kind, or checkpoints."""
+
+OFF = "false"
+"""The value of a switch that any override may have: less is written then."""
+
+KIND_KEYS = SWITCHES | {
+    key.name
+    for key in (
+        keys.CONFIG_EXCLUDE,
+        keys.BROKER_CONFIG_PROPERTIES,
+        keys.ACL_PRINCIPALS,
+        keys.ACL_PRINCIPALS_EXCLUDE,
+        keys.COPIER,
+        keys.COPIER_KEEPS,
+    )
+}
+"""What widens what is written to the target, beyond the topics and groups that the flow names."""
+
 CLOSED: Mapping[str, Callable[[str], bool]] = {
     "addresses": lambda name: name.endswith(ADDRESS_ENDINGS),
     "classes": lambda name: name.endswith(CLASS_ENDINGS) or (name in TABLE and TABLE[name].type is CLASS),
     "deletions": lambda name: name in (keys.TOPIC_DELETES.name, keys.ACL_DELETES.name),
+    "kinds": lambda name: name in KIND_KEYS,
     "limits": lambda name: name in LIMIT_KEYS,
     "mappings": lambda name: name in (keys.ACL_MAPPING.name, keys.ACL_PROTECTED.name, keys.SCRAM_ADOPT.name),
 }
@@ -176,12 +199,13 @@ def permitted(properties: Mapping[str, str]) -> frozenset[str]:
         return frozenset()
 
 
-def closed(name: str, reference: bool, opened: Collection[str]) -> str | None:
-    """Returns why an override must not set this key or reference; None if it may."""
+def closed(name: str, reference: bool, opened: Collection[str], value: str = "") -> str | None:
+    """Why no override may say this, or None. Without `value`: any value."""
     for refused, reason in NAME_RULES:
         if refused(name):
             return reason
-    words = [word for word, is_one in CLOSED.items() if is_one(name)] + [REFERENCES] * reference
+    is_off = name in SWITCHES and value == OFF
+    words = [word for word, is_one in CLOSED.items() if is_one(name) and not is_off] + [REFERENCES] * reference
     for word in words:
         if word not in opened:
             return (
@@ -201,7 +225,7 @@ def refusals(stored: InLedger, opened: Collection[str]) -> list[str]:
             # Damaged: said where they are decoded, with the name.
             continue
         for name, override in overrides.items():
-            if reason := closed(name, override.reference, opened) or _misplaced(name, override):
+            if reason := closed(name, override.reference, opened, override.value) or _misplaced(name, override):
                 found.append(f"{name}: {reason}")
     return found
 

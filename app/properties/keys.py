@@ -529,7 +529,7 @@ ENCODER_ITERATIONS = _of_encoder(
 
 # What protects the target: which clusters are meant, who may write the ledger, and what a plan may delete.
 
-OPENABLE = ("addresses", "classes", "deletions", "limits", "mappings", "references")
+OPENABLE = ("addresses", "classes", "deletions", "kinds", "limits", "mappings", "references")
 
 CLUSTER_ID: Key[str | None] = Key(
     "lockstep.cluster.id",

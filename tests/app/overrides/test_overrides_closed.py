@@ -34,6 +34,7 @@ OPENED: dict[str, tuple[str, Override]] = {
     "references": ("topics", Override("${file:/etc/shadow:root}", reference=True)),
     "classes": ("topic.filter.class", Override("evil:Filter")),
     "addresses": ("lockstep.listener.webhook.url", Override("x", encoded=True)),
+    "kinds": ("lockstep.sync.broker.configs.enabled", Override("true")),
     "deletions": ("lockstep.sync.topic.deletes.enabled", Override("true")),
     "limits": ("lockstep.limits.max.delete.percent", Override("100")),
     "mappings": ("lockstep.acl.principal.mapping", Override("RULE:.*/User:evil/")),
@@ -118,6 +119,46 @@ def test_plug_in_s_own_keys_that_lead_somewhere_are_closed_as_well(name: str) ->
 def test_what_a_failover_rests_on_holds_from_the_file_alone(name: str, value: str) -> None:
     assert refusals(stored(name, Override(value)), ()) != []
     assert refusals(stored(name, Override(value)), ("limits",)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("lockstep.sync.broker.configs.enabled", "true"),
+        ("lockstep.sync.client.quotas.enabled", "true"),
+        ("sync.topic.acls.enabled", "true"),
+        ("sync.full.acl.enabled", "true"),
+        ("sync.topic.configs.enabled", "true"),
+        ("sync.group.offsets.enabled", "true"),
+        ("refresh.topics.enabled", "true"),
+        ("emit.checkpoints.enabled", "true"),
+        ("lockstep.broker.config.properties", "unclean.leader.election.enable,min.insync.replicas"),
+        ("config.properties.exclude", "none"),
+        ("lockstep.acl.principals", ".*"),
+        ("lockstep.acl.principals.exclude", ""),
+        ("lockstep.copier", "offset-preserving"),
+        ("lockstep.copier.keeps", ""),
+    ],
+)
+def test_what_widens_what_is_written_to_the_target_needs_a_word_of_the_file(name: str, value: str) -> None:
+    (problem,) = refusals(stored(name, Override(value)), ())
+    assert problem.endswith("add kinds to lockstep.overrides.allowed")
+    assert refusals(stored(name, Override(value)), ("kinds",)) == []
+
+
+def test_bound_of_creations_needs_a_word_of_the_file() -> None:
+    assert refusals(stored("lockstep.limits.max.create", Override("1000000000")), ()) != []
+    assert refusals(stored("lockstep.limits.max.create", Override("1000000000")), ("limits",)) == []
+
+
+def test_kind_may_be_switched_off_without_a_word_of_the_file() -> None:
+    assert refusals(stored("sync.topic.acls.enabled", Override("false")), ()) == []
+    assert checked_overrides({"sync.topic.acls.enabled": "false"}, ()) == {"sync.topic.acls.enabled": "false"}
+
+
+def test_switch_that_each_job_looks_up_needs_a_word_of_the_file() -> None:
+    looked_up = Override("${env:ACLS}", reference=True)
+    assert refusals(stored("sync.topic.acls.enabled", looked_up), ("references",)) != []
 
 
 def test_no_refusal_shows_a_value() -> None:

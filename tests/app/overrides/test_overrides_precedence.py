@@ -19,6 +19,7 @@ from streaming.flow import Flow
 
 AB, BA = Flow("a", "b"), Flow("b", "a")
 BASE = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\nb->a.enabled=true\n"
+BASE += "lockstep.overrides.allowed=kinds\n"
 TOPICS = tuple(f"of.{number}" for number in range(6))
 
 

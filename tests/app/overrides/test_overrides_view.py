@@ -173,7 +173,7 @@ def test_key_that_acts_with_the_prefix_alone_is_not_in_force_without_it(tmp_path
     ("name", "default"),
     [
         ("sync.topic.configs.enabled", "true"),
-        ("lockstep.acl.principals.exclude", None),
+        ("refresh.topics.interval.seconds", None),
         ("lockstep.listener.timeout", "10"),
         ("lockstep.full.comparison.interval", "60"),
         ("replication.factor", "2"),

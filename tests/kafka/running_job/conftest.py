@@ -75,7 +75,9 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder, port = tmp_path_factory.mktemp("job"), free_ports(1)[0]
     a, b = (LocalCluster(alias, folder / alias, heap=SMALL, java_options=QUICK_KAFKA) for alias in "ab")
     with started(a, b), client_of(a) as source, client_of(b) as target:
-        config = write_properties(folder, a, b, "orders.*", **{"lockstep.http.port": str(port)})
+        config = write_properties(
+            folder, a, b, "orders.*", **{"lockstep.http.port": str(port), "lockstep.overrides.allowed": "kinds"}
+        )
         log = folder / "job.log"
         job = LocalJob(config, port, log)
         yield Stage(a, b, source, target, config, log, job)
