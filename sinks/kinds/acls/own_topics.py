@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acl_binding import (
     EVERYONE,
     GROUP,
@@ -72,11 +73,18 @@ def own_topic(there: AclBinding, ours: Collection[str]) -> str | None:
     return found or next((begin for begin in BEGINNINGS if begin.startswith(prefix) or prefix.startswith(begin)), None)
 
 
+def mm2s_topics(settings: FlowSettings) -> frozenset[str]:
+    """Returns MM2's topics on the target whose records Lockstep believes: the internal ones of all flows of the file,
+    and the flow's copied heartbeats, which tell whether MM2 copies."""
+    internal = settings.internal
+    copied = settings.policy.format_remote_topic(settings.flow.source, internal.heartbeats)
+    return internal.mm2s_on_target | {copied}
+
+
 def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str], mm2s: Collection[str]) -> str | None:
     """Returns why the source must not cause this ACL on the target; None if it may.
 
-    `protected`: principals that are never locked out. `ours`: as for `own_topic`. `mm2s`: MM2's internal topics on the
-    target, of all flows of the file.
+    `protected`: principals that are never locked out. `ours`: as for `own_topic`. `mm2s`: as `mm2s_topics`.
     """
     if there.permission == DENY:
         return EVERYBODY.format(protected) if there.principal == EVERYONE and protected else None

@@ -17,7 +17,7 @@ from functools import partial
 
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acl_binding import TOPIC, AclBinding
-from sinks.kinds.acls.own_topics import danger
+from sinks.kinds.acls.own_topics import danger, mm2s_topics
 from sinks.kinds.acls.patterns import front_of, prefix_of
 from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.changes import ALLOW, Key
@@ -46,14 +46,14 @@ def granted_later(keys: Iterable[Key], settings: FlowSettings) -> list[AclBindin
     """
     if not settings.acls.stage_writes:
         return []
-    found, internal, protected = list[AclBinding](), settings.internal, settings.acls.protected
+    found, mm2s, protected = list[AclBinding](), mm2s_topics(settings), settings.acls.protected
     for key in keys:
         try:
             acl = AclBinding.from_key(key)
         except ValueError:
             continue
         safe = acl.is_known and acl.principal not in protected and _covers_copies(acl, settings)
-        safe = safe and not danger(acl, protected, internal.on_target, internal.mm2s_on_target)
+        safe = safe and not danger(acl, protected, settings.internal.on_target, mm2s)
         if safe and acl in held_back([acl])[1]:
             found.append(acl)
     return found

@@ -11,6 +11,7 @@ from sinks.every_kind.listing import Listed
 from sinks.flow_settings import AclRules, FlowSettings
 from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, TOPIC, AclBinding
 from sinks.kafka.ports.acls import AclList, AclReader
+from sinks.kinds.acls.own_topics import mm2s_topics
 from sinks.kinds.acls.patterns import SourceTopics, covers_any
 from sinks.kinds.acls.rules import DesiredAcls, desired_acls
 from sinks.kinds.desired_topics import is_replicated, may_be_foreign
@@ -28,7 +29,7 @@ def source_topics(settings: FlowSettings, listed: Listed) -> SourceTopics:
         names=listed.source.keys(),
         target=listed.target.keys(),
         ours=settings.internal.on_target,
-        mm2s=settings.internal.mm2s_on_target,
+        mm2s=mm2s_topics(settings),
     )
 
 

@@ -46,7 +46,8 @@ def source_topics(
         return replicates(chosen, topic_filter, topic, flow.target, heartbeats_replication=True)
 
     remote = {name: chosen.format_remote_topic(flow.source, name) for name in names if replicated(name)}
-    return SourceTopics(flow, chosen, replicated, remote, names, target, OURS, MM2S)
+    mm2s = (*MM2S, chosen.format_remote_topic(flow.source, "heartbeats"))
+    return SourceTopics(flow, chosen, replicated, remote, names, target, OURS, mm2s)
 
 
 def lines(acls: Collection[AclBinding]) -> list[str]:

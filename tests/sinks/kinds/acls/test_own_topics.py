@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sinks.flow_settings import AclRules
+from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kinds.acls.controller import REST
 from sinks.kinds.acls.own_topics import own_topic
 from sinks.kinds.acls.rules import desired_acls
@@ -171,6 +172,32 @@ def test_mm2s_rules_give_no_right_to_change_its_checkpoints_either() -> None:
     assert not desired.wanted
     (refusal,) = desired.refusals(set())
     assert "LITERAL a.checkpoints.internal covers a.checkpoints.internal" in refusal.reason
+
+
+@pytest.mark.parametrize("text", ["WRITE User:al TOPIC heartbeats", "DELETE User:al TOPIC heartbeats"])
+@pytest.mark.parametrize("rules", [MM2, FULL])
+def test_source_s_clients_cannot_write_the_copied_heartbeats_that_tell_whether_mm2_copies(
+    text: str, rules: AclRules
+) -> None:
+    assert from_heartbeats(f"ALLOW {text}", rules) == set()
+
+
+@pytest.mark.parametrize("name", ["heartbeats", "heart…"])
+def test_right_to_all_gives_no_write_on_the_copied_heartbeats(name: str) -> None:
+    assert from_heartbeats(f"ALLOW ALL User:al TOPIC {name}", FULL) == set()
+
+
+def test_copied_heartbeats_may_be_read() -> None:
+    reads = acl("ALLOW READ User:al TOPIC a.heartbeats")
+    assert from_heartbeats("ALLOW READ User:al TOPIC heartbeats", FULL) == {reads}
+
+
+def from_heartbeats(text: str, rules: AclRules) -> set[AclBinding]:
+    """What the target has of an ACL of a source that has heartbeats."""
+    world = World(flow_settings(acls=rules), source_acls=MemoryAcls("a", {acl(text)}))
+    put_topic(world.source, "heartbeats")
+    world.settle()
+    return set(world.target_acls.bindings)
 
 
 def test_mm2s_topics_of_other_flows_are_withheld_under_any_name() -> None:
