@@ -34,7 +34,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -81,6 +81,9 @@ async def _read(request: Request) -> bytes:
                     raise HTTPException(413, f"a body may have at most {MAX_BODY} bytes")
     except TimeoutError:
         raise HTTPException(408, f"the body did not arrive within {BODY_WITHIN:g} s") from None
+    except ClientDisconnect:
+        # Without this the log would get a traceback each time.
+        raise HTTPException(408, "the connection ended before the body came") from None
     return bytes(content)
 
 
@@ -474,8 +477,8 @@ HEAD_WITHIN = 10.0
 
 
 class PromptConnection(H11Protocol):
-    """A connection that closes if the next request's head comes too late. The one that waits longest closes if others
-    need room."""
+    """A connection that ends if the next request's head comes too late, or if it waits longest, also for a body, and
+    others need room."""
 
     _timer: asyncio.TimerHandle | None = None
     _waits_since = 0.0
@@ -485,11 +488,17 @@ class PromptConnection(H11Protocol):
         super().connection_made(transport)
         self._wait()
         if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
-            waiting = [one for one in self.connections if isinstance(one, PromptConnection) and one._timer is not None]
+            waiting = [one for one in self.connections if isinstance(one, PromptConnection) and one._waits]
             min(waiting, key=lambda one: one._waits_since)._end()
 
+    @property
+    def _waits(self) -> bool:
+        """Whether the head or the body of a request is still to come."""
+        lacks_body = self.cycle is not None and self.cycle.more_body and not self.cycle.response_complete
+        return self._timer is not None or lacks_body
+
     def data_received(self, data: bytes) -> None:
-        """Stops the time limit once the request's head is complete."""
+        """A request whose head is there has all its time; for its body `_read` waits."""
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._wait_no_more()

@@ -47,6 +47,34 @@ def test_many_connections_that_say_nothing_keep_nobody_from_an_answer(server: Se
         assert is_answered(server)
 
 
+def test_many_requests_whose_bodies_do_not_come_keep_nobody_from_an_answer(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    with ExitStack() as stack:
+        for _ in range(MAX_CONNECTIONS + 5):
+            stack.enter_context(connected(server)).sendall(head_of_body(server))
+        assert [is_answered(server) for _ in range(3)] == [True] * 3
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_of_those_whose_bodies_do_not_come_the_oldest_makes_room(server: Server) -> None:
+    with ExitStack() as stack:
+        slow = [stack.enter_context(connected(server)) for _ in range(2)]
+        for one in slow:
+            one.sendall(head_of_body(server))
+        for _ in range(MAX_CONNECTIONS - 2):
+            stack.enter_context(connected(server))
+        assert ended(slow[0])
+        slow[1].sendall(b"{    ")
+        assert slow[1].recv(12) == b"HTTP/1.1 400"
+
+
+def head_of_body(server: Server) -> bytes:
+    """The head of a request that has a body."""
+    lines = ("POST /look HTTP/1.1", f"Host: {urlsplit(server.address).netloc}", "Content-Type: application/json")
+    return "\r\n".join((*lines, "Content-Length: 5", "", "")).encode()
+
+
 @pytest.mark.parametrize("said", [b"", b"GET /status HTTP/1.1\r\nHost: x", b"GET /status HTTP/1.1\r\n"])
 def test_connection_whose_head_does_not_come_in_time_is_ended(
     server: Server, monkeypatch: pytest.MonkeyPatch, said: bytes
