@@ -36,6 +36,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import RecordReader
+from sinks.kinds.file_warnings import forgotten_copies
 from sinks.ledger.kept_divergences import NEVER, divergences, keep_new_starts, new_starts
 from sinks.ledger.kept_end_offsets import (
     UNSEEN_END,
@@ -123,10 +124,14 @@ def predict(scene: Scene) -> Prediction:
 
 def counted(scene: Scene, wanted: Collection[str] | None = None) -> Prediction:
     """Counts what the source has now and the target has not. `wanted`: topics. None: all that producers write, for a
-    failover ends all of them. Raises ClusterUnreachable, RightsMissing, LockstepError."""
-    listed = scene.listed()
+    failover ends all of them, also those that the file forgot. Raises ClusterUnreachable, RightsMissing, LockstepError.
+    """
+    listed, settings = scene.listed(), scene.settings
     shared, remote = listed.desired.shared, {**listed.desired.remote, **listed.desired.shared}
-    written = fenced_topics(scene.settings, remote)
+    if wanted is None:
+        forgotten = forgotten_copies(settings, listed)
+        remote |= {topic: settings.policy.format_remote_topic(settings.flow.source, topic) for topic in forgotten}
+    written = fenced_topics(settings, remote)
     topics = [topic for topic in written if wanted is None or topic in wanted]
     pairs = pairs_of(remote, listed.source, topics)
     told = {where: copy for where, copy in pairs.items() if where.topic not in shared}

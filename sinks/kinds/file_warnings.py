@@ -56,6 +56,8 @@ def forgotten_copies(settings: FlowSettings, listed: Listed) -> list[str]:
         if policy.format_remote_topic(flow.source, topic) in listed.target
         and is_written_by_mm2_alone(policy, flow.source, topic)
         and not policy.is_mm2_internal_topic(topic)
+        # MM2 never copies back what came from the target.
+        and policy.topic_source(topic) != flow.target
         and not is_replicated(settings, topic)
         and not chosen.is_excluded(topic)
     )

@@ -345,3 +345,12 @@ def test_partitions_that_cannot_be_compared_are_led_back_once_the_operator_says_
     handed = list[Unreplicated]()
     record = failback(built.scene(), export=handed.append, discard=ANY_LOSS, write_reverse=lambda: None)
     assert (record.state, [found.count for found in handed]) == (State.REVERSING, [3])
+
+
+def test_a_topic_that_the_file_forgot_counts_in_the_loss_as_long_as_it_has_a_copy() -> None:
+    built = watched()
+    chosen = flow_settings({"topics": "y"}).topic_filter
+    built.world.settings = replace(built.world.settings, topic_filter=chosen)
+    assert predict(built.scene()).records == 3
+    lose_the_source(built)
+    assert predict(built.scene(answers=False)).records == 3
