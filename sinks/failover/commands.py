@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sinks.every_kind.listing import Listed
+from sinks.failover.failing_back import reverse_record
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fenced_topics import check_names, doubtful_heartbeats
@@ -22,6 +23,7 @@ from sinks.failover.steps import (
     wanted_pairs,
 )
 from sinks.failover.unreplicated import counted_topics
+from sinks.faults import LedgerUntrusted, RightsMissing
 from sinks.kinds.desired_topics import is_replicated
 from sinks.kinds.file_warnings import forgotten_copies, without_copy
 from sinks.kinds.offsets.polled_groups import chosen_groups
@@ -168,9 +170,25 @@ def _check_none_left_out(scene: Scene, listed: Listed) -> None:
         )
     if not scene.fenced(listed) and not divergences(scene.journal.ledger):
         raise NotNow(
-            f"{flow.name} replicates no topic that clients write, so there is nothing to cut over. `lockstep topics` "
-            "lists its topics: see that `topics` names the ones you mean"
+            f"{flow.name} replicates no topic that clients write, so there is nothing to cut over. "
+            f"{_way_on_idle(scene)}"
         )
+
+
+def _way_on_idle(scene: Scene) -> str:
+    """Returns what to do for a flow without topics that clients write, in sentences."""
+    flow, state = scene.settings.flow, scene.journal.record.state
+    see = "`lockstep topics` lists its topics: see that `topics` names the ones you mean"
+    try:
+        there = reverse_record(scene)
+    except (LedgerUntrusted, RightsMissing):
+        return see
+    if there is None or there.state is not State.REVERSING:
+        return see
+    return (
+        f"{see}. If clients wrote only copies on {flow.source}, or nothing, lead back without a cutover, with the file "
+        f"of {flow.reverse.name}: `lockstep offsets --reverse --execute`, then `lockstep failback --done --yes {state}`"
+    )
 
 
 def unfence(scene: Scene) -> FailoverRecord:

@@ -12,7 +12,6 @@ from sinks.faults import LedgerUntrusted, RightsMissing
 from sinks.ledger.failover_record import ENDED, Command, FailoverRecord, NotNow, State, Step
 from sinks.ledger.ledger import Ledger
 from sinks.ledger.seal import Seal
-from streaming.flow import Flow
 from streaming.message_words import number_of
 
 Export = Callable[[Unreplicated], None]
@@ -129,7 +128,7 @@ def check_source_leads(scene: Scene, typed: str | None) -> None:
     flow = scene.settings.flow
     reverse = flow.reverse
     try:
-        record, why = _record_of(scene, reverse), "it is not there"
+        record, why = reverse_record(scene), "it is not there"
     except (LedgerUntrusted, RightsMissing) as error:
         record, why = None, str(error)
     # A reverse flow keeps the state of its last cutover until it is led back itself.
@@ -140,22 +139,27 @@ def check_source_leads(scene: Scene, typed: str | None) -> None:
     word = record.state.value if record else TYPED_UNKNOWN
     if typed == word:
         return
+    least = ""
     if record is None:
         topic = scene.settings.internal.reverse_ledger
         said = f"it is unknown whether {flow.source} leads again, by {topic} of {reverse.name} there: {why}"
+    elif record.state is State.MIRRORING:
+        said = f"{reverse.name} is {record.describe()}: no cutover moved the lead back to {flow.source}"
+        least = "that says that there is nothing to cut over, or if "
     else:
         since = ", which is of an earlier time" if before else ""
         said = f"{reverse.name} is {record.describe()}{since}: {flow.target} still leads"
     raise NotNow(
         f"{said}. Once {flow.name} mirrors again, Lockstep and MM2 write on {flow.target} what {flow.source} has: run "
-        f"`lockstep cutover` with the file of {reverse.name} first. If {flow.source} leads all the same, say "
+        f"`lockstep cutover` with the file of {reverse.name} first. If {least}{flow.source} leads all the same, say "
         f"--yes {word}"
     )
 
 
-def _record_of(scene: Scene, reverse: Flow) -> FailoverRecord | None:
+def reverse_record(scene: Scene) -> FailoverRecord | None:
     """Returns the reverse flow's record; None if it has no ledger. Raises LedgerUntrusted, RightsMissing,
     ClusterUnreachable."""
+    reverse = scene.settings.flow.reverse
     seal = Seal(reverse.name, scene.settings.safety.reverse_secret)
     ledger = Ledger(scene.settings.internal.reverse_ledger, scene.source.cluster, None, None, seal=seal)
     return ledger.failover() if ledger.exists else None

@@ -356,7 +356,10 @@ def _forgotten(facts: ReadinessFacts) -> Iterator[Check]:
         remedy = "if applications write them, stop these first; then name them with --accept"
         yield Check("called like heartbeats", CheckResult.WARNING, first_names(facts.doubtful), "none", remedy)
     if facts.idle:
-        remedy = "see that `topics` names the ones you mean: `lockstep topics` lists all"
+        remedy = (
+            "see that `topics` names the ones you mean: `lockstep topics` lists all. On the way back, `lockstep "
+            "cutover` names the way on without one"
+        )
         yield Check("topics that clients write", CheckResult.FAILED, "none", "one or more", remedy)
 
 

@@ -364,10 +364,37 @@ def test_a_topic_that_is_called_like_heartbeats_of_no_flow_must_be_accepted() ->
 
 
 def test_a_flow_without_topics_of_clients_is_not_cut_over() -> None:
+    built = without_topics()
+    with pytest.raises(NotNow, match="replicates no topic that clients write"):
+        cutover(built.scene())
+    assert built.record().state is State.MIRRORING
+
+
+def without_topics() -> Stage:
+    """The reverse flow after a short failover: MM2 copies no copy back, and clients wrote nothing else."""
     built = stage()
     none = DefaultTopicFilter()
     none.configure({"topics": "nothing-.*", "topics.exclude": "x, y"})
     built.world.settings = replace(built.world.settings, topic_filter=none)
-    with pytest.raises(NotNow, match="replicates no topic that clients write"):
+    return built
+
+
+def test_a_way_back_without_topics_of_clients_names_the_commands_that_lead_back_without_a_cutover() -> None:
+    built = without_topics()
+    other = Ledger(
+        built.world.settings.internal.reverse_ledger, built.world.source, built.world.source, 1, lambda: NOON
+    )
+    other.put({(Entry.FAILOVER, ("state",)): FailoverRecord(State.REVERSING).to_text()})
+    with pytest.raises(NotNow, match=r"the file of b->a: .*`lockstep failback --done --yes MIRRORING`"):
         cutover(built.scene())
-    assert built.record().state is State.MIRRORING
+
+
+@pytest.mark.parametrize("state", [None, State.MIRRORING, State.PROMOTED])
+def test_a_flow_without_topics_of_clients_that_leads_no_other_back_names_no_way_back(state: State | None) -> None:
+    built = without_topics()
+    if state is not None:
+        topic = built.world.settings.internal.reverse_ledger
+        other = Ledger(topic, built.world.source, built.world.source, 1, lambda: NOON)
+        other.put({(Entry.FAILOVER, ("state",)): FailoverRecord(state).to_text()})
+    with pytest.raises(NotNow, match=r"see that `topics` names the ones you mean$"):
+        cutover(built.scene())

@@ -75,6 +75,18 @@ def test_flow_whose_target_still_leads_does_not_mirror_again_unless_that_state_i
     assert resume(built.scene(), typed=str(record.state)).state is State.MIRRORING
 
 
+def test_a_way_back_that_mirrors_is_told_as_that_and_with_both_ways_on() -> None:
+    built = reversing()
+    way_back_is(built, FailoverRecord())
+    with pytest.raises(NotNow, match="b->a is MIRRORING: no cutover moved the lead back to a") as refused:
+        resume(built.scene())
+    assert "earlier time" not in str(refused.value)
+    assert "run `lockstep cutover` with the file of b->a first" in str(refused.value)
+    assert "If that says that there is nothing to cut over, or if a leads all the same, say --yes MIRRORING" in str(
+        refused.value
+    )
+
+
 def led_back() -> Stage:
     """A flow whose way back was cut over, and whose clients wrote three records to a copy since the takeover."""
     built = reversing()
