@@ -113,11 +113,11 @@ def apply(
         planned, failed = _plans(settings, stack, _chosen(kind), lead=yes, command="apply", force=force, reviewed=seen)
         if expected is not None:
             for row in planned:
-                expected.check(row.plan)
+                expected.check(row.plan, force=force)
         if not yes:
             _ask(planned)
             planned = [_compared_again(row, stack, force) for row in planned]
-        done = _written(planned, failed)
+        done = _written(planned, failed, again=REVIEW_AGAIN if expected is not None else APPLY_AGAIN)
     if output is Output.JSON:
         documents = [_planned(row) | {"outcomes": [one.as_json() for one in outcomes]} for row, outcomes in done]
         lost = [(one.change.label, LockstepError(str(one.error))) for _, rows in done for one in rows if one.error]
@@ -218,20 +218,32 @@ def _troubled(planned: list[Planned]) -> bool:
     return any(row.plan.errors or row.compared.trouble.faulted for row in planned)
 
 
-def _written(planned: Sequence[Planned], failed: list[Failed]) -> list[tuple[Planned, tuple[Outcome, ...]]]:
-    """Writes each flow's plan. Returns the outcomes. Adds to `failed` the flows that lack IncrementalAlterConfigs."""
+APPLY_AGAIN = "`lockstep apply` again sends the rest"
+
+REVIEW_AGAIN = "make a new plan for the rest: `lockstep plan --out FILE`"
+"""The reviewed plan has changes that were sent, so it is refused from now on."""
+
+
+def _written(
+    planned: Sequence[Planned], failed: list[Failed], *, again: str
+) -> list[tuple[Planned, tuple[Outcome, ...]]]:
+    """Writes each flow's plan. Returns the outcomes. Adds to `failed` the flows that lack IncrementalAlterConfigs.
+
+    `again`: what sends the rest after Ctrl-C."""
     done = []
     for row in planned:
         try:
-            done.append((row, write(row)))
+            done.append((row, write(row, again=again)))
         except IncrementalUnsupported as error:
             complain(prefixed(row.one.flow.flow.name, error))
             failed.append((row.one.flow.flow.name, error))
     return done
 
 
-def write(row: Planned) -> tuple[Outcome, ...]:
-    """Writes the plan and returns the outcomes. Ctrl-C ends it between two requests, so that outcomes are recorded."""
+def write(row: Planned, *, again: str = APPLY_AGAIN) -> tuple[Outcome, ...]:
+    """Writes the plan and returns the outcomes. Ctrl-C ends it between two requests, so that outcomes are recorded.
+
+    `again`: what sends the rest then."""
     name, sent = row.one.flow.flow.name, 0
     try:
         with held_interrupts() as end_here, progress_bar(f"{name}: writing") as progress:
@@ -245,7 +257,7 @@ def write(row: Planned) -> tuple[Outcome, ...]:
             return row.one.reconcile.apply(row.compared, written).outcomes
     except KeyboardInterrupt:
         changes = number_of(len(row.plan.changes), "change")
-        complain(f"{name}: interrupted: {sent} of {changes} sent; `lockstep apply` again sends the rest")
+        complain(f"{name}: interrupted: {sent} of {changes} sent; {again}")
         raise
 
 
@@ -314,13 +326,14 @@ class ReviewedPlan:
                     "with --flow, or make the plan again"
                 )
 
-    def check(self, plan: Plan) -> None:
-        """Raises DigestMismatch if the plan differs from the reviewed one."""
+    def check(self, plan: Plan, *, force: bool = False) -> None:
+        """Raises DigestMismatch if the plan differs from the reviewed one. `force`: it was made with --force."""
         if self._digests[plan.flow] != plan.digest:
+            # Only where a limit refused or would refuse deletions can --force make a difference.
+            both = "; make both with --force, or both without" if force or plan.refused else ""
             raise DigestMismatch(
                 f"{plan.flow.name}: the plan made now ({plan.digest}) is not the one reviewed "
-                f"({self._digests[plan.flow]}); nothing was written. Look at `lockstep plan` again; only a plan made "
-                "with --force has what the limit on deletions refuses: make both with --force, or both without"
+                f"({self._digests[plan.flow]}); nothing was written. Review a new one: `lockstep plan --out FILE`{both}"
             )
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from app.cli.plan_command import Planned, write
+from app.cli.plan_command import REVIEW_AGAIN, Planned, write
 from app.held_interrupts import SIGNALS, held_interrupts
 from app.single_pass import SinglePass
 from sinks.kafka.ports.cluster import Faults, TopicSpec
@@ -45,6 +45,19 @@ def test_what_became_of_the_request_under_way_is_recorded_and_no_other_is_sent(
     assert world.target_acls.bindings == set()
     assert {(event.key, event.result) for event in world.events()} == {(("a.x",), "applied")}
     assert capsys.readouterr().err == "a->b: interrupted: 1 of 2 changes sent; `lockstep apply` again sends the rest\n"
+
+
+def test_a_reviewed_plan_that_was_interrupted_needs_a_new_plan(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = World()
+    put_topic(world.source, "x")
+    monkeypatch.setattr(world.target, "create_topics", lambda specs: send() or Faults())
+    one = SinglePass(world.settings, cast(Any, None), world.reconcile, tuple(world.controllers))
+    with pytest.raises(KeyboardInterrupt):
+        write(Planned(one, one.compare()), again=REVIEW_AGAIN)
+    said = capsys.readouterr().err
+    assert said.endswith("sent; make a new plan for the rest: `lockstep plan --out FILE`\n")
 
 
 @pytest.mark.parametrize("number", SIGNALS)

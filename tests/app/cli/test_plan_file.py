@@ -31,7 +31,7 @@ def test_plan_that_was_reviewed_may_be_written_and_another_may_not(tmp_path: Pat
     kept = reviewed(tmp_path / "plan.json", PLAN)
     kept.check_flows([FLOW])
     kept.check(PLAN)
-    with pytest.raises(DigestMismatch, match="is not the one reviewed"):
+    with pytest.raises(DigestMismatch, match=r"is not the one reviewed .*: `lockstep plan --out FILE`$"):
         kept.check(make_plan(FLOW, [topic_change("a.x", None, 2)]))
 
 
@@ -117,4 +117,6 @@ def test_plan_beyond_the_deletion_limit_is_that_of_apply_only_where_both_lift_th
     assert {refusal.kind for refusal in without.refused} == {Kind.ACL}
     reviewed(tmp_path / "forced", forced).check(world.reconcile.compare(everything=True, force=True).plan)
     with pytest.raises(DigestMismatch, match="make both with --force"):
-        reviewed(tmp_path / "without", without).check(forced)
+        reviewed(tmp_path / "without", without).check(forced, force=True)
+    with pytest.raises(DigestMismatch, match="make both with --force"):
+        reviewed(tmp_path / "forced", forced).check(without)
