@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells define it."""
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 

@@ -11,11 +11,10 @@ import threading
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
+from app.held_interrupts import INTERRUPTED
+
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
-
-INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells define it."""
 
 NEW_OBJECTS: Final = 50_000
 """New objects after which Python looks for unused cycles. Its default, 700, cost up to a sixth of a command's time, and

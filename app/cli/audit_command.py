@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from app.cli.output import Output, complain, print_json, print_line, print_table
+from app.cli.output import Output, complain, print_json, print_line, print_table, until_interrupted
 from app.cli.shared_options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, parse_since
 from app.wiring import both_clusters
 from sinks.faults import ClusterUnreachable
@@ -88,6 +88,7 @@ def audit(
     with ExitStack() as stack:
         ends = [(one, stack.enter_context(both_clusters(settings, one)).target) for one in settings.flows]
         if follow:
+            until_interrupted()
             for _, target in ends:
                 target.cluster_id()
             tails = [(stack.enter_context(closing(t.follow_log(one.internal.audit))), _seal(one)) for one, t in ends]

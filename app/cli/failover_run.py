@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from app.cli.output import Output, complain, print_json, print_line
+from app.cli.output import Output, complain, interrupted, print_json, print_line
 from app.cli.shared_options import with_overrides
 from app.cli.wrong_names import refuse_wrong_topics
 from app.failover_session import FailoverCall, failover_session
@@ -61,7 +61,8 @@ class FailoverRun:
                 yield scene
             except KeyboardInterrupt:
                 if way := way_on(scene.journal.record):
-                    say_of(self.flow, f"interrupted: the flow is {scene.journal.record.describe()}: {way}")
+                    is_now = f"the flow is {scene.journal.record.describe()}"
+                    interrupted(f"{self.flow.flow.name}: interrupted: {is_now}: {way}")
                 raise
 
     def did(self, record: FailoverRecord, **more: Any) -> None:

@@ -25,7 +25,18 @@ from typing import Any, Final, TextIO, cast
 
 import typer
 
-from app.cli.output import DONE, FAILED, WRONG_USAGE, complain, complain_of, print_json, running_command
+from app.cli.output import (
+    DONE,
+    FAILED,
+    WRONG_USAGE,
+    RunningCommand,
+    complain,
+    complain_of,
+    interrupted,
+    print_json,
+    running_command,
+)
+from app.held_interrupts import INTERRUPTED
 from streaming.errors import LockstepError, WrongUsage, prefixed
 
 LOST: Final = frozenset({errno.EPIPE, errno.ENOSPC, errno.EBADF, errno.EIO, errno.EFBIG})
@@ -130,7 +141,13 @@ def exit_code_of(command: Callable[[], object], words: Sequence[str]) -> int:
         sys.stdout = cast(TextIO, ClosedStdout())
     try:
         with running_command() as running:
-            code, failure = _outcome(command)
+            try:
+                code, failure = _outcome(command)
+            except KeyboardInterrupt:
+                _tell_interrupted(running)
+                raise
+            if code == INTERRUPTED:
+                _tell_interrupted(running)
             if failure is not None and not running.printed and wants_json(words):
                 print_json({"error": asdict(failure)})
         sys.stdout.flush()
@@ -146,6 +163,11 @@ def exit_code_of(command: Callable[[], object], words: Sequence[str]) -> int:
     return code
 
 
+def _tell_interrupted(running: RunningCommand) -> None:
+    if not running.silent:
+        complain("interrupted")
+
+
 def _outcome(command: Callable[[], object]) -> tuple[int, FailureDocument | None]:
     try:
         code = command()
@@ -158,9 +180,10 @@ def _outcome(command: Callable[[], object]) -> tuple[int, FailureDocument | None
         error.show()
         return int(error.exit_code), FailureDocument(WrongUsage.code, error.format_message(), WrongUsage.remedy)
     except typer.Abort as aborted:
-        complain("nothing was done")
         if isinstance(aborted.__context__, KeyboardInterrupt):
+            interrupted("interrupted: nothing was done")
             raise aborted.__context__ from None
+        complain("nothing was done")
         return FAILED, FailureDocument("ABORTED", "the answer was not yes")
     except Exception as error:
         if isinstance(error, OSError) and error.errno in LOST:

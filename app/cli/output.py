@@ -128,10 +128,11 @@ def complain_of(error: LockstepError) -> None:
 @dataclass
 class RunningCommand:
     """State of the running command. `closing`: closes what it opened, above all plug-ins. `printed`: its JSON document
-    was printed, so a later failure prints no document."""
+    was printed, so a later failure prints no document. `silent`: Ctrl-C prints no line of its own any more."""
 
     closing: ExitStack = field(default_factory=ExitStack)
     printed: bool = False
+    silent: bool = False
 
 
 _RUNNING: ContextVar[RunningCommand | None] = ContextVar("running", default=None)
@@ -152,3 +153,15 @@ def closed_at_end(close: Callable[[], None]) -> None:
     """Registers `close` for the end of the running command. If no command runs, the caller closes."""
     if (running := _RUNNING.get()) is not None:
         running.closing.callback(close)
+
+
+def interrupted(text: str) -> None:
+    """Prints how far an interrupted command came, in place of the plain line that Ctrl-C prints."""
+    complain(text)
+    until_interrupted()
+
+
+def until_interrupted() -> None:
+    """Keeps Ctrl-C from printing a line: the command runs until it comes."""
+    if (running := _RUNNING.get()) is not None:
+        running.silent = True

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ import orjson
 import typer
 
 from app.cli.failures import Failed, Failures, with_failures
-from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json
+from app.cli.output import DONE, FAILED, PENDING, Output, complain, interrupted, print_json
 from app.cli.plan_text import by_reason, print_outcomes, print_plan
 from app.cli.shared_options import (
     DEFAULT_CONFIG,
@@ -110,13 +110,15 @@ def apply(
         expected.check_flows(one.flow for one in settings.flows)
     with ExitStack() as stack:
         seen = expected is not None or not yes
-        planned, failed = _plans(settings, stack, _chosen(kind), lead=yes, command="apply", force=force, reviewed=seen)
-        if expected is not None:
-            for row in planned:
-                expected.check(row.plan, force=force)
-        if not yes:
-            _ask(planned)
-            planned = [_compared_again(row, stack, force) for row in planned]
+        kinds = _chosen(kind)
+        with _nothing_written():
+            planned, failed = _plans(settings, stack, kinds, lead=yes, command="apply", force=force, reviewed=seen)
+            if expected is not None:
+                for row in planned:
+                    expected.check(row.plan, force=force)
+            if not yes:
+                _ask(planned)
+                planned = [_compared_again(row, stack, force) for row in planned]
         done = _written(planned, failed, again=REVIEW_AGAIN if expected is not None else APPLY_AGAIN)
     if output is Output.JSON:
         documents = [_planned(row) | {"outcomes": [one.as_json() for one in outcomes]} for row, outcomes in done]
@@ -130,6 +132,15 @@ def apply(
     broken = any(outcome.error for _, outcomes in done for outcome in outcomes)
     left = _is_held(planned) or any(row.compared.waiting for row in planned)
     raise typer.Exit(FAILED if failed or broken or _troubled(planned) else PENDING if left else DONE)
+
+
+@contextmanager
+def _nothing_written() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        interrupted("interrupted: nothing was written")
+        raise
 
 
 def _is_held(planned: Sequence[Planned]) -> bool:
@@ -257,7 +268,7 @@ def write(row: Planned, *, again: str = APPLY_AGAIN) -> tuple[Outcome, ...]:
             return row.one.reconcile.apply(row.compared, written).outcomes
     except KeyboardInterrupt:
         changes = number_of(len(row.plan.changes), "change")
-        complain(f"{name}: interrupted: {sent} of {changes} sent; {again}")
+        interrupted(f"{name}: interrupted: {sent} of {changes} sent; {again}")
         raise
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.cli.failures import FailureDocument, with_failure
-from app.cli.output import DONE, FAILED, PENDING, STALE, Output, complain, print_json, print_line
+from app.cli.output import DONE, FAILED, PENDING, STALE, Output, complain, print_json, print_line, until_interrupted
 from app.cli.running import JobRefused, NoJobAnswers, address, ask
 from app.cli.shared_options import (
     DEFAULT_CONFIG,
@@ -64,6 +64,8 @@ def status(
             "repeats text for people: leave out `-o json`, or call `status -o json` each time",
             param_hint="--watch",
         )
+    if watch:
+        until_interrupted()
     while watch:
         _print(_seen(config, flow), clear=sys.stdout.isatty())
         sys.stdout.flush()

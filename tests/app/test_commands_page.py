@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from app.cli import output
 from app.cli.lazy_commands import COMMANDS
 from app.docs_pages import SHARED
+from app.held_interrupts import INTERRUPTED
 from app.local.jars import PROJECT
-from app.main import INTERRUPTED
 from streaming.errors import LockstepError
 
 PAGE = (PROJECT / "docs" / "commands.md").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ ENDS_WITHIN = 180.0
 """Seconds, on a busy machine. The command itself would wait longer."""
 
 
-def test_ctrl_c_while_java_waits_for_a_cluster_ends_the_command_without_a_word(tmp_path: Path) -> None:
+def test_ctrl_c_while_java_waits_for_a_cluster_ends_the_command_with_one_line(tmp_path: Path) -> None:
     with SilentClusters("a", "b") as silent:
         file = silent.properties(tmp_path, ["a->b"])
         words = ["configs", "--describe", "--cluster", "a", "--entity-type", "topics", "--entity-name", "t"]
@@ -22,4 +22,4 @@ def test_ctrl_c_while_java_waits_for_a_cluster_ends_the_command_without_a_word(t
                 silent.accept("a")
             run.send_signal(signal.SIGINT)
             _, said = run.communicate(timeout=ENDS_WITHIN)
-    assert (run.returncode, said) == (130, "")
+    assert (run.returncode, said) == (130, "interrupted\n")

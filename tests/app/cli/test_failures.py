@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from typer.testing import CliRunner
 
 from app.cli.failures import Failures, exit_code_of, wants_json, with_failures
 from app.cli.lazy_commands import app
-from app.cli.output import complain, print_json, print_line, print_table
+from app.cli.output import complain, interrupted, print_json, print_line, print_table, until_interrupted
 from app.properties.mistakes import ConfigurationError, Mistake
 from sinks.faults import ClusterUnreachable, LedgerUntrusted, RightsMissing
 from streaming.errors import LockstepError, WrongUsage
@@ -67,6 +68,30 @@ def test_ctrl_c_at_a_question_is_an_interruption(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("sys.stdin", Interrupted())
     with pytest.raises(KeyboardInterrupt):
         exit_code_of(lambda: typer.confirm("Cut over?", abort=True, err=True), [])
+
+
+@pytest.mark.parametrize("command", [raising(KeyboardInterrupt()), lambda: 130])
+def test_ctrl_c_prints_one_line_and_no_document(
+    command: Callable[[], object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with suppress(KeyboardInterrupt):
+        exit_code_of(command, JSON)
+    assert capsys.readouterr() == ("", "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("tells", "said"), [(until_interrupted, ""), (lambda: interrupted("half done"), "half done\n")]
+)
+def test_ctrl_c_prints_no_line_beside_what_the_command_said(
+    tells: Callable[[], None], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command() -> None:
+        tells()
+        raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt):
+        exit_code_of(command, [])
+    assert capsys.readouterr().err == said
 
 
 def test_what_was_said_with_more_words_keeps_the_code_of_what_happened(capsys: pytest.CaptureFixture[str]) -> None:

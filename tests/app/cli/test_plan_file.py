@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from app.cli import plan_command
 from app.cli.output import Output
 from app.cli.plan_command import ReviewedPlan, apply, write_plan
 from sinks.faults import DigestMismatch
@@ -120,3 +121,18 @@ def test_plan_beyond_the_deletion_limit_is_that_of_apply_only_where_both_lift_th
         reviewed(tmp_path / "without", without).check(forced, force=True)
     with pytest.raises(DigestMismatch, match="make both with --force"):
         reviewed(tmp_path / "forced", forced).check(without)
+
+
+def test_apply_that_is_interrupted_before_it_writes_says_that_nothing_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def comparing(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "mm2.properties").write_text(
+        "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"
+    )
+    monkeypatch.setattr(plan_command, "_plans", comparing)
+    with pytest.raises(KeyboardInterrupt):
+        apply(tmp_path / "mm2.properties", None, Output.TEXT, None, False, True)
+    assert capsys.readouterr().err.splitlines()[-1] == "interrupted: nothing was written"
