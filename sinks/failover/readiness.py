@@ -372,9 +372,11 @@ def _groups(facts: ReadinessFacts) -> Iterator[Check]:
     if fault is not None and not any(verdicts.values()):
         yield Check("groups", CheckResult.UNKNOWN, f"not known: {fault}", limit, SEE_STATUS)
         return
-    skipping = sum(count for verdict, count in verdicts.items() if verdict not in (*GOOD_VERDICTS, OWN_OFFSET))
+    counted = {one: count for one, count in verdicts.items() if one not in (*GOOD_VERDICTS, OWN_OFFSET)}
+    skipping = sum(counted.values())
     said = f"{skipping} may skip records: " if skipping else ""
-    seen = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items() if count)
+    shown = counted if skipping else verdicts
+    seen = ", ".join(f"{count} {verdict}" for verdict, count in shown.items() if count)
     reads = number_of(facts.in_step.read_twice, "record is", "records are")
     twice = f"; at most {reads} read twice in a partition" if facts.in_step.read_twice else ""
     bad = bool(skipping or verdicts.get(OWN_OFFSET))
