@@ -31,6 +31,12 @@ class NoJobAnswers(LockstepError):
     remedy = "start it with `lockstep run`, or name the properties file of the job that runs"
 
 
+class PortUnknown(NoJobAnswers):
+    """The file lets the job take any free port, so no command knows where it listens."""
+
+    remedy = "give the job a fixed lockstep.http.port, and start it again with `lockstep run`"
+
+
 class JobRefused(LockstepError):
     """The job refused the request. The message is the job's."""
 
@@ -46,6 +52,11 @@ def address(job: JobSettings) -> str:
 def ask(job: JobSettings, method: str, path: str, within: float, body: object = None) -> dict[str, Any]:
     """Returns the job's answer to a request. `within`: seconds. Sends the token only to a job. Raises NoJobAnswers,
     JobRefused."""
+    if not job.http_port:
+        raise PortUnknown(
+            "the file has lockstep.http.port = 0: its job listens at a free port that only the job knows, so no "
+            "command can ask it"
+        )
     where, token = address(job), job.http_token
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     if token and (others := strangers(reached_at(job.http_host), job.http_port, job.checkpoint_dir)):

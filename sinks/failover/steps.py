@@ -63,7 +63,9 @@ def _write_last_offsets(scene: Scene) -> None:
     moving = scene.topics(listed) if doing is Command.DRAIN else listed.desired.remote
     # What has no copy is left behind, and `accepted` names it.
     copies = {listed.desired.remote[topic] for topic in moving} - set(listed.awaits_mm2().values())
-    scene.say(scene.last_offsets(copies))
+    written = scene.last_offsets(copies)
+    # They are written twice: before clients are told to move, and for what groups committed since.
+    scene.say(written if doing is Command.DRAIN or not written else f"again, right before the promotion: {written}")
 
 
 def _deny_writes(scene: Scene) -> None:

@@ -361,7 +361,8 @@ def find_ledger(topic: str, reader: Reader) -> str | None:
         return None
     if fault is not None and fault.code not in TOPIC_GONE:
         said = fault.needing("DESCRIBE_CONFIGS", "TOPIC", topic)
-        raise RightsMissing(f"cluster {reader.alias}: the configs of {topic} cannot be read ({said})")
+        grants = "; `lockstep rights` prints what grants it" if fault.is_denied else ""
+        raise RightsMissing(f"cluster {reader.alias}: the configs of {topic} cannot be read ({said}){grants}")
     if partitions is not None and partitions > 1:
         raise LedgerUntrusted(
             f"{topic} on the cluster {reader.alias} has {partitions} partitions, and Lockstep makes it with one: it "

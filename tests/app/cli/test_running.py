@@ -79,6 +79,11 @@ def test_where_nobody_listens_the_command_says_how_to_start_a_job(tmp_path: Path
         ask_reload(settings(tmp_path, free_ports(1)[0]))
 
 
+def test_a_job_at_any_free_port_cannot_be_asked(tmp_path: Path) -> None:
+    with pytest.raises(NoJobAnswers, match=r"lockstep\.http\.port = 0: .* so no command can ask it"):
+        ask_reload(settings(tmp_path, 0))
+
+
 def test_a_server_of_somebody_else_is_called_no_job_of_ours(tmp_path: Path) -> None:
     with (
         served(BaseHTTPRequestHandler) as other,

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from sinks.faults import ItemFault, LedgerUntrusted, Observed, WrongCluster
+from sinks.faults import ItemFault, LedgerUntrusted, Observed, RightsMissing, WrongCluster
 from sinks.kafka.ports.cluster import TopicConfigs, TopicSpec
 from sinks.ledger.ledger import LEDGER_TOPIC_CONFIGS, Entry, Ledger
 from sinks.model.changes import Change, Kind, Outcome, ScramSpec
@@ -183,6 +183,16 @@ def test_ledger_that_was_deleted_and_made_anew_stops_the_process_that_read_more_
 def test_ledger_that_is_not_kept_for_good_is_refused(cluster: MemoryCluster, policy: str) -> None:
     cluster.create_topics({TOPIC: TopicSpec(1, 1, (("cleanup.policy", policy),))})
     with pytest.raises(LedgerUntrusted, match=rf"cleanup\.policy={policy}, .* set cleanup\.policy=compact"):
+        opened(cluster)
+
+
+def test_ledger_that_may_not_be_read_names_the_command_that_prints_the_grants(cluster: MemoryCluster) -> None:
+    class Denying(MemoryCluster):
+        def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
+            return Observed({}, dict.fromkeys(topics, ItemFault("TOPIC_AUTHORIZATION_FAILED", "Not authorized")))
+
+    cluster.__class__ = Denying
+    with pytest.raises(RightsMissing, match=r"DESCRIBE_CONFIGS on TOPIC .* is missing\); `lockstep rights` prints"):
         opened(cluster)
 
 

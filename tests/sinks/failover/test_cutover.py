@@ -370,6 +370,15 @@ def test_a_flow_without_topics_of_clients_is_not_cut_over() -> None:
     assert built.record().state is State.MIRRORING
 
 
+def test_the_second_time_that_last_offsets_are_written_is_told_as_that() -> None:
+    built = stage()
+    cutover(built.scene())
+    assert [line for line in built.said if "offsets" in line] == [
+        "offsets",
+        "again, right before the promotion: offsets",
+    ]
+
+
 def without_topics() -> Stage:
     """The reverse flow after a short failover: MM2 copies no copy back, and clients wrote nothing else."""
     built = stage()
