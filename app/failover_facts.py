@@ -35,7 +35,7 @@ from sinks.failover.fenced_topics import doubtful_heartbeats, fenced_topics, is_
 from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
 from sinks.failover.open_transactions import Undecided, undecided
 from sinks.failover.preflight import counted_loss
-from sinks.failover.readiness_facts import GroupsUnseen, InStep, ReadinessFacts, losses_of, untold
+from sinks.failover.readiness_facts import GroupsUnseen, InStep, ReadinessFacts, losses_of, not_begun, untold
 from sinks.failover.scene import both_readers
 from sinks.failover.source_end_offsets import Positions
 from sinks.faults import ItemFault, NoAnswer, NotSupported, RightsMissing
@@ -145,6 +145,7 @@ class ReadinessSurvey:
             losses=losses_of(seen.arrivals.values(), now_ms),
             losses_at_ms=now_ms,
             untold=untold(seen.arrivals.values()),
+            not_begun=not_begun(seen, pairs),
             in_step=in_step,
             partitions=_differing(listed, topics),
             remote=remote,

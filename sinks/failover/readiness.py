@@ -305,9 +305,20 @@ def _records_not_copied(facts: ReadinessFacts) -> Iterator[Check]:
         oldest = f", the oldest {max(ages):.1f} s old: {first_names(topics)}"
     figure = f"{most}{records}{oldest}"
     limit = f"{facts.rules.max_loss}, or none older than {facts.rules.max_loss_age:g} s"
-    label = facts.copier.label
-    remedy = f"{label} lags: give it more tasks, or wait; a failover now would lose these" if over else ""
+    remedy = f"{_lag(facts)}; a failover now would lose these" if over else ""
     yield Check("records not copied", CheckResult.FAILED if over else CheckResult.OK, figure, limit, remedy)
+
+
+def _lag(facts: ReadinessFacts) -> str:
+    """Returns why records are not copied yet, and what to do."""
+    lags = f"{facts.copier.label} lags: give it more tasks, or wait"
+    if not facts.not_begun or facts.copier is not Copier.MM2:
+        return lags
+    new = first_names(list(map(str, facts.not_begun)))
+    return (
+        f"MM2 has copied nothing of {new} yet: MM2 looks for new partitions every refresh.topics.interval.seconds. If "
+        "others miss records too, give MM2 more tasks, or wait"
+    )
 
 
 def _lost(facts: ReadinessFacts) -> Iterator[Check]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sinks.failover.arrival import Arrival
+from sinks.failover.arrival import Arrival, ArrivalsSeen
 from sinks.failover.lost_before_copying import LostRecords
 from sinks.failover.open_transactions import Undecided
+from sinks.failover.uncopied_records import Pairs
 from sinks.flow_settings import Copier, FailoverRules
 from sinks.kafka.ports.cluster import Replicas
 from sinks.ledger.failover_record import FailoverRecord
@@ -114,7 +115,7 @@ class ReadinessFacts:
 
     `record`: how far a failover is; `record_unknown`: why that is unknown.
     `losses`: by topic of the source, counted at `losses_at_ms` (since the epoch).
-    `untold`: partitions whose loss is unknown, with the reason.
+    `untold`: partitions whose loss is unknown, with the reason. `not_begun`: partitions whose copy never had a record.
     `loss`: of a failover. `seen_at`: when the clusters were observed. None: not yet.
     `in_step`: what comparisons of the kinds say.
     `partitions`: counts on the source and on the target, by remote topic, where they differ.
@@ -145,6 +146,7 @@ class ReadinessFacts:
     losses: Mapping[str, TopicLoss] = field(default_factory=dict)
     losses_at_ms: float = 0.0
     untold: Mapping[TopicPartition, str] = field(default_factory=dict)
+    not_begun: Sequence[TopicPartition] = ()
     loss: FailoverLoss | None = None
     seen_at: datetime | None = None
     in_step: InStep = field(default_factory=InStep)
@@ -192,6 +194,12 @@ def losses_of(arrivals: Iterable[Arrival], now_ms: float) -> dict[str, TopicLoss
             before.exact and one.behind.exact,
         )
     return found
+
+
+def not_begun(seen: ArrivalsSeen, pairs: Pairs) -> list[TopicPartition]:
+    """Returns partitions with missing records whose copy never had a record, sorted."""
+    behind = (where for where, one in seen.arrivals.items() if one.behind is not None and one.behind.records)
+    return sorted(where for where in behind if (log := seen.target.get(pairs[where])) is not None and not log.end)
 
 
 def untold(arrivals: Iterable[Arrival]) -> dict[TopicPartition, str]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from app.failover_facts import red_flags
+from sinks.failover.arrival import Arrival, ArrivalsSeen
 from sinks.failover.lost_before_copying import Lost
 from sinks.failover.open_transactions import Undecided
 from sinks.failover.readiness import (
@@ -19,9 +20,11 @@ from sinks.failover.readiness import (
     Takeover,
     readiness,
 )
-from sinks.failover.readiness_facts import FailoverLoss, GroupsUnseen, InStep, ReadinessFacts, TopicLoss
+from sinks.failover.readiness_facts import FailoverLoss, GroupsUnseen, InStep, ReadinessFacts, TopicLoss, not_begun
+from sinks.failover.uncopied_records import Behind
 from sinks.flow_settings import FailoverRules
 from sinks.kafka.ports.cluster import ConfigEntry, Origin, Replicas
+from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.model.changes import Kind
 from sinks.verify.partition_verdicts import Difference
@@ -168,6 +171,23 @@ def test_what_only_costs_something_is_a_warning_and_does_not_stop_a_failover(nam
 def test_records_on_their_way_are_named_and_do_no_harm_while_they_are_young() -> None:
     found = check("records not copied", losses={"x": TopicLoss(7, 0.5)})
     assert (found.result, found.figure) == (CheckResult.OK, "7, the oldest 0.5 s old: x 7")
+
+
+def test_partitions_that_mm2_has_not_begun_are_named_with_the_key_that_says_when_it_looks_for_them() -> None:
+    late = {"losses": {"x": TopicLoss(1, 61.0)}}
+    assert check("records not copied", **late).remedy.startswith("MM2 lags")
+    remedy = check("records not copied", **late, not_begun=[TopicPartition("x", 2)]).remedy
+    assert remedy.startswith("MM2 has copied nothing of x-2 yet")
+    assert "every refresh.topics.interval.seconds" in remedy
+
+
+def test_a_partition_has_not_begun_where_it_misses_records_and_its_copy_never_had_one() -> None:
+    seen_logs = {0: LogRange(0, 0), 1: LogRange(0, 0), 2: LogRange(5, 5), 3: LogRange(0, 3)}
+    pairs = {TopicPartition("x", number): TopicPartition("a.x", number) for number in seen_logs}
+    late = {where: Arrival(where, Behind(7, None, True)) for where in pairs}
+    late[TopicPartition("x", 1)] = Arrival(TopicPartition("x", 1), Behind(0, None, True))
+    copies = {TopicPartition("a.x", number): log for number, log in seen_logs.items()}
+    assert not_begun(ArrivalsSeen(late, {}, copies, 0, {}), pairs) == [TopicPartition("x", 0)]
 
 
 def test_a_loss_that_is_not_certain_is_said_to_be_the_most_that_it_can_be() -> None:
