@@ -59,6 +59,7 @@ class PreflightWatch:
         self._began, self._ended = float("-inf"), float("-inf")
         self._last: Preflight | None = None
         self._in_error = False
+        self._began_for: FlowSettings | None = None
         self._trouble: str | None = None
         self._turned_at = clock()
         self._flow: FlowSettings | None = None
@@ -93,21 +94,23 @@ class PreflightWatch:
             self._task.note_preflight(None)
             return
         in_error = self._task.status().state is FlowState.ERROR
-        if not self._is_due(flow.failover.preflight_interval, in_error) or not (self._history.passes or in_error):
+        if not self._is_due(flow, in_error) or not (self._history.passes or in_error):
             return
-        self._began, self._in_error = self._clock(), in_error
+        self._began, self._in_error, self._began_for = self._clock(), in_error, flow
         made = self._made(settings, flow)
         self._last = made if made.trouble is None else self._last
         self._task.note_preflight(made)
         self._ended = self._clock()
 
-    def _is_due(self, interval: float, in_error: bool) -> bool:
+    def _is_due(self, flow: FlowSettings, in_error: bool) -> bool:
         """Returns whether a preflight is due: sooner while a client reads the page, at once if the flow stopped or
-        continued."""
+        continued, or has other settings."""
+        interval: float = flow.failover.preflight_interval
         if self._task.is_watched:
             interval = min(interval, WATCHED_INTERVAL)
         due = next_preflight(self._began, self._ended, interval)
-        return self._clock() >= due or (in_error is not self._in_error and self._clock() >= self._ended + TICK)
+        other = in_error is not self._in_error or flow is not self._began_for
+        return self._clock() >= due or (other and self._clock() >= self._ended + TICK)
 
     def _made(self, settings: Settings, flow: FlowSettings) -> Preflight:
         began = self._clock()

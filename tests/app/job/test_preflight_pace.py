@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from pathlib import Path
+
+import pytest
 
 from app.http.page_history import FlowHistory
-from app.job.preflight_watch import LONGEST_PREFLIGHT_S, PreflightWatch
-from app.settings import Settings
+from app.job.preflight_watch import LONGEST_PREFLIGHT_S, TICK, PreflightWatch
+from app.settings import Settings, load
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.failover.preflight import Preflight, next_preflight
@@ -16,6 +19,7 @@ from sinks.flow_settings import FailoverRules
 from streaming.hints import NewestHeartbeat
 from tests.sinks.builders import NOON, World
 from tests.sinks.memory_flow import Clock
+from tests.sinks.scripted_pass import ScriptedPass
 
 
 def test_a_quick_preflight_is_made_once_an_interval() -> None:
@@ -122,3 +126,28 @@ def test_preflight_whose_thread_stands_still_for_longer_than_one_may_take_hangs_
 
 def load_nothing() -> Settings:
     raise KeyError("a defect")
+
+
+def test_a_flow_with_other_settings_is_checked_again_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, made = Clock(), list[object]()
+    task, history = task_at(clock), FlowHistory()
+    history.passed(ScriptedPass().report)
+    file = tmp_path / "m.properties"
+    file.write_text("clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n")
+    now = [load(file, environ={})]
+    watch = PreflightWatch(task, history, lambda: now[-1], clock)
+
+    def make(settings: Settings, flow: object) -> Preflight:
+        made.append(flow)
+        return Preflight(NOON, 0.5, loss=FailoverLoss(0), facts=SEEN)
+
+    monkeypatch.setattr(watch, "_made", make)
+    for _ in range(3):
+        watch.tick()
+        clock.now += TICK
+    assert len(made) == 1
+    now.append(load(file, environ={}))
+    for _ in range(3):
+        watch.tick()
+        clock.now += TICK
+    assert made == [now[0].flows[0], now[1].flows[0]]
